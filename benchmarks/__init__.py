@@ -1,0 +1,1 @@
+"""Benchmarks: what docs/performance.md states, reproduced."""

@@ -1,0 +1,113 @@
+"""Settings of the service and of each actor; the command line and a TOML file fill the same structs."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Literal
+
+import msgspec
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
+
+DEFAULT_MODEL = "cactus-sprout"
+DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
+DEFAULT_STREAM_ENDPOINT = "tcp://127.0.0.1:5556"
+HEARTBEAT_S = 1.0
+WORKER_TIMEOUT_S = 5.0
+
+
+class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the router actor is built from.
+
+    `max_queued_jobs` and `max_queued_tokens` bound the waiting queue; `retention_s` is how long an ended job
+    stays readable by id; `on_deck` dispatches may wait at a full worker, so that a freed slot never idles.
+    """
+
+    model: str = DEFAULT_MODEL
+    jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
+    stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
+    workers_endpoint: str = "tcp://127.0.0.1:*"
+    desired_workers: int = 1
+    max_queued_jobs: int = 10_000
+    max_queued_tokens: int = 10_000_000
+    max_attempts: int = 3
+    retention_s: float = 600.0
+    on_deck: int = 1
+    worker_timeout_s: float = WORKER_TIMEOUT_S
+    commit_tokens: int = 10
+
+
+class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What a model-worker actor is built from; `cache_tokens` is the size of its KV cache."""
+
+    worker_id: str
+    model: str = DEFAULT_MODEL
+    weights: WeightFormat = "int8"
+    threads: int = 1
+    max_sequences: int = 16
+    token_budget: int = 256
+    cache_tokens: int = 32_768
+    block_size: int = 16
+
+
+class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True):
+    """What the cloud-handoff actor is built from; the key itself is read by the actor, never passed.
+
+    `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_share` bounds the share of
+    jobs that may go to the cloud. Times are in seconds.
+    """
+
+    worker_id: str = "cloud"
+    base_url: str = "https://api.openai.com/v1"
+    model: str = "gpt-4o-mini"
+    max_concurrent: int = 8
+    max_requests: int | None = None
+    connect_timeout_s: float = 5.0
+    read_timeout_s: float = 30.0
+    total_timeout_s: float = 60.0
+    max_retries: int = 2
+    breaker_failures: int = 5
+    breaker_open_s: float = 30.0
+
+
+class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Everything `cactus serve` can be told; a TOML file has the same names."""
+
+    model: str = DEFAULT_MODEL
+    weights: WeightFormat = "int8"
+    workers: int = 1
+    threads: int = 1
+    jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
+    stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
+    workers_endpoint: str = "tcp://127.0.0.1:*"
+    state_dir: Path = Path("~/.cactus")
+    ray_address: str | None = None
+    max_sequences: int = 16
+    token_budget: int = 256
+    cache_tokens: int = 32_768
+    max_queued_jobs: int = 10_000
+    handoff: HandoffSettings = HandoffSettings()
+
+
+def read_config_file(path: Path) -> dict[str, object]:
+    """The settings of a TOML file as a plain mapping; raises ConfigurationInvalid naming the file."""
+    try:
+        settings = msgspec.toml.decode(path.read_bytes())
+    except OSError as error:
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+        raise ConfigurationInvalid(f"{path}: {error}") from None
+    return dict(settings)
+
+
+def make_config(*sources: dict[str, object]) -> ServeConfig:
+    """A ServeConfig from mappings in rising precedence; raises ConfigurationInvalid naming the setting."""
+    merged: dict[str, object] = {}
+    for source in sources:
+        merged |= {name: value for name, value in source.items() if value is not None}
+    try:
+        return msgspec.convert(merged, ServeConfig)
+    except msgspec.ValidationError as error:
+        raise ConfigurationInvalid(f"configuration: {error}") from None

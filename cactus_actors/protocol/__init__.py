@@ -1,0 +1,1 @@
+"""The protocol: messages, their frames, job options and errors. Everything else stands on it."""

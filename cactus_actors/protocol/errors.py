@@ -1,0 +1,181 @@
+"""Every error that crosses a socket or ends a command.
+
+::
+
+    CactusError                     status  type
+    ├── InvalidRequest              400     invalid_request_error
+    │   ├── ContextExceeded         400     exceed_context_size_error
+    │   ├── TemplateInvalid         400     template_error
+    │   ├── NotSupported            400     not_supported_error
+    │   └── InvalidMessage          400     invalid_message
+    │       └── UnsupportedVersion  400     unsupported_version
+    ├── AuthenticationFailed        401     authentication_error
+    ├── JobNotFound                 404     not_found_error
+    ├── JobConflict                 409     idempotency_conflict
+    ├── Overloaded                  429     rate_limit_error
+    ├── ServerFailure               500     server_error
+    │   └── ModelFailure            500     model_error
+    ├── HandoffFailed               502     handoff_error
+    ├── Unavailable                 503     unavailable_error
+    ├── DeadlineExceeded            504     timeout_error
+    └── ConfigurationInvalid        -       configuration_error  (raised before anything starts)
+        └── ModelFileInvalid        -       model_file_invalid
+"""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
+    """An error as it travels; `param` names the offending field, `retry_after` is in seconds."""
+
+    type: str
+    status: int
+    message: str
+    param: str | None = None
+    retry_after: float | None = None
+
+
+class CactusError(Exception):
+    """Base of all errors that this package raises on purpose."""
+
+    status = 500
+    type = "server_error"
+
+    def __init__(self, message: str, *, param: str | None = None, retry_after: float | None = None) -> None:
+        super().__init__(message)
+        self.message = message
+        self.param = param
+        self.retry_after = retry_after
+
+    def info(self) -> ErrorInfo:
+        """The form of this error that is sent to clients."""
+        return ErrorInfo(
+            type=self.type,
+            status=self.status,
+            message=self.message,
+            param=self.param,
+            retry_after=self.retry_after,
+        )
+
+
+class InvalidRequest(CactusError):
+    """The request can never succeed as written; `param` names the field."""
+
+    status = 400
+    type = "invalid_request_error"
+
+
+class ContextExceeded(InvalidRequest):
+    """The prompt alone does not fit the model's context."""
+
+    type = "exceed_context_size_error"
+
+
+class TemplateInvalid(InvalidRequest):
+    """The chat template does not compile, or refused these messages."""
+
+    type = "template_error"
+
+
+class NotSupported(InvalidRequest):
+    """The request asks for something that this model or service does not have."""
+
+    type = "not_supported_error"
+
+
+class InvalidMessage(InvalidRequest):
+    """Frames that are not a message of the protocol."""
+
+    type = "invalid_message"
+
+
+class UnsupportedVersion(InvalidMessage):
+    """The header frame names a protocol version or encoding that is not spoken here."""
+
+    type = "unsupported_version"
+
+
+class AuthenticationFailed(CactusError):
+    """The other side refused our credentials."""
+
+    status = 401
+    type = "authentication_error"
+
+
+class JobNotFound(CactusError):
+    """No job of that id is known; it never existed or its retention time is over."""
+
+    status = 404
+    type = "not_found_error"
+
+
+class JobConflict(CactusError):
+    """The job id was used before for a different request."""
+
+    status = 409
+    type = "idempotency_conflict"
+
+
+class Overloaded(CactusError):
+    """The waiting queue is full; `retry_after` says when to come back."""
+
+    status = 429
+    type = "rate_limit_error"
+
+
+class ServerFailure(CactusError):
+    """The job was accepted and could not be finished, through no fault of the request."""
+
+
+class ModelFailure(ServerFailure):
+    """The model runtime failed on this job (non-finite logits, an exception in a step)."""
+
+    type = "model_error"
+
+
+class HandoffFailed(CactusError):
+    """The cloud could not answer an escalated job."""
+
+    status = 502
+    type = "handoff_error"
+
+
+class Unavailable(CactusError):
+    """The service is loading, draining, or out of reach."""
+
+    status = 503
+    type = "unavailable_error"
+
+
+class DeadlineExceeded(CactusError):
+    """The job's own deadline passed before it finished."""
+
+    status = 504
+    type = "timeout_error"
+
+
+class ConfigurationInvalid(CactusError):
+    """A setting, file or environment that keeps a command from starting."""
+
+    status = 0
+    type = "configuration_error"
+
+
+class ModelFileInvalid(ConfigurationInvalid):
+    """A model file that is missing, truncated, inconsistent or of an unsupported kind."""
+
+    type = "model_file_invalid"
+
+
+def _tree(root: type[CactusError]) -> list[type[CactusError]]:
+    return [root, *(leaf for child in root.__subclasses__() for leaf in _tree(child))]
+
+
+def error_from_info(info: ErrorInfo) -> CactusError:
+    """The exception that `info` describes; an unknown type becomes a plain CactusError."""
+    for kind in _tree(CactusError):
+        if kind.type == info.type:
+            return kind(info.message, param=info.param, retry_after=info.retry_after)
+    return CactusError(info.message, param=info.param, retry_after=info.retry_after)

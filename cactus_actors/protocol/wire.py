@@ -1,0 +1,119 @@
+"""Frames <-> messages.
+
+A message is two frames, `[header, payload]`; a published one is three, `[topic, header, payload]`. The header
+is two bytes: the protocol version and the payload's encoding, `m` for msgpack or `j` for JSON.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Generic, Literal, TypeVar
+
+import msgspec
+
+from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
+from cactus_actors.protocol.messages import (
+    ClientMessage,
+    RouterCommand,
+    RouterReply,
+    StreamMessage,
+    WorkerMessage,
+)
+
+PROTOCOL_VERSION = 1
+Encoding = Literal["m", "j"]
+MSGPACK: Encoding = "m"
+JSON: Encoding = "j"
+MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+JOB_ID_LENGTH = 32
+
+_HEADERS: dict[Encoding, bytes] = {
+    code: bytes([PROTOCOL_VERSION]) + code.encode() for code in (MSGPACK, JSON)
+}
+_ENCODINGS: dict[bytes, Encoding] = {header: code for code, header in _HEADERS.items()}
+_MSGPACK_ENCODER = msgspec.msgpack.Encoder()
+_JSON_ENCODER = msgspec.json.Encoder()
+
+M = TypeVar("M")
+
+
+def encode(message: msgspec.Struct, encoding: Encoding = MSGPACK) -> list[bytes]:
+    """The two frames of `message`."""
+    encoder = _MSGPACK_ENCODER if encoding == MSGPACK else _JSON_ENCODER
+    return [_HEADERS[encoding], encoder.encode(message)]
+
+
+def encode_published(topic: str, message: msgspec.Struct, encoding: Encoding = MSGPACK) -> list[bytes]:
+    """The three frames of a message on the stream socket."""
+    return [topic.encode(), *encode(message, encoding)]
+
+
+def encoding_of(header: bytes) -> Encoding:
+    """The encoding that a header frame announces; raises UnsupportedVersion."""
+    encoding = _ENCODINGS.get(header)
+    if encoding is None:
+        raise UnsupportedVersion(
+            f"header frame {header[:8].hex() or 'empty'} is not spoken here; "
+            f"send {PROTOCOL_VERSION:#04x} followed by 'm' (msgpack) or 'j' (JSON)"
+        )
+    return encoding
+
+
+class Decoder(Generic[M]):
+    """Decodes one side's union of messages from its two frames.
+
+    `decode` raises InvalidMessage (with the path of the offending field) or UnsupportedVersion, and nothing
+    else, whatever the bytes are.
+    """
+
+    def __init__(self, union: object) -> None:
+        self._msgpack: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(union)  # type: ignore[arg-type]
+        self._json: msgspec.json.Decoder[M] = msgspec.json.Decoder(union)  # type: ignore[arg-type]
+
+    def decode(self, frames: Sequence[bytes]) -> M:
+        if len(frames) != 2:
+            raise InvalidMessage(f"a message is 2 frames, header and payload; got {len(frames)}")
+        header, payload = frames
+        decoder = self._msgpack if encoding_of(header) == MSGPACK else self._json
+        if len(payload) > MAX_MESSAGE_BYTES:
+            raise InvalidMessage(f"payload of {len(payload)} bytes is above {MAX_MESSAGE_BYTES}")
+        try:
+            return decoder.decode(payload)
+        except msgspec.ValidationError as error:
+            raise InvalidMessage(str(error)) from None
+        except msgspec.DecodeError as error:
+            raise InvalidMessage(f"not decodable: {error}") from None
+        except RecursionError:
+            raise InvalidMessage("not decodable: nested too deeply") from None
+        except UnicodeDecodeError:
+            raise InvalidMessage("not decodable: a string is not UTF-8") from None
+
+
+def client_message_decoder() -> Decoder[ClientMessage]:
+    """What the router reads from clients."""
+    return Decoder(ClientMessage)
+
+
+def router_reply_decoder() -> Decoder[RouterReply]:
+    """What a client reads from the job socket."""
+    return Decoder(RouterReply)
+
+
+def stream_message_decoder() -> Decoder[StreamMessage]:
+    """What a client reads from the stream socket, after the topic frame."""
+    return Decoder(StreamMessage)
+
+
+def worker_message_decoder() -> Decoder[WorkerMessage]:
+    """What the router reads from workers."""
+    return Decoder(WorkerMessage)
+
+
+def router_command_decoder() -> Decoder[RouterCommand]:
+    """What a worker reads from the router."""
+    return Decoder(RouterCommand)
+
+
+def is_job_id(text: str) -> bool:
+    """Whether `text` is 32 lowercase hexadecimal characters."""
+    return len(text) == JOB_ID_LENGTH and all(character in "0123456789abcdef" for character in text)

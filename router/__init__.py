@@ -1,0 +1,1 @@
+"""Router actor: the only waiting queue, placement, streams and results."""

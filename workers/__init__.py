@@ -1,0 +1,1 @@
+"""Model workers: a numba inference runtime with a paged KV cache behind one actor."""
