@@ -51,7 +51,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
 # client -> router
 
 
-class Submit(ClientStruct, kw_only=True, tag="submit", omit_defaults=True):
+class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_defaults=True):
     """Ask for a completion; exactly one of `prompt` and `messages` is given.
 
     A prompt of integers is token ids, taken as they are. The same id and the same content again is the same
@@ -66,13 +66,13 @@ class Submit(ClientStruct, kw_only=True, tag="submit", omit_defaults=True):
     options: Options = Options()
 
 
-class Cancel(ClientStruct, kw_only=True, tag="cancel"):
+class Cancel(ClientStruct, frozen=True, kw_only=True, tag="cancel"):
     """End a job; cancelling an ended job changes nothing."""
 
     job_id: str
 
 
-class Resume(ClientStruct, kw_only=True, tag="resume"):
+class Resume(ClientStruct, frozen=True, kw_only=True, tag="resume"):
     """Ask for at most `credit` stream items from `next_index` on; answered by Replay."""
 
     job_id: str
@@ -80,20 +80,20 @@ class Resume(ClientStruct, kw_only=True, tag="resume"):
     credit: int = 1024
 
 
-class Fetch(ClientStruct, kw_only=True, tag="fetch"):
+class Fetch(ClientStruct, frozen=True, kw_only=True, tag="fetch"):
     """Ask for a job's result; with `wait` the Finished is sent when there is one, else Pending at once."""
 
     job_id: str
     wait: bool = True
 
 
-class StatusRequest(ClientStruct, kw_only=True, tag="status"):
+class StatusRequest(ClientStruct, frozen=True, kw_only=True, tag="status"):
     """Ask for a Status."""
 
     request_id: str = ""
 
 
-class Scale(ClientStruct, kw_only=True, tag="scale"):
+class Scale(ClientStruct, frozen=True, kw_only=True, tag="scale"):
     """Set the wished number of local workers; answered by Scaling."""
 
     num_workers: int
@@ -182,7 +182,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 # router -> client
 
 
-class Accepted(ReplyStruct, kw_only=True, tag="accepted"):
+class Accepted(ReplyStruct, frozen=True, kw_only=True, tag="accepted"):
     """The job will end with a Finished. `epoch` names this router's run."""
 
     job_id: str
@@ -191,7 +191,7 @@ class Accepted(ReplyStruct, kw_only=True, tag="accepted"):
     seed: int
 
 
-class Rejected(ReplyStruct, kw_only=True, tag="rejected"):
+class Rejected(ReplyStruct, frozen=True, kw_only=True, tag="rejected"):
     """A request that changed nothing; `job_id` and `request_id` are echoed where they could be read."""
 
     error: ErrorInfo
@@ -199,7 +199,7 @@ class Rejected(ReplyStruct, kw_only=True, tag="rejected"):
     request_id: str | None = None
 
 
-class Delta(ReplyStruct, kw_only=True, tag="delta"):
+class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta"):
     """Stream items from `index` on, one a token id; `text` may be empty while characters are held back."""
 
     job_id: str
@@ -208,7 +208,7 @@ class Delta(ReplyStruct, kw_only=True, tag="delta"):
     text: str
 
 
-class Progress(ReplyStruct, kw_only=True, tag="progress"):
+class Progress(ReplyStruct, frozen=True, kw_only=True, tag="progress"):
     """Published once a second for a running job: its stream's length, so that a lost tail is noticed."""
 
     job_id: str
@@ -216,7 +216,7 @@ class Progress(ReplyStruct, kw_only=True, tag="progress"):
     length: int
 
 
-class Finished(ReplyStruct, kw_only=True, tag="finished"):
+class Finished(ReplyStruct, frozen=True, kw_only=True, tag="finished"):
     """The job ended; `length` is its stream's length. The result is whole, whatever was streamed before."""
 
     job_id: str
@@ -224,7 +224,7 @@ class Finished(ReplyStruct, kw_only=True, tag="finished"):
     result: Result
 
 
-class Replay(ReplyStruct, kw_only=True, tag="replay"):
+class Replay(ReplyStruct, frozen=True, kw_only=True, tag="replay"):
     """Answer to Resume: the items from `next_index` on, the stream's length, and the result if it ended."""
 
     job_id: str
@@ -234,7 +234,7 @@ class Replay(ReplyStruct, kw_only=True, tag="replay"):
     finished: Finished | None = None
 
 
-class Pending(ReplyStruct, kw_only=True, tag="pending"):
+class Pending(ReplyStruct, frozen=True, kw_only=True, tag="pending"):
     """Answer to Fetch without wait, or to Cancel: the job's state now."""
 
     job_id: str
@@ -242,7 +242,7 @@ class Pending(ReplyStruct, kw_only=True, tag="pending"):
     length: int
 
 
-class Scaling(ReplyStruct, kw_only=True, tag="scaling"):
+class Scaling(ReplyStruct, frozen=True, kw_only=True, tag="scaling"):
     """The wished number of local workers is noted."""
 
     num_workers: int
@@ -290,7 +290,7 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
     handoffs_suppressed: int = 0
 
 
-class Status(ReplyStruct, kw_only=True, tag="status"):
+class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     """What the service is doing now."""
 
     request_id: str = ""

@@ -67,8 +67,8 @@ class Decoder(Generic[M]):
     """
 
     def __init__(self, union: object) -> None:
-        self._msgpack: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(union)  # type: ignore[arg-type]
-        self._json: msgspec.json.Decoder[M] = msgspec.json.Decoder(union)  # type: ignore[arg-type]
+        self._msgpack: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(union)
+        self._json: msgspec.json.Decoder[M] = msgspec.json.Decoder(union)
 
     def decode(self, frames: Sequence[bytes]) -> M:
         if len(frames) != 2:
