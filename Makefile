@@ -1,0 +1,49 @@
+# cactus-actors: the commands one needs. `make demo` first, then the README.
+PYTHON ?= python3
+VENV   ?= .venv
+BIN    := $(VENV)/bin
+
+.DEFAULT_GOAL := help
+.PHONY: help demo test check format eval-model train bench clean
+
+help:            ## this list
+	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
+
+$(VENV)/.runtime: pyproject.toml
+	$(PYTHON) -m venv $(VENV)
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	@touch $@
+
+$(VENV)/.dev: $(VENV)/.runtime
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+	@touch $@
+
+demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, print what happened
+	$(BIN)/cactus demo
+
+test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
+	$(BIN)/python -m pytest -q
+
+check: $(VENV)/.dev      ## lint, format, types, import contracts: what CI runs
+	$(BIN)/ruff check .
+	$(BIN)/ruff format --check .
+	$(BIN)/mypy
+	$(BIN)/lint-imports
+
+format: $(VENV)/.dev     ## rewrite the code the way `make check` wants it
+	$(BIN)/ruff check --fix .
+	$(BIN)/ruff format .
+
+eval-model: $(VENV)/.dev ## accuracy by kind and AUROC of the embedded model's confidence
+	$(BIN)/python -m training.evaluate
+
+train:                   ## train the embedded model again (hours; needs PyTorch, see training/README.md)
+	$(PYTHON) -m venv .venv-train
+	.venv-train/bin/python -m pip install -q -r training/requirements.txt
+	.venv-train/bin/python -m training.train
+
+bench: $(VENV)/.dev      ## end-to-end tokens/s at 1, 4 and 16 concurrent jobs, and time outside the kernels
+	$(BIN)/python -m benchmarks.end_to_end
+
+clean:                   ## remove what the commands above made
+	rm -rf $(VENV) .venv-train build *.egg-info demo-results*.jsonl demo-errors*.jsonl

@@ -1,0 +1,1 @@
+"""The service on Ray: starting, watching, scaling and stopping its actors."""
