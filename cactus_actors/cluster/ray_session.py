@@ -29,7 +29,7 @@ def connect(ray_address: str | None, state_dir: Path, temp_dir: Path | None = No
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise Unavailable(f"no Ray cluster at {ray_address}: {_first_line(error)}") from None
         return
-    # ray.init of a local instance switches token authentication on by itself; the default path is world readable
+    # A local ray.init switches token authentication on by itself, but its own token file is world readable.
     os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(_private_token(state_dir)))
     ray.init(
         num_cpus=os.cpu_count(),

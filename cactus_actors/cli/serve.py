@@ -1,0 +1,78 @@
+"""`cactus serve`: the whole service in the foreground, until a signal ends it."""
+
+from __future__ import annotations
+
+import signal
+import sys
+import threading
+from pathlib import Path
+from types import FrameType
+from typing import Annotated
+
+import typer
+
+from cactus_actors.config import ServeConfig, WeightFormat, make_config, read_config_file
+
+
+def serve(
+    model: Annotated[
+        str | None, typer.Option(help="Embedded model name, a Hugging Face directory, or a GGUF file.")
+    ] = None,
+    weights: Annotated[WeightFormat | None, typer.Option(help="How weights are held in memory.")] = None,
+    workers: Annotated[int | None, typer.Option(min=0, help="Model workers to keep alive.")] = None,
+    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each worker.")] = None,
+    jobs_endpoint: Annotated[str | None, typer.Option(help="Where clients submit jobs.")] = None,
+    stream_endpoint: Annotated[str | None, typer.Option(help="Where tokens are published.")] = None,
+    workers_endpoint: Annotated[
+        str | None, typer.Option(help="Where workers report; an address of this machine on a cluster.")
+    ] = None,
+    state_dir: Annotated[Path | None, typer.Option(help="Where the service keeps its own files.")] = None,
+    ray_address: Annotated[
+        str | None, typer.Option(help="An existing Ray cluster; without it a private local Ray starts.")
+    ] = None,
+    config: Annotated[Path | None, typer.Option(help="TOML file of these settings; flags win.")] = None,
+) -> None:
+    """Start the router, the workers and the handoff actor, and print one `ready` line.
+
+    Example: cactus serve --workers 2 --model ./SmolLM2-135M
+    """
+    flags: dict[str, object] = {
+        "model": model,
+        "weights": weights,
+        "workers": workers,
+        "threads": threads,
+        "jobs_endpoint": jobs_endpoint,
+        "stream_endpoint": stream_endpoint,
+        "workers_endpoint": workers_endpoint,
+        "state_dir": None if state_dir is None else str(state_dir),
+        "ray_address": ray_address,
+    }
+    run_service(make_config(read_config_file(config) if config else {}, flags))
+
+
+def run_service(config: ServeConfig) -> None:
+    """Serve until SIGINT or SIGTERM; a second signal skips the drain."""
+    stop = threading.Event()
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        if stop.is_set():
+            sys.exit(128 + number)
+        stop.set()
+
+    signal.signal(signal.SIGINT, on_signal)
+    signal.signal(signal.SIGTERM, on_signal)
+
+    from cactus_actors.cluster.service import Service
+
+    service = Service(config, announce=lambda line: print(line, flush=True))
+    service.start()
+    endpoints = service.endpoints
+    print(
+        f"ready jobs={endpoints.jobs} stream={endpoints.stream} model={config.model} workers={config.workers}",
+        flush=True,
+    )
+    try:
+        service.tend(stop)
+    finally:
+        service.stop()
+    print("stopped", flush=True)

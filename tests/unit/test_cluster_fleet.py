@@ -1,0 +1,61 @@
+"""The fleet keeps the wished number of workers, drains the surplus, and backs off from a crash loop."""
+
+from __future__ import annotations
+
+from cactus_actors.cluster.fleet import MAX_BACKOFF_S, STABLE_AFTER_S, DrainWorker, Fleet, StartWorker
+
+
+def test_it_starts_what_is_missing_once() -> None:
+    fleet = Fleet(desired=2)
+    assert fleet.plan(0.0) == [StartWorker("worker-1"), StartWorker("worker-2")]
+    assert fleet.plan(0.1) == []
+
+
+def test_scaling_down_drains_the_youngest_and_up_starts_new_names() -> None:
+    fleet = Fleet(desired=3)
+    fleet.plan(0.0)
+    fleet.desired = 1
+    assert fleet.plan(1.0) == [DrainWorker("worker-2"), DrainWorker("worker-3")]
+    assert fleet.plan(1.1) == []
+    fleet.desired = 2
+    assert fleet.plan(1.2) == [StartWorker("worker-4")]
+    fleet.on_left("worker-2")
+    fleet.on_left("worker-3")
+    assert sorted(fleet.members) == ["worker-1", "worker-4"]
+
+
+def test_a_first_death_is_replaced_at_once_and_a_crash_loop_backs_off() -> None:
+    fleet = Fleet(desired=1)
+    fleet.plan(0.0)
+    now, delays = 0.0, []
+    for _ in range(8):
+        (worker_id,) = fleet.members
+        delay = fleet.on_died(worker_id, now)
+        delays.append(delay)
+        if delay:
+            assert fleet.plan(now + delay - 0.01) == []
+        now += delay
+        assert len(fleet.plan(now)) == 1
+    assert delays == [0, 1, 2, 4, 8, 16, 32, 32]
+    assert delays[-1] == MAX_BACKOFF_S
+    assert fleet.num_restarts == 8
+
+
+def test_a_worker_that_lived_long_clears_the_backoff() -> None:
+    fleet = Fleet(desired=1)
+    fleet.plan(0.0)
+    fleet.on_died("worker-1", 0.5)
+    fleet.plan(0.5)
+    assert fleet.on_died("worker-2", 0.6) == 1.0
+    fleet.plan(2.0)
+    assert fleet.on_died("worker-3", 2.0 + STABLE_AFTER_S) == 0.0
+
+
+def test_a_draining_worker_that_dies_is_not_replaced() -> None:
+    fleet = Fleet(desired=1)
+    fleet.plan(0.0)
+    fleet.desired = 0
+    fleet.plan(0.0)
+    fleet.on_died("worker-1", 1.0)
+    assert fleet.plan(1.0) == []
+    assert fleet.num_restarts == 0

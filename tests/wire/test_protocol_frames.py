@@ -1,0 +1,95 @@
+"""Frames that are not a message get one typed error that says what is wrong, and nothing else."""
+
+from __future__ import annotations
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cactus_actors.protocol import wire
+from cactus_actors.protocol.errors import (
+    CactusError,
+    InvalidMessage,
+    Overloaded,
+    UnsupportedVersion,
+    error_from_info,
+)
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.params import Options
+
+DECODER = wire.client_message_decoder()
+MSGPACK_HEADER = b"\x01m"
+JSON_HEADER = b"\x01j"
+JOB_ID = "0123456789abcdef" * 2
+
+
+@pytest.mark.parametrize("encoding", [wire.MSGPACK, wire.JSON])
+def test_a_message_survives_its_frames(encoding: wire.Encoding) -> None:
+    submit = Submit(job_id=JOB_ID, prompt=[1, "a", 2], options=Options(stop=["x"], seed=2**64 - 1))
+    assert DECODER.decode(wire.encode(submit, encoding)) == submit
+
+
+@pytest.mark.parametrize("header", [b"", b"\x00m", b"\xffj", b"\x01", b"\x01x", b"GET / HTTP/1.1", b"\x01mm"])
+def test_a_foreign_header_names_what_is_spoken(header: bytes) -> None:
+    with pytest.raises(UnsupportedVersion, match="0x01"):
+        DECODER.decode([header, b"\x80"])
+
+
+@pytest.mark.parametrize("count", [0, 1, 3, 1000])
+def test_a_wrong_number_of_frames_is_counted(count: int) -> None:
+    with pytest.raises(InvalidMessage, match=f"got {count}"):
+        DECODER.decode([MSGPACK_HEADER] * count)
+
+
+@pytest.mark.parametrize(
+    ("header", "payload", "words"),
+    [
+        (MSGPACK_HEADER, b"\xdd\xff\xff\xff\xff", "object"),
+        (MSGPACK_HEADER, b"\xdf\xff\xff\xff\xff", "not decodable"),
+        (MSGPACK_HEADER, b"\xdb\xff\xff\xff\xff", "truncated"),
+        (MSGPACK_HEADER, b"\x91" * 10_000, "object"),
+        (MSGPACK_HEADER, b"\x82\xa4type\xa6submit\xa6job_id\xa2\xff\xfe", "UTF-8"),
+        (MSGPACK_HEADER, b"\x81\xa4type\xa6status\x00", "trailing"),
+        (MSGPACK_HEADER, b"\x80\x04\x95\x10.", "not decodable|missing"),
+        (JSON_HEADER, b'{"type":"submit","job_id":"a","fruit":1}', "fruit"),
+        (JSON_HEADER, b'{"type":"submit"}', "job_id"),
+        (JSON_HEADER, b'{"type":"bribe"}', "bribe"),
+        (JSON_HEADER, b'{"type":"submit","job_id":7}', r"\$\.job_id"),
+        (JSON_HEADER, b'{"type":"submit","job_id":"a","options":{"top_k":1.5}}', r"\$\.options\.top_k"),
+        (JSON_HEADER, b'{"type":"submit","job_id":"a","options":{"top_k":true}}', r"\$\.options\.top_k"),
+        (JSON_HEADER, b'{"type":"submit","job_id":"a","options":{"topk":1}}', "topk"),
+        (JSON_HEADER, b'{"type":"submit","job_id":"a","tools":' + b"[" * 100_000, "tools|deep"),
+        (JSON_HEADER, b'{"type":"status"', "truncated"),
+        (JSON_HEADER, b"\xef\xbb\xbf{}", "not decodable"),
+    ],
+)
+def test_a_bad_payload_is_explained(header: bytes, payload: bytes, words: str) -> None:
+    with pytest.raises(InvalidMessage, match=words):
+        DECODER.decode([header, payload])
+
+
+def test_an_oversized_payload_is_refused_by_its_size() -> None:
+    with pytest.raises(InvalidMessage, match=str(wire.MAX_MESSAGE_BYTES)):
+        DECODER.decode([JSON_HEADER, b" " * (wire.MAX_MESSAGE_BYTES + 1)])
+
+
+@given(st.sampled_from([MSGPACK_HEADER, JSON_HEADER]), st.binary(max_size=200))
+def test_no_bytes_raise_anything_else(header: bytes, payload: bytes) -> None:
+    try:
+        message = DECODER.decode([header, payload])
+    except InvalidMessage:
+        return
+    assert isinstance(message, msgspec.Struct)
+
+
+def test_errors_travel_and_come_back_as_themselves() -> None:
+    error = error_from_info(Overloaded("full", retry_after=1.5).info())
+    assert type(error) is Overloaded
+    assert error.retry_after == 1.5
+    kinds = [kind.type for kind in _all_errors(CactusError)]
+    assert len(kinds) - len(set(kinds)) == 1  # ServerFailure is the general CactusError
+
+
+def _all_errors(kind: type[CactusError]) -> list[type[CactusError]]:
+    return [kind, *(leaf for child in kind.__subclasses__() for leaf in _all_errors(child))]
