@@ -1,0 +1,92 @@
+"""Names and paths of models, and reading their JSON files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+from cactus_actors.protocol.errors import ModelFileInvalid
+
+PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
+MAX_CONFIG_BYTES = 16 << 20
+
+_EMBEDDED = Path(__file__).parent
+
+
+def list_models() -> tuple[str, ...]:
+    """The names of the models that ship with this package."""
+    return tuple(sorted(path.parent.name for path in _EMBEDDED.glob("*/config.json")))
+
+
+def resolve_model(name_or_path: str) -> Path:
+    """The files of a model: the name of an embedded model, a directory of safetensors files, or a GGUF file.
+
+    Raises ModelFileInvalid, which names the path and what is wrong with it.
+    """
+    if name_or_path in list_models():
+        return _EMBEDDED / name_or_path
+    path = Path(name_or_path).expanduser()
+    if path.is_dir():
+        return _checked_directory(path)
+    if path.suffix in PICKLE_SUFFIXES:
+        raise invalid(path, "a pickle can run code and is not loaded; convert it to safetensors or GGUF")
+    if not path.is_file():
+        raise invalid(
+            path, f"no such file or directory; embedded models: {', '.join(list_models()) or 'none'}"
+        )
+    if path.suffix != ".gguf":
+        raise invalid(path, "not a model; give a directory with config.json and safetensors, or a .gguf file")
+    return path
+
+
+def invalid(path: Path, what: str) -> ModelFileInvalid:
+    """The error that names a model file and what is wrong with it."""
+    return ModelFileInvalid(f"{path}: {what}", param=path.name)
+
+
+def read_json_object(path: Path, *, max_bytes: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
+    """The JSON object in `path`; ModelFileInvalid if it is missing, too large, or anything else."""
+    return parse_json_object(path, read_bytes(path, max_bytes=max_bytes))
+
+
+def parse_json_object(path: Path, content: bytes) -> dict[str, Any]:
+    """Strict JSON: UTF-8, no key twice, an object at the root. `path` is for the error only."""
+
+    def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+        members = dict(pairs)
+        if len(members) != len(pairs):
+            raise invalid(path, "a JSON object names the same key twice")
+        return members
+
+    try:
+        root = json.loads(content.decode("utf-8"), object_pairs_hook=without_duplicates)
+    except (ValueError, RecursionError) as error:
+        raise invalid(path, f"not valid JSON: {error}") from error
+    if not isinstance(root, dict):
+        raise invalid(path, "not a JSON object")
+    return root
+
+
+def read_bytes(path: Path, *, max_bytes: int) -> bytes:
+    """The whole of a file that is at most `max_bytes` long; ModelFileInvalid otherwise."""
+    try:
+        if path.stat().st_size > max_bytes:
+            raise invalid(path, f"larger than the {max_bytes} bytes allowed for this file")
+        return path.read_bytes()
+    except OSError as error:
+        raise invalid(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def _checked_directory(directory: Path) -> Path:
+    if not (directory / "config.json").is_file():
+        raise invalid(directory, "no config.json in this directory")
+    if any(directory.glob("*.safetensors")):
+        return directory
+    pickles = sorted(path.name for path in directory.iterdir() if path.suffix in PICKLE_SUFFIXES)
+    if pickles:
+        raise invalid(
+            directory / pickles[0],
+            "a pickle can run code and is not loaded; convert the model to safetensors or GGUF",
+        )
+    raise invalid(directory, "no *.safetensors file in this directory")

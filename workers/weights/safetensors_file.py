@@ -1,0 +1,86 @@
+"""Safetensors files: float32, float16 and bfloat16 tensors as float32 arrays."""
+
+from __future__ import annotations
+
+import mmap
+from collections.abc import Mapping
+from dataclasses import dataclass
+from math import prod
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+from safetensors import SafetensorError, safe_open
+
+from cactus_actors.models.files import invalid, parse_json_object
+
+MAX_HEADER_BYTES = 100_000_000
+_ITEM_BYTES: Mapping[str, int] = {"F32": 4, "F16": 2, "BF16": 2}
+
+
+class TensorInfo(NamedTuple):
+    """Where a tensor lies: `offset` in bytes from the start of the file."""
+
+    dtype: str
+    shape: tuple[int, ...]
+    offset: int
+
+
+@dataclass(frozen=True)
+class SafetensorsFile:
+    """An open safetensors file; the tensors stay on disk until they are asked for."""
+
+    path: Path
+    tensors: Mapping[str, TensorInfo]
+    content: mmap.mmap
+
+    def read_tensor(self, name: str) -> NDArray[np.float32]:
+        """The tensor `name` as float32; a view of the mapped file where it is stored so."""
+        info = self.tensors[name]
+        stored = np.frombuffer(
+            self.content, dtype=np.uint8, count=prod(info.shape) * _ITEM_BYTES[info.dtype], offset=info.offset
+        )
+        if info.dtype == "F32":
+            values = np.require(stored.view(np.float32), requirements="A")
+        elif info.dtype == "F16":
+            values = stored.view(np.float16).astype(np.float32)
+        else:
+            # A bfloat16 is the upper half of a float32.
+            values = (stored.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
+        return values.reshape(info.shape)
+
+
+def open_safetensors(path: Path) -> SafetensorsFile:
+    """Opens a file and checks its header; ModelFileInvalid names the file and what is wrong.
+
+    The package checks that the tensors fill the file without holes or overlaps; it does not give bfloat16 to
+    NumPy, so the offsets are read here once more.
+    """
+    try:
+        with path.open("rb") as file:
+            content = mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
+    except (OSError, ValueError) as error:
+        raise invalid(path, f"cannot be read: {error}") from error
+    header_end = 8 + int.from_bytes(content[:8], "little")
+    if header_end > min(len(content), 8 + MAX_HEADER_BYTES):
+        raise invalid(path, f"a header of {header_end - 8} bytes in a file of {len(content)} bytes")
+    header = parse_json_object(path, content[8:header_end])
+    try:
+        with safe_open(path, framework="numpy"):
+            pass
+    except (SafetensorError, OSError) as error:
+        raise invalid(path, f"not a valid safetensors file: {error}") from error
+    header.pop("__metadata__", None)
+    tensors = {name: _tensor_info(path, name, entry, header_end) for name, entry in header.items()}
+    for name, info in tensors.items():
+        if info.offset + prod(info.shape) * _ITEM_BYTES[info.dtype] > len(content):
+            raise invalid(path, f"tensor {name!r} ends after the file")
+    return SafetensorsFile(path, tensors, content)
+
+
+def _tensor_info(path: Path, name: str, entry: dict[str, Any], header_end: int) -> TensorInfo:
+    if entry["dtype"] not in _ITEM_BYTES:
+        supported = ", ".join(_ITEM_BYTES)
+        raise invalid(path, f"tensor {name!r} has the type {entry['dtype']}; supported: {supported}")
+    return TensorInfo(entry["dtype"], tuple(entry["shape"]), header_end + entry["data_offsets"][0])
