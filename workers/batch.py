@@ -19,8 +19,8 @@ class Chunk:
     num_tokens: int
 
     @property
-    def samples(self) -> bool:
-        """Whether this chunk ends at the sequence's last token and a new token is wanted after it."""
+    def wants_logits(self) -> bool:
+        """Whether it ends at the sequence's last token and a new token is to be sampled after it."""
         catches_up = self.sequence.num_computed_tokens + self.num_tokens == self.sequence.num_tokens
         return catches_up and self.sequence.num_tokens_left > 0
 
@@ -62,7 +62,7 @@ class Batch:
             sequence_of_token=np.repeat(np.arange(len(chunks), dtype=np.int32), lengths),
             block_tables=block_tables,
             logit_rows=np.array(
-                [end - 1 for chunk, end in zip(chunks, ends.tolist(), strict=True) if chunk.samples],
+                [end - 1 for chunk, end in zip(chunks, ends.tolist(), strict=True) if chunk.wants_logits],
                 dtype=np.int32,
             ),
         )

@@ -1,0 +1,95 @@
+"""Tokens in, text out: whole characters only, and nothing that may still become a stop string."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import Protocol
+
+from cactus_actors.protocol.params import SamplingParams
+
+
+class TokenBytes(Protocol):
+    """The part of a tokenizer that is needed here."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that a token stands for; empty for control tokens."""
+        ...
+
+
+@dataclass(frozen=True, slots=True)
+class StopMatch:
+    """A stop string in the text: `start` and `end` in characters."""
+
+    stop: str
+    start: int
+    end: int
+
+
+class Detokenizer:
+    """The text of one sequence, incrementally.
+
+    What it says after n tokens depends on those n tokens alone: replaying them through a new detokenizer
+    reaches the same state. The texts returned by `feed`, followed by that of `flush`, are the completion's.
+
+    Stop strings are honoured in the text of token number `min_tokens` (counted from 1) and later; text before
+    that is neither searched nor held back. The match that is complete first wins, the longer one on ties.
+    """
+
+    def __init__(self, tokenizer: TokenBytes, params: SamplingParams) -> None:
+        self._tokenizer = tokenizer
+        self._stops = params.stop
+        self._include_stop = params.include_stop_sequences
+        self._min_tokens = params.min_tokens
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+        self._num_tokens = 0
+        self.stop_match: str | None = None
+
+    def feed(self, token_id: int) -> str:
+        """Add a token; returns the text that can be shown now. After a stop match nothing more is shown."""
+        self._num_tokens += 1
+        return self._advance(self._decoder.decode(self._tokenizer.token_bytes(token_id)))
+
+    def skip(self) -> None:
+        """Count a token without text: the end token."""
+        self._num_tokens += 1
+
+    def flush(self) -> str:
+        """The text still held back, as the sequence ends; an incomplete character becomes U+FFFD."""
+        shown = self._advance(self._decoder.decode(b"", final=True))
+        held, self._held = self._held, ""
+        return shown + held
+
+    def _advance(self, text: str) -> str:
+        if self.stop_match is not None:
+            return ""
+        if not self._stops or self._num_tokens < self._min_tokens:
+            return text
+        self._held += text
+        match = first_stop(self._held, self._stops)
+        if match is not None:
+            self.stop_match = match.stop
+            shown = self._held[: match.end if self._include_stop else match.start]
+            self._held = ""
+            return shown
+        split = len(self._held) - longest_stop_prefix(self._held, self._stops)
+        shown, self._held = self._held[:split], self._held[split:]
+        return shown
+
+
+def first_stop(text: str, stops: Sequence[str]) -> StopMatch | None:
+    """The stop string that is complete first in `text`; on ties the one that starts first."""
+    starts = ((stop, text.find(stop)) for stop in stops)
+    matches = (StopMatch(stop, start, start + len(stop)) for stop, start in starts if start >= 0)
+    return min(matches, key=lambda match: (match.end, match.start), default=None)
+
+
+def longest_stop_prefix(text: str, stops: Sequence[str]) -> int:
+    """Length of the longest end of `text` that is a proper beginning of a stop string."""
+    longest = min(len(text), max(map(len, stops)) - 1)
+    for length in range(longest, 0, -1):
+        if any(stop.startswith(text[-length:]) for stop in stops):
+            return length
+    return 0

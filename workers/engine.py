@@ -1,0 +1,232 @@
+"""The engine: schedule, forward, sample, commit."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelFailure
+from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
+from workers.batch import Batch
+from workers.block_pool import BlockPool
+from workers.detokenizer import Detokenizer, TokenBytes
+from workers.kv_cache import KVCache
+from workers.models import Model
+from workers.sampler import Sampler, Samples
+from workers.scheduler import Counters, Schedule, Scheduler
+from workers.sequence import Sequence
+
+
+class Engine:
+    """Runs the sequences of many dispatches together, one step at a time; not thread-safe.
+
+    For one machine and model a dispatch's deltas depend on its prompt, parameters, seed and choice alone: not
+    on what else runs, how its tokens are chunked, what the prefix cache holds, or at which token an earlier
+    attempt ended.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tokenizer: TokenBytes,
+        eos_ids: Collection[int],
+        *,
+        cache_blocks: int,
+        block_size: int = 16,
+        max_sequences: int = 16,
+        token_budget: int = 256,
+    ) -> None:
+        self._model = model
+        self._tokenizer = tokenizer
+        self._eos_ids = frozenset(eos_ids)
+        self._block_size = block_size
+        self._max_sequences = max_sequences
+        self._cache = KVCache.allocate(model.config, cache_blocks, block_size)
+        self._pool = BlockPool(cache_blocks)
+        self.counters = Counters()
+        self._scheduler = Scheduler(
+            self._pool, self.counters, max_sequences=max_sequences, token_budget=token_budget
+        )
+        self._sampler = Sampler(self._eos_ids)
+        self._sequences: dict[int, Sequence] = {}
+        self._ended: list[SequenceDelta] = []  # of dispatches that ended before they ran
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step would do anything."""
+        return bool(self._sequences or self._ended)
+
+    @property
+    def num_sequences(self) -> int:
+        """Sequences held, running or waiting for a place."""
+        return len(self._sequences)
+
+    @property
+    def num_running(self) -> int:
+        """Sequences in the running batch."""
+        return len(self._scheduler.running)
+
+    @property
+    def free_slots(self) -> int:
+        """Places left in the running batch; negative while dispatches wait on deck."""
+        return self._max_sequences - len(self._sequences)
+
+    @property
+    def free_blocks(self) -> int:
+        """Cache blocks that no sequence holds."""
+        return self._pool.num_free
+
+    def add(self, dispatch: Dispatch) -> None:
+        """Take a dispatch; one that cannot run is answered by the next step, one already held is ignored."""
+        if dispatch.dispatch_id in self._sequences:
+            return
+        try:
+            sequence = self._sequence_of(dispatch)
+        except CactusError as error:
+            self._ended.append(_last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), _failure(error)))
+            return
+        if dispatch.emitted_ids and (finish := self._finish_of(sequence, dispatch.emitted_ids[-1])):
+            self._ended.append(_last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), finish))
+            return
+        self._sequences[dispatch.dispatch_id] = sequence
+        self._scheduler.add(sequence)
+
+    def abort(self, dispatch_id: int) -> None:
+        """Forget a dispatch; nothing more is said about it."""
+        self._ended = [delta for delta in self._ended if delta.dispatch_id != dispatch_id]
+        if dispatch_id in self._sequences:
+            self._remove(self._sequences[dispatch_id])
+
+    def abort_all(self) -> None:
+        """Forget every dispatch; cached prefixes stay."""
+        self._ended.clear()
+        for sequence in list(self._sequences.values()):
+            self._remove(sequence)
+
+    def step(self) -> list[SequenceDelta]:
+        """Compute the next tokens of the running batch; returns what it added to each sequence.
+
+        Whatever goes wrong inside ends the sequences of this step with an error, and only those.
+        """
+        schedule = self._scheduler.schedule()
+        ended = self._take_ended(schedule)
+        if not schedule.chunks:
+            return ended
+        try:
+            logits = self._model.forward(Batch.of(schedule.chunks), self._cache)
+            samples = self._sampler.sample(logits, schedule.sampled)
+        except Exception as error:  # the worker outlives a step that fails
+            return ended + self._fail(schedule, error)
+        return ended + self._commit(schedule, samples)
+
+    def _sequence_of(self, dispatch: Dispatch) -> Sequence:
+        """The sequence that goes on where `dispatch` says; raises InvalidRequest."""
+        config = self._model.config
+        known = dispatch.prompt_ids + dispatch.emitted_ids
+        if not dispatch.prompt_ids:
+            raise InvalidRequest("the prompt is empty", param="prompt")
+        if not 0 <= min(known) <= max(known) < config.vocab_size:
+            raise InvalidRequest(f"token ids must be in [0, {config.vocab_size})", param="prompt")
+        if len(known) > config.max_context:
+            raise ContextExceeded(
+                f"{len(known)} tokens do not fit a context of {config.max_context}", param="prompt"
+            )
+        detokenizer = Detokenizer(self._tokenizer, dispatch.params)
+        for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
+            self._text_of(detokenizer, token_id)
+        return Sequence(dispatch, detokenizer, max_context=config.max_context, block_size=self._block_size)
+
+    def _commit(self, schedule: Schedule, samples: Samples) -> list[SequenceDelta]:
+        """Account for what was computed and turn samples into deltas, ending what is complete."""
+        row_of = {id(sequence): row for row, sequence in enumerate(schedule.sampled)}
+        deltas = []
+        for chunk in schedule.chunks:
+            sequence, row = chunk.sequence, row_of.get(id(chunk.sequence))
+            if row is not None and not samples.finite[row]:
+                deltas.append(self._end(sequence, _failure(ModelFailure("the logits are not finite"))))
+                continue
+            self._scheduler.commit(chunk)
+            if row is not None:
+                deltas.append(self._extend(sequence, samples, row))
+            elif sequence.num_uncomputed_tokens == 0:  # nothing was asked for beyond the prefill
+                deltas.append(self._end(sequence, Finish("length")))
+        return deltas
+
+    def _extend(self, sequence: Sequence, samples: Samples, row: int) -> SequenceDelta:
+        """Append a sampled token; the delta with its text, and the finish if it was the last."""
+        token_id = int(samples.token_ids[row])
+        position = sequence.num_completion_tokens
+        sequence.append(token_id)
+        text = self._text_of(sequence.detokenizer, token_id)
+        finish = self._finish_of(sequence, token_id)
+        if finish is not None:
+            text += sequence.detokenizer.flush()
+            self._remove(sequence)
+        self.counters.tokens_generated += 1
+        return SequenceDelta(
+            dispatch_id=sequence.dispatch_id,
+            position=position,
+            token_ids=[token_id],
+            text=text,
+            entropies=[float(samples.entropies[row])],
+            logprobs=[float(samples.logprobs[row])],
+            cached_tokens=sequence.num_cached_prompt_tokens or 0,
+            finish=finish,
+        )
+
+    def _text_of(self, detokenizer: Detokenizer, token_id: int) -> str:
+        if token_id in self._eos_ids:
+            detokenizer.skip()
+            return ""
+        return detokenizer.feed(token_id)
+
+    def _finish_of(self, sequence: Sequence, token_id: int) -> Finish | None:
+        """Why the sequence ends with this token, or None."""
+        if sequence.detokenizer.stop_match is not None:
+            return Finish("stop", stop_match=sequence.detokenizer.stop_match)
+        if token_id in self._eos_ids and not sequence.params.ignore_eos:
+            return Finish("stop", stop_match=token_id)
+        if sequence.num_tokens_left <= 0:
+            return Finish("length")
+        return None
+
+    def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
+        """The last deltas of dispatches that never run: refused ones, and those larger than the cache."""
+        ended, self._ended = self._ended, []
+        for sequence in schedule.unfit:
+            del self._sequences[sequence.dispatch_id]  # the scheduler let go of it already
+            error = ContextExceeded(
+                f"{sequence.num_tokens} tokens need {sequence.num_blocks_needed} cache blocks, "
+                f"this worker has {self._pool.num_blocks}",
+                param="prompt",
+            )
+            ended.append(_last_delta_of(sequence, _failure(error)))
+        return ended
+
+    def _fail(self, schedule: Schedule, error: Exception) -> list[SequenceDelta]:
+        failure = ModelFailure(f"a step failed: {type(error).__name__}: {error}")
+        return [self._end(chunk.sequence, _failure(failure)) for chunk in schedule.chunks]
+
+    def _end(self, sequence: Sequence, finish: Finish) -> SequenceDelta:
+        """The last delta of a sequence that ends without a new token."""
+        self._remove(sequence)
+        return _last_delta_of(sequence, finish)
+
+    def _remove(self, sequence: Sequence) -> None:
+        del self._sequences[sequence.dispatch_id]
+        self._scheduler.remove(sequence)
+
+
+def _failure(error: CactusError) -> Finish:
+    return Finish("error", error=error.info())
+
+
+def _last_delta_of(sequence: Sequence, finish: Finish) -> SequenceDelta:
+    text = sequence.detokenizer.flush()
+    cached_tokens = sequence.num_cached_prompt_tokens or 0
+    return _last_delta(sequence.dispatch_id, sequence.num_completion_tokens, finish, text, cached_tokens)
+
+
+def _last_delta(
+    dispatch_id: int, position: int, finish: Finish, text: str = "", cached_tokens: int = 0
+) -> SequenceDelta:
+    return SequenceDelta(dispatch_id, position, [], text, [], [], cached_tokens, finish)

@@ -1,0 +1,151 @@
+"""Which tokens run in the next step.
+
+There is no prefill phase and no decode phase: every sequence has known tokens and computed tokens, and a
+step computes more of them until they have caught up, oldest sequence first, under a token budget. A sequence
+is admitted when blocks for all its known tokens are there. When a running sequence needs a block and none is
+free, the youngest one loses its blocks and waits to be computed again.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field
+
+from workers.batch import Chunk
+from workers.block_pool import BlockPool
+from workers.sequence import Sequence
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One step's work, and the sequences that can never run because the whole cache is too small."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    unfit: list[Sequence] = field(default_factory=list)
+
+    @property
+    def sampled(self) -> list[Sequence]:
+        """The sequences whose next token is sampled after this step, in the order of the logit rows."""
+        return [chunk.sequence for chunk in self.chunks if chunk.wants_logits]
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals of what a worker did; recomputing a preempted prompt counts again."""
+
+    tokens_generated: int = 0
+    prompt_tokens_computed: int = 0
+    cached_prompt_tokens: int = 0
+    preemptions: int = 0
+
+
+class Scheduler:
+    """Owner of the running and waiting sequences and of their blocks."""
+
+    def __init__(self, pool: BlockPool, counters: Counters, *, max_sequences: int, token_budget: int) -> None:
+        self._pool = pool
+        self._counters = counters
+        self._max_sequences = max_sequences
+        self._token_budget = token_budget
+        self.running: list[Sequence] = []  # by time of admission, oldest first
+        self.waiting: deque[Sequence] = deque()
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a sequence."""
+        self.waiting.append(sequence)
+
+    def schedule(self) -> Schedule:
+        """The next step; afterwards every running sequence has blocks for all its known tokens."""
+        schedule = Schedule()
+        preempted = self._grow_running(schedule)
+        budget = self._token_budget
+        for sequence in self.running:
+            budget -= self._take(sequence, budget, schedule)
+        while budget > 0 and not preempted and self._admit_next(schedule):
+            budget -= self._take(self.running[-1], budget, schedule)
+        return schedule
+
+    def commit(self, chunk: Chunk) -> None:
+        """Note that a chunk's keys and values are in the cache, and let others find the blocks it filled."""
+        sequence = chunk.sequence
+        num_prompt_tokens_left = max(0, sequence.num_prompt_tokens - sequence.num_computed_tokens)
+        self._counters.prompt_tokens_computed += min(chunk.num_tokens, num_prompt_tokens_left)
+        first_full = sequence.num_computed_tokens // sequence.block_size
+        sequence.num_computed_tokens += chunk.num_tokens
+        num_full = sequence.num_computed_tokens // sequence.block_size
+        if sequence.params.cache_prompt:
+            hashes = sequence.block_hashes(num_full)
+            for index in range(first_full, num_full):
+                self._pool.publish(sequence.block_table[index], hashes[index])
+
+    def remove(self, sequence: Sequence) -> None:
+        """Forget a sequence and release its blocks."""
+        if sequence in self.running:
+            self.running.remove(sequence)
+        else:
+            self.waiting.remove(sequence)
+        self._release(sequence)
+
+    def _take(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
+        num_tokens = min(sequence.num_uncomputed_tokens, budget)
+        if num_tokens > 0:
+            schedule.chunks.append(Chunk(sequence, num_tokens))
+        return num_tokens
+
+    def _grow_running(self, schedule: Schedule) -> bool:
+        """Give the running sequences the blocks they lack, oldest first; whether one was preempted for it."""
+        preempted = False
+        index = 0
+        while index < len(self.running):
+            sequence = self.running[index]
+            num_missing = sequence.num_blocks_needed - len(sequence.block_table)
+            if num_missing <= self._pool.num_free:
+                sequence.block_table += self._pool.allocate(num_missing)
+                index += 1
+            elif len(self.running) > 1:
+                self._preempt(self.running[-1])
+                preempted = True
+            else:
+                self.remove(sequence)
+                schedule.unfit.append(sequence)
+        return preempted
+
+    def _preempt(self, sequence: Sequence) -> None:
+        self.running.remove(sequence)
+        self._release(sequence)
+        self.waiting.appendleft(sequence)
+        self._counters.preemptions += 1
+
+    def _admit_next(self, schedule: Schedule) -> bool:
+        """Move the first waiting sequence that can ever fit to the running ones, if it fits now."""
+        while self.waiting and self.waiting[0].num_blocks_needed > self._pool.num_blocks:
+            schedule.unfit.append(self.waiting.popleft())
+        if not self.waiting or len(self.running) >= self._max_sequences:
+            return False
+        sequence = self.waiting[0]
+        cached = self._cached_prefix(sequence)
+        num_new = sequence.num_blocks_needed - len(cached)
+        # One block stays free for each running sequence, so that a newcomer is not preempted at once.
+        if num_new + self._pool.num_free_among(cached) + len(self.running) > self._pool.num_free:
+            return False
+        self.waiting.popleft()
+        self._pool.hold(cached)
+        sequence.block_table = cached + self._pool.allocate(num_new)
+        sequence.num_computed_tokens = len(cached) * sequence.block_size
+        if sequence.num_cached_prompt_tokens is None:
+            sequence.num_cached_prompt_tokens = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
+            self._counters.cached_prompt_tokens += sequence.num_cached_prompt_tokens
+        self.running.append(sequence)
+        return True
+
+    def _cached_prefix(self, sequence: Sequence) -> list[int]:
+        if not sequence.params.cache_prompt:
+            return []
+        # The last known token is always computed: its logits are what the step is for.
+        num_full = (sequence.num_tokens - 1) // sequence.block_size
+        return self._pool.find_prefix(sequence.block_hashes(num_full))
+
+    def _release(self, sequence: Sequence) -> None:
+        self._pool.release(sequence.block_table)
+        sequence.block_table = []
+        sequence.num_computed_tokens = 0

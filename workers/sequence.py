@@ -1,0 +1,86 @@
+"""One job's choice inside a worker."""
+
+from __future__ import annotations
+
+import hashlib
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.messages import Dispatch
+from cactus_actors.protocol.params import SamplingParams
+from workers.detokenizer import Detokenizer
+
+BlockHash = bytes
+
+
+class Sequence:
+    """Prompt and completion tokens of one dispatch, and how far they are computed.
+
+    `token_ids` holds the prompt, then what earlier attempts emitted, then what is sampled here. A sequence
+    decodes when it has one uncomputed token and prefills when it has more; nothing else tells them apart.
+    """
+
+    def __init__(
+        self, dispatch: Dispatch, detokenizer: Detokenizer, *, max_context: int, block_size: int
+    ) -> None:
+        self.dispatch_id = dispatch.dispatch_id
+        self.params: SamplingParams = dispatch.params
+        self.choice = dispatch.choice
+        self.detokenizer = detokenizer
+        self.num_prompt_tokens = len(dispatch.prompt_ids)
+        self.max_tokens = min(dispatch.params.max_tokens, max_context - self.num_prompt_tokens)
+        self.block_size = block_size
+        self.block_table: list[int] = []
+        self.num_computed_tokens = 0
+        self.num_cached_prompt_tokens: int | None = None  # None until first admitted
+        self._block_hashes: list[BlockHash] = []
+
+        known = dispatch.prompt_ids + dispatch.emitted_ids
+        self._tokens = np.empty(max(len(known), self.num_prompt_tokens + self.max_tokens), dtype=np.int32)
+        self._tokens[: len(known)] = known
+        self.num_tokens = len(known)
+
+    @property
+    def token_ids(self) -> NDArray[np.int32]:
+        """All known tokens, (num_tokens,)."""
+        return self._tokens[: self.num_tokens]
+
+    @property
+    def num_completion_tokens(self) -> int:
+        """Tokens after the prompt; also the position of the next one to sample."""
+        return self.num_tokens - self.num_prompt_tokens
+
+    @property
+    def num_tokens_left(self) -> int:
+        """How many more tokens may be sampled."""
+        return self.max_tokens - self.num_completion_tokens
+
+    @property
+    def needs_more_tokens(self) -> bool:
+        """Whether it may not end yet: fewer than `min_tokens` are there."""
+        return self.num_completion_tokens < self.params.min_tokens
+
+    @property
+    def num_uncomputed_tokens(self) -> int:
+        """Tokens whose keys and values are not in the cache yet."""
+        return self.num_tokens - self.num_computed_tokens
+
+    @property
+    def num_blocks_needed(self) -> int:
+        """Blocks that hold all known tokens."""
+        return -(-self.num_tokens // self.block_size)
+
+    def append(self, token_id: int) -> None:
+        """Add a sampled token."""
+        self._tokens[self.num_tokens] = token_id
+        self.num_tokens += 1
+
+    def block_hashes(self, num_blocks: int) -> list[BlockHash]:
+        """Names of the first `num_blocks` full blocks; each covers its tokens and all tokens before them."""
+        while len(self._block_hashes) < num_blocks:
+            start = len(self._block_hashes) * self.block_size
+            parent = self._block_hashes[-1] if self._block_hashes else b""
+            tokens = self._tokens[start : start + self.block_size].tobytes()
+            self._block_hashes.append(hashlib.blake2b(parent + tokens, digest_size=16).digest())
+        return self._block_hashes[:num_blocks]
