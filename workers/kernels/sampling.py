@@ -11,7 +11,7 @@ import math
 from typing import Any
 
 import numpy as np
-from numba import njit, uint64
+from numba import njit
 from numpy.typing import NDArray
 
 Logits = NDArray[np.float32]
@@ -43,19 +43,19 @@ _NEGATIVE_INFINITY = np.float32(-np.inf)
 @njit(cache=True, nogil=True)
 def _mixed(z: Scalar) -> Scalar:
     """The output function of SplitMix64 (Steele, Lea, Flood 2014)."""
-    z = (z ^ (z >> uint64(30))) * uint64(0xBF58476D1CE4E5B9)
-    z = (z ^ (z >> uint64(27))) * uint64(0x94D049BB133111EB)
-    return z ^ (z >> uint64(31))
+    z = (z ^ (z >> np.uint64(30))) * np.uint64(0xBF58476D1CE4E5B9)
+    z = (z ^ (z >> np.uint64(27))) * np.uint64(0x94D049BB133111EB)
+    return z ^ (z >> np.uint64(31))
 
 
 @njit(cache=True, nogil=True)
 def uniform(seed: Scalar, choice: Scalar, position: Scalar) -> Scalar:
     """A number in [0, 1) that depends on nothing but its three counters, each an unsigned 64-bit integer."""
-    golden = uint64(0x9E3779B97F4A7C15)
-    state = _mixed(uint64(seed) + golden)
-    state = _mixed(state + golden * (uint64(choice) + uint64(1)))
-    state = _mixed(state + golden * (uint64(position) + uint64(1)))
-    return np.float64(state >> uint64(11)) * 2.0**-53
+    golden = np.uint64(0x9E3779B97F4A7C15)
+    state = _mixed(np.uint64(seed) + golden)
+    state = _mixed(state + golden * (np.uint64(choice) + np.uint64(1)))
+    state = _mixed(state + golden * (np.uint64(position) + np.uint64(1)))
+    return np.float64(state >> np.uint64(11)) * 2.0**-53
 
 
 @njit(cache=True, nogil=True, fastmath={"contract"})
@@ -104,8 +104,8 @@ def _find_maxima(logits: Logits, maxima: Logits) -> Scalar:
 @njit(cache=True, nogil=True, fastmath={"reassoc", "contract"})
 def _entropy(logits: Logits, maximum: Scalar) -> tuple[Scalar, Scalar]:
     """(log of the sum of exp(logit - maximum), entropy in units of ln V) of the softmax over a row."""
-    total = 0.0
-    weighted = 0.0
+    total: Scalar = 0.0
+    weighted: Scalar = 0.0
     for start in range(0, logits.size, CHUNK):
         chunk_total = np.float32(0.0)
         chunk_weighted = np.float32(0.0)
@@ -128,7 +128,7 @@ def _find_masses(
     logits: Logits, maximum: Scalar, floor: Scalar, inverse_temperature: Scalar, masses: Reals
 ) -> Scalar:
     """Fill `masses` (chunks,) with the sums of exp((logit - maximum) / T) over logits >= floor; the total."""
-    total = 0.0
+    total: Scalar = 0.0
     for chunk in range(masses.size):
         start = chunk * CHUNK
         mass = np.float32(0.0)
@@ -250,7 +250,7 @@ def _draw_by_rank(
     random: Scalar,
 ) -> Scalar:
     """Draw from `kept[:num_kept]`, their probabilities laid end to end in that order."""
-    total = 0.0
+    total: Scalar = 0.0
     for rank in range(num_kept):
         weights[rank] = math.exp((np.float64(logits[kept[rank]]) - maximum) / temperature)
         total += weights[rank]
@@ -392,7 +392,7 @@ def sample_rows(
             token = _first_of(row_logits, maxima, maximum)
         else:
             temperature = max(row.temperature, MIN_TEMPERATURE)
-            random = uniform(row.seed, row.choice, uint64(positions[r]))
+            random = uniform(row.seed, row.choice, np.uint64(positions[r]))
             if row.top_p >= 1.0 and not 0 < row.top_k < vocab_size:
                 floor = _NEGATIVE_INFINITY
                 if row.min_p > 0.0:

@@ -1,0 +1,185 @@
+"""The compiled step against a literal float64 forward pass, and against itself in every arrangement."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from workers.batch import Batch
+from workers.kv_cache import KVCache
+from workers.models import random_model
+from workers.models.config import ModelConfig
+from workers.models.random_weights import RandomTensors, parse_random_spec
+
+# Sizes that are no multiple of any tile, several key-value groups, a head smaller than a vector.
+ODD = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
+EVEN = "llama:hidden=128,ffn=256,layers=2,heads=4,kv_heads=2,head_dim=64,vocab=512,context=256"
+BLOCK_SIZE = 16
+
+
+def reference_logits(config: ModelConfig, tensors, token_ids) -> np.ndarray:
+    """Logits (tokens, vocab) in float64, written as the paper has it: no cache, no batch, no padding."""
+
+    def weights(name):
+        return tensors[name].astype(np.float64)
+
+    def normalise(x, name):
+        return x / np.sqrt((x**2).mean(-1, keepdims=True) + config.norm_eps) * weights(name)
+
+    def rotate(x):  # (tokens, heads, head_dim)
+        half = config.head_dim // 2
+        angles = np.arange(len(x))[:, None] * config.rope_theta ** (-np.arange(half) * 2 / config.head_dim)
+        cosine, sine = np.cos(angles)[:, None], np.sin(angles)[:, None]
+        first, second = x[..., :half], x[..., half:]
+        return np.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)
+
+    num_tokens = len(token_ids)
+    mask = np.where(np.tri(num_tokens, dtype=bool), 0.0, -np.inf)
+    groups = config.num_heads // config.num_kv_heads
+    x = weights("embed_tokens")[token_ids]
+    for layer in range(config.num_layers):
+        prefix = f"layers.{layer}."
+        normed = normalise(x, prefix + "input_layernorm")
+        q = rotate((normed @ weights(prefix + "q_proj").T).reshape(num_tokens, -1, config.head_dim))
+        k = rotate((normed @ weights(prefix + "k_proj").T).reshape(num_tokens, -1, config.head_dim))
+        v = (normed @ weights(prefix + "v_proj").T).reshape(num_tokens, -1, config.head_dim)
+        k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
+        scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(config.head_dim) + mask
+        shares = np.exp(scores - scores.max(-1, keepdims=True))
+        shares /= shares.sum(-1, keepdims=True)
+        attended = np.einsum("hqk,khd->qhd", shares, v).reshape(num_tokens, -1)
+        x = x + attended @ weights(prefix + "o_proj").T
+        normed = normalise(x, prefix + "post_attention_layernorm")
+        gate, up = normed @ weights(prefix + "gate_proj").T, normed @ weights(prefix + "up_proj").T
+        x = x + (gate / (1 + np.exp(-gate)) * up) @ weights(prefix + "down_proj").T
+    output = "embed_tokens" if config.tie_embeddings else "lm_head"
+    return normalise(x, "norm") @ weights(output).T
+
+
+def make_batch(*chunks: tuple[list[int], int, list[int]]) -> Batch:
+    """A batch of (token ids, first position, block table) chunks that wants the logits of all tokens."""
+    lengths = [len(token_ids) for token_ids, _, _ in chunks]
+    tables = np.zeros((len(chunks), max(len(table) for _, _, table in chunks)), dtype=np.int32)
+    for row, (_, _, table) in enumerate(chunks):
+        tables[row, : len(table)] = table
+    return Batch(
+        token_ids=np.concatenate([token_ids for token_ids, _, _ in chunks]).astype(np.int32),
+        positions=np.concatenate(
+            [np.arange(first, first + len(token_ids)) for token_ids, first, _ in chunks]
+        ).astype(np.int32),
+        sequence_of_token=np.repeat(np.arange(len(chunks)), lengths).astype(np.int32),
+        block_tables=tables,
+        logit_rows=np.arange(sum(lengths), dtype=np.int32),
+    )
+
+
+def prompt(config: ModelConfig, length: int, seed: int = 0) -> list[int]:
+    return np.random.default_rng(seed).integers(0, config.vocab_size, length).tolist()
+
+
+@pytest.fixture(scope="module", params=["float32"])
+def odd(request):
+    model = random_model(ODD, weights=request.param, threads=1, seed=7)
+    yield model
+    model.close()
+
+
+def whole(model, token_ids, block_size: int = BLOCK_SIZE) -> np.ndarray:
+    """Logits of all tokens of one sequence, alone in one step."""
+    num_blocks = -(-len(token_ids) // block_size)
+    cache = KVCache.allocate(model.config, num_blocks, block_size)
+    return model.forward(make_batch((token_ids, 0, list(range(num_blocks)))), cache).copy()
+
+
+@pytest.mark.parametrize("spec", [ODD, EVEN])
+def test_float32_logits_are_those_of_the_reference(spec):
+    config = parse_random_spec(spec)
+    tensors = RandomTensors(config, 7)
+    model = random_model(spec, weights="float32", threads=1, seed=7)
+    token_ids = prompt(config, 70)
+    expected = reference_logits(config, tensors, token_ids)
+    actual = whole(model, token_ids)
+    model.close()
+    # float32 keeps 24 bits; some hundred rounded steps lose a few of them, never ten.
+    assert np.abs(actual - expected).max() < 2.0**-14 * np.abs(expected).max()
+
+
+def test_a_prompt_cut_into_chunks_gives_the_same_bits(odd):
+    token_ids = prompt(odd.config, 70)
+    expected = whole(odd, token_ids)
+    cache = KVCache.allocate(odd.config, 5, BLOCK_SIZE)
+    first = 0
+    for length in (1, 2, 13, 16, 3, 34, 1):
+        logits = odd.forward(make_batch((token_ids[first : first + length], first, list(range(5)))), cache)
+        assert (logits == expected[first : first + length]).all()
+        first += length
+    assert first == len(token_ids)
+
+
+def test_a_sequence_in_a_batch_gives_the_same_bits_as_alone(odd):
+    prompts = [prompt(odd.config, length, seed=length) for length in (5, 33, 1, 17, 48)]
+    alone = [whole(odd, token_ids) for token_ids in prompts]
+    cache = KVCache.allocate(odd.config, 20, BLOCK_SIZE)
+    blocks = iter(np.random.default_rng(3).permutation(20).tolist())
+    tables = [[next(blocks) for _ in range(-(-len(token_ids) // BLOCK_SIZE))] for token_ids in prompts]
+    logits = odd.forward(
+        make_batch(*((ids, 0, table) for ids, table in zip(prompts, tables, strict=True))), cache
+    )
+    assert (logits == np.concatenate(alone)).all()
+
+
+def test_decoding_beside_a_prefill_gives_the_same_bits(odd):
+    one, other = prompt(odd.config, 40, seed=1), prompt(odd.config, 30, seed=2)
+    expected_one, expected_other = whole(odd, one), whole(odd, other)
+    cache = KVCache.allocate(odd.config, 6, BLOCK_SIZE)
+    odd.forward(make_batch((one[:39], 0, [5, 0, 3])), cache)
+    logits = odd.forward(make_batch((one[39:], 39, [5, 0, 3]), (other, 0, [1, 4])), cache)
+    assert (logits[0] == expected_one[39]).all()
+    assert (logits[1:] == expected_other).all()
+
+
+def test_what_stands_in_foreign_blocks_and_behind_the_end_is_never_read(odd):
+    token_ids = prompt(odd.config, 21)
+    cache = KVCache.allocate(odd.config, 4, BLOCK_SIZE)
+    cache.keys.fill(np.nan)
+    cache.values.fill(np.nan)
+    logits = odd.forward(make_batch((token_ids, 0, [3, 1])), cache)
+    assert (logits == whole(odd, token_ids)).all()
+
+
+@pytest.mark.parametrize("block_size", [32, 48])
+def test_larger_blocks_give_the_same_bits(odd, block_size):
+    token_ids = prompt(odd.config, 70)
+    assert (whole(odd, token_ids, block_size) == whole(odd, token_ids)).all()
+
+
+def test_small_blocks_give_nearly_the_same_logits(odd):
+    token_ids = prompt(odd.config, 30)
+    np.testing.assert_allclose(whole(odd, token_ids, 4), whole(odd, token_ids), rtol=0, atol=1e-4)
+
+
+@pytest.mark.parametrize("threads", [2, 3])
+def test_more_threads_give_the_same_bits(odd, threads):
+    token_ids = prompt(odd.config, 37)
+    model = random_model(ODD, weights=odd.weights_format, threads=threads, seed=7)
+    for _ in range(20):
+        assert (whole(model, token_ids) == whole(odd, token_ids)).all()
+    model.close()
+
+
+def test_only_the_rows_asked_for_have_logits(odd):
+    token_ids = prompt(odd.config, 21)
+    expected = whole(odd, token_ids)
+    cache = KVCache.allocate(odd.config, 2, BLOCK_SIZE)
+    batch = make_batch((token_ids, 0, [0, 1]))
+    for rows in ([20], [3, 0, 20], []):
+        asked = Batch(
+            token_ids=batch.token_ids,
+            positions=batch.positions,
+            sequence_of_token=batch.sequence_of_token,
+            block_tables=batch.block_tables,
+            logit_rows=np.array(rows, dtype=np.int32),
+        )
+        logits = odd.forward(asked, cache)
+        assert logits.shape == (len(rows), odd.config.vocab_size)
+        assert (logits == expected[rows]).all()

@@ -1,0 +1,31 @@
+"""Compile a kernel once for all processes of a machine, and again when any kernel's source changes."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+
+def fingerprint() -> str:
+    """A hash of all sources in this folder: numba's own cache looks only at the file of the outer function."""
+    digest = hashlib.sha256()
+    for source in sorted(Path(__file__).parent.glob("*.py")):
+        digest.update(source.read_bytes())
+    return digest.hexdigest()
+
+
+@contextmanager
+def compiling_alone(function: Any) -> Iterator[None]:
+    """Hold the lock of a function's cache directory, so that a second process finds what the first compiled.
+
+    numba's cache index is not safe against two processes that save different signatures at once.
+    """
+    directory = Path(function.stats.cache_path)
+    directory.mkdir(parents=True, exist_ok=True)
+    with (directory / "compiling.lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield

@@ -1,0 +1,242 @@
+"""Sixteen float32 lanes as one value of compiled code, with the few operations the kernels are made of.
+
+Compiled functions use them like numbers (`a * b + c`); the generated code is the same vector instruction
+whatever surrounds it, so a lane's result never depends on the loop that it stands in. On CPUs with
+narrower registers LLVM splits the lanes.
+"""
+
+from __future__ import annotations
+
+import math
+import operator
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import njit, types
+from numba.core.typing import signature
+from numba.core.typing.templates import ConcreteTemplate, infer_global
+from numba.extending import intrinsic, lower_builtin, models, register_model
+
+LANES = 16
+
+I8, I32, F32 = ir.IntType(8), ir.IntType(32), ir.FloatType()
+FLOATS = ir.VectorType(F32, LANES)
+INTEGERS = ir.VectorType(I32, LANES)
+
+
+class VectorType(types.Type):
+    """numba's name for sixteen float32 lanes."""
+
+    def __init__(self) -> None:
+        super().__init__(name="float32x16")
+
+
+vector = VectorType()
+
+
+@register_model(VectorType)
+class VectorModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is untyped
+    """A vector travels in one LLVM vector register (or several narrower ones)."""
+
+    def __init__(self, manager: Any, numba_type: Any) -> None:
+        super().__init__(manager, numba_type, FLOATS)
+
+
+def constant(llvm_type: ir.VectorType, value: float) -> ir.Constant:
+    """The same constant in every lane."""
+    return ir.Constant(llvm_type, [value] * llvm_type.count)
+
+
+def splat(builder: ir.IRBuilder, scalar: ir.Value, count: int) -> ir.Value:
+    """The same scalar in every one of `count` lanes."""
+    wide = ir.VectorType(scalar.type, count)
+    first = builder.insert_element(ir.Constant(wide, ir.Undefined), scalar, ir.Constant(I32, 0))
+    return builder.shuffle_vector(
+        first, ir.Constant(wide, ir.Undefined), ir.Constant(ir.VectorType(I32, count), [0] * count)
+    )
+
+
+def call(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: ir.Value) -> ir.Value:
+    """Call the LLVM intrinsic of that full name."""
+    kind = ir.FunctionType(result, [operand.type for operand in operands])
+    function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+    return builder.call(function, operands)
+
+
+def multiply_add(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+    """a * b + c, rounded once on every CPU that can: one choice for a machine, never for a loop."""
+    return call(builder, f"llvm.fmuladd.v{a.type.count}f32", a.type, a, b, c)
+
+
+def address(
+    context: Any, builder: ir.IRBuilder, array_type: Any, array: ir.Value, offset: ir.Value, to: ir.Type
+) -> ir.Value:
+    """Pointer to the element of a C-contiguous array at this flat offset, as a pointer to `to`."""
+    data = context.make_array(array_type)(context, builder, array).data
+    return builder.bitcast(builder.gep(data, [offset]), to.as_pointer())
+
+
+def _operation(*operands: Any, result: Any = vector) -> Callable[[Callable[..., ir.Value]], Any]:
+    """An operation of compiled code on fixed operand types, written as `emit(builder, *values)`."""
+
+    def wrap(emit: Callable[..., ir.Value]) -> Any:
+        def generate(context: Any, builder: ir.IRBuilder, _signature: Any, values: Any) -> ir.Value:
+            return emit(builder, *values)
+
+        def typed_1(typing: Any, a: Any) -> Any:
+            return signature(result, *operands), generate
+
+        def typed_2(typing: Any, a: Any, b: Any) -> Any:
+            return signature(result, *operands), generate
+
+        def typed_3(typing: Any, a: Any, b: Any, c: Any) -> Any:
+            return signature(result, *operands), generate
+
+        typed: Callable[..., Any] = (typed_1, typed_2, typed_3)[len(operands) - 1]
+        typed.__name__ = typed.__qualname__ = emit.__name__
+        typed.__doc__ = emit.__doc__
+        return intrinsic(typed)
+
+    return wrap
+
+
+for _symbol, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (operator.mul, "fmul")):
+
+    @infer_global(_symbol)
+    class _Arithmetic(ConcreteTemplate):  # type: ignore[misc]  # numba is untyped
+        cases = (signature(vector, vector, vector),)
+
+    def _lower(
+        _context: Any, builder: ir.IRBuilder, _sig: Any, values: Any, instruction: str = _instruction
+    ) -> ir.Value:
+        return getattr(builder, instruction)(*values)
+
+    lower_builtin(_symbol, vector, vector)(_lower)
+
+
+@intrinsic
+def load(typing: Any, array: Any, offset: Any) -> Any:
+    """Sixteen floats from a contiguous float32 array, at a flat offset."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        return builder.load(address(context, builder, array, values[0], values[1], FLOATS), align=4)
+
+    return vector(array, types.intp), generate
+
+
+@intrinsic
+def store(typing: Any, array: Any, offset: Any, value: Any) -> Any:
+    """Sixteen floats into a contiguous float32 array, at a flat offset."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        builder.store(values[2], address(context, builder, array, values[0], values[1], FLOATS), align=4)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vector), generate
+
+
+@intrinsic
+def store_bytes(typing: Any, array: Any, offset: Any, value: Any) -> Any:
+    """round(value) + 128 as sixteen uint8, for |value| <= 127; ties go to even.
+
+    Adding 1.5 * 2^23 leaves the rounded integer in the low bits of the float.
+    """
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        bits = builder.bitcast(builder.fadd(values[2], constant(FLOATS, 1.5 * 2**23)), INTEGERS)
+        bytes_type = ir.VectorType(I8, LANES)
+        quantised = builder.trunc(builder.add(bits, constant(INTEGERS, 128)), bytes_type)
+        builder.store(quantised, address(context, builder, array, values[0], values[1], bytes_type), align=1)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vector), generate
+
+
+@_operation(types.float32)
+def broadcast(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
+    """The same float in every lane."""
+    return splat(builder, value, LANES)
+
+
+@_operation(vector, vector, vector)
+def fma(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
+    """a * b + c."""
+    return multiply_add(builder, a, b, c)
+
+
+@_operation(vector, vector)
+def divide(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """a / b."""
+    return builder.fdiv(a, b)
+
+
+@_operation(vector, vector)
+def maximum(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The larger of a and b; NaN if either is NaN, so that a broken row stays visible."""
+    return call(builder, "llvm.maximum.v16f32", FLOATS, a, b)
+
+
+@_operation(vector)
+def absolute(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """|a|."""
+    return call(builder, "llvm.fabs.v16f32", FLOATS, a)
+
+
+@_operation(vector, types.int64)
+def keep_first(builder: ir.IRBuilder, a: ir.Value, count: ir.Value) -> ir.Value:
+    """Lanes from `count` on become -inf."""
+    lane = ir.Constant(INTEGERS, list(range(LANES)))
+    inside = builder.icmp_signed("<", lane, splat(builder, builder.trunc(count, I32), LANES))
+    return builder.select(inside, a, constant(FLOATS, -math.inf))
+
+
+def _fold(builder: ir.IRBuilder, a: ir.Value, combine: Callable[..., ir.Value]) -> ir.Value:
+    # A fixed tree: lane i with lane i + 8, then + 4, + 2, + 1.
+    for distance in (8, 4, 2, 1):
+        mask = ir.Constant(INTEGERS, [(lane + distance) % LANES for lane in range(LANES)])
+        a = combine(a, builder.shuffle_vector(a, a, mask))
+    return builder.extract_element(a, ir.Constant(I32, 0))
+
+
+@_operation(vector, result=types.float32)
+def sum_of_lanes(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """The lanes added up, always in the same order."""
+    return _fold(builder, a, builder.fadd)
+
+
+@_operation(vector, result=types.float32)
+def max_of_lanes(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """The largest lane."""
+    return _fold(builder, a, lambda b, c: call(builder, "llvm.maximum.v16f32", FLOATS, b, c))
+
+
+@_operation(vector)
+def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """e^a within 2 units in the last place; 0 below -87, about 2e38 above 88.3, NaN for NaN.
+
+    e^a = 2^n * e^r with n = round(a / ln 2) and |r| <= ln(2) / 2; e^r is its Taylor polynomial of degree 7.
+    """
+    lowest, magic = constant(FLOATS, -87.0), constant(FLOATS, 1.5 * 2**23)
+    x = call(builder, "llvm.minimum.v16f32", FLOATS, a, constant(FLOATS, 88.3))
+    x = call(builder, "llvm.maximum.v16f32", FLOATS, x, lowest)
+    shifted = multiply_add(builder, x, constant(FLOATS, 1 / math.log(2)), magic)
+    n = builder.fsub(shifted, magic)
+    # ln 2 in two parts: n times the first is exact.
+    r = multiply_add(builder, n, constant(FLOATS, -0.693359375), x)
+    r = multiply_add(builder, n, constant(FLOATS, 2.12194440e-4), r)
+    power = constant(FLOATS, 1 / math.factorial(7))
+    for degree in range(6, -1, -1):
+        power = multiply_add(builder, power, r, constant(FLOATS, 1 / math.factorial(degree)))
+    exponent = builder.shl(
+        builder.add(builder.bitcast(shifted, INTEGERS), constant(INTEGERS, 127)), constant(INTEGERS, 23)
+    )
+    scaled = builder.fmul(power, builder.bitcast(exponent, FLOATS))
+    underflow = builder.fcmp_ordered("<", a, lowest)
+    return builder.select(underflow, constant(FLOATS, 0.0), scaled)
+
+
+@njit(inline="always")
+def padded(count: int) -> int:
+    """`count` rounded up to whole vectors."""
+    return (count + 15) // 16 * 16
