@@ -1,0 +1,107 @@
+"""Everything of a model that deals with text; no weights."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any
+
+from cactus_actors.models.files import invalid, read_json_object
+from cactus_actors.models.gguf_file import GGUFFile, open_gguf
+from cactus_actors.protocol.errors import NotSupported
+from cactus_actors.text import huggingface
+from cactus_actors.text.chat_template import ChatTemplate
+from cactus_actors.text.gguf_vocabulary import Vocabulary, tokenizer_from_gguf
+from cactus_actors.text.tokenizer import Tokenizer
+
+MAX_CONTEXT = 1 << 24
+
+
+@dataclass(frozen=True)
+class TextModel:
+    """Tokenizer, chat template and limits of one model.
+
+    `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`.
+    """
+
+    name: str
+    tokenizer: Tokenizer
+    chat_template: ChatTemplate | None
+    eos_ids: frozenset[int]
+    max_context: int
+
+    def encode_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        *,
+        add_generation_prompt: bool = True,
+    ) -> list[int]:
+        """The prompt ids of a conversation, with one beginning-of-sequence token if the model wants one.
+
+        Control tokens come from the template only: text in `messages` and `tools` that looks like one is
+        encoded as text. Raises TemplateInvalid, and NotSupported if the model has no chat template.
+        """
+        if self.chat_template is None:
+            raise NotSupported(
+                f"the model {self.name} has no chat template; send a prompt instead", param="messages"
+            )
+        prompt = self.chat_template.render(
+            messages, tools, add_generation_prompt, escape=self.tokenizer.shield
+        )
+        return self.tokenizer.encode(prompt, add_special=True)
+
+
+def load_text_model(path: Path) -> TextModel:
+    """The text side of the model in `path`, a directory or a GGUF file; ModelFileInvalid otherwise."""
+    return _from_gguf(open_gguf(path)) if path.is_file() else _from_directory(path)
+
+
+def _from_directory(directory: Path) -> TextModel:
+    config = read_json_object(directory / "config.json")
+    tokenizer_config = huggingface.optional_json(directory / "tokenizer_config.json")
+    generation_config = huggingface.optional_json(directory / "generation_config.json")
+    tokenizer = huggingface.tokenizer_from_json(directory / "tokenizer.json", tokenizer_config)
+    vocab_size = config.get("vocab_size")
+    if type(vocab_size) is not int or tokenizer.vocab_size > vocab_size:
+        raise invalid(
+            directory / "tokenizer.json",
+            f"{tokenizer.vocab_size} tokens, the model's vocab_size is {vocab_size!r:.50}",
+        )
+    specials = huggingface.special_tokens(tokenizer_config)
+    source = huggingface.template_source(directory, tokenizer_config)
+    eos_id = tokenizer.id_of(specials["eos_token"]) if "eos_token" in specials else None
+    return TextModel(
+        name=directory.resolve().name,
+        tokenizer=tokenizer,
+        chat_template=ChatTemplate.compile(source[1], source[0], specials) if source else None,
+        eos_ids=huggingface.end_ids(directory, [config, generation_config], tokenizer, eos_id),
+        max_context=_checked_context(
+            directory / "config.json",
+            "max_position_embeddings",
+            config.get("max_position_embeddings", 2048),
+        ),
+    )
+
+
+def _from_gguf(file: GGUFFile) -> TextModel:
+    vocabulary = Vocabulary.of(file)
+    source = file.metadata.get("tokenizer.chat_template")
+    if source is not None and not isinstance(source, str):
+        raise invalid(file.path, "tokenizer.chat_template must be a string")
+    specials = vocabulary.special_tokens()
+    key = f"{file.metadata.get('general.architecture')}.context_length"
+    return TextModel(
+        name=file.path.stem,
+        tokenizer=tokenizer_from_gguf(file),
+        chat_template=ChatTemplate.compile(source, file.path, specials) if source else None,
+        eos_ids=vocabulary.end_ids(),
+        max_context=_checked_context(file.path, key, file.metadata.get(key)),
+    )
+
+
+def _checked_context(path: Path, key: str, value: Any) -> int:
+    if type(value) is not int or not 1 <= value <= MAX_CONTEXT:
+        raise invalid(path, f"{key} is {value!r:.50}, not a number of tokens from 1 to {MAX_CONTEXT}")
+    return value
