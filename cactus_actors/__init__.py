@@ -1,1 +1,51 @@
-"""cactus-actors: small language models on CPUs, a big one in the cloud for the rest."""
+"""Small language models on ordinary CPUs, a big model in the cloud for what they are not sure of.
+
+`import cactus_actors` is the client only: it needs neither Ray nor numba.
+"""
+
+from cactus_actors.client import AsyncClient, AsyncTokenStream, Client, TokenStream
+from cactus_actors.protocol.errors import (
+    AuthenticationFailed,
+    CactusError,
+    ConfigurationInvalid,
+    ContextExceeded,
+    DeadlineExceeded,
+    HandoffFailed,
+    InvalidRequest,
+    JobConflict,
+    JobNotFound,
+    ModelFailure,
+    NotSupported,
+    Overloaded,
+    ServerFailure,
+    TemplateInvalid,
+    Unavailable,
+)
+from cactus_actors.protocol.messages import Delta, Result, Status
+from cactus_actors.protocol.params import Options
+
+__all__ = [
+    "AsyncClient",
+    "AsyncTokenStream",
+    "AuthenticationFailed",
+    "CactusError",
+    "Client",
+    "ConfigurationInvalid",
+    "ContextExceeded",
+    "DeadlineExceeded",
+    "Delta",
+    "HandoffFailed",
+    "InvalidRequest",
+    "JobConflict",
+    "JobNotFound",
+    "ModelFailure",
+    "NotSupported",
+    "Options",
+    "Overloaded",
+    "Result",
+    "ServerFailure",
+    "Status",
+    "TemplateInvalid",
+    "TokenStream",
+    "Unavailable",
+]

@@ -1,0 +1,176 @@
+"""AsyncClient: what a program asks of the service, awaited."""
+
+from __future__ import annotations
+
+import asyncio
+import secrets
+from collections import OrderedDict
+from types import TracebackType
+from typing import Any, Self
+
+from cactus_actors.client.connection import Connection, Followed, next_port
+from cactus_actors.client.follower import Patience
+from cactus_actors.client.request import Messages, Prompt, Tools, check_job_id, make_submit
+from cactus_actors.client.stream import AsyncTokenStream
+from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.messages import (
+    Cancel,
+    JobState,
+    Pending,
+    Result,
+    Scale,
+    Scaling,
+    Status,
+    StatusRequest,
+)
+
+MAX_UNREAD_RESULTS = 10_000
+
+
+class AsyncClient:
+    """Asks a service for completions; safe to use from any number of tasks of one event loop.
+
+    `timeout` is how many seconds a first answer may take before Unavailable is raised. A job that the service
+    has answered once is followed through silence, reconnection and a restarted router until there was
+    nothing for `reconnect_timeout` seconds.
+
+    A job that fails raises its typed error, with what there was of the result as `error.result`; a cancelled
+    job is a Result with finish_reason "cancelled". Options are the fields of `Options`; another name raises
+    InvalidRequest before anything is sent.
+    """
+
+    def __init__(
+        self,
+        jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT,
+        stream_endpoint: str | None = None,
+        *,
+        timeout: float = 10.0,
+        reconnect_timeout: float = 60.0,
+    ) -> None:
+        self.jobs_endpoint = jobs_endpoint
+        self.stream_endpoint = stream_endpoint or next_port(jobs_endpoint)
+        patience = Patience(
+            endpoint=jobs_endpoint, first_answer_s=timeout, reconnect_s=max(timeout, reconnect_timeout)
+        )
+        self._connection = Connection(self.jobs_endpoint, self.stream_endpoint, patience)
+        self._submitted: OrderedDict[str, Followed] = OrderedDict()
+
+    async def __aenter__(self) -> Self:
+        self._connection.open()
+        return self
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    async def close(self) -> None:
+        """Release sockets and tasks; jobs that were submitted and not cancelled go on running."""
+        await self._connection.close()
+
+    async def complete(
+        self,
+        prompt: Prompt | None = None,
+        *,
+        messages: Messages | None = None,
+        tools: Tools | None = None,
+        model: str | None = None,
+        job_id: str | None = None,
+        **options: Any,
+    ) -> Result:
+        """The whole result of one job; a task that is cancelled while it waits here cancels its job."""
+        submit = make_submit(
+            prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
+        )
+        job = await self._connection.follow(submit.job_id, submit, streamed=False)
+        try:
+            return await job.outcome()
+        finally:
+            if job.follower.outcome is None:
+                self._connection.abandon(submit.job_id)
+
+    def stream(
+        self,
+        prompt: Prompt | None = None,
+        *,
+        messages: Messages | None = None,
+        tools: Tools | None = None,
+        model: str | None = None,
+        job_id: str | None = None,
+        **options: Any,
+    ) -> AsyncTokenStream:
+        """The deltas of one job as they come: `async for delta in client.stream(...)`.
+
+        The job is submitted at the first await. Closing or dropping the stream before its end cancels it.
+        """
+        submit = make_submit(
+            prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
+        )
+        return AsyncTokenStream(self._connection, submit)
+
+    async def submit(
+        self,
+        prompt: Prompt | None = None,
+        *,
+        messages: Messages | None = None,
+        tools: Tools | None = None,
+        model: str | None = None,
+        job_id: str | None = None,
+        **options: Any,
+    ) -> str:
+        """Start a job and return its id once the service has accepted it."""
+        submit = make_submit(
+            prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
+        )
+        job = await self._connection.follow(submit.job_id, submit, streamed=False)
+        while not job.follower.is_accepted:
+            outcome = job.follower.outcome
+            if isinstance(outcome, CactusError):
+                raise outcome
+            if outcome is not None:
+                break
+            await job.wait_changed()
+        self._submitted[submit.job_id] = job
+        if len(self._submitted) > MAX_UNREAD_RESULTS:
+            self._submitted.popitem(last=False)
+        return submit.job_id
+
+    async def result(self, job_id: str, timeout: float | None = None) -> Result:  # noqa: ASYNC109
+        """A job's result by its id, whoever submitted it.
+
+        Raises TimeoutError when it has not ended within `timeout` seconds; the job goes on.
+        """
+        check_job_id(job_id)
+        async with asyncio.timeout(timeout):
+            job = self._submitted.get(job_id) or self._connection.followed(job_id)
+            if job is None:
+                job = await self._connection.follow(job_id, None, streamed=False)
+            try:
+                return await job.outcome()
+            finally:
+                if job.follower.outcome is not None:
+                    self._submitted.pop(job_id, None)
+
+    async def cancel(self, job_id: str) -> JobState:
+        """End a job and return the state that it was in; raises JobNotFound."""
+        check_job_id(job_id)
+        if (job := self._connection.followed(job_id)) is not None:
+            job.follower.is_cancelled = True
+        answer = await self._connection.ask(job_id, Cancel(job_id=job_id))
+        assert isinstance(answer, Pending)
+        return answer.state
+
+    async def status(self) -> Status:
+        """What the service is doing now."""
+        request_id = secrets.token_hex(8)
+        answer = await self._connection.ask(request_id, StatusRequest(request_id=request_id))
+        assert isinstance(answer, Status)
+        return answer
+
+    async def scale(self, num_workers: int) -> int:
+        """Set the wished number of local workers, which come and go while jobs run; returns it as noted."""
+        request_id = secrets.token_hex(8)
+        answer = await self._connection.ask(request_id, Scale(num_workers=num_workers, request_id=request_id))
+        assert isinstance(answer, Scaling)
+        return answer.num_workers

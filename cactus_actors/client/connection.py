@@ -1,0 +1,276 @@
+"""The two sockets of a client, and what comes in on them handed to whom it concerns."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from urllib.parse import urlsplit
+
+import zmq
+import zmq.asyncio
+
+from cactus_actors.client.follower import JobFollower, Patience
+from cactus_actors.protocol.errors import (
+    CactusError,
+    ConfigurationInvalid,
+    InvalidMessage,
+    InvalidRequest,
+    Unavailable,
+    error_from_info,
+)
+from cactus_actors.protocol.messages import (
+    Cancel,
+    ClientMessage,
+    Pending,
+    Rejected,
+    Result,
+    RouterReply,
+    Scaling,
+    Status,
+    Submit,
+)
+from cactus_actors.protocol.wire import encode, router_reply_decoder, stream_message_decoder
+
+TICK_S = 0.05
+ASK_AGAIN_S = 1.0
+LINGER_MS = 300
+MAX_WAITING_MESSAGES = 100_000
+SOCKET_OPTIONS = (
+    (zmq.LINGER, LINGER_MS),
+    (zmq.SNDHWM, MAX_WAITING_MESSAGES),
+    (zmq.RCVHWM, MAX_WAITING_MESSAGES),
+    (zmq.HEARTBEAT_IVL, 1000),
+    (zmq.HEARTBEAT_TIMEOUT, 3000),
+    (zmq.RECONNECT_IVL, 100),
+    (zmq.RECONNECT_IVL_MAX, 1000),
+)
+
+
+class Followed:
+    """A follower and the event that tells those who wait on it that something came."""
+
+    def __init__(self, follower: JobFollower) -> None:
+        self.follower = follower
+        self._changed = asyncio.Event()
+
+    def wake(self) -> None:
+        """Let everybody who waits look again."""
+        self._changed.set()
+
+    async def wait_changed(self) -> None:
+        """Return after the next change; check before waiting and again after."""
+        self._changed.clear()
+        await self._changed.wait()
+
+    async def outcome(self) -> Result:
+        """The job's result, or its error raised."""
+        while (outcome := self.follower.outcome) is None:
+            await self.wait_changed()
+        if isinstance(outcome, CactusError):
+            raise outcome
+        return outcome
+
+
+class Connection:
+    """Sockets, reading tasks and followers of one client; opens at first use, inside the running loop."""
+
+    def __init__(self, jobs_endpoint: str, stream_endpoint: str, patience: Patience) -> None:
+        self._jobs_endpoint = jobs_endpoint
+        self._stream_endpoint = stream_endpoint
+        self._patience = patience
+        self._followed: dict[str, Followed] = {}
+        self._answers: dict[str, asyncio.Future[RouterReply]] = {}
+        self._context: zmq.asyncio.Context | None = None
+        self._tasks: list[asyncio.Task[None]] = []
+        self._last_words: set[asyncio.Task[None]] = set()
+        self._is_closed = False
+
+    def open(self) -> None:
+        """Connect, unless that is done; ZeroMQ keeps the connection from then on."""
+        if self._is_closed:
+            raise Unavailable("the client was closed")
+        if self._context is not None:
+            return
+        context = zmq.asyncio.Context()
+        try:
+            self._jobs = _connect(context, zmq.DEALER, self._jobs_endpoint)
+            self._stream = _connect(context, zmq.SUB, self._stream_endpoint)
+        except BaseException:
+            context.destroy(linger=0)
+            raise
+        self._context = context
+        self._tasks = [
+            asyncio.create_task(work()) for work in (self._read_replies, self._read_stream, self._tick)
+        ]
+
+    async def close(self) -> None:
+        """Fail what is still followed, and release sockets, tasks and the ZeroMQ context."""
+        if self._is_closed:
+            return
+        self._is_closed = True
+        for job in [*self._followed.values()]:
+            job.follower.fail(Unavailable("the client was closed"))
+            job.wake()
+        for answer in self._answers.values():
+            answer.cancel()
+        if self._context is None:
+            return
+        if self._last_words:
+            await asyncio.wait(self._last_words, timeout=1.0)
+        for task in self._tasks:
+            task.cancel()
+        await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._jobs.close(LINGER_MS)
+        self._stream.close(0)
+        await asyncio.to_thread(self._context.term)  # blocks for as long as the sockets linger
+
+    async def follow(self, job_id: str, submit: Submit | None, *, streamed: bool) -> Followed:
+        """Subscribe to the job if `streamed`, then open it."""
+        self.open()
+        if job_id in self._followed:
+            raise InvalidRequest(f"job {job_id} is already followed by this client", param="job_id")
+        if streamed:
+            self._stream.setsockopt(zmq.SUBSCRIBE, job_id.encode())
+        follower = JobFollower(
+            job_id, submit, streamed=streamed, patience=self._patience, now=time.monotonic()
+        )
+        job = self._followed[job_id] = Followed(follower)
+        await self._flush(job)
+        return job
+
+    def followed(self, job_id: str) -> Followed | None:
+        """The job of that id, if it is followed and has not ended."""
+        return self._followed.get(job_id)
+
+    def abandon(self, job_id: str) -> None:
+        """Cancel a job that nobody waits for any more, without waiting for the answer."""
+        if (job := self._followed.get(job_id)) is None or self._is_closed:
+            return
+        job.follower.outcome = Result(finish_reason="cancelled")
+        self._settle(job)
+        task = asyncio.get_running_loop().create_task(self._send(Cancel(job_id=job_id)))
+        self._last_words.add(task)
+        task.add_done_callback(self._last_words.discard)
+
+    async def ask(self, key: str, message: ClientMessage) -> RouterReply:
+        """The answer that echoes `key`, asked for again while it does not come: requests are idempotent."""
+        self.open()
+        answer = self._answers.setdefault(key, asyncio.get_running_loop().create_future())
+        give_up_at = time.monotonic() + self._patience.first_answer_s
+        try:
+            while not answer.done() and (left := give_up_at - time.monotonic()) > 0:
+                await self._send(message)
+                await asyncio.wait([answer], timeout=min(ASK_AGAIN_S, left))
+        finally:
+            if self._answers.get(key) is answer:
+                del self._answers[key]
+        if answer.cancelled():
+            raise Unavailable("the client was closed")
+        if not answer.done():
+            raise self._patience.exhausted(self._patience.first_answer_s)
+        reply = answer.result()
+        if isinstance(reply, Rejected):
+            raise error_from_info(reply.error)
+        return reply
+
+    async def _read_replies(self) -> None:
+        decoder = router_reply_decoder()
+        while True:
+            frames = await self._jobs.recv_multipart()
+            try:
+                await self._on_reply(decoder.decode(frames))
+            except InvalidMessage as error:
+                await self._fail_all(error)
+
+    async def _read_stream(self) -> None:
+        decoder = stream_message_decoder()
+        while True:
+            topic, *frames = await self._stream.recv_multipart()
+            job = self._followed.get(topic.decode("ascii", "replace"))
+            if job is None:
+                continue
+            try:
+                message = decoder.decode(frames)
+            except InvalidMessage:
+                continue  # a published message is only a hint; what it carried is asked for again
+            job.follower.on_message(message, time.monotonic(), from_stream=True)
+            await self._flush(job)
+
+    async def _tick(self) -> None:
+        while True:
+            await asyncio.sleep(TICK_S)
+            now = time.monotonic()
+            for job in [*self._followed.values()]:
+                job.follower.on_tick(now)
+                if job.follower.outbox or job.follower.outcome is not None:
+                    await self._flush(job)
+
+    async def _on_reply(self, reply: RouterReply) -> None:
+        key: str | None = getattr(reply, "request_id", None) or getattr(reply, "job_id", None)
+        if key is None:
+            if isinstance(reply, Rejected):  # the router could not read us at all
+                await self._fail_all(error_from_info(reply.error))
+            return
+        answer = self._answers.get(key)
+        if (
+            answer is not None
+            and not answer.done()
+            and isinstance(reply, Pending | Rejected | Status | Scaling)
+        ):
+            answer.set_result(reply)
+        if (job := self._followed.get(key)) is not None:
+            job.follower.on_message(reply, time.monotonic())
+            await self._flush(job)
+
+    async def _fail_all(self, error: CactusError) -> None:
+        for job in [*self._followed.values()]:
+            job.follower.fail(error)
+            await self._flush(job)
+        for answer in self._answers.values():
+            if not answer.done():
+                answer.set_result(Rejected(error=error.info()))
+
+    async def _flush(self, job: Followed) -> None:
+        """Send what the follower asks for, wake who waits on it, and let go of an ended job."""
+        messages, job.follower.outbox = job.follower.outbox, []
+        for message in messages:
+            await self._send(message)
+        if job.follower.outcome is not None:
+            self._settle(job)
+        job.wake()
+
+    def _settle(self, job: Followed) -> None:
+        ended = self._followed.pop(job.follower.job_id, None)
+        if ended is not None and job.follower.streamed:
+            self._stream.setsockopt(zmq.UNSUBSCRIBE, job.follower.job_id.encode())
+        job.wake()
+
+    async def _send(self, message: ClientMessage) -> None:
+        try:
+            await self._jobs.send_multipart(encode(message), zmq.DONTWAIT)
+        except zmq.Again:  # the queue to an absent service is full; who asks asks again until it gives up
+            return
+
+
+def next_port(endpoint: str) -> str:
+    """The stream endpoint that belongs to a job endpoint: the same host, the next port."""
+    try:
+        port = urlsplit(endpoint).port
+    except ValueError:
+        port = None
+    if not endpoint.startswith("tcp://") or port is None:
+        raise ConfigurationInvalid(
+            f"{endpoint!r} is not tcp://HOST:PORT; for another transport name the stream endpoint too"
+        )
+    return f"{endpoint.rsplit(':', 1)[0]}:{port + 1}"
+
+
+def _connect(context: zmq.asyncio.Context, kind: int, endpoint: str) -> zmq.asyncio.Socket:
+    socket = context.socket(kind)
+    for option, value in SOCKET_OPTIONS:
+        socket.setsockopt(option, value)
+    try:
+        socket.connect(endpoint)
+    except zmq.ZMQError as error:
+        raise ConfigurationInvalid(f"cannot connect to {endpoint!r}: {error}") from None
+    return socket

@@ -1,0 +1,239 @@
+"""What a client knows about one job, and what it must ask for to learn the rest. No I/O."""
+
+from __future__ import annotations
+
+from collections import deque
+
+import msgspec
+
+from cactus_actors.protocol.errors import CactusError, JobNotFound, Overloaded, Unavailable, error_from_info
+from cactus_actors.protocol.messages import (
+    Accepted,
+    ClientMessage,
+    Delta,
+    Fetch,
+    Finished,
+    Pending,
+    Progress,
+    Rejected,
+    Replay,
+    Result,
+    Resume,
+    RouterReply,
+    Submit,
+)
+
+RESEND_S = 1.0  # an unanswered first message goes out again, it is idempotent
+STREAM_SILENCE_S = 2.0  # a running job's stream has a Progress every second
+RESULT_SILENCE_S = 5.0  # without a stream silence is normal, but the router may have been restarted
+OVERTAKEN_S = 0.25  # Finished on the job socket may overtake the last deltas on the stream socket
+RESUME_CREDIT = 1024
+DEFAULT_RETRY_S = 1.0
+
+
+class Patience(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds without any answer before a job is given up.
+
+    `first_answer_s` holds until the router has answered once, `reconnect_s` from then on: long enough for a
+    router to be restarted.
+    """
+
+    endpoint: str
+    first_answer_s: float
+    reconnect_s: float
+
+    def exhausted(self, seconds: float) -> Unavailable:
+        """The error that ends waiting after `seconds`."""
+        return Unavailable(f"no answer from {self.endpoint} for {seconds:g} s; is `cactus serve` running?")
+
+
+class JobFollower:
+    """Follows one job to its end: feed it messages and ticks, send its `outbox`, deliver its `deltas`.
+
+    Invariant: `deltas` ever put out join to items 0..next_index-1 without a gap or a repeat, and their text
+    joins to a prefix of the result's text. `outcome` is set once, when nothing more will come.
+    Without `submit` the job is somebody else's and cannot be submitted again; nor is it with `is_cancelled`.
+    """
+
+    def __init__(
+        self, job_id: str, submit: Submit | None, *, streamed: bool, patience: Patience, now: float
+    ) -> None:
+        self.job_id = job_id
+        self.streamed = streamed
+        self.deltas: deque[Delta] = deque()
+        self.outcome: Result | CactusError | None = None
+        self.is_accepted = False
+        self._submit = submit
+        self._patience = patience
+        self._next_index = 0
+        self._num_characters = 0
+        self._early: dict[int, Delta] = {}
+        self._epoch: int | None = None
+        self._finished: Finished | None = None
+        self._complete_at = 0.0
+        self._heard_at = now
+        self._was_answered = False
+        self.is_cancelled = False
+        self._resume_pending = False
+        # Fetch is answered when the job ends, so a Resume comes with it: an answer at once says it is known.
+        self._opening: list[ClientMessage] = (
+            [submit] if submit else [Fetch(job_id=job_id), Resume(job_id=job_id, credit=1)]
+        )
+        self.outbox = list(self._opening)
+        self._asked_at = now
+        self._reopen_at: float | None = now + RESEND_S
+
+    def fail(self, error: CactusError) -> None:
+        """End following because of something outside this job."""
+        if self.outcome is None:
+            self.outcome = error
+
+    def on_message(self, message: RouterReply | Progress, now: float, *, from_stream: bool = False) -> None:
+        """Take in one message about this job."""
+        if self.outcome is not None:
+            return
+        self._heard_at = now
+        self._was_answered = True
+        match message:
+            case Accepted():
+                self.is_accepted = True
+                self._epoch = message.epoch
+                self._reopen_at = None
+            case Delta():
+                self._on_delta(message, now)
+            case Progress():
+                self._on_epoch(message.epoch, now)
+                self._resume_if_behind(message.length, now)
+            case Replay():
+                self._reopen_at = None
+                self._on_epoch(message.epoch, now)
+                self._on_replay(message, now)
+            case Finished():
+                self._on_finished(message, now, nothing_follows=from_stream)
+            case Rejected():
+                self._on_rejected(message, now)
+            case Pending():
+                self._reopen_at = None
+            case _:
+                pass
+
+    def on_tick(self, now: float) -> None:
+        """Notice what did not come; called a few times a second."""
+        if self.outcome is not None:
+            return
+        if self._finished is not None:
+            if now >= self._complete_at:
+                self._complete(self._finished)
+            return
+        patience = self._patience.reconnect_s if self._was_answered else self._patience.first_answer_s
+        if now - self._heard_at >= patience:
+            self.outcome = self._patience.exhausted(patience)
+        elif self._reopen_at is not None:
+            if now >= self._reopen_at:
+                self._open_again(now)
+        elif now - max(self._heard_at, self._asked_at) >= (
+            STREAM_SILENCE_S if self.streamed else RESULT_SILENCE_S
+        ):
+            self._resume_pending = False
+            self._resume(now)
+
+    def _on_delta(self, delta: Delta, now: float) -> None:
+        if not self.streamed or delta.index < self._next_index:
+            if self.streamed and delta.index + len(delta.token_ids) > self._next_index:
+                self._resume(now)  # its text cannot be cut at next_index; a replay begins there
+            return
+        self._early[delta.index] = delta
+        self._deliver_early()
+        if self._early:
+            self._resume(now)
+
+    def _deliver_early(self) -> None:
+        while (delta := self._early.pop(self._next_index, None)) is not None:
+            # Text without tokens has no index that would tell a repeat; the end of the result brings it.
+            if not delta.token_ids:
+                continue
+            self._put_out(delta)
+        if self._finished is not None and self._next_index >= self._finished.length:
+            self._complete(self._finished)
+
+    def _put_out(self, delta: Delta) -> None:
+        self.deltas.append(delta)
+        self._next_index += len(delta.token_ids)
+        self._num_characters += len(delta.text)
+
+    def _on_replay(self, replay: Replay, now: float) -> None:
+        self._resume_pending = False
+        if self.streamed:
+            for delta in replay.deltas:
+                if delta.index >= self._next_index:
+                    self._early[delta.index] = delta
+            self._deliver_early()
+            self._early = {index: delta for index, delta in self._early.items() if index > self._next_index}
+        if replay.finished is not None:
+            self._on_finished(replay.finished, now, nothing_follows=True)
+        elif replay.deltas:
+            self._resume_if_behind(replay.length, now)
+
+    def _resume_if_behind(self, length: int, now: float) -> None:
+        if self.streamed and length > self._next_index:
+            self._resume(now)
+
+    def _resume(self, now: float) -> None:
+        if self._resume_pending or self._finished is not None:
+            return
+        self._resume_pending = True
+        self._asked_at = now
+        credit = RESUME_CREDIT if self.streamed else 1
+        self.outbox.append(Resume(job_id=self.job_id, next_index=self._next_index, credit=credit))
+
+    def _on_epoch(self, epoch: int, now: float) -> None:
+        """Another epoch than before is a restarted router, which may not know the job: open it again."""
+        if self._epoch is not None and epoch != self._epoch:
+            self._open_again(now)
+        else:
+            self._epoch = epoch
+
+    def _open_again(self, now: float) -> None:
+        self._epoch = None
+        self._resume_pending = False
+        self._reopen_at = now + RESEND_S
+        self.outbox += self._opening
+
+    def _on_rejected(self, message: Rejected, now: float) -> None:
+        error = error_from_info(message.error)
+        if isinstance(error, JobNotFound) and self.is_cancelled:
+            self.outcome = Result(finish_reason="cancelled", text="")
+        elif isinstance(error, JobNotFound) and self._submit is not None:
+            if self._reopen_at is None:
+                self._open_again(now)
+        elif isinstance(error, Overloaded | Unavailable) and self.is_accepted:
+            self._reopen_at = now + (error.retry_after or DEFAULT_RETRY_S)
+        else:
+            self.outcome = error
+
+    def _on_finished(self, finished: Finished, now: float, *, nothing_follows: bool) -> None:
+        if self._finished is None:
+            self._finished = finished
+            self._complete_at = now + OVERTAKEN_S
+        if nothing_follows or not self.streamed or self._next_index >= finished.length:
+            self._complete(finished)
+
+    def _complete(self, finished: Finished) -> None:
+        """Put out what the stream lost, which the whole result still has, and end."""
+        result = finished.result
+        missing = max(0, finished.length - self._next_index)
+        text = result.text[self._num_characters :]
+        if self.streamed and (missing or text):
+            of_stream = len(result.token_ids) == finished.length
+            token_ids = result.token_ids[self._next_index :] if of_stream else [0] * missing
+            self._put_out(Delta(job_id=self.job_id, index=self._next_index, token_ids=token_ids, text=text))
+        if result.success:
+            self.outcome = result
+            return
+        error = (
+            CactusError("the job failed without a reason")
+            if result.error is None
+            else error_from_info(result.error)
+        )
+        error.result = result
+        self.outcome = error

@@ -1,0 +1,100 @@
+"""From keyword arguments to a Submit, with the mistakes that can be seen before anything is sent."""
+
+from __future__ import annotations
+
+import difflib
+import secrets
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+import msgspec
+
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, is_job_id
+
+Prompt = str | Sequence[int | str]
+Messages = str | Sequence[Mapping[str, Any] | ChatMessage]
+Tools = Sequence[Mapping[str, Any]]
+
+
+def new_job_id() -> str:
+    """A job id that nobody else has."""
+    return secrets.token_hex(16)
+
+
+def make_submit(
+    prompt: Prompt | None = None,
+    *,
+    messages: Messages | None = None,
+    tools: Tools | None = None,
+    model: str | None = None,
+    job_id: str | None = None,
+    options: Mapping[str, Any],
+) -> Submit:
+    """The Submit that the arguments ask for; raises InvalidRequest with `param` set.
+
+    A job without a seed takes one from its id, so that the same id and content is the same job whoever sends
+    it again, and a router that has forgotten the job makes the same tokens.
+    """
+    if (prompt is None) == (messages is None):
+        raise InvalidRequest("give exactly one of prompt and messages", param="prompt")
+    for name in options:
+        if name not in Options.__struct_fields__:
+            raise InvalidRequest(f"unknown option {name!r}{_similar(name)}", param=name)
+    if job_id is None:
+        job_id = new_job_id()
+    check_job_id(job_id)
+    if isinstance(messages, str):
+        try:
+            messages = msgspec.json.decode(messages)
+        except msgspec.DecodeError as error:
+            raise InvalidRequest(f"messages is not JSON: {error}", param="messages") from None
+
+    submit = Submit(
+        job_id=job_id,
+        prompt=_convert(prompt, str | list[int | str] | None, "prompt"),
+        messages=_convert(messages, list[ChatMessage] | None, "messages"),
+        tools=_convert(tools, list[dict[str, Any]] | None, "tools"),
+        model=_convert(model, str | None, "model"),
+        options=_seeded(_convert(dict(options), Options, "options"), job_id),
+    )
+    try:
+        size = len(encode(submit)[1])
+    except (TypeError, OverflowError, UnicodeEncodeError) as error:
+        raise InvalidRequest(f"the request cannot be sent: {error}", param="prompt") from None
+    if size > MAX_MESSAGE_BYTES:
+        raise InvalidRequest(
+            f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent",
+            param="messages" if prompt is None else "prompt",
+        )
+    return submit
+
+
+def check_job_id(job_id: str) -> None:
+    """Raise InvalidRequest for what is not a job id."""
+    if not is_job_id(job_id):
+        raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
+
+
+def _seeded(options: Options, job_id: str) -> Options:
+    given = [seed for seed in (options.seed, options.random_seed) if seed is not None]
+    if any(seed != -1 for seed in given):
+        return options
+    return msgspec.structs.replace(options, seed=int(job_id[:16], 16), random_seed=None)
+
+
+def _convert(value: Any, wanted: Any, param: str) -> Any:
+    try:
+        return msgspec.convert(value, wanted, from_attributes=True)
+    except msgspec.ValidationError as error:
+        message = str(error)
+        if param == "options" and "`$." in message:
+            param = message.rsplit("`$.", 1)[1].rstrip("`").split("[")[0]
+        raise InvalidRequest(f"{param}: {message}", param=param) from None
+
+
+def _similar(name: str) -> str:
+    nearest = difflib.get_close_matches(name, Options.__struct_fields__, n=1)
+    return f"; did you mean {nearest[0]!r}?" if nearest else ""

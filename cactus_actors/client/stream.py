@@ -1,0 +1,93 @@
+"""AsyncTokenStream: the deltas of one job as they come, then its result."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator, Generator
+from types import TracebackType
+from typing import Any, Self
+
+from cactus_actors.client.connection import Connection, Followed
+from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.messages import Delta, Result, Submit
+
+
+class AsyncTokenStream(AsyncIterator[Delta]):
+    """Iterate for the deltas; `await result()` for the Result, which reads the stream to its end.
+
+    The deltas' text joins to the result's text, without a gap, a repeat or a retraction. A failed job raises
+    its typed error after the deltas that it had. Leaving early (`close()`, the end of an `async with`, or
+    dropping the stream) cancels the job.
+    """
+
+    def __init__(self, connection: Connection, submit: Submit) -> None:
+        self._connection = connection
+        self._submit = submit
+        self._job: Followed | None = None
+        self._loop: asyncio.AbstractEventLoop | None = None
+
+    @property
+    def job_id(self) -> str:
+        """The job's id, known before it is submitted."""
+        return self._submit.job_id
+
+    def __await__(self) -> Generator[Any, None, Self]:
+        return self._started().__await__()
+
+    async def __aenter__(self) -> Self:
+        return await self._started()
+
+    async def __aexit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        await self.close()
+
+    def __aiter__(self) -> Self:
+        return self
+
+    async def __anext__(self) -> Delta:
+        follower = (await self._following()).follower
+        while not follower.deltas:
+            if isinstance(follower.outcome, CactusError):
+                raise follower.outcome
+            if follower.outcome is not None:
+                raise StopAsyncIteration
+            await (await self._following()).wait_changed()
+        return follower.deltas.popleft()
+
+    async def take(self) -> list[Delta]:
+        """All the deltas that are there, at least one; empty at the end of the stream."""
+        try:
+            first = await anext(self)
+        except StopAsyncIteration:
+            return []
+        ready = (await self._following()).follower.deltas
+        rest = list(ready)
+        ready.clear()
+        return [first, *rest]
+
+    async def result(self) -> Result:
+        """The job's Result; deltas that were not read stay readable."""
+        return await (await self._following()).outcome()
+
+    async def close(self) -> None:
+        """Cancel the job, unless it has ended."""
+        if self._job is not None:
+            self._connection.abandon(self.job_id)
+
+    aclose = close
+
+    def __del__(self) -> None:
+        job, loop = self._job, self._loop
+        if job is not None and job.follower.outcome is None and loop is not None and not loop.is_closed():
+            loop.call_soon_threadsafe(self._connection.abandon, self.job_id)
+
+    async def _started(self) -> Self:
+        await self._following()
+        return self
+
+    async def _following(self) -> Followed:
+        if self._job is None:
+            self._loop = asyncio.get_running_loop()
+            self._job = await self._connection.follow(self.job_id, self._submit, streamed=True)
+        return self._job
