@@ -90,6 +90,6 @@ def longest_stop_prefix(text: str, stops: Sequence[str]) -> int:
     """Length of the longest end of `text` that is a proper beginning of a stop string."""
     longest = min(len(text), max(map(len, stops)) - 1)
     for length in range(longest, 0, -1):
-        if any(stop.startswith(text[-length:]) for stop in stops):
+        if any(len(stop) > length and stop.startswith(text[-length:]) for stop in stops):
             return length
     return 0

@@ -47,7 +47,7 @@ class Sampler:
         )
         if num_rows:
             sample_rows(
-                logits,
+                np.ascontiguousarray(logits),  # whole cache lines, whatever the model's padding
                 np.array([sampling_row(sequence) for sequence in sequences], dtype=SAMPLING_ROW),
                 np.array([sequence.num_completion_tokens for sequence in sequences], dtype=np.int64),
                 np.array([sequence.needs_more_tokens for sequence in sequences], dtype=np.bool_),

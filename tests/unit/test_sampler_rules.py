@@ -1,0 +1,269 @@
+"""The sampler against a literal float64 derivation of its formulas."""
+
+from __future__ import annotations
+
+import hashlib
+import math
+from dataclasses import dataclass
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.messages import Dispatch
+from cactus_actors.protocol.params import SamplingParams
+from workers.detokenizer import Detokenizer
+from workers.kernels.sampling import uniform
+from workers.sampler import Sampler, Samples
+from workers.sequence import Sequence
+
+VOCAB = 300
+END_IDS = (2, 5)
+
+
+class NoBytes:
+    def token_bytes(self, token_id: int) -> bytes:
+        return b""
+
+
+@dataclass
+class Case:
+    """One row: logits, parameters and the tokens so far."""
+
+    logits: NDArray[np.float32]
+    params: SamplingParams
+    prompt_ids: tuple[int, ...] = (1,)
+    emitted_ids: tuple[int, ...] = ()
+    choice: int = 0
+
+    @property
+    def sequence(self) -> Sequence:
+        dispatch = Dispatch(
+            1, "0" * 32, list(self.prompt_ids), list(self.emitted_ids), self.params, self.choice
+        )
+        return Sequence(dispatch, Detokenizer(NoBytes(), self.params), max_context=4096, block_size=16)
+
+
+def make_case(seed: int, *, scale: float = 3.0, vocab: int = VOCAB, **params: object) -> Case:
+    logits = np.random.default_rng(seed).normal(scale=scale, size=vocab).astype(np.float32)
+    return Case(logits, SamplingParams(max_tokens=100, seed=seed, **params))  # type: ignore[arg-type]
+
+
+def sample(*cases: Case) -> Samples:
+    logits = np.stack([case.logits for case in cases])
+    before = logits.copy()
+    samples = Sampler(END_IDS).sample(logits, [case.sequence for case in cases])
+    np.testing.assert_array_equal(logits, before)
+    return samples
+
+
+def sample_one(case: Case) -> int:
+    return int(sample(case).token_ids[0])
+
+
+def penalised(case: Case) -> NDArray[np.float64]:
+    """End mask and penalties, from their definitions."""
+    params = case.params
+    logits = case.logits.astype(np.float64)
+    tokens = case.prompt_ids + case.emitted_ids
+    window = tokens if params.repeat_last_n < 0 else tokens[len(tokens) - params.repeat_last_n :]
+    for token in set(window[-len(tokens) :] if window else ()):
+        logits[token] *= params.repeat_penalty if logits[token] <= 0 else 1 / params.repeat_penalty
+        logits[token] -= window.count(token) * params.frequency_penalty + params.presence_penalty
+    if len(case.emitted_ids) < params.min_tokens:
+        logits[list(END_IDS)] = -math.inf
+    return logits
+
+
+def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
+    weights = np.exp(logits - logits.max())
+    return weights / weights.sum()
+
+
+def distribution(case: Case) -> dict[int, float]:
+    """The ids that can be drawn, in the order in which their probabilities are laid end to end."""
+    params = case.params
+    logits = penalised(case)
+    ranked = np.lexsort((np.arange(logits.size), -logits))
+    kept = ranked[: params.top_k] if params.top_k else ranked
+    probabilities = softmax(logits[kept])
+    if params.top_p < 1:
+        num_kept = int(np.searchsorted(np.cumsum(probabilities), params.top_p)) + 1
+        kept, probabilities = kept[:num_kept], probabilities[:num_kept]
+    kept = kept[probabilities >= params.min_p * probabilities[0]]
+    if params.top_p >= 1 and not 0 < params.top_k < logits.size:
+        kept = np.sort(kept)
+    return dict(zip(kept.tolist(), softmax(logits[kept] / params.temperature).tolist(), strict=True))
+
+
+def drawn(case: Case) -> int:
+    """The id in which the case's random number falls."""
+    rest = uniform(np.uint64(case.params.seed), np.uint64(case.choice), np.uint64(len(case.emitted_ids)))
+    for token, probability in distribution(case).items():
+        rest -= probability
+        if rest < 0:
+            return token
+    raise AssertionError("probabilities sum to 1")
+
+
+RULES: dict[str, dict[str, object]] = {
+    "plain": {},
+    "hot": {"temperature": 1.9},
+    "cold": {"temperature": 0.1},
+    "top_k": {"top_k": 7},
+    "top_k of 1": {"top_k": 1},
+    "top_k beyond the vocabulary": {"top_k": 10_000},
+    "top_p": {"top_p": 0.8},
+    "top_p of 0": {"top_p": 0.0},
+    "top_p almost 1": {"top_p": 0.9999},
+    "min_p": {"min_p": 0.05},
+    "min_p and top_p": {"min_p": 0.02, "top_p": 0.95},
+    "all": {"top_k": 20, "top_p": 0.9, "min_p": 0.03, "temperature": 0.6},
+    "penalties": {"repeat_penalty": 1.3, "presence_penalty": 0.4, "frequency_penalty": 0.7},
+    "rewards": {"repeat_penalty": 0.5, "presence_penalty": -2.0, "frequency_penalty": -1.0, "top_k": 5},
+    "short window": {"repeat_penalty": 3.0, "repeat_last_n": 2, "top_p": 0.9},
+    "no window": {"repeat_penalty": 3.0, "repeat_last_n": 0, "top_p": 0.9},
+    "whole window": {"frequency_penalty": 2.0, "repeat_last_n": -1, "top_k": 40},
+    "min_tokens": {"min_tokens": 50, "top_k": 9},
+}
+
+
+@pytest.mark.parametrize("rule", RULES)
+def test_tokens_are_those_of_the_formulas(rule: str) -> None:
+    history = tuple(np.random.default_rng(0).integers(0, VOCAB, 90).tolist())
+    for seed in range(60):
+        case = make_case(seed, scale=1.5 if seed % 2 else 4.0, **{"temperature": 1.0, **RULES[rule]})
+        case.prompt_ids, case.emitted_ids, case.choice = history[:70], history[70 : 70 + seed % 20], seed % 3
+        top = np.argsort(-case.logits)[:4].tolist()  # make sure that the window holds likely tokens
+        case.emitted_ids = (*case.emitted_ids, *top, top[0])
+        assert sample_one(case) == drawn(case), seed
+
+
+@pytest.mark.parametrize("rule", ["penalties", "min_tokens", "rewards"])
+def test_temperature_zero_is_the_argmax_of_the_penalised_logits(rule: str) -> None:
+    for seed in range(40):
+        case = make_case(seed, temperature=0.0, **RULES[rule])
+        case.prompt_ids = tuple(np.argsort(-case.logits)[:30].tolist())
+        case.emitted_ids = case.prompt_ids[:2]
+        assert sample_one(case) == int(np.argmax(penalised(case).astype(np.float32)))
+
+
+@pytest.mark.parametrize("temperature", [0.0, 1e-300])
+def test_the_lowest_id_wins_a_tie_at_zero_and_the_coldest_draw_is_a_maximum(temperature: float) -> None:
+    logits = np.zeros(VOCAB, dtype=np.float32)
+    logits[[130, 70, 299]] = 4.0
+    token = sample_one(Case(logits, SamplingParams(max_tokens=9, temperature=temperature)))
+    assert token == 70 if temperature == 0 else token in (70, 130, 299)
+
+
+def test_greedy_ignores_the_seed_and_every_truncation() -> None:
+    tokens = {
+        sample_one(make_case(3, temperature=0.0, top_k=k, top_p=p))
+        for k in (0, 1, 9)
+        for p in (0.0, 0.5, 1.0)
+    }
+    assert tokens == {int(np.argmax(make_case(3).logits))}
+
+
+def test_ties_at_the_border_of_top_k_keep_the_lower_ids() -> None:
+    logits = np.full(VOCAB, -30.0, dtype=np.float32)
+    logits[[200, 10, 100, 50]] = 1.0
+    tokens = {
+        sample_one(Case(logits, SamplingParams(max_tokens=9, temperature=1.0, top_k=2, seed=seed)))
+        for seed in range(60)
+    }
+    assert tokens == {10, 50}
+
+
+def test_frequencies_follow_the_probabilities() -> None:
+    logits = np.array([0.0, 1.0, 2.0], dtype=np.float32)
+    params = SamplingParams(max_tokens=9, temperature=1.0, seed=11)
+    cases = [Case(logits, params, choice=choice) for choice in range(20_000)]
+    sampler = Sampler([])
+    samples = sampler.sample(np.tile(logits, (len(cases), 1)), [case.sequence for case in cases])
+    counts = np.bincount(samples.token_ids, minlength=3)
+    expected = softmax(logits.astype(np.float64)) * len(cases)
+    assert ((counts - expected) ** 2 / expected).sum() < 13.8  # chi-squared, 2 degrees, p = 0.001
+
+
+def test_random_numbers_depend_on_seed_choice_and_position_and_nothing_else() -> None:
+    numbers = {
+        uniform(np.uint64(seed), np.uint64(choice), np.uint64(position))
+        for seed in (0, 1, 2**64 - 1)
+        for choice in range(3)
+        for position in range(100)
+    }
+    assert len(numbers) == 900
+    assert all(0 <= number < 1 for number in numbers)
+    assert uniform(np.uint64(7), np.uint64(1), np.uint64(5)) == uniform(
+        np.uint64(7), np.uint64(1), np.uint64(5)
+    )
+
+
+@pytest.mark.parametrize("vocab", [1, 2, 63, 64, 65, 300, 5000])
+def test_entropy_and_logprob_are_those_of_the_raw_softmax(vocab: int) -> None:
+    for seed in range(10):
+        case = make_case(seed, vocab=vocab, temperature=0.7, top_k=40, repeat_penalty=1.5)
+        case.prompt_ids = (0,)
+        case.params = SamplingParams(max_tokens=9, temperature=0.7, repeat_penalty=1.5, seed=seed)
+        logits = case.logits[None].copy()
+        samples = Sampler([]).sample(logits, [case.sequence])
+        probabilities = softmax(case.logits.astype(np.float64))
+        entropy = -(probabilities * np.log(probabilities)).sum() / math.log(vocab) if vocab > 1 else 0.0
+        assert samples.entropies[0] == pytest.approx(entropy, abs=1e-6)
+        assert samples.logprobs[0] == pytest.approx(math.log(probabilities[samples.token_ids[0]]), abs=1e-5)
+
+
+def test_a_certain_token_has_no_entropy_and_a_uniform_one_all() -> None:
+    certain = np.full(VOCAB, -200.0, dtype=np.float32)
+    certain[9] = 200.0
+    samples = sample(
+        Case(certain, SamplingParams(max_tokens=9)),
+        Case(np.zeros(VOCAB, dtype=np.float32), SamplingParams(max_tokens=9)),
+    )
+    assert samples.entropies.tolist() == [0.0, pytest.approx(1.0)]
+    assert samples.logprobs.tolist() == [0.0, pytest.approx(-math.log(VOCAB))]
+
+
+@pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
+@pytest.mark.parametrize("where", [0, 64, VOCAB - 1])
+def test_a_row_that_is_not_finite_is_told_and_its_neighbours_are_not_disturbed(
+    bad: float, where: int
+) -> None:
+    broken = make_case(1, temperature=1.0)
+    broken.logits[where] = bad
+    good = make_case(2, temperature=1.0)
+    samples = sample(good, broken, good)
+    assert samples.finite.tolist() == [True, False, True]
+    assert samples.token_ids[0] == samples.token_ids[2] == sample_one(good)
+
+
+@given(
+    order=st.permutations(range(8)),
+    temperature=st.sampled_from([0.0, 0.8]),
+    top_k=st.sampled_from([0, 5]),
+)
+@settings(max_examples=30, deadline=None)
+def test_a_row_does_not_depend_on_its_neighbours(order: list[int], temperature: float, top_k: int) -> None:
+    cases = [
+        make_case(seed, temperature=temperature, top_k=top_k, top_p=0.9, repeat_penalty=1.0 + seed % 2)
+        for seed in order
+    ]
+    together = sample(*cases)
+    for row, case in enumerate(cases):
+        alone = sample(case)
+        assert together.token_ids[row] == alone.token_ids[0]
+        assert together.entropies[row] == alone.entropies[0]
+        assert together.logprobs[row] == alone.logprobs[0]
+
+
+def test_golden_tokens_stay_what_they_are() -> None:
+    """A change of the random numbers or of the order of rules changes every user's seeded results."""
+    cases = [
+        make_case(seed, temperature=0.9, top_k=(0, 30)[seed % 2], top_p=(1.0, 0.95)[seed // 2 % 2])
+        for seed in range(64)
+    ]
+    digest = hashlib.sha256(sample(*cases).token_ids.tobytes()).hexdigest()
+    assert digest[:16] == "756a57c6b0f50322"

@@ -1,0 +1,280 @@
+"""Who runs, with how many tokens and in which blocks."""
+
+from __future__ import annotations
+
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
+
+from cactus_actors.protocol.messages import Dispatch
+from cactus_actors.protocol.params import SamplingParams
+from workers.block_pool import BlockPool
+from workers.detokenizer import Detokenizer
+from workers.scheduler import Counters, Schedule, Scheduler
+from workers.sequence import Sequence
+
+
+class NoBytes:
+    def token_bytes(self, token_id: int) -> bytes:
+        return b""
+
+
+def make_sequence(
+    dispatch_id: int,
+    prompt_ids: list[int],
+    *,
+    emitted_ids: tuple[int, ...] = (),
+    max_tokens: int = 100,
+    cache_prompt: bool = True,
+) -> Sequence:
+    params = SamplingParams(max_tokens=max_tokens, cache_prompt=cache_prompt)
+    dispatch = Dispatch(dispatch_id, "0" * 32, prompt_ids, list(emitted_ids), params)
+    return Sequence(dispatch, Detokenizer(NoBytes(), params), max_context=200, block_size=4)
+
+
+class Bench:
+    """A scheduler over a small pool, and a model that always says token 7."""
+
+    def __init__(self, *, blocks: int = 8, max_sequences: int = 4, token_budget: int = 16) -> None:
+        self.pool = BlockPool(blocks)
+        self.counters = Counters()
+        self.scheduler = Scheduler(
+            self.pool, self.counters, max_sequences=max_sequences, token_budget=token_budget
+        )
+
+    def add(self, *sequences: Sequence) -> None:
+        for sequence in sequences:
+            self.scheduler.add(sequence)
+
+    def step(self) -> Schedule:
+        schedule = self.scheduler.schedule()
+        sampled = schedule.sampled
+        for chunk in schedule.chunks:
+            self.scheduler.commit(chunk)
+        for sequence in sampled:
+            sequence.append(7)
+        return schedule
+
+    def steps(self, num_steps: int) -> list[list[tuple[int, int]]]:
+        """(dispatch id, number of tokens) of every chunk of the next steps."""
+        return [sizes(self.step()) for _ in range(num_steps)]
+
+
+def sizes(schedule: Schedule) -> list[tuple[int, int]]:
+    return [(chunk.sequence.dispatch_id, chunk.num_tokens) for chunk in schedule.chunks]
+
+
+def test_long_prompts_are_chunked_and_decoding_goes_on_beside_them() -> None:
+    bench = Bench(blocks=20, token_budget=6)
+    bench.add(make_sequence(1, [1] * 3), make_sequence(2, [2] * 10))
+    assert bench.steps(3) == [[(1, 3), (2, 3)], [(1, 1), (2, 5)], [(1, 1), (2, 2)]]
+    assert bench.steps(1) == [[(1, 1), (2, 1)]]
+
+
+def test_places_are_limited_and_taken_in_order() -> None:
+    bench = Bench(max_sequences=1)
+    first = make_sequence(1, [1, 2])
+    bench.add(first, make_sequence(2, [3, 4]))
+    assert bench.steps(2) == [[(1, 2)], [(1, 1)]]
+    bench.scheduler.remove(first)
+    assert bench.steps(1) == [[(2, 2)]]
+
+
+def test_blocks_grow_with_the_tokens_and_return_at_the_end() -> None:
+    bench = Bench()
+    sequence = make_sequence(1, [1, 2, 3])
+    bench.add(sequence)
+    bench.steps(2)
+    assert sequence.block_table == [0]
+    bench.steps(1)
+    assert sequence.block_table == [0, 1]
+    bench.scheduler.remove(sequence)
+    assert bench.pool.num_free == 8
+
+
+def test_a_known_prefix_is_shared_in_full_blocks_and_the_last_token_is_computed() -> None:
+    bench = Bench()
+    prompt = list(range(8))
+    first, second = make_sequence(1, prompt), make_sequence(2, prompt)
+    bench.add(first)
+    bench.steps(1)
+    bench.add(second)
+    assert bench.steps(1) == [[(1, 1), (2, 4)]]  # of two full blocks one is reused: token 8 is needed
+    assert second.block_table[0] == first.block_table[0]
+    assert second.block_table[1] not in first.block_table
+    assert second.num_cached_prompt_tokens == 4
+    assert bench.counters.cached_prompt_tokens == 4
+    assert bench.counters.prompt_tokens_computed == 12
+
+
+def test_a_prefix_of_other_tokens_before_is_another_prefix() -> None:
+    bench = Bench()
+    bench.add(make_sequence(1, [0, 0, 0, 0, 5, 5, 5, 5, 1]))
+    bench.steps(1)
+    bench.add(make_sequence(2, [9, 9, 9, 9, 5, 5, 5, 5, 1]))
+    assert (2, 9) in bench.steps(1)[0]
+
+
+def test_cache_prompt_false_neither_reads_nor_writes() -> None:
+    bench = Bench(blocks=20)
+    prompt = [3] * 9
+    bench.add(make_sequence(1, prompt, cache_prompt=False))
+    bench.steps(1)
+    bench.add(make_sequence(2, prompt))
+    assert (2, 9) in bench.steps(1)[0]
+    bench.add(make_sequence(3, prompt, cache_prompt=False))
+    assert (3, 9) in bench.steps(1)[0]
+
+
+def test_completions_are_reusable_too() -> None:
+    bench = Bench(blocks=20)
+    first = make_sequence(1, [1, 2, 3])
+    bench.add(first)
+    bench.steps(6)  # computes 1 2 3 7 7 7 7 7
+    bench.add(make_sequence(2, [1, 2, 3, 7, 7, 7, 7, 7, 4]))
+    assert (2, 1) in bench.steps(1)[0]
+
+
+def test_emitted_tokens_are_computed_with_the_prompt() -> None:
+    bench = Bench()
+    sequence = make_sequence(1, [1, 2], emitted_ids=(7, 7, 7))
+    bench.add(sequence)
+    assert sequence.num_completion_tokens == 3
+    assert bench.steps(1) == [[(1, 5)]]
+    assert sequence.num_completion_tokens == 4
+
+
+def test_the_youngest_is_preempted_and_comes_back_first() -> None:
+    bench = Bench(blocks=4, token_budget=32)
+    old, young = make_sequence(1, [1] * 4, cache_prompt=False), make_sequence(2, [2] * 3, cache_prompt=False)
+    bench.add(old, young)
+    third = make_sequence(3, [3] * 2)
+    bench.steps(5)  # old holds 3 blocks; young wants a second one that is there, then a third that is not
+    bench.add(third)
+    while not bench.counters.preemptions:
+        bench.step()
+    assert bench.scheduler.running == [old]
+    assert list(bench.scheduler.waiting) == [young, third]
+    assert young.num_computed_tokens == 0
+    assert young.block_table == []
+    bench.scheduler.remove(old)
+    num_known = young.num_tokens
+    assert bench.steps(1)[0][0] == (2, num_known)
+
+
+def test_a_preempted_sequence_finds_its_own_blocks_again() -> None:
+    bench = Bench(blocks=4, token_budget=32)
+    old, young = make_sequence(1, [1] * 4), make_sequence(2, [2] * 7)
+    bench.add(old, young)
+    while not bench.counters.preemptions:
+        bench.step()
+    bench.scheduler.remove(old)
+    assert young.num_tokens == 9
+    assert bench.steps(1) == [[(2, 1)]]  # its two full blocks were still there
+    assert young.num_cached_prompt_tokens == 0  # it paid for them itself
+
+
+def test_a_prompt_larger_than_the_cache_is_unfit_and_blocks_nobody() -> None:
+    bench = Bench(blocks=2)
+    large = make_sequence(1, [1] * 9)
+    bench.add(large, make_sequence(2, [2] * 3))
+    schedule = bench.step()
+    assert schedule.unfit == [large]
+    assert sizes(schedule) == [(2, 3)]
+
+
+def test_the_only_sequence_is_not_preempted_but_ends_when_it_outgrows_the_cache() -> None:
+    bench = Bench(blocks=2)
+    sequence = make_sequence(1, [1] * 6)
+    bench.add(sequence)
+    for _ in range(3):
+        assert bench.step().unfit == []
+    schedule = bench.step()
+    assert schedule.unfit == [sequence]
+    assert schedule.chunks == []
+    assert bench.counters.preemptions == 0
+    assert bench.pool.num_free == 2
+
+
+def test_a_newcomer_leaves_room_for_those_who_run() -> None:
+    bench = Bench(blocks=4)
+    bench.add(make_sequence(1, [1] * 8), make_sequence(2, [2] * 8))
+    assert bench.steps(1) == [[(1, 8)]]
+
+
+def test_prefill_only_samples_nothing() -> None:
+    bench = Bench()
+    bench.add(make_sequence(1, [1, 2], max_tokens=0))
+    schedule = bench.step()
+    assert sizes(schedule) == [(1, 2)]
+    assert schedule.sampled == []
+
+
+class SchedulerMachine(RuleBasedStateMachine):
+    """Sequences come, run and leave; every one of them ends with as many tokens as it asked for."""
+
+    def __init__(self) -> None:
+        super().__init__()
+        self.bench = Bench(blocks=7, max_sequences=3, token_budget=5)
+        self.alive: list[Sequence] = []
+        self.num_added = 0
+
+    @rule(
+        prompt=st.lists(st.integers(0, 1), min_size=1, max_size=12),
+        max_tokens=st.integers(1, 8),
+        cache_prompt=st.booleans(),
+    )
+    def add(self, prompt: list[int], max_tokens: int, cache_prompt: bool) -> None:
+        self.num_added += 1
+        sequence = make_sequence(self.num_added, prompt, max_tokens=max_tokens, cache_prompt=cache_prompt)
+        self.bench.add(sequence)
+        self.alive.append(sequence)
+
+    @rule()
+    def step(self) -> None:
+        before = {s.dispatch_id: s.num_tokens for s in self.alive}
+        schedule = self.bench.step()
+        assert not schedule.unfit
+        assert bool(schedule.chunks) == bool(self.alive), "work that fits must go on"
+        assert sum(chunk.num_tokens for chunk in schedule.chunks) <= 5
+        assert len({chunk.sequence.dispatch_id for chunk in schedule.chunks}) == len(schedule.chunks)
+        for chunk in schedule.chunks:
+            sequence = chunk.sequence
+            assert sequence.num_computed_tokens <= before[sequence.dispatch_id]
+            assert len(sequence.block_table) * 4 >= sequence.num_computed_tokens
+        self.leave_complete()
+
+    @rule(data=st.data())
+    def abort(self, data: st.DataObject) -> None:
+        if self.alive:
+            sequence = data.draw(st.sampled_from(self.alive))
+            self.alive.remove(sequence)
+            self.bench.scheduler.remove(sequence)
+
+    def leave_complete(self) -> None:
+        for sequence in [s for s in self.alive if s.num_tokens_left == 0]:
+            self.alive.remove(sequence)
+            self.bench.scheduler.remove(sequence)
+
+    @invariant()
+    def blocks_are_neither_lost_nor_shared_while_written(self) -> None:
+        scheduler, pool = self.bench.scheduler, self.bench.pool
+        held = [block for sequence in scheduler.running for block in sequence.block_table]
+        assert pool.num_free == pool.num_blocks - len(set(held))
+        assert all(not sequence.block_table for sequence in scheduler.waiting)
+        for sequence in scheduler.running:
+            first_written = sequence.num_computed_tokens // 4
+            for block in sequence.block_table[first_written:]:
+                assert held.count(block) == 1
+
+    def teardown(self) -> None:
+        for _ in range(2_000):
+            if not self.alive:
+                break
+            self.step()
+        assert not self.alive, "every sequence ends"
+        assert self.bench.pool.num_free == 7
+
+
+TestSchedulerMachine = SchedulerMachine.TestCase
+TestSchedulerMachine.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)
