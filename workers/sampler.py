@@ -9,8 +9,11 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.kernels.compiling import compiling_alone
 from workers.kernels.sampling import SAMPLING_ROW, sample_rows
 from workers.sequence import Sequence
+
+_NO_TOKENS = np.empty(0, dtype=np.int32)
 
 
 @dataclass(frozen=True, slots=True)
@@ -31,34 +34,50 @@ class Sampler:
 
     def __init__(self, end_ids: Iterable[int]) -> None:
         self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
+        with compiling_alone(sample_rows):
+            self._run(np.zeros((1, 1), np.float32), [np.zeros(1, SAMPLING_ROW).item()], [0], [False], [_NO_TOKENS])
 
     def sample(self, logits: NDArray[np.float32], sequences: Ordered[Sequence]) -> Samples:
         """One token for each row of `logits` (rows, V), which belong to `sequences` in this order.
 
         `logits` is written to meanwhile and is the same again on return.
         """
-        windows = [penalty_window(sequence) for sequence in sequences]
-        num_rows = len(sequences)
+        return self._run(
+            logits,
+            [sampling_row(sequence) for sequence in sequences],
+            [sequence.num_completion_tokens for sequence in sequences],
+            [sequence.needs_more_tokens for sequence in sequences],
+            [penalty_window(sequence) for sequence in sequences],
+        )
+
+    def _run(
+        self,
+        logits: NDArray[np.float32],
+        rows: list[tuple[float | int, ...]],
+        positions: list[int],
+        masked: list[bool],
+        windows: list[NDArray[np.int32]],
+    ) -> Samples:
+        num_rows = len(rows)
         samples = Samples(
             token_ids=np.zeros(num_rows, dtype=np.int32),
             entropies=np.zeros(num_rows),
             logprobs=np.zeros(num_rows),
             finite=np.zeros(num_rows, dtype=np.bool_),
         )
-        if num_rows:
-            sample_rows(
-                np.ascontiguousarray(logits),  # whole cache lines, whatever the model's padding
-                np.array([sampling_row(sequence) for sequence in sequences], dtype=SAMPLING_ROW),
-                np.array([sequence.num_completion_tokens for sequence in sequences], dtype=np.int64),
-                np.array([sequence.needs_more_tokens for sequence in sequences], dtype=np.bool_),
-                self._end_ids,
-                np.concatenate(windows),
-                np.cumsum([window.size for window in windows]),
-                samples.token_ids,
-                samples.entropies,
-                samples.logprobs,
-                samples.finite,
-            )
+        sample_rows(
+            np.ascontiguousarray(logits),  # one type for compiled code, whatever the model's padding
+            np.array(rows, dtype=SAMPLING_ROW),
+            np.array(positions, dtype=np.int64),
+            np.array(masked, dtype=np.bool_),
+            self._end_ids,
+            np.concatenate([_NO_TOKENS, *windows]),
+            np.cumsum([window.size for window in windows], dtype=np.int64),
+            samples.token_ids,
+            samples.entropies,
+            samples.logprobs,
+            samples.finite,
+        )
         return samples
 
 
@@ -83,7 +102,7 @@ def penalty_window(sequence: Sequence) -> NDArray[np.int32]:
     params = sequence.params
     penalises = params.repeat_penalty != 1.0 or params.presence_penalty or params.frequency_penalty
     if not penalises or params.repeat_last_n == 0:
-        return sequence.token_ids[:0]
+        return _NO_TOKENS
     if params.repeat_last_n < 0:
         return sequence.token_ids
     return sequence.token_ids[-params.repeat_last_n :]

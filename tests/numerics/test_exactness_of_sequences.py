@@ -1,0 +1,223 @@
+"""A dispatch's deltas are the same bits whatever surrounds it: compared with ==, probabilities included."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
+from cactus_actors.protocol.params import SamplingParams
+from workers.engine import Engine
+from workers.models import Model, random_model
+
+# 199 tokens and 56 features fill no tile and no vector; two query heads share a key-value head.
+SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128"
+END_ID = 5
+
+
+class LetterTokenizer:
+    """Bytes of many kinds, so that held-back characters and stop strings occur."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return bytes([token_id + 32]) if token_id % 3 else "é€"[token_id % 2].encode()[: 1 + token_id % 4]
+
+
+@dataclass
+class Outcome:
+    """All that was said about one dispatch."""
+
+    token_ids: list[int] = field(default_factory=list)
+    text: str = ""
+    measures: list[tuple[float, float]] = field(default_factory=list)
+    finish: Finish | None = None
+    cached_tokens: int = 0
+
+    def take(self, delta: SequenceDelta) -> None:
+        assert self.finish is None
+        assert delta.position == len(self.token_ids), "no gap and no repeat"
+        self.token_ids += delta.token_ids
+        self.text += delta.text
+        self.measures += zip(delta.entropies, delta.logprobs, strict=True)
+        self.finish = delta.finish
+        self.cached_tokens = delta.cached_tokens
+
+    @property
+    def said(self) -> tuple[list[int], str, list[tuple[float, float]], Finish | None]:
+        """What must not depend on the surroundings."""
+        return self.token_ids, self.text, self.measures, self.finish
+
+
+def make_engine(model: Model, *, cache_blocks: int = 128, token_budget: int = 256) -> Engine:
+    return Engine(
+        model,
+        LetterTokenizer(),
+        [END_ID],
+        cache_blocks=cache_blocks,
+        max_sequences=8,
+        token_budget=token_budget,
+    )
+
+
+def run(engine: Engine, *dispatches: Dispatch) -> list[Outcome]:
+    outcomes = {dispatch.dispatch_id: Outcome() for dispatch in dispatches}
+    for dispatch in dispatches:
+        engine.add(dispatch)
+    while engine.has_work:
+        for delta in engine.step():
+            outcomes[delta.dispatch_id].take(delta)
+    assert all(outcome.finish is not None for outcome in outcomes.values())
+    return list(outcomes.values())
+
+
+PARAMS = [
+    SamplingParams(max_tokens=24),
+    SamplingParams(max_tokens=20, temperature=1.0, seed=1),
+    SamplingParams(max_tokens=24, temperature=0.8, top_k=20, top_p=0.95, seed=2**64 - 1, ignore_eos=True),
+    SamplingParams(max_tokens=17, repeat_penalty=1.3, frequency_penalty=0.5, repeat_last_n=9),
+    SamplingParams(
+        max_tokens=24, temperature=1.5, min_p=0.1, top_p=0.9, seed=3, stop=("a", "xy", "é"), min_tokens=6
+    ),
+    SamplingParams(max_tokens=24, temperature=1.2, seed=4, presence_penalty=1.0, cache_prompt=False),
+    SamplingParams(max_tokens=1),
+    SamplingParams(max_tokens=0),
+]
+
+
+def make_dispatches() -> list[Dispatch]:
+    """Prompts of 1 to 90 tokens, the longer ones on a common prefix, each with its own parameters."""
+    lengths = [1, 15, 16, 17, 33, 48, 77, 90]
+    return [
+        Dispatch(i, f"{i:032x}", [(7 * j + 3) % 199 for j in range(length)], [], params, choice=i % 2)
+        for i, (length, params) in enumerate(zip(lengths, PARAMS, strict=True))
+    ]
+
+
+@pytest.fixture(scope="module", params=["float32", "int8"])
+def models(request: pytest.FixtureRequest) -> Iterator[dict[int, Model]]:
+    """The same model on one and on two threads."""
+    threads = {n: random_model(SPEC, weights=request.param, threads=n, seed=1) for n in (1, 2)}
+    yield threads
+    for model in threads.values():
+        model.close()
+
+
+@pytest.fixture(scope="module")
+def expected(models: dict[int, Model]) -> list[Outcome]:
+    """Every dispatch alone: one thread, an empty cache, its prompt in one step."""
+    return [run(make_engine(models[1]), dispatch)[0] for dispatch in make_dispatches()]
+
+
+def said(outcomes: list[Outcome]) -> list[object]:
+    return [outcome.said for outcome in outcomes]
+
+
+def test_the_cases_differ_in_what_they_exercise(expected: list[Outcome]) -> None:
+    reasons = {outcome.finish.reason for outcome in expected if outcome.finish}
+    assert reasons == {"stop", "length"}
+    assert [len(outcome.token_ids) for outcome in expected][-2:] == [1, 0]
+    assert len({tuple(outcome.token_ids) for outcome in expected}) == len(expected)
+
+
+def test_batched(models: dict[int, Model], expected: list[Outcome]) -> None:
+    assert said(run(make_engine(models[1]), *make_dispatches())) == said(expected)
+
+
+def test_on_two_threads(models: dict[int, Model], expected: list[Outcome]) -> None:
+    assert said(run(make_engine(models[2]), *make_dispatches())) == said(expected)
+    assert said(run(make_engine(models[2]), make_dispatches()[3])) == said(expected[3:4])
+
+
+@pytest.mark.parametrize("token_budget", [1, 2, 7, 16, 31])
+def test_chunked(models: dict[int, Model], expected: list[Outcome], token_budget: int) -> None:
+    engine = make_engine(models[1], token_budget=token_budget)
+    assert said(run(engine, *make_dispatches())) == said(expected)
+
+
+def test_on_a_cached_prefix(models: dict[int, Model], expected: list[Outcome]) -> None:
+    engine = make_engine(models[1])
+    run(engine, make_dispatches()[-1])
+    again = run(engine, *make_dispatches())
+    assert said(again) == said(expected)
+    assert [outcome.cached_tokens for outcome in again] == [0, 0, 0, 16, 32, 0, 64, 80]
+
+
+def test_preempted(models: dict[int, Model], expected: list[Outcome]) -> None:
+    engine = make_engine(models[1], cache_blocks=6)
+    assert said(run(engine, *make_dispatches())) == said(expected)
+    assert engine.counters.preemptions > 0
+    assert engine.free_blocks == 6
+
+
+@pytest.mark.parametrize("cut", [1, 2, 5, 11, 16])
+def test_continued_after_a_crash(models: dict[int, Model], expected: list[Outcome], cut: int) -> None:
+    """Another worker gets the emitted tokens; the texts and positions of both attempts join exactly."""
+    for dispatch, whole in zip(make_dispatches(), expected, strict=True):
+        if len(whole.token_ids) <= cut:
+            continue
+        outcome = Outcome()
+        engine = make_engine(models[1])
+        engine.add(dispatch)
+        while len(outcome.token_ids) < cut:
+            for delta in engine.step():
+                outcome.take(delta)
+        rest = Dispatch(
+            99, dispatch.job_id, dispatch.prompt_ids, outcome.token_ids[:], dispatch.params, dispatch.choice
+        )
+        survivor = make_engine(models[2], token_budget=10)
+        survivor.add(rest)
+        while survivor.has_work:
+            for delta in survivor.step():
+                outcome.take(delta)
+        assert outcome.said == whole.said
+
+
+def test_a_complete_answer_that_comes_again_ends_at_once(
+    models: dict[int, Model], expected: list[Outcome]
+) -> None:
+    engine = make_engine(models[1])
+    for dispatch, whole in zip(make_dispatches()[:-1], expected, strict=False):
+        engine.add(
+            Dispatch(
+                9, dispatch.job_id, dispatch.prompt_ids, whole.token_ids, dispatch.params, dispatch.choice
+            )
+        )
+        (delta,) = engine.step()
+        assert (delta.position, delta.token_ids, delta.finish) == (len(whole.token_ids), [], whole.finish)
+        assert not engine.has_work
+
+
+@given(data=st.data())
+@settings(max_examples=25, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_in_any_company(models: dict[int, Model], expected: list[Outcome], data: st.DataObject) -> None:
+    """Dispatches come at any time and in any order, strangers come and are aborted, memory may be short."""
+    engine = make_engine(
+        models[data.draw(st.sampled_from([1, 2]))],
+        cache_blocks=data.draw(st.sampled_from([6, 9, 40])),
+        token_budget=data.draw(st.sampled_from([3, 20, 64])),
+    )
+    waiting = data.draw(st.permutations(make_dispatches()))
+    outcomes = {dispatch.dispatch_id: Outcome() for dispatch in waiting}
+    strangers = 0
+    while waiting or engine.has_work:
+        action = data.draw(st.sampled_from(["step", "step", "step", "add", "stranger", "abort"]))
+        if action == "add" and waiting:
+            engine.add(waiting.pop())
+        elif action == "stranger" and strangers < 5:
+            strangers += 1
+            prompt = [(11 * j + strangers) % 199 for j in range(data.draw(st.integers(1, 60)))]
+            params = SamplingParams(max_tokens=40, ignore_eos=True)
+            engine.add(Dispatch(100 + strangers, "f" * 32, prompt, [], params))
+        elif action == "abort":
+            engine.abort(100 + strangers)
+        else:
+            for delta in engine.step():
+                if delta.dispatch_id < 100:
+                    outcomes[delta.dispatch_id].take(delta)
+            if not engine.has_work and waiting:
+                engine.add(waiting.pop())
+    assert said([outcomes[i] for i in range(len(expected))]) == said(expected)
+    assert engine.free_blocks in (6, 9, 40)
