@@ -1,0 +1,270 @@
+"""The router actor: three sockets, one clock and one loop around RouterCore."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib.metadata
+import logging
+import os
+import threading
+import time
+from collections import deque
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass
+
+import zmq
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
+from cactus_actors.protocol.wire import (
+    MSGPACK,
+    Encoding,
+    client_message_decoder,
+    encode,
+    encode_published,
+    encoding_of,
+    is_job_id,
+    worker_message_decoder,
+)
+from cactus_actors.text import load_text_model
+from router.core import RouterCore
+from router.effects import Effect, Publish, SendWorker
+from router.prepare import PromptModel, prepare
+from router.sockets import bind, jobs_socket, stream_socket, workers_socket
+
+TICK_S = 0.05
+MAX_CLIENT_MESSAGES = 16
+"""Client messages between two looks at the workers: preparing a prompt must not hold up tokens."""
+MAX_WORKER_MESSAGES = 256
+MAX_SUBSCRIPTIONS = 1024
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Endpoints:
+    """Where the router listens, ports resolved."""
+
+    jobs: str
+    stream: str
+    workers: str
+
+
+@dataclass(frozen=True)
+class Health:
+    """A recent count of what the router holds."""
+
+    epoch: int
+    num_ready_workers: int
+    num_queued: int
+    num_unfinished: int
+
+
+class RouterActor:
+    """Owns the sockets; `run` is the only thread that touches them or the core.
+
+    The other methods may be called from any thread: they read what the loop left for them, or leave a call
+    that the loop makes. `text_model` stands in for the model's own text side.
+    """
+
+    def __init__(self, settings: RouterSettings, text_model: PromptModel | None = None) -> None:
+        self._settings = settings
+        self._text_model = text_model
+        self._decode_client = client_message_decoder().decode
+        self._decode_worker = worker_message_decoder().decode
+        self._calls: deque[Callable[[], None]] = deque()
+        self._wake_reader, self._wake_writer = os.pipe()
+        os.set_blocking(self._wake_reader, False)
+        os.set_blocking(self._wake_writer, False)
+        self._is_stopping = False
+        self._stopped = threading.Event()
+        self._drained = threading.Event()
+        self._health = Health(0, 0, 0, 0)
+        self._desired_workers = settings.desired_workers
+        self._next_tick = 0.0
+
+    def start(self) -> Endpoints:
+        """Load the model's text side and bind; raises ConfigurationInvalid naming what is wrong."""
+        model: PromptModel = self._text_model or load_text_model(resolve_model(self._settings.model))
+        epoch = time.time_ns() // 1_000_000
+        self._core = RouterCore(
+            self._settings,
+            lambda submit: prepare(submit, model),
+            epoch=epoch,
+            now=time.monotonic(),
+            model=model.name,
+            max_context=model.max_context,
+            version=_version(),
+        )
+        self._health = Health(epoch, 0, 0, 0)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._jobs = jobs_socket(self._context)
+        self._stream = stream_socket(self._context)
+        self._workers = workers_socket(self._context)
+        try:
+            return Endpoints(
+                jobs=bind(self._jobs, self._settings.jobs_endpoint),
+                stream=bind(self._stream, self._settings.stream_endpoint),
+                workers=bind(self._workers, self._settings.workers_endpoint),
+            )
+        except BaseException:
+            self._close()
+            raise
+
+    def run(self) -> str:
+        """Serve until `stop`; jobs that are left then are ended with an error. Returns why it ended."""
+        poller = zmq.Poller()
+        for source in (self._stream, self._workers, self._jobs, self._wake_reader):
+            poller.register(source, zmq.POLLIN)
+        try:
+            while not self._is_stopping:
+                poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000)))
+                self._take_calls()
+                self._take_subscriptions()
+                self._take_worker_messages()
+                self._take_client_messages()
+                self._tick()
+            self._perform(self._core.on_stop(time.monotonic()))
+        finally:
+            self._close()
+        return "stopped"
+
+    def health(self) -> Health:
+        return self._health
+
+    def desired_workers(self) -> int:
+        """How many local workers clients wish for."""
+        return self._desired_workers
+
+    def worker_lost(self, worker_id: str) -> None:
+        """That worker's process is known to be gone: its jobs need not wait for its silence."""
+        self._call(lambda: self._perform(self._core.on_worker_lost(worker_id, time.monotonic())))
+
+    def drain(self, timeout_s: float) -> bool:
+        """Refuse new jobs and wait until the accepted ones have ended; False if some have not in time."""
+        self._call(self._core.close_intake)
+        return self._drained.wait(timeout_s)
+
+    def stop(self) -> None:
+        """Let `run` end."""
+        self._call(self._set_stopping)
+
+    def _set_stopping(self) -> None:
+        self._is_stopping = True
+
+    def _call(self, action: Callable[[], None]) -> None:
+        self._calls.append(action)
+        if not self._stopped.is_set():
+            with contextlib.suppress(BlockingIOError):
+                os.write(self._wake_writer, b"\0")
+
+    def _take_calls(self) -> None:
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._wake_reader, 4096)
+        while self._calls:
+            self._calls.popleft()()
+
+    def _take_subscriptions(self) -> None:
+        for frames in _received(self._stream, MAX_SUBSCRIPTIONS):
+            action, topic = frames[0][:1], frames[0][1:]
+            if not is_job_id(name := topic.decode("latin-1")):
+                continue
+            if action == b"\1":
+                is_taken, effects = self._core.on_subscribed(name, time.monotonic())
+                if is_taken:
+                    self._stream.setsockopt(zmq.SUBSCRIBE, topic)
+                self._perform(effects)
+            elif action == b"\0":
+                self._core.on_unsubscribed(name)
+                self._stream.setsockopt(zmq.UNSUBSCRIBE, topic)
+
+    def _take_worker_messages(self) -> None:
+        for identity, *frames in _received(self._workers, MAX_WORKER_MESSAGES):
+            try:
+                message = self._decode_worker(frames)
+            except InvalidMessage as error:
+                _log.warning("a frame on the worker socket is not a worker's message: %s", error)
+                continue
+            self._perform(self._core.on_worker(identity, message, time.monotonic()))
+
+    def _take_client_messages(self) -> None:
+        for identity, *frames in _received(self._jobs, MAX_CLIENT_MESSAGES):
+            try:
+                message = self._decode_client(frames)
+            except InvalidMessage as error:
+                effects = self._core.on_bad_frames(identity, error, _encoding(frames))
+            else:
+                now = time.monotonic()
+                effects = self._core.on_client(identity, message, encoding_of(frames[0]), now)
+            self._perform(effects)
+
+    def _tick(self) -> None:
+        now = time.monotonic()
+        if now < self._next_tick:
+            return
+        self._next_tick = now + TICK_S
+        self._perform(self._core.on_tick(now))
+        self._health = Health(
+            self._health.epoch,
+            self._core.num_ready_workers,
+            self._core.num_queued,
+            self._core.num_unfinished,
+        )
+        self._desired_workers = self._core.desired_workers
+        if self._core.is_drained:
+            self._drained.set()
+
+    def _perform(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Publish):
+                frames = encode_published(effect.topic, effect.message, effect.encoding)
+                self._stream.send_multipart(frames, zmq.NOBLOCK, copy=True)
+            elif isinstance(effect, SendWorker):
+                if not _delivered(self._workers, [effect.identity, *encode(effect.message)]):
+                    now = time.monotonic()
+                    self._perform(self._core.on_worker_unreachable(effect.identity, now))
+            else:
+                # A client that left, or does not read: what it missed is still there to be asked for.
+                _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])
+
+    def _close(self) -> None:
+        self._stopped.set()
+        for socket in (self._jobs, self._stream, self._workers):
+            socket.close()
+        self._context.term()
+
+
+def _received(socket: zmq.Socket[bytes], limit: int) -> Iterator[list[bytes]]:
+    """The messages that are there already, at most `limit`."""
+    for _ in range(limit):
+        try:
+            yield socket.recv_multipart(zmq.NOBLOCK)
+        except zmq.Again:
+            return
+
+
+def _delivered(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
+    """Whether ROUTER could route the message: the peer is connected and its queue is not full."""
+    try:
+        socket.send_multipart(frames, zmq.NOBLOCK)
+    except zmq.ZMQError as error:
+        if error.errno in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+            return False
+        raise
+    return True
+
+
+def _encoding(frames: Sequence[bytes]) -> Encoding:
+    """The encoding to answer broken frames in."""
+    try:
+        return encoding_of(frames[0]) if frames else MSGPACK
+    except UnsupportedVersion:
+        return MSGPACK
+
+
+def _version() -> str:
+    try:
+        return importlib.metadata.version("cactus-actors")
+    except importlib.metadata.PackageNotFoundError:
+        return ""

@@ -1,0 +1,42 @@
+"""The end of a job: exactly one Finished, to everyone who waits for it."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.messages import Finished
+from router.dispatcher import Dispatcher
+from router.effects import Outbox
+from router.job import EndedJob, Ending, Job
+from router.prefix_index import block_hashes
+from router.results import ended_state, make_result
+from router.streams import Streams
+from router.table import JobTable
+
+
+class Closing:
+    """Ends live jobs."""
+
+    def __init__(self, table: JobTable, dispatcher: Dispatcher, streams: Streams, outbox: Outbox) -> None:
+        self._table = table
+        self._dispatcher = dispatcher
+        self._streams = streams
+        self._outbox = outbox
+
+    def end(self, job: Job, ending: Ending, now: float) -> None:
+        """Stop all work on the job, publish the rest of its stream, and answer those attached."""
+        assert self._table.is_live(job)
+        self._remember_prefix(job, ending)
+        self._dispatcher.release(job)
+        job.is_open = True
+        self._streams.advance(job, now)
+        finished = Finished(job_id=job.job_id, length=len(job.stream), result=make_result(job, ending, now))
+        ended = EndedJob(job.digest, job.accepted, finished, ended_state(ending), job.stream, now)
+        self._table.end(job, ended)
+        self._streams.finish(job, finished)
+        for identity, encoding in job.attached.items():
+            self._outbox.reply(identity, finished, encoding)
+
+    def _remember_prefix(self, job: Job, ending: Ending) -> None:
+        """A conversation's next turn begins with this prompt and this answer."""
+        if ending is job.local_ending and job.prepared.params.cache_prompt:
+            hashes = block_hashes(job.prepared.prompt_ids + job.local.token_ids)
+            self._dispatcher.prefixes.record(job.worker, hashes)

@@ -1,0 +1,290 @@
+"""The router without its sockets: events in, effects out.
+
+    client message ──> Intake ──> JobQueue ──> Dispatcher ──> worker
+    worker report  ──> Generation ──> TokenLog ──> Streams ──> subscribers
+                            └──> CloudDesk ──> cloud worker
+                            └──> Closing ──> Finished
+
+Time is an argument, in seconds of one monotonic clock. Every method returns the effects of its event, in the
+order in which they must be carried out.
+"""
+
+from __future__ import annotations
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.errors import (
+    CactusError,
+    DeadlineExceeded,
+    InvalidMessage,
+    InvalidRequest,
+    Unavailable,
+)
+from cactus_actors.protocol.messages import (
+    Abort,
+    Cancel,
+    ClientMessage,
+    Draining,
+    Fetch,
+    Goodbye,
+    Hello,
+    Pending,
+    Report,
+    Resume,
+    Scale,
+    Scaling,
+    Status,
+    StatusRequest,
+    Submit,
+    Welcome,
+    WorkerMessage,
+)
+from cactus_actors.protocol.wire import Encoding
+from router.closing import Closing
+from router.cloud_desk import CloudDesk
+from router.dispatcher import Dispatcher
+from router.effects import Effect, Outbox
+from router.generation import Generation
+from router.intake import Intake, Prepare
+from router.job import EndedJob, Ending
+from router.ledger import WorkerRecord
+from router.streams import PROGRESS_INTERVAL_S, Streams
+from router.table import JobTable
+
+MAX_WORKERS = 256
+
+
+class RouterCore:
+    """Every decision of the router."""
+
+    def __init__(
+        self,
+        settings: RouterSettings,
+        prepare: Prepare,
+        *,
+        epoch: int,
+        now: float,
+        model: str = "",
+        max_context: int = 0,
+        version: str = "",
+    ) -> None:
+        self.desired_workers = settings.desired_workers
+        self._settings = settings
+        self._epoch = epoch
+        self._started_at = now
+        self._model = model
+        self._max_context = max_context
+        self._version = version
+        self._next_progress_at = now
+
+        self._outbox = Outbox()
+        self._table = JobTable(settings.retention_s)
+        self._streams = Streams(self._outbox, epoch)
+        self._dispatcher = Dispatcher(settings, self._outbox)
+        self._intake = Intake(self._table, self._dispatcher, self._outbox, prepare, epoch)
+        self._closing = Closing(self._table, self._dispatcher, self._streams, self._outbox)
+        self._desk = CloudDesk(
+            self._table, self._dispatcher, self._streams, self._closing, settings.commit_tokens
+        )
+        self._generation = Generation(
+            self._table,
+            self._dispatcher,
+            self._streams,
+            self._closing,
+            self._desk,
+            self._outbox,
+            settings.max_attempts,
+        )
+
+    @property
+    def num_unfinished(self) -> int:
+        return len(self._table.live)
+
+    @property
+    def is_drained(self) -> bool:
+        """Whether it takes no new jobs and has finished the old ones."""
+        return self._intake.is_closed and not self._table.live
+
+    @property
+    def num_queued(self) -> int:
+        return len(self._dispatcher.queue)
+
+    @property
+    def num_ready_workers(self) -> int:
+        return len(self._dispatcher.ledger.local)
+
+    def on_client(
+        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float
+    ) -> list[Effect]:
+        """A client's request; whatever is wrong with it is answered with Rejected."""
+        try:
+            self._answer(identity, message, encoding, now)
+        except CactusError as error:
+            self._table.count("rejected")
+            request_id = message.request_id if isinstance(message, StatusRequest | Scale) else None
+            job_id = None if isinstance(message, StatusRequest | Scale) else message.job_id[:64]
+            self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=request_id)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def on_bad_frames(self, identity: bytes, error: InvalidMessage, encoding: Encoding) -> list[Effect]:
+        """Frames from a client that are not a message."""
+        self._table.count("rejected")
+        self._outbox.reject(identity, error, encoding)
+        return self._outbox.drain()
+
+    def on_worker(self, identity: bytes, message: WorkerMessage, now: float) -> list[Effect]:
+        """A worker's message; any message shows that it is alive."""
+        worker = self._dispatcher.ledger.at(identity)
+        if isinstance(message, Hello):
+            self._welcome(identity, message, now)
+        elif worker is None:
+            # It speaks of a connection that is over, or to the router before this one: it must say Hello.
+            if not isinstance(message, Goodbye):
+                self._outbox.command(identity, Welcome(self._epoch))
+        else:
+            worker.last_seen = now
+            match message:
+                case Report():
+                    self._generation.on_report(worker, message, now)
+                    if worker.hello.kind == "cloud":
+                        self._desk.pump(now)
+                case Draining():
+                    worker.is_draining = True
+                case Goodbye():
+                    self._generation.on_worker_gone(worker, False, now)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def on_worker_lost(self, worker_id: str, now: float) -> list[Effect]:
+        """Somebody who knows says that this worker's process is gone."""
+        worker = self._dispatcher.ledger.named(worker_id)
+        if worker is not None:
+            self._generation.on_worker_gone(worker, True, now)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
+        """A command could not be sent: that connection is over, whoever was at its other end."""
+        worker = self._dispatcher.ledger.at(identity)
+        if worker is not None:
+            self._generation.on_worker_gone(worker, True, now)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def on_subscribed(self, topic: str, now: float) -> tuple[bool, list[Effect]]:
+        """Someone listens to a job now; False if no more topics are taken.
+
+        What was generated before is not published again: the listener is told the length and resumes.
+        """
+        if not self._streams.subscribe(topic):
+            return False, []
+        job = self._table.live.get(topic)
+        if job is not None and job.length:
+            self._streams.progress(job, now)
+        return True, self._outbox.drain()
+
+    def on_unsubscribed(self, topic: str) -> None:
+        self._streams.unsubscribe(topic)
+
+    def on_tick(self, now: float) -> list[Effect]:
+        """What the passing of time brings; to be called several times a second, after pending messages."""
+        for worker in list(self._dispatcher.ledger):
+            if now - worker.last_seen > self._settings.worker_timeout_s:
+                self._generation.on_worker_gone(worker, True, now)
+        for job in self._table.overdue(now):
+            error = DeadlineExceeded(f"the job's {job.prepared.policy.timeout_s:g} s are over")
+            self._closing.end(job, Ending("error", error=error.info()), now)
+        self._desk.pump(now)
+        self._table.forget_old(now)
+        if now >= self._next_progress_at:
+            self._next_progress_at = now + PROGRESS_INTERVAL_S
+            self._tell_progress(now)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def close_intake(self) -> None:
+        """Refuse new jobs from now on; accepted ones go on."""
+        self._intake.is_closed = True
+
+    def on_stop(self, now: float) -> list[Effect]:
+        """End every job that is left: nobody will run it."""
+        self.close_intake()
+        error = Unavailable("the service was stopped", retry_after=5.0)
+        for job in list(self._table.live.values()):
+            self._closing.end(job, Ending("error", error=error.info()), now)
+        return self._outbox.drain()
+
+    def status(self, now: float, request_id: str = "") -> Status:
+        """What the service is doing now."""
+        return Status(
+            request_id=request_id,
+            version=self._version,
+            epoch=self._epoch,
+            uptime_s=round(now - self._started_at, 3),
+            model=self._model,
+            max_context=self._max_context,
+            draining=self._intake.is_closed,
+            desired_workers=self.desired_workers,
+            jobs=self._table.counts(),
+            workers=[worker.status(now) for worker in self._dispatcher.ledger],
+        )
+
+    def _answer(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float) -> None:
+        match message:
+            case Submit():
+                self._intake.submit(identity, message, encoding, now)
+            case Cancel():
+                self._cancel(identity, message.job_id, encoding, now)
+            case Resume():
+                replay = self._streams.replay(message, self._table.find(message.job_id))
+                self._outbox.reply(identity, replay, encoding)
+            case Fetch():
+                self._fetch(identity, message, encoding)
+            case StatusRequest():
+                self._outbox.reply(identity, self.status(now, message.request_id), encoding)
+            case Scale():
+                if not 0 <= message.num_workers <= MAX_WORKERS:
+                    raise InvalidRequest(
+                        f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers"
+                    )
+                self.desired_workers = message.num_workers
+                scaling = Scaling(num_workers=message.num_workers, request_id=message.request_id)
+                self._outbox.reply(identity, scaling, encoding)
+
+    def _cancel(self, identity: bytes, job_id: str, encoding: Encoding, now: float) -> None:
+        job = self._table.find(job_id)
+        if not isinstance(job, EndedJob):
+            self._closing.end(job, Ending("cancelled"), now)
+        ended = self._table.ended[job_id]
+        pending = Pending(job_id=job_id, state=ended.state, length=ended.finished.length)
+        self._outbox.reply(identity, pending, encoding)
+
+    def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding) -> None:
+        job = self._table.find(fetch.job_id)
+        if isinstance(job, EndedJob):
+            self._outbox.reply(identity, job.finished, encoding)
+        elif fetch.wait:
+            job.attach(identity, encoding)
+        else:
+            pending = Pending(job_id=job.job_id, state=job.state, length=job.length)
+            self._outbox.reply(identity, pending, encoding)
+
+    def _welcome(self, identity: bytes, hello: Hello, now: float) -> None:
+        """Start a worker's session; what an older one of the same name or connection held is void."""
+        ledger = self._dispatcher.ledger
+        older: list[WorkerRecord] = []
+        for worker in (ledger.named(hello.worker_id), ledger.at(identity)):
+            if worker is not None and worker not in older:
+                older.append(worker)
+        self._outbox.command(identity, Welcome(self._epoch))
+        for worker in older:
+            for dispatch_id in worker.assignments:
+                self._outbox.command(identity, Abort(dispatch_id))
+            self._generation.on_worker_gone(worker, True, now)
+        ledger.add(identity, hello, now)
+
+    def _tell_progress(self, now: float) -> None:
+        for topic in self._streams.topics:
+            job = self._table.live.get(topic)
+            if job is not None and now - job.last_published_at >= PROGRESS_INTERVAL_S:
+                self._streams.progress(job, now)

@@ -1,0 +1,112 @@
+"""From the queue to the workers and back: late binding."""
+
+from __future__ import annotations
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.messages import Abort
+from router.effects import Outbox
+from router.job import Job
+from router.ledger import Assignment, Ledger, WorkerRecord, cloud_dispatch, local_dispatch
+from router.placement import LOOKAHEAD, Candidate, Vacancy, place
+from router.prefix_index import PrefixIndex
+from router.queue import JobQueue
+
+
+class Dispatcher:
+    """A job leaves the queue only for a free slot, or for the one place on deck."""
+
+    def __init__(self, settings: RouterSettings, outbox: Outbox) -> None:
+        self.queue = JobQueue(settings.max_queued_jobs, settings.max_queued_tokens)
+        self.ledger = Ledger()
+        self.prefixes = PrefixIndex()
+        self._on_deck = settings.on_deck
+        self._outbox = outbox
+
+    def pump(self, now: float) -> None:
+        """Place waiting jobs until nothing more fits."""
+        while len(self.queue):
+            workers = [worker for worker in self.ledger.local if worker.free_slots + self._on_deck > 0]
+            if not workers or not self._place_one(workers, now):
+                return
+
+    def return_to_queue(self, job: Job) -> None:
+        """Its worker is gone: it goes first, and continues after what it has emitted."""
+        job.assignment = None
+        job.is_retry = True
+        self.queue.add(job)
+
+    def ask_cloud(self, job: Job, worker: WorkerRecord, now: float) -> Assignment:
+        """Send a job to a cloud worker, while its local run goes on."""
+        assignment = self.ledger.assign(worker, job)
+        self._outbox.command(worker.identity, cloud_dispatch(assignment, now))
+        return assignment
+
+    def free_cloud(self) -> WorkerRecord | None:
+        """The available cloud worker with the most free slots."""
+        workers = [
+            worker
+            for worker in self.ledger.cloud
+            if worker.report.unavailable is None and worker.free_slots > 0
+        ]
+        return max(workers, key=lambda worker: worker.free_slots, default=None)
+
+    def abort(self, assignment: Assignment) -> None:
+        """Forget a dispatch and tell its worker."""
+        self.ledger.release(assignment)
+        self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
+
+    def release_local(self, job: Job) -> None:
+        """Take a job out of the queue or away from its local worker."""
+        if job.assignment is not None:
+            self.abort(job.assignment)
+            job.assignment = None
+        elif job in self.queue:
+            self.queue.remove(job)
+
+    def release(self, job: Job) -> None:
+        """Nobody works on this job any more."""
+        self.release_local(job)
+        if job.cloud is not None and job.cloud.assignment is not None:
+            self.abort(job.cloud.assignment)
+            job.cloud.assignment = None
+
+    def _place_one(self, workers: list[WorkerRecord], now: float) -> bool:
+        waiting = self.queue.first(LOOKAHEAD)
+        vacancies = [
+            Vacancy(
+                worker.worker_id,
+                worker.free_slots,
+                worker.free_blocks,
+                self._on_deck,
+                is_idle=not worker.assignments,
+            )
+            for worker in workers
+        ]
+        # Workers of one service share one block size.
+        candidates = [
+            Candidate(job.job_id, workers[0].num_blocks_of(job), now - job.arrived_at) for job in waiting
+        ]
+        placement = place(
+            vacancies,
+            candidates,
+            lambda worker_id, index: self.prefixes.num_cached(
+                worker_id, waiting[index].prepared.block_hashes
+            ),
+        )
+        if placement is None:
+            return False
+        worker_id, index = placement
+        worker = self.ledger.named(worker_id)
+        assert worker is not None
+        self._dispatch(waiting[index], worker, now)
+        return True
+
+    def _dispatch(self, job: Job, worker: WorkerRecord, now: float) -> None:
+        self.queue.take(job, now)
+        job.assignment = self.ledger.assign(worker, job)
+        job.attempts += 1
+        job.worker = worker.worker_id
+        if job.dispatched_at is None:
+            job.dispatched_at = now
+        self.prefixes.record(worker.worker_id, job.prepared.block_hashes)
+        self._outbox.command(worker.identity, local_dispatch(job.assignment, now))

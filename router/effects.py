@@ -1,0 +1,67 @@
+"""What the core wants done to the outside world: messages on the three sockets, in order."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.messages import Rejected, RouterCommand, RouterReply, StreamMessage
+from cactus_actors.protocol.wire import Encoding
+
+
+class SendClient(msgspec.Struct, frozen=True, gc=False):
+    """Send on the job socket to the client of that connection identity."""
+
+    identity: bytes
+    message: RouterReply
+    encoding: Encoding
+
+
+class SendWorker(msgspec.Struct, frozen=True, gc=False):
+    """Send on the worker socket to the worker of that connection identity."""
+
+    identity: bytes
+    message: RouterCommand
+
+
+class Publish(msgspec.Struct, frozen=True, gc=False):
+    """Publish on the stream socket under a job's topic."""
+
+    topic: str
+    message: StreamMessage
+    encoding: Encoding
+
+
+Effect = SendClient | SendWorker | Publish
+
+
+class Outbox:
+    """Collects the effects of one event."""
+
+    def __init__(self) -> None:
+        self._effects: list[Effect] = []
+
+    def reply(self, identity: bytes, message: RouterReply, encoding: Encoding) -> None:
+        self._effects.append(SendClient(identity, message, encoding))
+
+    def reject(
+        self,
+        identity: bytes,
+        error: CactusError,
+        encoding: Encoding,
+        *,
+        job_id: str | None = None,
+        request_id: str | None = None,
+    ) -> None:
+        self.reply(identity, Rejected(error=error.info(), job_id=job_id, request_id=request_id), encoding)
+
+    def command(self, identity: bytes, message: RouterCommand) -> None:
+        self._effects.append(SendWorker(identity, message))
+
+    def publish(self, topic: str, message: StreamMessage, encoding: Encoding) -> None:
+        self._effects.append(Publish(topic, message, encoding))
+
+    def drain(self) -> list[Effect]:
+        """The effects so far, which are then no longer held here."""
+        effects, self._effects = self._effects, []
+        return effects

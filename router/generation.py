@@ -1,0 +1,100 @@
+"""From a worker's deltas to the job's log, its stream and its end."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.errors import ServerFailure
+from cactus_actors.protocol.messages import Abort, Report, SequenceDelta
+from router.closing import Closing
+from router.cloud_desk import CloudDesk
+from router.dispatcher import Dispatcher
+from router.effects import Outbox
+from router.job import Ending, Job
+from router.ledger import Assignment, WorkerRecord
+from router.streams import Streams
+from router.table import JobTable
+
+
+class Generation:
+    """Takes what workers report, and what becomes of jobs whose worker is gone."""
+
+    def __init__(
+        self,
+        table: JobTable,
+        dispatcher: Dispatcher,
+        streams: Streams,
+        closing: Closing,
+        desk: CloudDesk,
+        outbox: Outbox,
+        max_attempts: int,
+    ) -> None:
+        self._table = table
+        self._dispatcher = dispatcher
+        self._streams = streams
+        self._closing = closing
+        self._desk = desk
+        self._outbox = outbox
+        self._max_attempts = max_attempts
+
+    def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
+        worker.take_report(report, now)
+        for delta in report.deltas:
+            assignment = worker.assignments.get(delta.dispatch_id)
+            if assignment is None:
+                # An older attempt that still runs: its tokens count for nothing.
+                if delta.finish is None:
+                    self._outbox.command(worker.identity, Abort(delta.dispatch_id))
+            elif assignment.is_cloud:
+                self._desk.on_delta(assignment, delta, now)
+            else:
+                self._on_local_delta(assignment, delta, now)
+
+    def on_worker_gone(self, worker: WorkerRecord, is_loss: bool, now: float) -> None:
+        """Its jobs run on elsewhere; a loss, unlike a farewell, counts against each job's attempts."""
+        assignments = self._dispatcher.ledger.remove(worker)
+        self._dispatcher.prefixes.forget(worker.worker_id)
+        for assignment in assignments:
+            if assignment.is_cloud:
+                self._desk.fail(assignment, "the cloud worker was lost", now)
+            else:
+                self._move_on(assignment, is_loss, now)
+
+    def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
+        job, log = assignment.job, assignment.job.local
+        num_before = len(log)
+        if not log.extend(delta.position, delta.token_ids, delta.text, delta.entropies, delta.logprobs, now):
+            # Tokens are missing, so this attempt's stream cannot be continued.
+            self._dispatcher.abort(assignment)
+            self._move_on(assignment, True, now)
+            return
+        if delta.cached_tokens > job.cached_tokens:
+            job.cached_tokens = delta.cached_tokens
+        if job.prepared.policy.cloud_handoff_threshold > 0 and len(log) > num_before:
+            self._desk.watch(job, len(log) - num_before, now)
+        self._streams.advance(job, now)
+        if delta.finish is not None:
+            self._dispatcher.ledger.release(assignment)
+            job.assignment = None
+            finish = delta.finish
+            reason = finish.reason if finish.error is None else "error"
+            self._on_local_end(job, Ending(reason, finish.stop_match, finish.error), now)
+
+    def _on_local_end(self, job: Job, ending: Ending, now: float) -> None:
+        job.local_ending = ending
+        if job.asks_cloud:
+            return
+        if ending.error is not None or not self._desk.escalates_at_end(job, now):
+            self._closing.end(job, ending, now)
+
+    def _move_on(self, assignment: Assignment, is_loss: bool, now: float) -> None:
+        job = assignment.job
+        job.assignment = None
+        job.num_lost += is_loss
+        if job.num_lost < self._max_attempts:
+            self._dispatcher.return_to_queue(job)
+            self._table.count("redispatched")
+            return
+        failure = ServerFailure(
+            f"job {job.job_id} was given up: {job.num_lost} workers were lost while they ran it, "
+            f"the last one {assignment.worker.worker_id}"
+        )
+        self._on_local_end(job, Ending("error", error=failure.info()), now)

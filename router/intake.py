@@ -1,0 +1,112 @@
+"""Accepting jobs: the same id is the same job, and overload is an answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable
+
+import msgspec
+
+from cactus_actors.protocol.errors import (
+    CactusError,
+    InvalidRequest,
+    JobConflict,
+    ServerFailure,
+    Unavailable,
+)
+from cactus_actors.protocol.messages import Accepted, Submit
+from cactus_actors.protocol.wire import Encoding, is_job_id
+from router.dispatcher import Dispatcher
+from router.effects import Outbox
+from router.job import EndedJob, Job, Prepared
+from router.table import JobTable
+
+Prepare = Callable[[Submit], Prepared]
+
+
+class Intake:
+    """Turns Submit messages into queued jobs; raises what the client is to be told."""
+
+    def __init__(
+        self, table: JobTable, dispatcher: Dispatcher, outbox: Outbox, prepare: Prepare, epoch: int
+    ) -> None:
+        self.is_closed = False
+        self._table = table
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._prepare = prepare
+        self._epoch = epoch
+        self._num_arrived = 0
+
+    def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float) -> None:
+        """Accept a job, or attach this client to it if it is known already."""
+        if not is_job_id(submit.job_id):
+            raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
+        digest = _digest(submit)
+        known = self._table.live.get(submit.job_id) or self._table.ended.get(submit.job_id)
+        if known is not None:
+            self._attach(identity, known, digest, encoding)
+            return
+        if self.is_closed:
+            raise Unavailable("the service is draining", retry_after=5.0)
+        self._dispatcher.queue.check_room(0, now)  # before any tokenizer time is spent
+        prepared = self._prepared(submit)
+        self._dispatcher.queue.check_room(len(prepared.prompt_ids), now)
+        self._add(identity, submit.job_id, digest, prepared, encoding, now)
+
+    def _prepared(self, submit: Submit) -> Prepared:
+        try:
+            return self._prepare(submit)
+        except CactusError:
+            raise
+        except Exception as error:  # a tokenizer's own failure must cost this request, not the router
+            raise ServerFailure(f"the request could not be prepared: {type(error).__name__}") from error
+
+    def _attach(self, identity: bytes, known: Job | EndedJob, digest: bytes, encoding: Encoding) -> None:
+        if known.digest != digest:
+            raise JobConflict("this job_id was used for another request", param="job_id")
+        self._outbox.reply(identity, known.accepted, encoding)
+        if isinstance(known, EndedJob):
+            self._outbox.reply(identity, known.finished, encoding)
+        else:
+            known.attach(identity, encoding)
+
+    def _add(
+        self,
+        identity: bytes,
+        job_id: str,
+        digest: bytes,
+        prepared: Prepared,
+        encoding: Encoding,
+        now: float,
+    ) -> None:
+        accepted = Accepted(
+            job_id=job_id,
+            epoch=self._epoch,
+            prompt_tokens=len(prepared.prompt_ids),
+            seed=prepared.params.seed,
+        )
+        policy = prepared.policy
+        self._num_arrived += 1
+        job = Job(
+            job_id=job_id,
+            digest=digest,
+            encoding=encoding,
+            prepared=prepared,
+            arrived_at=now,
+            arrival=self._num_arrived,
+            accepted=accepted,
+            is_open=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
+            attached={identity: encoding},
+        )
+        self._table.add(job)
+        self._dispatcher.queue.add(job)
+        self._outbox.reply(identity, accepted, encoding)
+
+
+def _digest(submit: Submit) -> bytes:
+    """Names the content of a request, whichever encoding it came in."""
+    try:
+        return hashlib.blake2b(msgspec.msgpack.encode(submit), digest_size=16).digest()
+    except (OverflowError, RecursionError):
+        raise InvalidRequest("the request holds an integer that does not fit 64 bits") from None

@@ -1,0 +1,142 @@
+"""One accepted job, from its acceptance to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.messages import Accepted, CloudRequest, Finished, FinishReason, JobState, Usage
+from cactus_actors.protocol.params import JobPolicy, SamplingParams
+from cactus_actors.protocol.wire import Encoding
+from router.escalation import Breach, Verdict
+from router.token_log import TokenLog
+
+if TYPE_CHECKING:
+    from router.ledger import Assignment
+
+MAX_ATTACHED = 64
+
+
+@dataclass(frozen=True, slots=True)
+class Prepared:
+    """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt."""
+
+    prompt_ids: list[int]
+    params: SamplingParams
+    policy: JobPolicy
+    request: CloudRequest
+    model: str
+    block_hashes: tuple[int, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a job, or one source of its tokens, ended; an `error` goes with the reason `error`."""
+
+    reason: FinishReason
+    stop_match: str | int | None = None
+    error: ErrorInfo | None = None
+
+
+@dataclass(slots=True, eq=False)
+class CloudAttempt:
+    """A job's escalation; `assignment` is None while it waits for a slot at a cloud worker.
+
+    The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` while
+    nobody had seen anything.
+    """
+
+    asked_at: float
+    assignment: Assignment | None = None
+    log: TokenLog = field(default_factory=TokenLog)
+    usage: Usage | None = None
+    failed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """The record of a job that has not ended.
+
+    `is_open` says that its stream may be shown; an open stream becomes `is_seen` when an item of it really
+    left for a client, and from then on it can only grow. `num_published` items were published or passed over
+    because nobody listened. `local_ending` is kept while the cloud is still being asked.
+    """
+
+    job_id: str
+    digest: bytes
+    encoding: Encoding
+    prepared: Prepared
+    arrived_at: float
+    arrival: int
+    accepted: Accepted
+    is_open: bool
+    attached: dict[bytes, Encoding] = field(default_factory=dict)
+    local: TokenLog = field(default_factory=TokenLog)
+    cloud: CloudAttempt | None = None
+    assignment: Assignment | None = None
+    local_ending: Ending | None = None
+    attempts: int = 0
+    num_lost: int = 0
+    is_retry: bool = False
+    dispatched_at: float | None = None
+    cached_tokens: int = 0
+    worker: str = ""
+    is_seen: bool = False
+    num_published: int = 0
+    last_published_at: float = 0.0
+    breach: Breach | None = None
+    verdict: Verdict | None = None
+
+    @property
+    def state(self) -> JobState:
+        return "queued" if self.is_waiting else "running"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is in the waiting queue: it has no local worker and its local run has not ended."""
+        return self.assignment is None and self.local_ending is None
+
+    @property
+    def deadline(self) -> float | None:
+        timeout_s = self.prepared.policy.timeout_s
+        return None if timeout_s is None else self.arrived_at + timeout_s
+
+    @property
+    def stream(self) -> TokenLog:
+        """The log that clients see."""
+        cloud = self.cloud
+        return cloud.log if cloud is not None and not cloud.failed and len(cloud.log) else self.local
+
+    @property
+    def length(self) -> int:
+        """How many items clients may see now."""
+        return len(self.stream) if self.is_open else 0
+
+    @property
+    def asks_cloud(self) -> bool:
+        """Whether an answer of the cloud is still awaited."""
+        return self.cloud is not None and not self.cloud.failed
+
+    @property
+    def num_tokens_to_compute(self) -> int:
+        return len(self.prepared.prompt_ids) + len(self.local)
+
+    def attach(self, identity: bytes, encoding: Encoding) -> None:
+        """Send Finished to this client too; the oldest is let go beyond MAX_ATTACHED."""
+        self.attached.pop(identity, None)
+        if len(self.attached) >= MAX_ATTACHED:
+            del self.attached[next(iter(self.attached))]
+        self.attached[identity] = encoding
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """What stays readable of a job after its end."""
+
+    digest: bytes
+    accepted: Accepted
+    finished: Finished
+    state: JobState
+    stream: TokenLog
+    ended_at: float

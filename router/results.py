@@ -1,0 +1,105 @@
+"""The Result of a job, from its record."""
+
+from __future__ import annotations
+
+import math
+
+from cactus_actors.protocol.messages import Handoff, JobState, Measures, Result, Timings, Usage
+from router.escalation import confidence_of
+from router.job import Ending, Job
+from router.token_log import TokenLog
+
+_STATES: dict[str, JobState] = {"error": "failed", "cancelled": "cancelled"}
+
+
+def ended_state(ending: Ending) -> JobState:
+    return _STATES.get(ending.reason, "finished")
+
+
+def make_result(job: Job, ending: Ending, now: float) -> Result:
+    """The outcome as it stands in the record; time is the router's monotonic clock, in seconds.
+
+    Confidence and measures are those of the local model, also when a cloud's answer replaced its text; such
+    an answer counts as accepted.
+    """
+    prepared, stream = job.prepared, job.stream
+    is_cloud_answer = job.verdict is not None and job.verdict.status == "completed"
+    confidence = confidence_of(job.local.entropies)
+    threshold = prepared.policy.confidence_threshold
+    return Result(
+        text=stream.text,
+        token_ids=list(stream.token_ids),
+        finish_reason=ending.reason,
+        stop_match=ending.stop_match,
+        success=ending.error is None,
+        error=ending.error,
+        confidence=confidence,
+        accepted=is_cloud_answer or confidence is None or confidence >= threshold,
+        cloud_handoff=is_cloud_answer,
+        handoff=_handoff(job),
+        measures=_measures(job.local),
+        usage=_usage(job),
+        timings=_timings(job, now),
+        model=prepared.model,
+        seed=prepared.params.seed,
+        attempts=job.attempts,
+        worker=job.worker,
+    )
+
+
+def _handoff(job: Job) -> Handoff:
+    threshold = job.prepared.policy.cloud_handoff_threshold
+    if job.verdict is None:
+        return Handoff(threshold=threshold)
+    return Handoff(
+        status=job.verdict.status,
+        reason=job.verdict.reason,
+        confidence=job.breach.confidence if job.breach else None,
+        threshold=threshold,
+        provider=job.verdict.provider,
+        latency_ms=job.verdict.latency_ms,
+    )
+
+
+def _measures(log: TokenLog) -> Measures:
+    if not log.entropies or not log.logprobs:
+        return Measures()
+    return Measures(
+        mean_logprob=sum(log.logprobs) / len(log.logprobs),
+        min_token_prob=math.exp(min(0.0, *log.logprobs)),
+        entropy_mean=sum(log.entropies) / len(log.entropies),
+        entropy_max=max(log.entropies),
+    )
+
+
+def _usage(job: Job) -> Usage:
+    if job.cloud is not None and job.stream is job.cloud.log and job.cloud.usage is not None:
+        return job.cloud.usage
+    return Usage(
+        prompt_tokens=len(job.prepared.prompt_ids),
+        completion_tokens=len(job.stream),
+        cached_tokens=job.cached_tokens,
+    )
+
+
+def _timings(job: Job, now: float) -> Timings:
+    stream, dispatched_at = job.stream, job.dispatched_at
+    total_ms = _milliseconds(now - job.arrived_at)
+    if dispatched_at is None:
+        return Timings(queue_ms=total_ms, total_time_ms=total_ms)
+    first_at = stream.first_at if stream.first_at is not None else now
+    return Timings(
+        queue_ms=_milliseconds(dispatched_at - job.arrived_at),
+        time_to_first_token_ms=_milliseconds(first_at - job.arrived_at) if len(stream) else 0.0,
+        total_time_ms=total_ms,
+        prefill_tokens_per_second=_rate(len(job.prepared.prompt_ids), first_at - dispatched_at),
+        decode_tokens_per_second=_rate(len(stream) - 1, stream.last_at - first_at),
+    )
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000.0, 3)
+
+
+def _rate(num_tokens: int, seconds: float) -> float:
+    return round(num_tokens / seconds, 3) if num_tokens > 0 and seconds > 0 else 0.0

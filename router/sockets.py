@@ -1,0 +1,66 @@
+"""The router's three sockets, with every limit that ZeroMQ leaves open set."""
+
+from __future__ import annotations
+
+import zmq
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
+
+MAX_JOB_SOCKET_FRAME = MAX_MESSAGE_BYTES + 1024
+MAX_SUBSCRIPTION_FRAME = 1024
+MAX_WORKER_FRAME = 16 * MAX_MESSAGE_BYTES
+HIGH_WATER_MARK = 10_000
+STREAM_HIGH_WATER_MARK = 2_000
+LINGER_MS = 500
+
+
+def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+    """ROUTER for clients; a reply that cannot be delivered raises instead of vanishing."""
+    return _router(context, MAX_JOB_SOCKET_FRAME)
+
+
+def workers_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+    """ROUTER for workers."""
+    return _router(context, MAX_WORKER_FRAME)
+
+
+def stream_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+    """XPUB whose subscriptions take effect only when the router sets them: topics match by prefix, and a
+    short or empty one would be everybody's tokens."""
+    socket = context.socket(zmq.XPUB)
+    _limit(socket, MAX_SUBSCRIPTION_FRAME)
+    socket.setsockopt(zmq.SNDHWM, STREAM_HIGH_WATER_MARK)
+    socket.setsockopt(zmq.XPUB_MANUAL, 1)
+    return socket
+
+
+def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
+    """Bind and return the real endpoint; raises ConfigurationInvalid naming the wished one."""
+    try:
+        socket.bind(endpoint)
+    except zmq.ZMQError as error:
+        raise ConfigurationInvalid(f"{endpoint}: cannot listen: {error.strerror}") from None
+    return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def _router(context: zmq.Context[zmq.Socket[bytes]], max_frame: int) -> zmq.Socket[bytes]:
+    socket = context.socket(zmq.ROUTER)
+    _limit(socket, max_frame)
+    socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+    return socket
+
+
+def _limit(socket: zmq.Socket[bytes], max_frame: int) -> None:
+    options = {
+        zmq.LINGER: LINGER_MS,
+        zmq.SNDHWM: HIGH_WATER_MARK,
+        zmq.RCVHWM: HIGH_WATER_MARK,
+        zmq.MAXMSGSIZE: max_frame,
+        zmq.HEARTBEAT_IVL: 1000,
+        zmq.HEARTBEAT_TIMEOUT: 3000,
+        zmq.HEARTBEAT_TTL: 3000,
+        zmq.HANDSHAKE_IVL: 2000,
+    }
+    for option, value in options.items():
+        socket.setsockopt(option, value)
