@@ -1,0 +1,38 @@
+"""The seam between the examination and whatever answers it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any, Protocol
+
+from training.corpus.sample import Message
+
+MAX_ANSWER_TOKENS = 160
+
+
+@dataclass(frozen=True, slots=True)
+class Question:
+    messages: Sequence[Message]
+    tools: Sequence[Mapping[str, Any]] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """A greedy answer and how sure its tokens were; ended tells whether the model closed its turn itself.
+
+    entropy_confidence is 1 - mean entropy / ln V, least and mean probabilities are those of the chosen tokens,
+    the mean being geometric; all of them over the answer and its end of turn.
+    """
+
+    text: str
+    ended: bool
+    entropy_confidence: float
+    least_probability: float
+    mean_probability: float
+
+
+class Backend(Protocol):
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+        """Answer each question, in order."""
+        ...

@@ -1,0 +1,82 @@
+"""How questions are put: templates of a kind inside carrier phrases that all kinds share.
+
+The last fifth of every list of templates, and some carriers, are never trained on: the evaluation asks with them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Sequence
+from random import Random
+
+# {q} is the question as it stands, {u} the same with its first letter uncapitalised.
+TRAINED_CARRIERS = (
+    "Please tell me: {q}",
+    "Hi! {q}",
+    "Hello. {q}",
+    "Quick question: {q}",
+    "I was wondering, {u}",
+    "Can you help me? {q}",
+    "{q} Thanks!",
+    "{q} Thank you.",
+    "One more thing: {q}",
+    "Hey, {u}",
+    "So, {u}",
+    "Okay, {u}",
+    "Now {u}",
+    "Here is a question. {q}",
+    "{q} Please answer.",
+    "Tell me, {u}",
+    "My turn: {u}",
+    "Next: {q}",
+    "I have a question: {u}",
+    "{q} I would like to know.",
+    "Good day! {q}",
+    "For my homework: {q}",
+)
+HELD_OUT_CARRIERS = (
+    "Hi there! {q}",
+    "A short one: {q}",
+    "{q} Thanks a lot!",
+    "Well, {u}",
+    "I need help. {q}",
+)
+
+
+class Phrasing:
+    """Chooses wordings for one sample, from the trained ones or, for evaluation, from those held out."""
+
+    def __init__(self, rng: Random, held_out: bool) -> None:
+        self.rng = rng
+        self.held_out = held_out
+        # A held-out sample is new in its template, in its carrier, or in both.
+        new = rng.choice(("template", "carrier", "both")) if held_out else "neither"
+        self.new_template = new in ("template", "both")
+        self.new_carrier = new in ("carrier", "both")
+
+    def template(self, templates: Sequence[str]) -> str:
+        """One of the templates; a list of fewer than four holds none out, so that a new carrier must do."""
+        num_held_out = len(templates) // 5 if len(templates) >= 5 else len(templates) // 4
+        num_trained = len(templates) - num_held_out
+        if self.held_out and num_held_out == 0:
+            self.new_carrier = True
+        if self.new_template and num_held_out:
+            return self.rng.choice(templates[num_trained:])
+        return self.rng.choice(templates[:num_trained])
+
+    def carry(self, question: str, casual: bool = True) -> str:
+        """The question inside a carrier phrase; casual ones may lose capitals and their question mark."""
+        uncapitalised = question if question.startswith(("I ", "I'")) else question[:1].lower() + question[1:]
+        if self.new_carrier:
+            return self.rng.choice(HELD_OUT_CARRIERS).format(q=question, u=uncapitalised)
+        draw = self.rng.random()
+        if draw < 0.45 or self.held_out:
+            return question
+        if draw < 0.55 and casual:
+            return question.rstrip("?.!").lower()
+        return self.rng.choice(TRAINED_CARRIERS).format(q=question, u=uncapitalised)
+
+
+def with_articles(text: str) -> str:
+    """Write "an" for "a" before a vowel."""
+    return re.sub(r"\b([Aa]) (?=[aeiou])", r"\1n ", text)

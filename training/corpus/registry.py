@@ -1,0 +1,114 @@
+"""All kinds of samples, and the share of each at every stage of the training."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Mapping
+from random import Random
+
+from training.corpus import arithmetic, facts, followups, instructions, smalltalk, stories, tools, unknown
+from training.corpus.sample import Sample, exchange
+from training.corpus.words import any_word
+
+Make = Callable[[Random, bool, float], Sample]
+
+
+def _plain(make: Callable[[Random, bool], Sample]) -> Make:
+    return lambda rng, held_out, difficulty: make(rng, held_out)  # noqa: ARG005
+
+
+def _facts(kind: str) -> Make:
+    return lambda rng, held_out, difficulty: facts.facts(rng, held_out, kind)  # noqa: ARG005
+
+
+def _copying_drill(rng: Random, held_out: bool, difficulty: float) -> Sample:  # noqa: ARG001
+    words = " ".join(any_word(rng) for _ in range(rng.randint(2, 10)))
+    return exchange("drill", words, words)
+
+
+def _no_tool(rng: Random, held_out: bool, difficulty: float) -> Sample:
+    other = rng.choice([kind for kind in KINDS if kind in NEEDS_NO_TOOL])
+    return tools.no_tool(rng, held_out, KINDS[other](rng, held_out, difficulty))
+
+
+KINDS: Mapping[str, Make] = {
+    "small talk": _plain(smalltalk.smalltalk),
+    **{kind: _facts(kind) for kind in facts.FACT_KINDS},
+    "sums": _plain(arithmetic.sums),
+    "differences": _plain(arithmetic.differences),
+    "products": _plain(arithmetic.products),
+    "list": _plain(instructions.lists),
+    "repeat": _plain(instructions.repeat),
+    "count": _plain(instructions.count),
+    "rhyme": _plain(instructions.rhyme),
+    "uppercase": _plain(instructions.uppercase),
+    "stories": _plain(stories.story),
+    "tool calls": tools.tool_call,
+    "tool results": _plain(tools.tool_result),
+    "no tool needed": _no_tool,
+    "follow-ups": _plain(followups.followup),
+    "unknown": _plain(unknown.unknown),
+    "drill": _copying_drill,
+}
+NEEDS_NO_TOOL = frozenset(("small talk", *facts.FACT_KINDS))
+EXAMINED_KINDS = tuple(kind for kind in KINDS if kind != "drill")
+
+
+def shares(progress: float) -> dict[str, float]:
+    """How often each kind is drawn, when this share (0 to 1) of the training is done."""
+    drill = max(0.0, 0.3 - 3 * progress)
+    return {
+        "small talk": 0.05,
+        "capitals": 0.05,
+        "continents": 0.03,
+        "colours": 0.02,
+        "animals": 0.035,
+        "elements": 0.03,
+        "opposites": 0.03,
+        "days and months": 0.03,
+        "units": 0.02,
+        "general knowledge": 0.02,
+        "sums": 0.11,
+        "differences": 0.05,
+        "products": 0.03,
+        "list": 0.02,
+        "repeat": 0.04,
+        "count": 0.02,
+        "rhyme": 0.02,
+        "uppercase": 0.03,
+        "stories": 0.025,
+        "tool calls": 0.26,
+        "tool results": 0.015,
+        "no tool needed": 0.02,
+        "follow-ups": 0.06,
+        "unknown": 0.05,
+        "drill": drill,
+    }
+
+
+def difficulty(progress: float) -> float:
+    """How wide the tool calls are: from one tool and one field to several of each after a third of the training."""
+    return min(1.0, 0.05 + 3 * progress)
+
+
+def training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]:
+    """Endless samples of one stage; equal arguments give equal samples."""
+    rng = Random(f"{seed}/{shard}")
+    kinds, weights = zip(*shares(progress).items(), strict=True)
+    hardest = difficulty(progress)
+    while True:
+        sample = KINDS[rng.choices(kinds, weights)[0]](rng, False, rng.uniform(0.0, hardest))
+        # Now and then unrelated conversations follow one another, as in a long chat.
+        while not sample.tools and rng.random() < 0.12:
+            other = KINDS[rng.choices(kinds, weights)[0]](rng, False, hardest)
+            if not other.tools:
+                sample = Sample("long chat", (*sample.messages, *other.messages))
+        yield sample
+
+
+def examination(seed: int, per_kind: int) -> list[Sample]:
+    """Questions worded as no training sample is, the same number of each kind."""
+    samples = []
+    for kind in EXAMINED_KINDS:
+        rng = Random(f"examination/{seed}/{kind}")
+        samples.extend(KINDS[kind](rng, True, rng.random()) for _ in range(per_kind))
+    return samples

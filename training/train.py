@@ -1,0 +1,194 @@
+"""Train cactus-sprout: `python -m training.train --minutes 75`; killed and started again, it goes on."""
+
+from __future__ import annotations
+
+import argparse
+import os
+import time
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from pathlib import Path
+
+import numpy as np
+import torch
+from tokenizers import Tokenizer
+from torch import Tensor
+from torch.nn import functional
+
+from training.chat import Chat
+from training.corpus.registry import training_samples
+from training.model import Decoder, Shape, rope_tables
+from training.muon import Muon
+from training.packing import Rows, batches, pack
+from training.start import set_copying_start
+from training.vocabulary import train_tokenizer
+
+SEED = 20
+ROW_LENGTH = 256
+BATCH_ROWS = 32
+SHARD_ROWS = 512
+# Of a batch's 8192 tokens, this many enter the loss: the answers first, then prompt tokens drawn by lot.
+NUM_PREDICTED = 3584
+PROMPT_WEIGHT = 0.15
+MATRIX_RATE = 0.003
+EMBEDDING_RATE = 0.002
+AVERAGE_DECAY = 0.998
+WARM_UP_STEPS = 60
+CHECKPOINT_SECONDS = 180.0
+FORBIDDEN = -1e4
+
+
+@dataclass(slots=True)
+class Progress:
+    """Where a run stands: what a checkpoint keeps besides the tensors."""
+
+    seconds: float = 0.0
+    step: int = 0
+    shard: int = 0
+    losses: list[float] = field(default_factory=list)
+
+
+class Trainer:
+    def __init__(self, directory: Path, minutes: float) -> None:
+        self.directory = directory
+        self.seconds = minutes * 60
+        self.tokenizer = self._tokenizer()
+        self.chat = Chat()
+        self.shape = Shape()
+        self.model = Decoder(self.shape)
+        set_copying_start(self.model, SEED)
+        self.average = {name: value.clone() for name, value in self.model.state_dict().items()}
+        matrices = [p for name, p in self.model.named_parameters() if p.ndim == 2 and "embed" not in name]
+        others = [p for name, p in self.model.named_parameters() if p.ndim != 2 or "embed" in name]
+        self.optimizers: list[tuple[torch.optim.Optimizer, float]] = [
+            (Muon(matrices, MATRIX_RATE), MATRIX_RATE),
+            (torch.optim.AdamW(others, EMBEDDING_RATE, (0.9, 0.98), weight_decay=0.0, fused=True), EMBEDDING_RATE),
+        ]
+        self.progress = Progress()
+        self.cos, self.sin = rope_tables(self.shape, torch.arange(ROW_LENGTH))
+        self.rng = np.random.default_rng(SEED)
+        self.loss = torch.compile(self._loss, dynamic=False)
+        if self.checkpoint.exists():
+            self._resume()
+
+    @property
+    def checkpoint(self) -> Path:
+        return self.directory / "checkpoint.pt"
+
+    def run(self) -> None:
+        saved = time.monotonic()
+        while self.progress.seconds < self.seconds:
+            began = time.monotonic()
+            for rows in batches(self._shard(), BATCH_ROWS):
+                self._step(rows)
+            self.progress.shard += 1
+            self.progress.seconds += time.monotonic() - began
+            self._log(time.monotonic() - began)
+            if time.monotonic() - saved > CHECKPOINT_SECONDS:
+                self._save()
+                saved = time.monotonic()
+        self._save()
+
+    def _tokenizer(self) -> Tokenizer:
+        path = self.directory / "tokenizer.json"
+        if not path.exists():
+            chat = Chat()
+            samples = training_samples(SEED, -1, 0.5)
+            texts = (chat.render(sample.messages, sample.tools) for _, sample in zip(range(60_000), samples))
+            train_tokenizer(texts).save(str(path))
+        return Tokenizer.from_file(str(path))
+
+    def _shard(self) -> Rows:
+        done = self.progress.seconds / self.seconds
+        samples = training_samples(SEED, self.progress.shard, done)
+
+        def counted() -> Iterator[tuple[list[int], list[bool]]]:
+            for sample in samples:
+                yield self.chat.tokens_and_answers(self.tokenizer, sample)
+
+        return pack(counted(), SHARD_ROWS, ROW_LENGTH, PROMPT_WEIGHT)
+
+    def _loss(self, tokens: Tensor, mask: Tensor, places: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
+        with torch.autocast("cpu", torch.bfloat16):
+            hidden, _ = self.model(tokens, self.cos, self.sin, mask)
+            logits = functional.linear(
+                hidden.reshape(-1, self.shape.hidden_size)[places], self.model.embed_tokens.weight
+            )
+        losses = functional.cross_entropy(logits.float(), targets, reduction="none")
+        return (losses * weights).sum() / weights.sum()
+
+    def _step(self, rows: Rows) -> None:
+        documents = torch.from_numpy(rows.documents)
+        same = (documents[:, :, None] == documents[:, None, :]).tril()
+        mask = torch.where(same, 0.0, FORBIDDEN)[:, None]  # (rows, 1, tokens, tokens)
+        flat = rows.weights.reshape(-1)
+        order = np.argsort(-flat - 0.01 * self.rng.random(flat.size))[:NUM_PREDICTED]
+        targets = np.roll(rows.tokens.reshape(-1), -1)[order]
+        loss = self.loss(
+            torch.from_numpy(rows.tokens),
+            mask,
+            torch.from_numpy(order),
+            torch.from_numpy(targets),
+            torch.from_numpy(flat[order]),
+        )
+        loss.backward()
+        torch.nn.utils.clip_grad_norm_(self.model.parameters(), 1.0)
+        done = self.progress.seconds / self.seconds
+        factor = min(1.0, (self.progress.step + 1) / WARM_UP_STEPS) * max(0.0, 1.0 - done)
+        for optimizer, rate in self.optimizers:
+            for group in optimizer.param_groups:
+                group["lr"] = rate * factor
+            optimizer.step()
+            optimizer.zero_grad(set_to_none=True)
+        with torch.no_grad():
+            for name, value in self.model.state_dict().items():
+                self.average[name].lerp_(value, 1 - min(AVERAGE_DECAY, self.progress.step / (self.progress.step + 10)))
+        self.progress.step += 1
+        self.progress.losses.append(loss.item())
+
+    def _log(self, seconds: float) -> None:
+        num_batches = SHARD_ROWS // BATCH_ROWS
+        loss = float(np.mean(self.progress.losses[-num_batches:]))
+        self.progress.losses = self.progress.losses[-num_batches:]
+        speed = SHARD_ROWS * ROW_LENGTH / seconds
+        print(
+            f"{self.progress.seconds:7.0f} s  step {self.progress.step:6d}  loss {loss:.4f}  {speed:6.0f} tokens/s",
+            flush=True,
+        )
+
+    def _save(self) -> None:
+        state = {
+            "model": self.model.state_dict(),
+            "average": self.average,
+            "optimizers": [optimizer.state_dict() for optimizer, _ in self.optimizers],
+            "seconds": self.progress.seconds,
+            "step": self.progress.step,
+            "shard": self.progress.shard,
+        }
+        unfinished = self.checkpoint.with_suffix(".part")
+        torch.save(state, unfinished)
+        unfinished.replace(self.checkpoint)
+
+    def _resume(self) -> None:
+        state = torch.load(self.checkpoint, weights_only=True)
+        self.model.load_state_dict(state["model"])
+        self.average = state["average"]
+        for (optimizer, _), kept in zip(self.optimizers, state["optimizers"], strict=True):
+            optimizer.load_state_dict(kept)
+        self.progress = Progress(state["seconds"], state["step"], state["shard"])
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--minutes", type=float, default=75.0, help="training time; the rate falls to zero over it")
+    parser.add_argument("--directory", type=Path, default=Path(".training"), help="checkpoint and tokenizer")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    options = parser.parse_args()
+    options.directory.mkdir(parents=True, exist_ok=True)
+    torch.set_num_threads(options.threads)
+    torch.manual_seed(SEED)
+    Trainer(options.directory, options.minutes).run()
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,36 @@
+"""Trains the byte-level BPE tokenizer: 4096 tokens, digits one by one."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+
+from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+
+VOCABULARY_SIZE = 4096
+END_OF_TEXT, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
+# Marks of tool calls are single tokens that stay in the decoded text, so they are not special.
+CALL_START, CALL_END = "<tool_call>", "</tool_call>"
+_PIECES = r"'(?:s|m|t|re|ll|ve|d)| ?\p{L}+|\p{N}| ?[^\s\p{L}\p{N}]+|\s+(?!\S)|\s+"
+
+
+def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
+    tokenizer = Tokenizer(models.BPE())
+    tokenizer.pre_tokenizer = pre_tokenizers.Sequence(
+        [
+            pre_tokenizers.Split(Regex(_PIECES), behavior="isolated"),
+            pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False),
+        ]
+    )
+    tokenizer.decoder = decoders.ByteLevel()
+    trainer = trainers.BpeTrainer(
+        vocab_size=VOCABULARY_SIZE,
+        min_frequency=2,
+        initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
+        special_tokens=[
+            *(AddedToken(text, special=True, normalized=False) for text in (END_OF_TEXT, TURN_START, TURN_END)),
+            *(AddedToken(text, special=False, normalized=False) for text in (CALL_START, CALL_END)),
+        ],
+        show_progress=False,
+    )
+    tokenizer.train_from_iterator(texts, trainer)
+    return tokenizer
