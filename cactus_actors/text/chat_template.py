@@ -16,7 +16,8 @@ from jinja2 import Template, TemplateError, TemplateSyntaxError
 from cactus_actors.models.files import invalid
 from cactus_actors.protocol.errors import TemplateInvalid
 from cactus_actors.text.plain_data import plain_data
-from cactus_actors.text.sandbox import BUDGET, TemplateEnvironment, TemplateLimit
+from cactus_actors.text.sandbox import BUDGET, TemplateEnvironment
+from cactus_actors.text.template_bounds import TemplateLimit
 
 MAX_TEMPLATE_CHARACTERS = 1 << 20
 MAX_PROMPT_CHARACTERS = 4 << 20

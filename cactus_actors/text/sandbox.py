@@ -8,30 +8,37 @@ to be bounded exist.
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Iterable, Mapping
+from collections.abc import Mapping
 from functools import partial
-from typing import Any
+from typing import Any, NoReturn
 
 from jinja2 import (
-    Environment,
     TemplateRuntimeError,
     TemplateSyntaxError,
     nodes,
     pass_context,
-    pass_environment,
 )
 from jinja2.ext import Extension, loopcontrols
-from jinja2.filters import do_indent, make_attrgetter
 from jinja2.parser import Parser
 from jinja2.runtime import Context
 from jinja2.sandbox import ImmutableSandboxedEnvironment
 from jinja2.visitor import NodeTransformer
 
-MAX_VALUE_SIZE = 1 << 20  # characters, or elements, of one value while rendering
-MAX_NUMBER_BITS = 1 << 12
-MAX_INDENT = 64
+from cactus_actors.text.template_bounds import (
+    attr_filter,
+    bounded_format,
+    bounded_indent,
+    bounded_join,
+    bounded_replace,
+    check_number,
+    check_size,
+    format_filter,
+    join_filter,
+    measured,
+    measuring,
+    size_of,
+    to_json,
+)
 
 BUDGET = "cactus_budget"
 
@@ -55,8 +62,8 @@ _METHODS: Mapping[type, frozenset[str]] = {
 }
 
 
-class TemplateLimit(TemplateRuntimeError):
-    """The template would take more time or memory than a chat template may."""
+class TemplateUnsafe(TemplateRuntimeError):
+    """The template reaches for what no chat template may see."""
 
 
 class TemplateEnvironment(ImmutableSandboxedEnvironment):
@@ -77,13 +84,15 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
         )
         self.filters = {name: self.filters[name] for name in _FILTER_NAMES.split()}
         self.filters |= {
-            "format": _format_filter,
-            "indent": _bounded_indent,
-            "join": _join_filter,
-            "replace": _bounded_replace,
-            "string": _string_filter,
-            "tojson": _to_json,
+            "attr": attr_filter,
+            "format": format_filter,
+            "indent": bounded_indent,
+            "join": join_filter,
+            "replace": bounded_replace,
+            "string": str,
+            "tojson": to_json,
         }
+        self.filters = {name: measuring(function) for name, function in self.filters.items()}
         del self.globals["lipsum"]
 
     def _parse(self, source: str, name: str | None, filename: str | None) -> nodes.Template:
@@ -98,23 +107,29 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
                 return False
         return super().is_safe_attribute(obj, attr, value)
 
+    def unsafe_undefined(self, obj: Any, attribute: str) -> NoReturn:
+        raise TemplateUnsafe(f"unsafe attribute {attribute!r} of {type(obj).__name__!r}")
+
+    def wrap_str_format(self, value: Any) -> None:
+        """No method formats text: `str.format` pads to any width."""
+
     def getattr(self, obj: Any, attribute: str) -> Any:
         if isinstance(obj, str) and attribute == "replace":
-            return partial(_bounded_replace, obj)
+            return partial(bounded_replace, obj)
         if isinstance(obj, str) and attribute == "join":
-            return partial(_bounded_join, obj)
+            return partial(bounded_join, obj)
         return super().getattr(obj, attribute)
 
     def call_binop(self, context: Context, operator: str, left: Any, right: Any) -> Any:
         if operator == "%" and isinstance(left, str):
-            return _bounded_format(left, right)
+            return bounded_format(left, right)
         if isinstance(left, int) and isinstance(right, int):
-            _check_number(operator, left, right)
+            check_number(operator, left, right)
         elif operator == "*":
             times = next((value for value in (left, right) if isinstance(value, int)), 1)
-            _check_size(max(times, 0) * max(_size(left), _size(right)))
+            check_size(max(times, 0) * max(size_of(left), size_of(right)))
         elif operator == "+":
-            _check_size(_size(left) + _size(right))
+            check_size(size_of(left) + size_of(right))
         return super().call_binop(context, operator, left, right)
 
 
@@ -168,106 +183,7 @@ class _Bounded(NodeTransformer):
         return node
 
 
-def measured(value: Any) -> Any:
-    """`value`, once its text is known to be short: a list that holds one list many times prints long."""
-    remaining = MAX_VALUE_SIZE
-    pending = [value]
-    while pending:
-        item = pending.pop()
-        remaining -= 1
-        if isinstance(item, str):
-            remaining -= len(item)
-        elif isinstance(item, int):
-            remaining -= item.bit_length() // 3
-        elif isinstance(item, Mapping):
-            pending.extend(item.keys())
-            pending.extend(item.values())
-        elif isinstance(item, list | tuple):
-            pending.extend(item)
-        if remaining < 0:
-            raise TemplateLimit(f"a value prints longer than {MAX_VALUE_SIZE} characters")
-    return value
-
-
 @pass_context
 def _spend_output(context: Context, value: Any) -> Any:
-    context.resolve(BUDGET)(_size(value))
+    context.resolve(BUDGET)(size_of(value))
     return measured(value)
-
-
-def _to_json(
-    value: Any,
-    ensure_ascii: bool = False,
-    indent: int | None = None,
-    separators: tuple[str, str] | None = None,
-    sort_keys: bool = False,
-) -> str:
-    if indent is not None and indent > MAX_INDENT:
-        raise TemplateLimit(f"an indent of {indent} characters ({MAX_INDENT} allowed)")
-    measured(value)
-    return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
-
-
-def _bounded_indent(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
-    padding = width if isinstance(width, int) else len(width)
-    if padding > MAX_INDENT:
-        raise TemplateLimit(f"an indent of {padding} characters ({MAX_INDENT} allowed)")
-    _check_size(len(text) + padding * (text.count("\n") + 1))
-    return str(do_indent(text, width, first, blank))
-
-
-def _string_filter(value: Any) -> str:
-    return str(measured(value))
-
-
-def _format_filter(template: str, *args: Any, **kwargs: Any) -> str:
-    return _bounded_format(template, kwargs or args)
-
-
-def _bounded_format(template: str, values: object) -> str:
-    if re.search(r"%(\([^)]*\))?[^%a-zA-Z]*(\d{4,}|\*)", template):
-        raise TemplateLimit("a format pads to a width that no chat template needs")
-    operands = (
-        values.values() if isinstance(values, dict) else values if isinstance(values, tuple) else [values]
-    )
-    longest = max((len(str(measured(value))) for value in operands), default=0)
-    _check_size(len(template) + template.count("%") * (longest + 1000))
-    return template % values
-
-
-def _bounded_replace(text: str, old: str, new: str, count: int | None = None) -> str:
-    _check_size(len(text) + text.count(old) * len(new))
-    return text.replace(old, new, -1 if count is None else count)
-
-
-def _bounded_join(separator: str, values: Iterable[Any]) -> str:
-    texts = [str(measured(value)) for value in values]
-    _check_size(sum(map(len, texts)) + len(separator) * len(texts))
-    return separator.join(texts)
-
-
-@pass_environment
-def _join_filter(
-    environment: Environment, values: Iterable[Any], d: str = "", attribute: str | int | None = None
-) -> str:
-    if attribute is not None:
-        values = map(make_attrgetter(environment, attribute), values)
-    return _bounded_join(d, values)
-
-
-def _size(value: Any) -> int:
-    return len(value) if isinstance(value, str | list | tuple) else 0
-
-
-def _check_size(size: int) -> None:
-    if size > MAX_VALUE_SIZE:
-        raise TemplateLimit(f"a value would have {size} elements ({MAX_VALUE_SIZE} allowed)")
-
-
-def _check_number(operator: str, left: int, right: int) -> None:
-    left_bits, right_bits = left.bit_length(), right.bit_length()
-    bits = left_bits * max(right, 0) if operator == "**" else left_bits + right_bits
-    if bits > MAX_NUMBER_BITS:
-        raise TemplateLimit(f"a number would have {bits} bits ({MAX_NUMBER_BITS} allowed)")
