@@ -35,7 +35,13 @@ class Sampler:
     def __init__(self, end_ids: Iterable[int]) -> None:
         self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
         with compiling_alone(sample_rows):
-            self._run(np.zeros((1, 1), np.float32), [np.zeros(1, SAMPLING_ROW).item()], [0], [False], [_NO_TOKENS])
+            self._run(
+                np.zeros((1, 1), np.float32),
+                [tuple(np.zeros(1, SAMPLING_ROW)[0])],
+                [0],
+                [False],
+                [_NO_TOKENS],
+            )
 
     def sample(self, logits: NDArray[np.float32], sequences: Ordered[Sequence]) -> Samples:
         """One token for each row of `logits` (rows, V), which belong to `sequences` in this order.

@@ -38,6 +38,11 @@ class Counters:
     cached_prompt_tokens: int = 0
     preemptions: int = 0
 
+    def reset(self) -> None:
+        """Start counting again."""
+        self.tokens_generated = self.prompt_tokens_computed = 0
+        self.cached_prompt_tokens = self.preemptions = 0
+
 
 class Scheduler:
     """Owner of the running and waiting sequences and of their blocks."""

@@ -1,0 +1,314 @@
+"""A worker actor on a real socket, with a real engine; the test plays the router."""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator
+
+import pytest
+import zmq
+
+from cactus_actors.config import WorkerSettings
+from cactus_actors.protocol.messages import (
+    Abort,
+    Dispatch,
+    Drain,
+    Draining,
+    Goodbye,
+    Hello,
+    Report,
+    RouterCommand,
+    SequenceDelta,
+    Welcome,
+    WorkerMessage,
+)
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.wire import encode, worker_message_decoder
+from workers.actor import Loaded, WorkerActor
+from workers.engine import Engine
+from workers.models import random_model
+
+SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=1024"
+DEADLINE_S = 20.0
+
+
+class LetterTokenizer:
+    def token_bytes(self, token_id: int) -> bytes:
+        return bytes([97 + token_id % 26])
+
+
+def load_random(settings: WorkerSettings) -> Loaded:
+    model = random_model(SPEC, weights="float32", threads=settings.threads, seed=1)
+    engine = Engine(
+        model,
+        LetterTokenizer(),
+        [],
+        cache_blocks=settings.cache_tokens // settings.block_size,
+        max_sequences=settings.max_sequences,
+    )
+    return Loaded(engine, model)
+
+
+class PlayedRouter:
+    """A ROUTER socket and one worker in a thread of its own."""
+
+    def __init__(self) -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        self._decoder = worker_message_decoder()
+        port = self._socket.bind_to_random_port("tcp://127.0.0.1")
+        self.endpoint = f"tcp://127.0.0.1:{port}"
+        self.identity = b""
+        self.reports: list[Report] = []
+        settings = WorkerSettings(worker_id="w", model="random", max_sequences=2, cache_tokens=640)
+        self.actor = WorkerActor(settings, load_random)
+        self.left_because: str | None = None
+        self._thread = threading.Thread(target=self._run)
+        self._thread.start()
+
+    def _run(self) -> None:
+        self.left_because = self.actor.run(self.endpoint)
+
+    def send(self, *commands: RouterCommand) -> None:
+        for command in commands:
+            self._socket.send_multipart([self.identity, *encode(command)])
+
+    def send_frames(self, *frames: bytes) -> None:
+        self._socket.send_multipart([self.identity, *frames])
+
+    def receive(self, timeout_s: float = DEADLINE_S) -> WorkerMessage:
+        assert self._socket.poll(int(timeout_s * 1000)), "the worker says nothing"
+        self.identity, *frames = self._socket.recv_multipart()
+        message = self._decoder.decode(frames)
+        if isinstance(message, Report):
+            self.reports.append(message)
+        return message
+
+    def receive_until(self, kind: type, timeout_s: float = DEADLINE_S) -> WorkerMessage:
+        deadline = time.monotonic() + timeout_s
+        while time.monotonic() < deadline:
+            message = self.receive()
+            if isinstance(message, kind):
+                return message
+        raise AssertionError(f"no {kind.__name__} came")
+
+    def greet(self, epoch: int = 1) -> Hello:
+        hello = self.receive_until(Hello)
+        self.send(Welcome(epoch))
+        assert isinstance(hello, Hello)
+        return hello
+
+    def deltas_of(self, dispatch_id: int) -> list[SequenceDelta]:
+        """All deltas of a dispatch, received until its finish."""
+        seen = 0
+        deltas: list[SequenceDelta] = []
+        deadline = time.monotonic() + DEADLINE_S
+        while not deltas or deltas[-1].finish is None:
+            assert time.monotonic() < deadline, "the dispatch does not end"
+            if seen == len(self.reports):
+                self.receive()
+            for report in self.reports[seen:]:
+                deltas += [delta for delta in report.deltas if delta.dispatch_id == dispatch_id]
+            seen = len(self.reports)
+        return deltas
+
+    def next_report(self) -> Report:
+        report = self.receive_until(Report)
+        assert isinstance(report, Report)
+        return report
+
+    def settled_report(self) -> Report:
+        """The first report of a worker without work."""
+        deadline = time.monotonic() + DEADLINE_S
+        while time.monotonic() < deadline:
+            report = self.next_report()
+            if report.num_running == 0:
+                return report
+        raise AssertionError("the worker does not become idle")
+
+    def close(self) -> None:
+        self.actor.stop()
+        self._thread.join(DEADLINE_S)
+        assert not self._thread.is_alive()
+        self._socket.close()
+        self._context.term()
+
+
+@pytest.fixture
+def router() -> Iterator[PlayedRouter]:
+    played = PlayedRouter()
+    yield played
+    played.close()
+
+
+def make_dispatch(dispatch_id: int, *, max_tokens: int = 8, emitted: tuple[int, ...] = ()) -> Dispatch:
+    prompt = [(5 * i + dispatch_id) % 199 for i in range(20)]
+    return Dispatch(dispatch_id, f"{dispatch_id:032x}", prompt, list(emitted), SamplingParams(max_tokens))
+
+
+def test_hello_says_what_the_worker_has(router: PlayedRouter) -> None:
+    hello = router.greet()
+    assert (hello.worker_id, hello.kind, hello.model) == ("w", "local", "random")
+    assert (hello.num_slots, hello.num_blocks, hello.block_size) == (2, 40, 16)
+    assert hello.max_context == 640  # the cache holds less than the model could
+    assert (hello.threads, hello.weights) == (1, "int8")
+    assert hello.kernels
+
+
+def test_deltas_come_once_each_in_order_with_measures(router: PlayedRouter) -> None:
+    router.greet()
+    router.send(make_dispatch(1), make_dispatch(2, max_tokens=5))
+    first, second = router.deltas_of(1), router.deltas_of(2)
+    for deltas, length in ((first, 8), (second, 5)):
+        assert [delta.position for delta in deltas] == list(range(length))
+        assert all(len(d.token_ids) == len(d.entropies) == len(d.logprobs) == 1 for d in deltas)
+        assert "".join(delta.text for delta in deltas) == "".join(
+            chr(97 + delta.token_ids[0] % 26) for delta in deltas
+        )
+        assert deltas[-1].finish is not None
+        assert deltas[-1].finish.reason == "length"
+    together = [report for report in router.reports if len(report.deltas) == 2]
+    assert together, "one message a step carries all its sequences"
+
+
+def test_credits_add_up(router: PlayedRouter) -> None:
+    router.greet()
+    router.send(*(make_dispatch(i, max_tokens=30) for i in (1, 2, 3)))
+    for dispatch_id in (1, 2, 3):
+        router.deltas_of(dispatch_id)
+    settled = router.settled_report()
+    num_ended = 0
+    for report in router.reports:
+        num_ended += sum(delta.finish is not None for delta in report.deltas)
+        assert report.free_slots == 2 - (report.num_accepted - num_ended)
+        assert report.num_running <= 2
+    assert min(report.free_slots for report in router.reports) == -1  # one waits on deck
+    assert (settled.num_accepted, settled.free_slots, settled.free_blocks) == (3, 2, 40)
+    assert settled.tokens_generated == 90
+    assert settled.prompt_tokens_computed == 60
+
+
+def test_an_idle_worker_reports_once_a_second(router: PlayedRouter) -> None:
+    router.greet()
+    router.next_report()
+    started = time.monotonic()
+    router.next_report()
+    router.next_report()
+    assert 1.5 < time.monotonic() - started < 4.0
+
+
+def test_an_aborted_dispatch_is_never_mentioned_again_and_frees_its_place(router: PlayedRouter) -> None:
+    router.greet()
+    router.send(make_dispatch(1, max_tokens=500))
+    while not (router.reports and router.reports[-1].deltas):
+        router.receive()
+    router.send(Abort(1))
+    settled = router.settled_report()
+    assert (settled.free_slots, settled.free_blocks) == (2, 40)
+    router.send(make_dispatch(2))
+    router.deltas_of(2)
+    after = router.reports[router.reports.index(settled) :]
+    assert {delta.dispatch_id for report in after for delta in report.deltas} == {2}
+
+
+def test_a_continued_dispatch_says_only_what_is_new(router: PlayedRouter) -> None:
+    router.greet()
+    router.send(make_dispatch(1))
+    whole = router.deltas_of(1)
+    emitted = tuple(delta.token_ids[0] for delta in whole[:3])
+    again = make_dispatch(1, emitted=emitted)
+    router.send(Dispatch(7, again.job_id, again.prompt_ids, again.emitted_ids, again.params))
+    rest = router.deltas_of(7)
+    assert [(d.position, d.token_ids, d.text, d.entropies, d.logprobs) for d in rest] == [
+        (d.position, d.token_ids, d.text, d.entropies, d.logprobs) for d in whole[3:]
+    ]
+
+
+def test_a_bad_dispatch_gets_a_typed_error_and_disturbs_nobody(router: PlayedRouter) -> None:
+    router.greet()
+    params = SamplingParams(4)
+    router.send(
+        Dispatch(1, "1" * 32, [5000], [], params),
+        Dispatch(2, "2" * 32, [1] * 700, [], params),
+        Dispatch(3, "3" * 32, [], [], params),
+        make_dispatch(4),
+    )
+    errors = {}
+    for dispatch_id in (1, 2, 3):
+        finish = router.deltas_of(dispatch_id)[-1].finish
+        assert finish is not None
+        assert finish.error is not None
+        errors[dispatch_id] = (finish.reason, finish.error.type)
+    assert errors == {
+        1: ("error", "invalid_request_error"),
+        2: ("error", "exceed_context_size_error"),
+        3: ("error", "invalid_request_error"),
+    }
+    assert len(router.deltas_of(4)) == 8
+
+
+def test_drain_finishes_what_runs_and_says_goodbye(router: PlayedRouter) -> None:
+    router.greet()
+    router.send(make_dispatch(1, max_tokens=60), Drain())
+    router.receive_until(Draining)
+    assert len(router.deltas_of(1)) == 60
+    router.receive_until(Goodbye)
+    router._thread.join(DEADLINE_S)
+    assert router.left_because == "drained"
+    assert router.actor.health().state == "left"
+
+
+def test_drain_and_stop_from_another_thread(router: PlayedRouter) -> None:
+    router.greet()
+    router.next_report()
+    assert router.actor.health().state == "ready"
+    router.send(make_dispatch(1, max_tokens=600))
+    router.actor.drain()
+    router.receive_until(Draining)
+    assert router.actor.health().state == "draining"
+    router.actor.stop()
+    router.receive_until(Goodbye)
+    router._thread.join(DEADLINE_S)
+    assert router.left_because == "stopped"
+
+
+def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: PlayedRouter) -> None:
+    """As a router does that was restarted and hears reports of a worker that it does not know."""
+    router.greet(epoch=1)
+    router.send(make_dispatch(1, max_tokens=600))
+    started = time.monotonic()
+    while time.monotonic() - started < 1.2:  # a Welcome soon after Hello is its answer
+        router.receive()
+    router.send(Welcome(2))
+    router.receive_until(Hello)
+    router.reports.clear()
+    router.send(Welcome(2), make_dispatch(5))
+    assert len(router.deltas_of(5)) == 8
+    assert {delta.dispatch_id for report in router.reports for delta in report.deltas} == {5}
+    assert router.reports[-1].num_accepted == 1
+
+
+def test_stale_welcomes_after_a_restart_do_not_start_a_conversation_without_end(
+    router: PlayedRouter,
+) -> None:
+    router.greet()
+    router.send(Welcome(1), Welcome(1), Welcome(1), make_dispatch(5))
+    assert len(router.deltas_of(5)) == 8
+
+
+def test_an_unreadable_command_begins_a_new_session(router: PlayedRouter) -> None:
+    router.greet()
+    router.next_report()
+    router.send_frames(b"\x01m", b"\xc1")
+    router.greet()
+    router.send(make_dispatch(1))
+    assert len(router.deltas_of(1)) == 8
+
+
+def test_a_worker_that_is_not_welcomed_asks_again_and_says_nothing_else(router: PlayedRouter) -> None:
+    assert isinstance(router.receive(), Hello)
+    assert isinstance(router.receive(), Hello)
+    assert router.reports == []

@@ -1,0 +1,154 @@
+"""The model-worker actor: one engine, one socket, one thread that runs them."""
+
+from __future__ import annotations
+
+import gc
+import os
+import socket
+import threading
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Literal
+
+import msgspec
+
+from cactus_actors.config import WorkerSettings
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import InvalidMessage
+from cactus_actors.protocol.messages import Hello
+from cactus_actors.text import load_text_model
+from workers.link import RouterLink
+
+if TYPE_CHECKING:
+    from workers.core import WorkerCore
+    from workers.engine import Engine
+    from workers.models import Model
+
+IDLE_WAIT_S = 0.2
+
+
+class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """What a worker says about itself; `last_tick_s` is the age of its loop's last turn."""
+
+    worker_id: str
+    pid: int
+    state: Literal["loading", "ready", "draining", "left"]
+    last_tick_s: float
+
+
+@dataclass(frozen=True)
+class Loaded:
+    """A model in memory and the engine that runs it."""
+
+    engine: Engine
+    model: Model
+
+    def close(self) -> None:
+        """Stop the model's threads."""
+        self.model.close()
+
+
+def load(settings: WorkerSettings) -> Loaded:
+    """The model of `settings`, ready to run; raises ModelFileInvalid or ConfigurationInvalid."""
+    from workers.engine import Engine
+    from workers.models import load_model
+
+    path = resolve_model(settings.model)
+    text = load_text_model(path)
+    model = load_model(path, weights=settings.weights, threads=settings.threads)
+    engine = Engine(
+        model,
+        text.tokenizer,
+        text.eos_ids,
+        cache_blocks=max(1, settings.cache_tokens // settings.block_size),
+        block_size=settings.block_size,
+        max_sequences=settings.max_sequences,
+        token_budget=settings.token_budget,
+    )
+    return Loaded(engine, model)
+
+
+class WorkerActor:
+    """Says Hello to the router and runs what it dispatches, until it is drained or stopped.
+
+    `run` belongs to one thread; `drain`, `stop` and `health` may be called from any other meanwhile.
+    """
+
+    def __init__(self, settings: WorkerSettings, load: Callable[[WorkerSettings], Loaded] = load) -> None:
+        # Before numba is imported: Ray limits OpenMP's threads to what it placed here, but not numba's.
+        os.environ["NUMBA_NUM_THREADS"] = str(settings.threads)
+        self._settings = settings
+        self._load = load
+        self._must_drain = threading.Event()
+        self._must_stop = threading.Event()
+        self._core: WorkerCore | None = None  # None while the model loads
+        self._ticked_at = time.monotonic()
+
+    def run(self, router_endpoint: str) -> str:
+        """Load the model and serve; returns why it left: "drained" or "stopped"."""
+        from workers.core import WorkerCore
+
+        loaded = self._load(self._settings)
+        gc.collect()
+        gc.freeze()  # what the model holds lives as long as the process
+        try:
+            self._core = WorkerCore(loaded.engine, self._hello(loaded))
+            with RouterLink(router_endpoint) as link:
+                return self._serve(self._core, link)
+        finally:
+            loaded.close()
+
+    def drain(self) -> None:
+        """Finish what runs, take nothing new, then leave."""
+        self._must_drain.set()
+
+    def stop(self) -> None:
+        """Leave at once; the router runs what is unfinished elsewhere."""
+        self._must_stop.set()
+
+    def health(self) -> WorkerHealth:
+        """How it does, without waiting for a step."""
+        return WorkerHealth(
+            worker_id=self._settings.worker_id,
+            pid=os.getpid(),
+            state="loading" if self._core is None else self._core.state,
+            last_tick_s=time.monotonic() - self._ticked_at,
+        )
+
+    def _serve(self, core: WorkerCore, link: RouterLink) -> str:
+        """Receive, step, report, until it has left."""
+        link.send(core.begin(time.monotonic()))
+        while not core.has_left:
+            self._ticked_at = now = time.monotonic()
+            try:
+                for command in link.receive(0.0 if core.has_work else IDLE_WAIT_S):
+                    link.send(core.on_command(command, now))
+            except InvalidMessage:  # it may have been a dispatch: begin anew, so that the router knows
+                link.send(core.begin(now))
+            if self._must_stop.is_set():
+                link.send(core.leave())
+                return "stopped"
+            if self._must_drain.is_set():
+                link.send(core.drain())
+            if not link.send(core.on_tick(time.monotonic())):
+                core.begin(now)  # nobody has read for long; a later Hello finds whoever does
+        return "drained"
+
+    def _hello(self, loaded: Loaded) -> Hello:
+        settings, config = self._settings, loaded.model.config
+        num_blocks = loaded.engine.free_blocks
+        return Hello(
+            worker_id=settings.worker_id,
+            kind="local",
+            model=settings.model,
+            num_slots=settings.max_sequences,
+            num_blocks=num_blocks,
+            block_size=settings.block_size,
+            max_context=min(config.max_context, num_blocks * settings.block_size),
+            node=socket.gethostname(),
+            pid=os.getpid(),
+            threads=settings.threads,
+            kernels=loaded.model.kernels,
+            weights=settings.weights,
+        )

@@ -1,0 +1,134 @@
+"""A worker's side of the conversation with the router: commands and time in, messages out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from cactus_actors.config import HEARTBEAT_S
+from cactus_actors.protocol.messages import (
+    Abort,
+    Dispatch,
+    Drain,
+    Draining,
+    Goodbye,
+    Hello,
+    Report,
+    RouterCommand,
+    SequenceDelta,
+    Welcome,
+    WorkerMessage,
+)
+from workers.engine import Engine
+
+HELLO_RETRY_S = 3.0
+
+
+class WorkerCore:
+    """Runs an engine on a router's behalf; no sockets, no clock, one thread.
+
+    A session begins with a Welcome: whatever was dispatched before it is void, and counts start at zero. A
+    worker asks for one with Hello. A Welcome that it did not ask for means that the router does not know it
+    (any more), so it says Hello. Outside a session it says nothing else.
+    """
+
+    def __init__(self, engine: Engine, hello: Hello) -> None:
+        self._engine = engine
+        self._hello = hello
+        self._is_welcome = False
+        self._said_hello_at = 0.0
+        self._num_accepted = 0
+        self._last_report: Report | None = None
+        self._reported_at = 0.0
+        self._is_draining = False
+        self.has_left = False
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a tick would compute something."""
+        return self._engine.has_work
+
+    @property
+    def state(self) -> Literal["ready", "draining", "left"]:
+        """Draining: it finishes what it runs, then it has left."""
+        if self.has_left:
+            return "left"
+        return "draining" if self._is_draining else "ready"
+
+    def begin(self, now: float) -> list[WorkerMessage]:
+        """Ask for a session, at the start and whenever the last one may be broken; what ran is void."""
+        self._void()
+        self._is_welcome = False
+        self._said_hello_at = now
+        return [self._hello]
+
+    def on_command(self, command: RouterCommand, now: float) -> list[WorkerMessage]:
+        """What the router says; returns what must be answered at once."""
+        match command:
+            case Dispatch():
+                self._num_accepted += 1
+                self._engine.add(command)
+            case Abort(dispatch_id):
+                self._engine.abort(dispatch_id)
+            case Drain():
+                return self.drain()
+            case Welcome():
+                return self._on_welcome(now)
+        return []
+
+    def drain(self) -> list[WorkerMessage]:
+        """Finish what runs, then leave; dispatches that are on their way are still taken."""
+        if self._is_draining:
+            return []
+        self._is_draining = True
+        return [Draining()] if self._is_welcome else []
+
+    def leave(self) -> list[WorkerMessage]:
+        """Leave now; what runs must run elsewhere."""
+        self._engine.abort_all()
+        self.has_left = True
+        return [Goodbye()]
+
+    def on_tick(self, now: float) -> list[WorkerMessage]:
+        """Run a step if there is work; report what it added, or that the worker is alive."""
+        deltas = self._engine.step() if self._engine.has_work else []
+        messages: list[WorkerMessage] = []
+        if not self._is_welcome:
+            if now - self._said_hello_at >= HELLO_RETRY_S:
+                messages += self.begin(now)
+        else:
+            report = self._report(deltas)
+            if report != self._last_report or now - self._reported_at >= HEARTBEAT_S:
+                self._last_report, self._reported_at = report, now
+                messages.append(report)
+        if self._is_draining and not self._engine.has_work:
+            messages += self.leave()
+        return messages
+
+    def _on_welcome(self, now: float) -> list[WorkerMessage]:
+        # Reports that reached a new router before our Hello did were each answered with a Welcome.
+        is_answer = not self._is_welcome or now - self._said_hello_at < HEARTBEAT_S
+        if not is_answer:
+            return self.begin(now)
+        self._void()
+        self._is_welcome = True
+        return [Draining()] if self._is_draining else []
+
+    def _void(self) -> None:
+        self._engine.abort_all()
+        self._engine.counters.reset()
+        self._num_accepted = 0
+        self._last_report = None
+
+    def _report(self, deltas: list[SequenceDelta]) -> Report:
+        engine, counters = self._engine, self._engine.counters
+        return Report(
+            num_accepted=self._num_accepted,
+            free_slots=engine.free_slots,
+            free_blocks=engine.free_blocks,
+            num_running=engine.num_running,
+            deltas=deltas,
+            tokens_generated=counters.tokens_generated,
+            prompt_tokens_computed=counters.prompt_tokens_computed,
+            cached_prompt_tokens=counters.cached_prompt_tokens,
+            preemptions=counters.preemptions,
+        )

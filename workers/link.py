@@ -1,0 +1,70 @@
+"""The socket between a worker and the router."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from types import TracebackType
+
+import zmq
+
+from cactus_actors.protocol.messages import RouterCommand, WorkerMessage
+from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, router_command_decoder
+
+QUEUE_MESSAGES = 1000
+MAX_COMMANDS_AT_ONCE = 256
+
+_OPTIONS = {
+    zmq.LINGER: 1000,  # milliseconds, as all times here
+    zmq.SNDHWM: QUEUE_MESSAGES,
+    zmq.RCVHWM: QUEUE_MESSAGES,
+    zmq.MAXMSGSIZE: MAX_MESSAGE_BYTES,
+    zmq.HANDSHAKE_IVL: 2000,
+    zmq.HEARTBEAT_IVL: 1000,
+    zmq.HEARTBEAT_TIMEOUT: 3000,
+    zmq.HEARTBEAT_TTL: 3000,
+    zmq.RECONNECT_IVL: 100,
+    zmq.RECONNECT_IVL_MAX: 2000,
+}
+
+
+class RouterLink:
+    """A DEALER socket connected to the router; never blocks longer than it is told to."""
+
+    def __init__(self, endpoint: str) -> None:
+        self._context = zmq.Context()
+        self._socket = self._context.socket(zmq.DEALER)
+        for option, value in _OPTIONS.items():
+            self._socket.setsockopt(option, value)
+        self._socket.connect(endpoint)
+        self._decoder = router_command_decoder()
+
+    def __enter__(self) -> RouterLink:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self._socket.close()
+        self._context.term()
+
+    def send(self, messages: Sequence[WorkerMessage]) -> bool:
+        """Queue messages; False if the router has not read for so long that one did not fit."""
+        try:
+            for message in messages:
+                self._socket.send_multipart(encode(message), zmq.DONTWAIT)
+        except zmq.Again:
+            return False
+        return True
+
+    def receive(self, wait_s: float) -> list[RouterCommand]:
+        """The commands that are there, after waiting up to `wait_s` for the first; raises InvalidMessage."""
+        commands: list[RouterCommand] = []
+        if wait_s > 0 and not self._socket.poll(int(wait_s * 1000)):
+            return commands
+        while len(commands) < MAX_COMMANDS_AT_ONCE:
+            try:
+                frames = self._socket.recv_multipart(zmq.DONTWAIT)
+            except zmq.Again:
+                break
+            commands.append(self._decoder.decode(frames))
+        return commands
