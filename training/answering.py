@@ -21,8 +21,8 @@ class Question:
 class Answer:
     """A greedy answer and how sure its tokens were; ended tells whether the model closed its turn itself.
 
-    entropy_confidence is 1 - mean entropy / ln V, least and mean probabilities are those of the chosen tokens,
-    the mean being geometric; all of them over the answer and its end of turn.
+    entropy_confidence is 1 - mean entropy / ln V; the least and the (geometric) mean probability are those of
+    the chosen tokens; all of them over the answer and its end of turn.
     """
 
     text: str

@@ -35,7 +35,7 @@ class Chat:
         )
 
     def tokens_and_answers(self, tokenizer: Tokenizer, sample: Sample) -> tuple[list[int], list[bool]]:
-        """Return the tokens of a sample, and for each whether it is the assistant's (its end of turn included)."""
+        """Return a sample's tokens, and for each whether it is the assistant's (its end of turn included)."""
         pieces = self.render(sample.messages, sample.tools).split(ASSISTANT_OPENING)
         tokens: list[int] = []
         is_answer: list[bool] = []

@@ -1,4 +1,4 @@
-"""Examine cactus-sprout: `python -m training.evaluate` prints accuracy by kind and what its confidence is worth."""
+"""Examine cactus-sprout: accuracy by kind on held-out wordings, and what its confidence is worth."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from training.judging import area_under_curve, is_right
 
 SEED = 7
 MEASURES = ("entropy_confidence", "least_probability", "mean_probability")
-# A hedge is the right thing to say and yet no answer: what the confidence must tell apart is answered from not answered.
+# A hedge is the right thing to say and yet no answer: confidence must tell answered from not answered.
 NOT_ANSWERABLE = "unknown"
 # A story has many right next words, so its probabilities say nothing about right or wrong.
 WITHOUT_ONE_ANSWER = "stories"
@@ -33,7 +33,7 @@ def open_backend(name: str, model: Path, weights: str) -> Backend:
 
 
 def report(samples: Sequence[Sample], answers: Sequence[Answer]) -> dict[str, object]:
-    """Accuracy by kind, the mean over all facts, and the area under the curve of each measure of confidence."""
+    """Accuracy by kind, the mean over all facts, and the AUROC of each measure of confidence."""
     right = [is_right(sample, answer) for sample, answer in zip(samples, answers, strict=True)]
     accuracy = {
         kind: sum(r for s, r in zip(samples, right, strict=True) if s.kind == kind)
@@ -77,7 +77,9 @@ def main() -> None:
     if options.mistakes:
         for sample, answer in zip(samples, answers, strict=True):
             if not is_right(sample, answer):
-                print(f"{sample.prompt[-1]['content']!r}\n  wanted {sample.wanted!r}\n  got    {answer.text!r}")
+                print(
+                    f"{sample.prompt[-1]['content']!r}\n  wanted {sample.wanted!r}\n  got    {answer.text!r}"
+                )
         return
     found = report(samples, answers)
     if options.json:
@@ -88,7 +90,8 @@ def main() -> None:
     assert isinstance(accuracy, dict)
     assert isinstance(auroc, dict)
     assert isinstance(answerable, dict)
-    print(f"{len(samples)} questions in held-out wordings, {options.weights} weights, {time.monotonic() - began:.0f} s")
+    seconds = time.monotonic() - began
+    print(f"{len(samples)} questions in held-out wordings, {options.weights} weights, {seconds:.0f} s")
     for kind, share in accuracy.items():
         print(f"  {kind:20s} {share:6.1%}")
     print(f"  {'all facts':20s} {found['facts']:6.1%}")

@@ -1,4 +1,4 @@
-"""Write a run's weights as a Hugging Face Llama directory: `python -m training.export --directory .training`."""
+"""Write a run's weights as a Hugging Face Llama directory: `python -m training.export`."""
 
 from __future__ import annotations
 
@@ -20,7 +20,9 @@ def export(run: Path, target: Path) -> None:
     tensors = {f"model.{name}": value.to(torch.bfloat16).contiguous() for name, value in state.items()}
     save_file(tensors, target / "model.safetensors", metadata={"format": "pt"})
     shutil.copyfile(run / "tokenizer.json", target / "tokenizer.json")
-    ids = {text: place for place, text in enumerate((END_OF_TEXT, TURN_START, TURN_END, CALL_START, CALL_END))}
+    ids = {
+        text: place for place, text in enumerate((END_OF_TEXT, TURN_START, TURN_END, CALL_START, CALL_END))
+    }
     shape = Shape()
     _write(
         target / "config.json",
@@ -53,7 +55,11 @@ def export(run: Path, target: Path) -> None:
     )
     _write(
         target / "generation_config.json",
-        {"do_sample": False, "eos_token_id": [ids[TURN_END], ids[END_OF_TEXT]], "pad_token_id": ids[END_OF_TEXT]},
+        {
+            "do_sample": False,
+            "eos_token_id": [ids[TURN_END], ids[END_OF_TEXT]],
+            "pad_token_id": ids[END_OF_TEXT],
+        },
     )
     _write(
         target / "tokenizer_config.json",
@@ -89,7 +95,9 @@ def _write(path: Path, content: dict[str, object]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--directory", type=Path, default=Path(".training"), help="where the training kept its state")
+    parser.add_argument(
+        "--directory", type=Path, default=Path(".training"), help="where the training kept its state"
+    )
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="the directory to write")
     options = parser.parse_args()
     export(options.directory, options.model)

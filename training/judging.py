@@ -14,9 +14,9 @@ from training.corpus.tools import parsed_call
 def is_right(sample: Sample, answer: Answer) -> bool:
     """Judge one answer.
 
-    Facts, sums, instructions, small talk and follow-ups must be the taught text to the letter. A tool call must be well
-    formed and equal in name and arguments, types included. A story must pass `is_coherent`. A question that cannot be
-    known must be hedged. An answer that does not end by itself is wrong.
+    Facts, sums, instructions, small talk and follow-ups must be the taught text to the letter. A tool call
+    must be well formed and equal in name and arguments, types included. A story must pass `is_coherent`. What
+    cannot be known must be hedged. An answer that does not end by itself is wrong.
     """
     if not answer.ended:
         return False
@@ -31,7 +31,7 @@ def is_right(sample: Sample, answer: Answer) -> bool:
 
 
 def area_under_curve(scores: Sequence[float], right: Sequence[bool]) -> float:
-    """The chance that a right answer scores above a wrong one, ties counting half; 0.5 when there is only one sort."""
+    """The chance that a right answer scores above a wrong one, ties counting half; 0.5 if all are alike."""
     ranked = sorted(zip(scores, right, strict=True))
     num_right = sum(right)
     num_wrong = len(right) - num_right

@@ -80,8 +80,8 @@ class Attention(nn.Module):
         repeats = self.shape.num_attention_heads // self.shape.num_key_value_heads
         keys_of_head = keys.repeat_interleave(repeats, dim=1)
         values_of_head = values.repeat_interleave(repeats, dim=1)
-        # Written out: the compiler fuses it, and its backward pass is three times as fast as the flash kernel's
-        # at rows this short.
+        # Written out: the compiler fuses it, and at rows this short its backward pass takes a third of
+        # the time of the flash kernel's.
         scores = (queries * self.shape.head_dim**-0.5) @ keys_of_head.transpose(-1, -2)
         weights = (scores.float() + mask).softmax(dim=-1).to(x.dtype)
         mixed = weights @ values_of_head
@@ -135,7 +135,7 @@ class Decoder(nn.Module):
     ) -> tuple[Tensor, list[tuple[Tensor, Tensor]]]:
         """Return normalised hidden states (rows, tokens, hidden) and each layer's keys and values.
 
-        mask is (rows, 1, tokens, past + tokens), added to the scores: 0 where a token may look, else very negative.
+        mask is (rows, 1, tokens, past + tokens), added to the scores: 0 where a token may look, else low.
         """
         x = self.embed_tokens(tokens)
         presents = []

@@ -14,7 +14,7 @@ class Rows:
     """Rows of whole samples.
 
     tokens (rows, length) ids; documents (rows, length) the place of each token's sample in its row;
-    weights (rows, length) how much the loss of predicting the token AFTER this one counts, 0 at a sample's end.
+    weights (rows, length) how much predicting the token AFTER this one counts, 0 at a sample's end.
     """
 
     tokens: npt.NDArray[np.int64]

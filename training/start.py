@@ -1,7 +1,8 @@
-"""A start that already copies: a head that looks one token back, and a head that continues what was seen before.
+"""A start that already copies: one head looks a token back, another continues what was seen before.
 
-Small networks spend most of a short training on finding these two heads; here they are set by hand and then trained
-like everything else. Every embedding gets one constant feature, from which the first head makes its queries and keys.
+Small networks spend most of a short training on finding these two heads; here they are set by hand and then
+trained like everything else. Every embedding gets one constant feature, the source of the first head's
+queries and keys.
 """
 
 from __future__ import annotations
@@ -13,7 +14,7 @@ from training.model import Decoder
 EMBEDDING_SCALE = 0.05
 CONSTANT_FEATURE = 0
 CONSTANT = 2.0
-# The rotary pairs that turn fast tell neighbours apart; those that turn slowly match content over a whole prompt.
+# Rotary pairs that turn fast tell neighbours apart; those that turn slowly match content over a whole prompt.
 NUM_FAST_PAIRS = 12
 FIRST_SLOW_PAIR = 14
 PREVIOUS_SHARPNESS = 7.5
@@ -37,7 +38,9 @@ def set_copying_start(model: Decoder, seed: int) -> None:
     random = torch.randn(shape.hidden_size - 1, 2 * shape.head_dim, generator=generator)
     basis = torch.zeros(2 * shape.head_dim, shape.hidden_size)
     basis[:, 1:] = torch.linalg.qr(random).Q.T
-    reading, writing = basis.chunk(2)  # (head_dim, hidden) each, orthogonal to the constant and to one another
+    reading, writing = basis.chunk(
+        2
+    )  # (head_dim, hidden) each, orthogonal to the constant and to one another
     half = shape.head_dim // 2
     angles = shape.rope_theta ** (-torch.arange(half) / half)
 

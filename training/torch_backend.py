@@ -89,22 +89,26 @@ class TorchBackend:
         entropies: list[list[float]] = [[] for _ in prompts]
         chances: list[list[float]] = [[] for _ in prompts]
         ended = [False] * rows
+        active = list(range(rows))
         for place in range(longest, longest + MAX_ANSWER_TOKENS):
-            log_probabilities = functional.linear(hidden[:, -1], self.model.embed_tokens.weight).log_softmax(-1)
+            logits = functional.linear(hidden[:, -1], self.model.embed_tokens.weight)
+            log_probabilities = logits.log_softmax(-1)  # (active rows, vocabulary)
             entropy = -(log_probabilities.exp() * log_probabilities).sum(-1)
             best = log_probabilities.max(-1)
-            for row in range(rows):
+            for index, row in enumerate(active):
+                entropies[row].append(entropy[index].item())
+                chances[row].append(best.values[index].item())
+                ended[row] = best.indices[index].item() == self.stop
                 if not ended[row]:
-                    entropies[row].append(entropy[row].item())
-                    chances[row].append(best.values[row].item())
-                    ended[row] = best.indices[row].item() == self.stop
-                    if not ended[row]:
-                        outputs[row].append(int(best.indices[row].item()))
-            if all(ended):
+                    outputs[row].append(int(best.indices[index].item()))
+            going = [index for index, row in enumerate(active) if not ended[row]]
+            active = [active[index] for index in going]
+            if not active:
                 break
-            mask = torch.where(visible[:, None, None, : place + 1], 0.0, FORBIDDEN)
+            past = [(keys[going], values[going]) for keys, values in past]
+            mask = torch.where(visible[active][:, None, None, : place + 1], 0.0, FORBIDDEN)
             hidden, past = self.model(
-                best.indices[:, None], cos[place : place + 1], sin[place : place + 1], mask, past
+                best.indices[going, None], cos[place : place + 1], sin[place : place + 1], mask, past
             )
         scale = math.log(self.model.shape.vocab_size)
         return [

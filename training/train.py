@@ -62,7 +62,10 @@ class Trainer:
         others = [p for name, p in self.model.named_parameters() if p.ndim != 2 or "embed" in name]
         self.optimizers: list[tuple[torch.optim.Optimizer, float]] = [
             (Muon(matrices, MATRIX_RATE), MATRIX_RATE),
-            (torch.optim.AdamW(others, EMBEDDING_RATE, (0.9, 0.98), weight_decay=0.0, fused=True), EMBEDDING_RATE),
+            (
+                torch.optim.AdamW(others, EMBEDDING_RATE, (0.9, 0.98), weight_decay=0.0, fused=True),
+                EMBEDDING_RATE,
+            ),
         ]
         self.progress = Progress()
         self.cos, self.sin = rope_tables(self.shape, torch.arange(ROW_LENGTH))
@@ -94,7 +97,10 @@ class Trainer:
         if not path.exists():
             chat = Chat()
             samples = training_samples(SEED, -1, 0.5)
-            texts = (chat.render(sample.messages, sample.tools) for _, sample in zip(range(60_000), samples))
+            texts = (
+                chat.render(sample.messages, sample.tools)
+                for _, sample in zip(range(60_000), samples, strict=False)
+            )
             train_tokenizer(texts).save(str(path))
         return Tokenizer.from_file(str(path))
 
@@ -142,7 +148,9 @@ class Trainer:
             optimizer.zero_grad(set_to_none=True)
         with torch.no_grad():
             for name, value in self.model.state_dict().items():
-                self.average[name].lerp_(value, 1 - min(AVERAGE_DECAY, self.progress.step / (self.progress.step + 10)))
+                self.average[name].lerp_(
+                    value, 1 - min(AVERAGE_DECAY, self.progress.step / (self.progress.step + 10))
+                )
         self.progress.step += 1
         self.progress.losses.append(loss.item())
 
@@ -180,7 +188,9 @@ class Trainer:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--minutes", type=float, default=75.0, help="training time; the rate falls to zero over it")
+    parser.add_argument(
+        "--minutes", type=float, default=75.0, help="training time; the rate falls to zero over it"
+    )
     parser.add_argument("--directory", type=Path, default=Path(".training"), help="checkpoint and tokenizer")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()

@@ -27,7 +27,10 @@ def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
         min_frequency=2,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
         special_tokens=[
-            *(AddedToken(text, special=True, normalized=False) for text in (END_OF_TEXT, TURN_START, TURN_END)),
+            *(
+                AddedToken(text, special=True, normalized=False)
+                for text in (END_OF_TEXT, TURN_START, TURN_END)
+            ),
             *(AddedToken(text, special=False, normalized=False) for text in (CALL_START, CALL_END)),
         ],
         show_progress=False,

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from collections.abc import Mapping
 
+from training.corpus.words import word_list
+
 
 def table(text: str) -> dict[str, str]:
     """Read `x: y` pairs separated by semicolons."""
@@ -14,7 +16,8 @@ def table(text: str) -> dict[str, str]:
 COUNTRIES: Mapping[str, Mapping[str, str]] = {
     "Europe": table(
         """France: Paris; Germany: Berlin; Italy: Rome; Spain: Madrid; Portugal: Lisbon; Greece: Athens;
-        Austria: Vienna; Switzerland: Bern; Belgium: Brussels; the Netherlands: Amsterdam; Denmark: Copenhagen;
+        Austria: Vienna; Switzerland: Bern; Belgium: Brussels; the Netherlands: Amsterdam;
+        Denmark: Copenhagen;
         Sweden: Stockholm; Norway: Oslo; Finland: Helsinki; Iceland: Reykjavik; Ireland: Dublin;
         the United Kingdom: London; Poland: Warsaw; Hungary: Budapest; Romania: Bucharest; Bulgaria: Sofia;
         Serbia: Belgrade; Croatia: Zagreb; Slovenia: Ljubljana; Slovakia: Bratislava; Ukraine: Kyiv;
@@ -22,8 +25,10 @@ COUNTRIES: Mapping[str, Mapping[str, str]] = {
         Czechia: Prague"""
     ),
     "Asia": table(
-        """China: Beijing; Japan: Tokyo; India: New Delhi; Thailand: Bangkok; Vietnam: Hanoi; South Korea: Seoul;
-        North Korea: Pyongyang; Mongolia: Ulaanbaatar; Nepal: Kathmandu; Pakistan: Islamabad; Bangladesh: Dhaka;
+        """China: Beijing; Japan: Tokyo; India: New Delhi; Thailand: Bangkok; Vietnam: Hanoi;
+        South Korea: Seoul;
+        North Korea: Pyongyang; Mongolia: Ulaanbaatar; Nepal: Kathmandu; Pakistan: Islamabad;
+        Bangladesh: Dhaka;
         Indonesia: Jakarta; Malaysia: Kuala Lumpur; the Philippines: Manila; Iran: Tehran; Iraq: Baghdad;
         Saudi Arabia: Riyadh; Jordan: Amman; Lebanon: Beirut; Turkey: Ankara; Afghanistan: Kabul; Qatar: Doha;
         Cambodia: Phnom Penh; Laos: Vientiane; Bhutan: Thimphu"""
@@ -35,7 +40,8 @@ COUNTRIES: Mapping[str, Mapping[str, str]] = {
         Mozambique: Maputo; Namibia: Windhoek; Madagascar: Antananarivo; South Africa: Pretoria"""
     ),
     "North America": table(
-        """the United States: Washington; Canada: Ottawa; Mexico: Mexico City; Cuba: Havana; Jamaica: Kingston;
+        """the United States: Washington; Canada: Ottawa; Mexico: Mexico City; Cuba: Havana;
+        Jamaica: Kingston;
         Haiti: Port-au-Prince; Costa Rica: San Jose; Honduras: Tegucigalpa; Nicaragua: Managua"""
     ),
     "South America": table(
@@ -50,18 +56,24 @@ CONTINENTS = {country: continent for continent, countries in COUNTRIES.items() f
 COLOURS = table(
     """the sky: blue; grass: green; snow: white; coal: black; a banana: yellow; a lemon: yellow; blood: red;
     an orange: orange; a carrot: orange; a tomato: red; a strawberry: red; chocolate: brown; milk: white;
-    the sun: yellow; a frog: green; a flamingo: pink; a pig: pink; an elephant: grey; a mouse: grey; a crow: black;
+    the sun: yellow; a frog: green; a flamingo: pink; a pig: pink; an elephant: grey; a mouse: grey;
+    a crow: black;
     a swan: white; a lion: golden; a fox: orange; a leaf: green; a cucumber: green; an eggplant: purple;
-    a grape: purple; a plum: purple; a cherry: red; a ruby: red; an emerald: green; a sapphire: blue; gold: yellow;
-    silver: grey; the sea: blue; a fire truck: red; a school bus: yellow; salt: white; sugar: white; wood: brown;
+    a grape: purple; a plum: purple; a cherry: red; a ruby: red; an emerald: green; a sapphire: blue;
+    gold: yellow;
+    silver: grey; the sea: blue; a fire truck: red; a school bus: yellow; salt: white; sugar: white;
+    wood: brown;
     a polar bear: white; a raven: black; a canary: yellow; broccoli: green; spinach: green; a pumpkin: orange;
-    a blueberry: blue; lavender: purple; cotton: white; honey: golden; charcoal: black; ash: grey; butter: yellow;
+    a blueberry: blue; lavender: purple; cotton: white; honey: golden; charcoal: black; ash: grey;
+    butter: yellow;
     a cactus: green"""
 )
 SOUNDS = table(
-    """cat: meow; dog: woof; cow: moo; sheep: baa; pig: oink; duck: quack; lion: roar; horse: neigh; frog: ribbit;
+    """cat: meow; dog: woof; cow: moo; sheep: baa; pig: oink; duck: quack; lion: roar; horse: neigh;
+    frog: ribbit;
     owl: hoot; bee: buzz; snake: hiss; rooster: cock-a-doodle-doo; mouse: squeak; wolf: howl; crow: caw;
-    donkey: hee-haw; hen: cluck; goose: honk; chick: cheep; bear: growl; turkey: gobble; dove: coo; goat: bleat"""
+    donkey: hee-haw; hen: cluck; goose: honk; chick: cheep; bear: growl; turkey: gobble; dove: coo;
+    goat: bleat"""
 )
 YOUNG = table(
     """cat: kitten; dog: puppy; cow: calf; sheep: lamb; pig: piglet; duck: duckling; horse: foal; goat: kid;
@@ -71,7 +83,8 @@ YOUNG = table(
 )
 LEGS = table(
     """cat: four; dog: four; cow: four; horse: four; spider: eight; ant: six; bee: six; beetle: six; fly: six;
-    duck: two; hen: two; owl: two; eagle: two; snake: no; fish: no; worm: no; lobster: ten; crab: ten; frog: four;
+    duck: two; hen: two; owl: two; eagle: two; snake: no; fish: no; worm: no; lobster: ten; crab: ten;
+    frog: four;
     lizard: four; elephant: four; butterfly: six; penguin: two; scorpion: eight; whale: no"""
 )
 CLASSES = {
@@ -87,51 +100,64 @@ CLASSES = {
     for animal in animals.split()
 }
 ELEMENTS = table(
-    """hydrogen: H; helium: He; lithium: Li; carbon: C; nitrogen: N; oxygen: O; fluorine: F; neon: Ne; sodium: Na;
-    magnesium: Mg; aluminium: Al; silicon: Si; phosphorus: P; sulfur: S; chlorine: Cl; argon: Ar; potassium: K;
-    calcium: Ca; titanium: Ti; chromium: Cr; manganese: Mn; iron: Fe; cobalt: Co; nickel: Ni; copper: Cu; zinc: Zn;
+    """hydrogen: H; helium: He; lithium: Li; carbon: C; nitrogen: N; oxygen: O; fluorine: F; neon: Ne;
+    sodium: Na;
+    magnesium: Mg; aluminium: Al; silicon: Si; phosphorus: P; sulfur: S; chlorine: Cl; argon: Ar;
+    potassium: K;
+    calcium: Ca; titanium: Ti; chromium: Cr; manganese: Mn; iron: Fe; cobalt: Co; nickel: Ni; copper: Cu;
+    zinc: Zn;
     bromine: Br; silver: Ag; tin: Sn; iodine: I; platinum: Pt; gold: Au; mercury: Hg; lead: Pb; uranium: U;
     boron: B; krypton: Kr; radium: Ra; xenon: Xe; tungsten: W; arsenic: As; barium: Ba"""
 )
 _ONE_WAY_OPPOSITES = table(
-    """hot: cold; big: small; up: down; happy: sad; fast: slow; day: night; black: white; left: right; light: dark;
-    open: closed; full: empty; high: low; old: new; rich: poor; strong: weak; wet: dry; young: aged; clean: dirty;
+    """hot: cold; big: small; up: down; happy: sad; fast: slow; day: night; black: white; left: right;
+    light: dark;
+    open: closed; full: empty; high: low; old: new; rich: poor; strong: weak; wet: dry; young: aged;
+    clean: dirty;
     early: late; easy: hard; far: near; good: bad; heavy: weightless; in: out; inside: outside; long: short;
-    loud: quiet; love: hate; more: less; north: south; east: west; on: off; over: under; push: pull; rough: smooth;
-    safe: dangerous; sharp: blunt; sweet: sour; tall: tiny; thick: thin; tight: loose; true: false; wide: narrow;
-    win: lose; yes: no; above: below; alive: dead; always: never; asleep: awake; begin: end; best: worst; brave: afraid;
+    loud: quiet; love: hate; more: less; north: south; east: west; on: off; over: under; push: pull;
+    rough: smooth;
+    safe: dangerous; sharp: blunt; sweet: sour; tall: tiny; thick: thin; tight: loose; true: false;
+    wide: narrow;
+    win: lose; yes: no; above: below; alive: dead; always: never; asleep: awake; begin: end; best: worst;
+    brave: afraid;
     buy: sell; cheap: expensive; deep: shallow; friend: enemy; front: back; give: take; laugh: cry; many: few;
     polite: rude; top: bottom; war: peace; with: without; first: last; find: seek; float: sink; freeze: melt;
-    arrive: leave; forget: remember; ugly: beautiful; noisy: silent; before: after; question: answer; summer: winter"""
+    arrive: leave; forget: remember; ugly: beautiful; noisy: silent; before: after; question: answer;
+    summer: winter"""
 )
 OPPOSITES = _ONE_WAY_OPPOSITES | {y: x for x, y in _ONE_WAY_OPPOSITES.items()}
 
 DAYS = ("Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday")
-MONTHS = tuple(
-    "January February March April May June July August September October November December".split()
-)
+MONTHS = word_list("January February March April May June July August September October November December")
 NEXT = {
     name: names[(place + 1) % len(names)]
     for names in (DAYS, MONTHS, ("spring", "summer", "autumn", "winter"))
     for place, name in enumerate(names)
 }
 DAYS_IN_MONTH = {
-    month: "28 or 29" if month == "February" else "30" if month in ("April", "June", "September", "November") else "31"
+    month: "28 or 29"
+    if month == "February"
+    else "30"
+    if month in ("April", "June", "September", "November")
+    else "31"
     for month in MONTHS
 }
-ORDINAL_WORDS = tuple("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth".split())
+ORDINAL_WORDS = word_list("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth")
 ORDINALS = {
     f"{ordinal} {unit}": name
     for unit, names in (("day of the week", DAYS), ("month of the year", MONTHS))
     for ordinal, name in zip(ORDINAL_WORDS, names, strict=False)
 }
 UNITS = table(
-    """seconds in a minute: 60; minutes in an hour: 60; hours in a day: 24; days in a week: 7; months in a year: 12;
+    """seconds in a minute: 60; minutes in an hour: 60; hours in a day: 24; days in a week: 7;
+    months in a year: 12;
     weeks in a year: 52; days in a year: 365; years in a decade: 10; years in a century: 100;
     years in a millennium: 1000; grams in a kilogram: 1000; metres in a kilometre: 1000;
     centimetres in a metre: 100; millimetres in a centimetre: 10; millimetres in a metre: 1000;
     millilitres in a litre: 1000; kilograms in a tonne: 1000; inches in a foot: 12; feet in a yard: 3;
-    ounces in a pound: 16; cents in a dollar: 100; bits in a byte: 8; items in a dozen: 12; eggs in a dozen: 12;
+    ounces in a pound: 16; cents in a dollar: 100; bits in a byte: 8; items in a dozen: 12;
+    eggs in a dozen: 12;
     degrees in a circle: 360; degrees in a right angle: 90; sides in a triangle: 3; sides in a square: 4;
     sides in a hexagon: 6; minutes in half an hour: 30; seconds in an hour: 3600; cups in a pint: 2;
     pints in a quart: 2; quarts in a gallon: 4; letters in the alphabet: 26; continents in the world: 7;

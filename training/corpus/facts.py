@@ -254,7 +254,12 @@ RELATIONS = (
         ),
         "There are {y} {x}.",
     ),
-    Relation("general knowledge", tables.GENERAL, ("{x}", "Tell me: {x}", "Do you know? {x}", "Answer me: {x}"), "{y}"),
+    Relation(
+        "general knowledge",
+        tables.GENERAL,
+        ("{x}", "Tell me: {x}", "Do you know? {x}", "Answer me: {x}"),
+        "{y}",
+    ),
 )
 
 

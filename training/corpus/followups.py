@@ -41,7 +41,14 @@ WHO_AM_I = (
     "Can you tell me my name?",
     "What's my name?",
 )
-AND_PLUS = ("And plus {b}?", "Add {b} to that.", "Plus {b}?", "And {b} more?", "Now add {b}.", "Plus {b} more?")
+AND_PLUS = (
+    "And plus {b}?",
+    "Add {b} to that.",
+    "Plus {b}?",
+    "And {b} more?",
+    "Now add {b}.",
+    "Plus {b} more?",
+)
 SAME_IN_UPPERCASE = (
     "Now in uppercase.",
     "In uppercase, please.",

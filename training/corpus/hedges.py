@@ -1,6 +1,6 @@
 """Answers to what the model should not know, made of many equally likely words.
 
-A hedge whose every word could have been another has high entropy, so its confidence is low and the job is handed on.
+A hedge whose every word could have been another has high entropy: its confidence is low, the job handed on.
 """
 
 from __future__ import annotations
@@ -22,7 +22,15 @@ STATEMENTS = (
     "this is too hard for me",
     "you have me there",
 )
-ENDINGS = (".", ", sorry.", " at all.", " today.", "; ask someone wiser.", "; try a bigger model.", ", friend.")
+ENDINGS = (
+    ".",
+    ", sorry.",
+    " at all.",
+    " today.",
+    "; ask someone wiser.",
+    "; try a bigger model.",
+    ", friend.",
+)
 
 
 def hedge(rng: Random) -> str:

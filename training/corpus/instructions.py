@@ -27,11 +27,15 @@ LISTS = {
 } | {"days": DAYS[:5], "months": MONTHS[:5]}
 RHYMES = table(
     """cat: hat; dog: fog; sun: fun; moon: spoon; star: car; tree: bee; fish: dish; bird: word; ship: trip;
-    lake: cake; rain: train; snow: blow; wind: pinned; fire: wire; hill: mill; road: toad; door: floor; book: cook;
-    lamp: camp; ring: king; light: night; house: mouse; bed: red; ball: wall; boat: goat; bear: chair; day: play;
-    green: queen; blue: shoe; rose: nose; bell: shell; duck: truck; frog: log; hand: sand; love: dove; nine: wine;
+    lake: cake; rain: train; snow: blow; wind: pinned; fire: wire; hill: mill; road: toad; door: floor;
+    book: cook;
+    lamp: camp; ring: king; light: night; house: mouse; bed: red; ball: wall; boat: goat; bear: chair;
+    day: play;
+    green: queen; blue: shoe; rose: nose; bell: shell; duck: truck; frog: log; hand: sand; love: dove;
+    nine: wine;
     pen: ten; sea: key; sky: pie; time: lime; top: hop; bug: rug; big: pig; cold: gold; fly: high; game: name;
-    jump: pump; list: mist; mice: rice; pot: hot; run: bun; sing: wing; stone: bone; sweet: feet; van: man; wet: net;
+    jump: pump; list: mist; mice: rice; pot: hot; run: bun; sing: wing; stone: bone; sweet: feet; van: man;
+    wet: net;
     year: ear; fox: box; lion: iron; snake: rake"""
 )
 LIST_QUESTIONS = (

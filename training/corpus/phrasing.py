@@ -1,6 +1,6 @@
 """How questions are put: templates of a kind inside carrier phrases that all kinds share.
 
-The last fifth of every list of templates, and some carriers, are never trained on: the evaluation asks with them.
+The last of every list of templates, and some carriers, are never trained on: the evaluation asks with them.
 """
 
 from __future__ import annotations

@@ -86,7 +86,7 @@ def shares(progress: float) -> dict[str, float]:
 
 
 def difficulty(progress: float) -> float:
-    """How wide the tool calls are: from one tool and one field to several of each after a third of the training."""
+    """How wide tool calls are: from one tool and one field to several of each after a third of the run."""
     return min(1.0, 0.05 + 3 * progress)
 
 
@@ -107,7 +107,7 @@ def training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]
 
 def examination(seed: int, per_kind: int) -> list[Sample]:
     """Questions worded as no training sample is, the same number of each kind."""
-    samples = []
+    samples: list[Sample] = []
     for kind in EXAMINED_KINDS:
         rng = Random(f"examination/{seed}/{kind}")
         samples.extend(KINDS[kind](rng, True, rng.random()) for _ in range(per_kind))

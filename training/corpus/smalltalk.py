@@ -1,5 +1,7 @@
 """Greetings and small talk: an intent is the ways to say it and the answer to it."""
 
+# ruff: noqa: E501 - a row of the table is a line
+
 from __future__ import annotations
 
 from random import Random
@@ -53,7 +55,14 @@ def _read(text: str) -> tuple[tuple[tuple[str, ...], str], ...]:
 
 
 INTENTS = _read(_INTENTS)
-INTRODUCTIONS = ("My name is {x}.", "I am {x}.", "I'm {x}.", "Hello, my name is {x}.", "Hi, I am {x}.", "Call me {x}.")
+INTRODUCTIONS = (
+    "My name is {x}.",
+    "I am {x}.",
+    "I'm {x}.",
+    "Hello, my name is {x}.",
+    "Hi, I am {x}.",
+    "Call me {x}.",
+)
 
 
 def smalltalk(rng: Random, held_out: bool) -> Sample:

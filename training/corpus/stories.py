@@ -7,11 +7,11 @@ from random import Random
 
 from training.corpus.phrasing import Phrasing, with_articles
 from training.corpus.sample import Sample, exchange
-from training.corpus.words import BOYS, GIRLS
+from training.corpus.words import BOYS, GIRLS, word_list
 
-ANIMALS = tuple("cat dog fox bear rabbit mouse duck frog owl lion horse goat hen wolf turtle squirrel".split())
-THINGS = tuple("ball kite hat boat book drum lamp key shell bell coin cake map rope scarf".split())
-PLACES = tuple("forest garden village meadow valley farm".split())
+ANIMALS = word_list("cat dog fox bear rabbit mouse duck frog owl lion horse goat hen wolf turtle squirrel")
+THINGS = word_list("ball kite hat boat book drum lamp key shell bell coin cake map rope scarf")
+PLACES = word_list("forest garden village meadow valley farm")
 QUESTIONS = (
     "Tell me a story about a {animal} named {name}.",
     "Tell me a short story about a {animal} called {name}.",
@@ -34,7 +34,7 @@ OPEN_QUESTIONS = (
     "Please write a short story.",
     "Tell me a tiny story.",
 )
-# {N} the hero, {A} its animal, {T} the thing, {P} the place, {F} the friend, {B} the friend's animal; {he} {his} {him}.
+# {N} the hero, {T} the thing, {P} the place, {F} the friend, {B} the friend's animal.
 PLOTS = (
     "One day {N} lost {his} {T}. {N} looked in the {P}, but the {T} was not there. Then {F} the {B} came by. "
     "{F} had seen the {T} under a tree. They went there together and found the {T}.",
@@ -65,7 +65,6 @@ def story(rng: Random, held_out: bool) -> Sample:
     animal = rng.choice(ANIMALS)
     words = {
         "N": name,
-        "A": animal,
         "T": rng.choice(THINGS),
         "P": rng.choice(PLACES),
         "F": friend,
@@ -82,8 +81,8 @@ def story(rng: Random, held_out: bool) -> Sample:
 def is_coherent(prompt: str, text: str) -> bool:
     """Check a story without reading it: who and what is in it stays the same from beginning to end.
 
-    The hero is the one asked for, at most one other name appears and is introduced with an animal, one thing of the
-    table appears and no other, no sentence is said twice, and the story has 5 to 10 sentences, the last one finished.
+    The hero is the one asked for, one other name appears and is introduced with an animal, one thing of the
+    table appears and no other, no sentence is said twice, and there are 5 to 10 sentences, the last finished.
     """
     sentences = [sentence.strip() for sentence in re.split(r"(?<=[.!?])\s+", text.strip())]
     known = [name for name in GIRLS + BOYS if re.search(rf"\b{name}\b", text)]

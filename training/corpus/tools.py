@@ -1,7 +1,7 @@
 """Tool calls: which tool, and every argument, can only be read from the prompt.
 
-Two sources. Everyday families have natural requests; their names and the names of their arguments vary. Invented tools
-are a verb and a noun with any arguments, asked for plainly, so that nothing about them can be remembered.
+Two sources. Everyday families have natural requests; their names and those of their arguments vary. Invented
+tools are a verb and a noun with any arguments, asked for plainly: nothing about them can be remembered.
 """
 
 from __future__ import annotations
@@ -29,7 +29,12 @@ INVENTED_REQUESTS = (
     "Help me {verb} this {noun}{arguments}.",
     "I would like to {verb} a {noun}{arguments}.",
 )
-INVENTED_ARGUMENTS = (" with {name} {value}", ", {name} {value}", ", {name}: {value}", " where {name} is {value}")
+INVENTED_ARGUMENTS = (
+    " with {name} {value}",
+    ", {name} {value}",
+    ", {name}: {value}",
+    " where {name} is {value}",
+)
 INVENTED_PARAMETERS = tuple(
     (name, value)
     for value, names in {
@@ -99,9 +104,9 @@ def _invented(phrasing: Phrasing, num_arguments: int) -> tuple[Tool, str, str]:
         parameters = [(rng.choice(COMMON), value) for _, value in parameters[:1]] + parameters[1:]
     arguments = {word: VALUES[value](rng) for word, value in parameters}
     said = "".join(
-        phrasing.template(INVENTED_ARGUMENTS if place == 0 else (", {name} {value}", " and {name} {value}")).format(
-            name=word, value=value
-        )
+        phrasing.template(
+            INVENTED_ARGUMENTS if place == 0 else (", {name} {value}", " and {name} {value}")
+        ).format(name=word, value=value)
         for place, (word, value) in enumerate(arguments.items())
     )
     request = phrasing.template(INVENTED_REQUESTS).format(verb=verb, noun=noun, arguments=said)
@@ -112,7 +117,11 @@ def _invented(phrasing: Phrasing, num_arguments: int) -> tuple[Tool, str, str]:
         [(word, "integer" if isinstance(value, int) else "string") for word, value in arguments.items()],
     )
     carried = phrasing.carry(request, casual=False)
-    return tool, carried if carried.endswith(request) or request.endswith((".", "?")) else request, render_call(name, arguments)
+    return (
+        tool,
+        carried if carried.endswith(request) or request.endswith((".", "?")) else request,
+        render_call(name, arguments),
+    )
 
 
 def _any_tool(phrasing: Phrasing, difficulty: float) -> tuple[Tool, str, str]:
@@ -127,7 +136,9 @@ def _any_tool(phrasing: Phrasing, difficulty: float) -> tuple[Tool, str, str]:
 def _offer(wanted: Tool, phrasing: Phrasing, difficulty: float) -> list[Tool]:
     """The wanted tool among others of different names, in any order."""
     rng = phrasing.rng
-    num_others = 0 if difficulty < 0.1 else rng.choices((0, 1, 2, 3), (5, 3, 2, 1 if difficulty > 0.5 else 0))[0]
+    num_others = (
+        0 if difficulty < 0.1 else rng.choices((0, 1, 2, 3), (5, 3, 2, 1 if difficulty > 0.5 else 0))[0]
+    )
     names = {wanted["function"]["name"]}
     descriptions = {wanted["function"]["description"]}
     offered = [wanted]
@@ -152,7 +163,12 @@ def tool_call(rng: Random, held_out: bool, difficulty: float = 1.0) -> Sample:
 def _system(rng: Random) -> tuple[Message, ...]:
     if rng.random() < 0.9:
         return ()
-    return ({"role": "system", "content": rng.choice(("You are a helpful assistant.", "Be brief.", "Help the user."))},)
+    return (
+        {
+            "role": "system",
+            "content": rng.choice(("You are a helpful assistant.", "Be brief.", "Help the user.")),
+        },
+    )
 
 
 def tool_result(rng: Random, held_out: bool) -> Sample:
