@@ -1,0 +1,299 @@
+"""What an engine says about its sequences: ends, texts, failures and counts; the model counts upwards."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
+from cactus_actors.protocol.params import SamplingParams
+from workers.batch import Batch
+from workers.engine import Engine
+from workers.kv_cache import KVCache
+from workers.models.config import ModelConfig
+
+VOCAB = 64
+END_ID = 40
+NOT_FINITE, EXPLODES = 50, 60
+CONFIG = ModelConfig(
+    architecture="counting",
+    vocab_size=VOCAB,
+    hidden_size=4,
+    ffn_size=4,
+    num_layers=1,
+    num_heads=1,
+    num_kv_heads=1,
+    head_dim=4,
+    rope_theta=1.0,
+    norm_eps=1.0,
+    max_context=64,
+    tie_embeddings=True,
+)
+
+
+class CountingModel:
+    """After token n the most likely token is n + 1, and n + 2 the next; two tokens make trouble."""
+
+    config = CONFIG
+    kernels = "none"
+
+    def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+        if EXPLODES in batch.token_ids:
+            raise RuntimeError("boom")
+        last = batch.token_ids[batch.logit_rows]
+        logits = np.zeros((last.size, VOCAB), dtype=np.float32)
+        logits[np.arange(last.size), (last + 1) % VOCAB] = 9.0
+        logits[np.arange(last.size), (last + 2) % VOCAB] = 8.0
+        logits[last == NOT_FINITE] = np.nan
+        return logits
+
+    def close(self) -> None:
+        pass
+
+
+class LetterTokenizer:
+    """Token 0 is "a", token 26 "a" again."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return bytes([97 + token_id % 26])
+
+
+def make_engine(*, cache_blocks: int = 32, max_sequences: int = 4, token_budget: int = 32) -> Engine:
+    return Engine(
+        CountingModel(),
+        LetterTokenizer(),
+        [END_ID],
+        cache_blocks=cache_blocks,
+        block_size=4,
+        max_sequences=max_sequences,
+        token_budget=token_budget,
+    )
+
+
+def dispatch(
+    prompt_ids: list[int], *, dispatch_id: int = 1, emitted_ids: tuple[int, ...] = (), **params: object
+) -> Dispatch:
+    options = {"max_tokens": 5, **params}
+    return Dispatch(dispatch_id, "0" * 32, prompt_ids, list(emitted_ids), SamplingParams(**options))  # type: ignore[arg-type]
+
+
+def run(engine: Engine, *dispatches: Dispatch) -> list[SequenceDelta]:
+    for each in dispatches:
+        engine.add(each)
+    deltas = []
+    while engine.has_work:
+        deltas += engine.step()
+    return deltas
+
+
+def outcome(deltas: list[SequenceDelta]) -> tuple[list[int], str, Finish | None]:
+    """Token ids, text and finish of one sequence's deltas."""
+    tokens = [token for delta in deltas for token in delta.token_ids]
+    return tokens, "".join(delta.text for delta in deltas), deltas[-1].finish
+
+
+def error_type(delta: SequenceDelta) -> str:
+    assert delta.finish is not None
+    assert delta.finish.error is not None
+    return delta.finish.error.type
+
+
+def test_length_ends_a_sequence() -> None:
+    assert outcome(run(make_engine(), dispatch([3]))) == ([4, 5, 6, 7, 8], "efghi", Finish("length"))
+
+
+def test_the_end_token_counts_but_has_no_text() -> None:
+    assert outcome(run(make_engine(), dispatch([37]))) == (
+        [38, 39, 40],
+        "mn",
+        Finish("stop", stop_match=END_ID),
+    )
+
+
+def test_ignore_eos_goes_on_after_the_end_token() -> None:
+    tokens, text, finish = outcome(run(make_engine(), dispatch([37], ignore_eos=True)))
+    assert (tokens, text, finish) == ([38, 39, 40, 41, 42], "mnpq", Finish("length"))
+
+
+def test_min_tokens_forbids_the_end_token_and_stop_strings_before_that() -> None:
+    tokens, text, finish = outcome(
+        run(make_engine(), dispatch([37], min_tokens=4, max_tokens=9, stop=("n", "r")))
+    )
+    assert tokens == [38, 39, 41, 42, 43]  # 40 was masked, so the second most likely came
+    assert (text, finish) == ("mnpq", Finish("stop", stop_match="r"))
+
+
+@pytest.mark.parametrize(("include", "text"), [(False, "ef"), (True, "efgh")])
+def test_a_stop_string_ends_a_sequence(include: bool, text: str) -> None:
+    deltas = run(make_engine(), dispatch([3], stop=("gh",), include_stop_sequences=include))
+    assert outcome(deltas) == ([4, 5, 6, 7], text, Finish("stop", stop_match="gh"))
+    assert [delta.text for delta in deltas[:3]] == ["e", "f", ""]
+
+
+def test_held_back_text_comes_with_the_end() -> None:
+    assert outcome(run(make_engine(), dispatch([3], stop=("hix",)))) == (
+        [4, 5, 6, 7, 8],
+        "efghi",
+        Finish("length"),
+    )
+
+
+def test_prefill_only_ends_without_a_token() -> None:
+    engine = make_engine()
+    (delta,) = run(engine, dispatch([1] * 9, max_tokens=0))
+    assert (delta.position, delta.token_ids, delta.finish) == (0, [], Finish("length"))
+    (delta,) = run(engine, dispatch([1] * 9, max_tokens=0))
+    assert delta.cached_tokens == 8
+
+
+def test_the_context_ends_a_sequence() -> None:
+    tokens, _, finish = outcome(run(make_engine(), dispatch([1] * 60, max_tokens=50)))
+    assert (len(tokens), finish) == (4, Finish("length"))
+
+
+def test_emitted_tokens_are_not_said_again() -> None:
+    whole = run(make_engine(), dispatch([3], stop=("gx",)))
+    rest = run(make_engine(), dispatch([3], emitted_ids=(4, 5, 6), stop=("gx",)))
+    assert rest == whole[3:]
+    assert (rest[0].position, rest[0].text) == (3, "gh")  # the "g" was held back by the first attempt
+
+
+@pytest.mark.parametrize(
+    ("prompt_ids", "params", "kind"),
+    [
+        ([], {}, "invalid_request_error"),
+        ([VOCAB], {}, "invalid_request_error"),
+        ([-1], {}, "invalid_request_error"),
+        ([1] * 65, {}, "exceed_context_size_error"),
+    ],
+)
+def test_a_prompt_that_cannot_run_is_refused_with_a_typed_error(
+    prompt_ids: list[int], params: dict[str, object], kind: str
+) -> None:
+    (delta,) = run(make_engine(), dispatch(prompt_ids, **params))
+    assert (delta.position, delta.token_ids, error_type(delta)) == (0, [], kind)
+
+
+def test_a_sequence_that_outgrows_the_whole_cache_fails_with_what_it_has() -> None:
+    deltas = run(make_engine(cache_blocks=2), dispatch([1] * 6, max_tokens=50))
+    assert [token for delta in deltas for token in delta.token_ids] == [2, 3, 4]
+    assert error_type(deltas[-1]) == "exceed_context_size_error"
+    assert deltas[-1].position == 3
+
+
+def test_logits_that_are_not_finite_end_that_sequence_only() -> None:
+    engine = make_engine()
+    deltas = run(engine, dispatch([48], dispatch_id=1, stop=("x!",)), dispatch([3], dispatch_id=2))
+    bad = [delta for delta in deltas if delta.dispatch_id == 1]
+    good = [delta for delta in deltas if delta.dispatch_id == 2]
+    assert ([d.token_ids for d in bad], error_type(bad[-1])) == ([[49], [50], []], "model_error")
+    assert bad[-1].position == 2
+    assert outcome(good)[0] == [4, 5, 6, 7, 8]
+    assert engine.free_blocks == 32
+
+
+def test_text_held_back_is_not_lost_by_a_failure() -> None:
+    deltas = run(make_engine(), dispatch([48], stop=("yz",)))
+    assert "".join(delta.text for delta in deltas) == "xy"
+
+
+def test_a_step_that_raises_fails_its_sequences_and_the_engine_lives() -> None:
+    engine = make_engine()
+    deltas = run(engine, dispatch([EXPLODES], dispatch_id=1), dispatch([3], dispatch_id=2))
+    assert [(delta.dispatch_id, error_type(delta)) for delta in deltas] == [
+        (1, "model_error"),
+        (2, "model_error"),
+    ]
+    assert "boom" in deltas[0].finish.error.message  # type: ignore[union-attr]
+    assert engine.free_blocks == 32
+    assert outcome(run(engine, dispatch([3])))[0] == [4, 5, 6, 7, 8]
+
+
+def test_what_failed_leaves_no_prefix_behind() -> None:
+    engine = make_engine()
+    run(engine, dispatch([1, 2, 3, 4, 5, 6, EXPLODES]))
+    deltas = run(engine, dispatch([1, 2, 3, 4, 5, 6]))
+    assert deltas[0].cached_tokens == 0
+
+
+def test_an_abort_frees_a_running_a_waiting_and_a_refused_dispatch() -> None:
+    engine = make_engine(max_sequences=1)
+    for i, prompt in enumerate([[1] * 9, [2] * 9, []]):
+        engine.add(dispatch(prompt, dispatch_id=i))
+    engine.step()
+    engine.add(dispatch([], dispatch_id=3))
+    for i in range(4):
+        engine.abort(i)
+    engine.abort(99)
+    assert (engine.has_work, engine.free_slots, engine.free_blocks) == (False, 1, 32)
+    assert engine.step() == []
+
+
+def test_the_same_dispatch_again_is_ignored() -> None:
+    engine = make_engine()
+    assert len(run(engine, dispatch([3]), dispatch([3]))) == 5
+
+
+def test_counts() -> None:
+    engine = make_engine()
+    run(engine, dispatch([1] * 9, dispatch_id=1))
+    run(engine, dispatch([1] * 9, dispatch_id=2))
+    counters = engine.counters
+    assert counters.tokens_generated == 10
+    assert counters.prompt_tokens_computed == 10
+    assert counters.cached_prompt_tokens == 8
+    engine.abort_all()
+    counters.reset()
+    assert counters.tokens_generated == 0
+
+
+def test_slots_on_deck_are_counted_below_zero() -> None:
+    engine = make_engine(max_sequences=1)
+    engine.add(dispatch([1], dispatch_id=1))
+    engine.add(dispatch([1], dispatch_id=2))
+    assert (engine.free_slots, engine.num_running) == (-1, 0)
+    engine.step()
+    assert engine.num_running == 1
+
+
+def test_measures_are_those_of_the_raw_logits() -> None:
+    (first, *_) = run(make_engine(), dispatch([3], temperature=0.0))
+    weights = np.exp(np.array([9.0, 8.0] + [0.0] * (VOCAB - 2)))
+    probabilities = weights / weights.sum()
+    assert first.logprobs == [pytest.approx(np.log(probabilities[0]), abs=1e-5)]
+    entropy = -(probabilities * np.log(probabilities)).sum() / np.log(VOCAB)
+    assert first.entropies == [pytest.approx(entropy, abs=1e-6)]
+
+
+def test_the_batch_lays_tokens_out_by_sequence() -> None:
+    batches: list[Batch] = []
+
+    class Recorder(CountingModel):
+        def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+            batches.append(batch)
+            return super().forward(batch, cache)
+
+    engine = Engine(
+        Recorder(),
+        LetterTokenizer(),
+        [END_ID],
+        cache_blocks=32,
+        block_size=4,
+        max_sequences=4,
+        token_budget=8,
+    )
+    engine.add(dispatch([10, 11], dispatch_id=1))
+    engine.add(dispatch([20, 21, 22, 23, 24, 25, 26], dispatch_id=2))
+    engine.step()
+    engine.step()
+    first, second = batches
+    assert first.token_ids.tolist() == [10, 11, 20, 21, 22, 23, 24, 25]
+    assert first.positions.tolist() == [0, 1, 0, 1, 2, 3, 4, 5]
+    assert first.sequence_of_token.tolist() == [0, 0, 1, 1, 1, 1, 1, 1]
+    assert first.block_tables.tolist() == [[0, 0], [1, 2]]
+    assert first.logit_rows.tolist() == [1]
+    assert second.token_ids.tolist() == [12, 26]
+    assert second.positions.tolist() == [2, 6]
+    assert second.logit_rows.tolist() == [0, 1]
+    assert all(array.dtype == np.int32 for array in (first.token_ids, first.positions, first.block_tables))
