@@ -1,0 +1,277 @@
+"""A router with real sockets and no workers: it answers every job with words made from its prompt and seed.
+
+Tests steer it by replacing its methods, and look at what it received.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import heapq
+import itertools
+import threading
+import time
+from collections.abc import Callable
+from typing import Self
+
+import msgspec
+import zmq
+
+from cactus_actors.protocol.errors import InvalidMessage, JobNotFound
+from cactus_actors.protocol.messages import (
+    Accepted,
+    Cancel,
+    ClientMessage,
+    Delta,
+    Fetch,
+    Finished,
+    JobCounts,
+    JobState,
+    Pending,
+    Progress,
+    Rejected,
+    Replay,
+    Result,
+    Resume,
+    Scale,
+    Scaling,
+    Status,
+    StatusRequest,
+    Submit,
+    Usage,
+)
+from cactus_actors.protocol.wire import client_message_decoder, encode, encode_published
+
+
+class ScriptedJob:
+    """One job: its whole stream is known from the start, `length` of it has been streamed."""
+
+    def __init__(self, submit: Submit, num_tokens: int) -> None:
+        self.submit = submit
+        subject = submit.prompt if submit.messages is None else submit.messages[-1].content
+        self.texts = [f"{subject}" if index == 0 else f" w{index}" for index in range(num_tokens)]
+        self.token_ids = [(submit.options.seed or 0) % 1000 + index for index in range(num_tokens)]
+        self.length = 0
+        self.waiters: list[bytes] = []
+        self.finished: Finished | None = None
+
+    def delta(self, index: int) -> Delta:
+        return Delta(
+            job_id=self.submit.job_id,
+            index=index,
+            token_ids=[self.token_ids[index]],
+            text=self.texts[index],
+        )
+
+    def finish(self, **changes: object) -> Finished:
+        result = Result(
+            text="".join(self.texts[: self.length]),
+            token_ids=self.token_ids[: self.length],
+            finish_reason="length",
+            confidence=0.9,
+            usage=Usage(prompt_tokens=3, completion_tokens=self.length),
+            seed=self.submit.options.seed or 0,
+            model="scripted",
+        )
+        self.finished = Finished(
+            job_id=self.submit.job_id, length=self.length, result=msgspec.structs.replace(result, **changes)
+        )
+        return self.finished
+
+    @property
+    def state(self) -> JobState:
+        if self.finished is None:
+            return "running"
+        return "cancelled" if self.finished.result.finish_reason == "cancelled" else "finished"
+
+
+class ScriptedRouter:
+    """Runs on its own thread between `with` and its end; `step_s` is the time between two tokens."""
+
+    def __init__(self, *, num_tokens: int = 5, step_s: float = 0.002) -> None:
+        self.num_tokens = num_tokens
+        self.step_s = step_s
+        self.epoch = 1
+        self.received: list[ClientMessage] = []
+        self.jobs_run: dict[str, ScriptedJob] = {}
+        self.is_silent = threading.Event()
+        self.lost_indices: set[int] = set()
+        self._due: list[tuple[float, int, Callable[[], None]]] = []
+        self._order = itertools.count()
+        self._stop = threading.Event()
+        self._forget = threading.Event()
+        self._context = zmq.Context()
+        self._jobs = self._context.socket(zmq.ROUTER)
+        self._stream = self._context.socket(zmq.XPUB)
+        for socket in (self._jobs, self._stream):
+            socket.linger = 0
+            socket.bind("tcp://127.0.0.1:*")
+        self.endpoint: str = self._jobs.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0")
+        self.stream_endpoint: str = self._stream.getsockopt_string(zmq.LAST_ENDPOINT).rstrip("\0")
+        self._thread = threading.Thread(target=self._run, name="scripted-router", daemon=True)
+
+    def __enter__(self) -> Self:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        self._thread.join(10)
+        self._context.destroy(linger=0)
+
+    def restart(self) -> None:
+        """Forget every job and begin a new epoch, as a router that was killed and started again."""
+        self._forget.set()
+        until(lambda: not self._forget.is_set())
+
+    def received_of(self, kind: type) -> list[ClientMessage]:
+        return [message for message in [*self.received] if isinstance(message, kind)]
+
+    # what tests replace
+
+    def on_submit(self, identity: bytes, submit: Submit) -> None:
+        job = self.jobs_run.get(submit.job_id)
+        if job is None:
+            job = self.jobs_run[submit.job_id] = ScriptedJob(
+                submit, min(self.num_tokens, submit.options.max_tokens or self.num_tokens)
+            )
+            self.after(self.step_s, lambda: self.step(job))
+        self.reply(
+            identity,
+            Accepted(job_id=submit.job_id, epoch=self.epoch, prompt_tokens=3, seed=submit.options.seed or 0),
+        )
+        if job.finished is not None:
+            self.reply(identity, job.finished)
+        else:
+            job.waiters.append(identity)
+
+    def step(self, job: ScriptedJob) -> None:
+        if job.finished is not None or self.jobs_run.get(job.submit.job_id) is not job:
+            return
+        if job.length < len(job.texts):
+            self.stream_token(job, job.length)
+            job.length += 1
+            self.after(self.step_s, lambda: self.step(job))
+        else:
+            self.end(job, job.finish())
+
+    def stream_token(self, job: ScriptedJob, index: int) -> None:
+        if index not in self.lost_indices:
+            self.publish(job.delta(index))
+
+    def end(self, job: ScriptedJob, finished: Finished) -> None:
+        self.publish(finished)
+        for identity in job.waiters:
+            self.reply(identity, finished)
+
+    def on_resume(self, identity: bytes, resume: Resume) -> None:
+        job = self.jobs_run.get(resume.job_id)
+        if job is None:
+            self.reply_not_found(identity, resume.job_id)
+            return
+        end = min(job.length, resume.next_index + resume.credit)
+        self.reply(
+            identity,
+            Replay(
+                job_id=resume.job_id,
+                epoch=self.epoch,
+                deltas=[job.delta(index) for index in range(resume.next_index, end)],
+                length=job.length,
+                finished=job.finished,
+            ),
+        )
+
+    def on_cancel(self, identity: bytes, cancel: Cancel) -> None:
+        job = self.jobs_run.get(cancel.job_id)
+        if job is None:
+            self.reply_not_found(identity, cancel.job_id)
+            return
+        self.reply(identity, Pending(job_id=cancel.job_id, state=job.state, length=job.length))
+        if job.finished is None:
+            self.end(job, job.finish(finish_reason="cancelled"))
+
+    # what scripts use
+
+    def after(self, delay_s: float, action: Callable[[], None]) -> None:
+        heapq.heappush(self._due, (time.monotonic() + delay_s, next(self._order), action))
+
+    def reply(self, identity: bytes, message: msgspec.Struct) -> None:
+        self._jobs.send_multipart([identity, *encode(message)])
+
+    def reply_not_found(self, identity: bytes, job_id: str) -> None:
+        self.reply(identity, Rejected(error=JobNotFound("no such job").info(), job_id=job_id))
+
+    def publish(self, message: Delta | Progress | Finished) -> None:
+        if not self.is_silent.is_set():
+            self._stream.send_multipart(encode_published(message.job_id, message))
+
+    def _run(self) -> None:
+        decoder = client_message_decoder()
+        poller = zmq.Poller()
+        poller.register(self._jobs, zmq.POLLIN)
+        poller.register(self._stream, zmq.POLLIN)
+        while not self._stop.is_set():
+            wait_s = min(0.02, self._due[0][0] - time.monotonic()) if self._due else 0.02
+            ready = dict(poller.poll(max(0, wait_s) * 1000))
+            if self._forget.is_set():
+                self.jobs_run.clear()
+                self._due.clear()
+                self.epoch += 1
+                self._forget.clear()
+            if self._stream in ready:
+                self._stream.recv()
+            while self._jobs in ready:
+                try:
+                    identity, *frames = self._jobs.recv_multipart(zmq.NOBLOCK)
+                except zmq.Again:
+                    break
+                with contextlib.suppress(InvalidMessage):
+                    self._on_message(identity, decoder.decode(frames))
+            while self._due and self._due[0][0] <= time.monotonic():
+                heapq.heappop(self._due)[2]()
+
+    def _on_message(self, identity: bytes, message: ClientMessage) -> None:
+        self.received.append(message)
+        if self.is_silent.is_set():
+            return
+        match message:
+            case Submit():
+                self.on_submit(identity, message)
+            case Cancel():
+                self.on_cancel(identity, message)
+            case Resume():
+                self.on_resume(identity, message)
+            case Fetch():
+                job = self.jobs_run.get(message.job_id)
+                if job is None:
+                    self.reply_not_found(identity, message.job_id)
+                elif job.finished is not None:
+                    self.reply(identity, job.finished)
+                else:
+                    job.waiters.append(identity)
+            case StatusRequest():
+                self.reply(identity, self.status(message.request_id))
+            case Scale():
+                self.reply(identity, Scaling(num_workers=message.num_workers, request_id=message.request_id))
+
+    def status(self, request_id: str) -> Status:
+        ended = sum(job.finished is not None for job in self.jobs_run.values())
+        return Status(
+            request_id=request_id,
+            version="scripted",
+            epoch=self.epoch,
+            uptime_s=1.0,
+            model="scripted",
+            max_context=256,
+            draining=False,
+            desired_workers=1,
+            jobs=JobCounts(accepted=len(self.jobs_run), running=len(self.jobs_run) - ended, finished=ended),
+            workers=[],
+        )
+
+
+def until(condition: Callable[[], bool], deadline_s: float = 10.0) -> None:
+    """Return as soon as `condition` holds; fail after the deadline."""
+    give_up_at = time.monotonic() + deadline_s
+    while not condition():
+        assert time.monotonic() < give_up_at, "deadline passed"
+        time.sleep(0.002)

@@ -1,0 +1,383 @@
+"""AsyncClient against a router that plays faults with real frames."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import threading
+from collections.abc import AsyncIterator, Iterator
+
+import pytest
+
+from cactus_actors import (
+    AsyncClient,
+    ConfigurationInvalid,
+    InvalidRequest,
+    JobNotFound,
+    ModelFailure,
+    Overloaded,
+    Unavailable,
+)
+from cactus_actors.protocol.errors import UnsupportedVersion
+from cactus_actors.protocol.messages import (
+    Accepted,
+    Cancel,
+    Delta,
+    Fetch,
+    Finished,
+    Rejected,
+    Resume,
+    Submit,
+)
+from tests.scripted_router import ScriptedJob, ScriptedRouter, until
+
+WHOLE = "hello w1 w2 w3 w4"
+
+
+@pytest.fixture
+def router() -> Iterator[ScriptedRouter]:
+    with ScriptedRouter() as router:
+        yield router
+
+
+@pytest.fixture
+async def client(router: ScriptedRouter) -> AsyncIterator[AsyncClient]:
+    async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=3) as client:
+        yield client
+
+
+async def streamed(client: AsyncClient) -> list[Delta]:
+    async with asyncio.timeout(10):
+        return [delta async for delta in client.stream("hello", seed=7)]
+
+
+def check_whole(deltas: list[Delta]) -> None:
+    assert [delta.index for delta in deltas] == [
+        sum(len(earlier.token_ids) for earlier in deltas[:place]) for place in range(len(deltas))
+    ]
+    assert [token for delta in deltas for token in delta.token_ids] == [7, 8, 9, 10, 11]
+    assert "".join(delta.text for delta in deltas) == WHOLE
+
+
+async def test_complete_returns_the_result(client: AsyncClient) -> None:
+    result = await client.complete("hello", seed=7, max_tokens=4)
+    assert (result.text, result.token_ids) == ("hello w1 w2 w3", [7, 8, 9, 10])
+    assert result.usage.completion_tokens == 4
+
+
+async def test_stream_yields_each_token_once_then_the_result(client: AsyncClient) -> None:
+    stream = client.stream(messages=[{"role": "user", "content": "hello"}], seed=7)
+    check_whole([delta async for delta in stream])
+    assert (await stream.result()).text == WHOLE
+
+
+async def test_stream_can_be_awaited_and_its_result_read_without_iterating(client: AsyncClient) -> None:
+    stream = await client.stream("hello", seed=7)
+    assert (await stream.result()).text == WHOLE
+
+
+@pytest.mark.parametrize("lost", [{0}, {1}, {1, 2}, {4}, {3, 4}, {0, 1, 2, 3, 4}])
+async def test_lost_deltas_are_replayed(client: AsyncClient, router: ScriptedRouter, lost: set[int]) -> None:
+    router.lost_indices = lost
+    check_whole(await streamed(client))
+
+
+async def test_a_gap_is_asked_for_by_resume(client: AsyncClient, router: ScriptedRouter) -> None:
+    router.lost_indices = {1}
+    router.step_s = 0.02
+    deltas = await streamed(client)
+    check_whole(deltas)
+    assert Resume(job_id=deltas[0].job_id, next_index=1) in router.received
+
+
+async def test_a_silent_stream_is_asked_for_after_two_seconds(
+    client: AsyncClient, router: ScriptedRouter
+) -> None:
+    def never_ends(job: ScriptedJob, finished: Finished) -> None:
+        """Neither the tail of the stream nor Finished reaches the client."""
+
+    router.lost_indices = {3, 4}
+    router.end = never_ends  # type: ignore[method-assign]
+    check_whole(await streamed(client))
+    assert len(router.received_of(Resume)) == 1
+
+
+async def test_repeated_deltas_are_dropped(client: AsyncClient, router: ScriptedRouter) -> None:
+    def stammer(job: ScriptedJob, index: int) -> None:
+        for repeated in (*range(index + 1), index):
+            router.publish(job.delta(repeated))
+
+    router.stream_token = stammer  # type: ignore[method-assign]
+    check_whole(await streamed(client))
+
+
+async def test_deltas_out_of_order_are_put_in_order(client: AsyncClient, router: ScriptedRouter) -> None:
+    def swap(job: ScriptedJob, index: int) -> None:
+        router.publish(job.delta(index ^ 1 if index < 4 else index))
+
+    router.stream_token = swap  # type: ignore[method-assign]
+    check_whole(await streamed(client))
+
+
+async def test_malformed_messages_on_the_stream_are_only_lost_hints(
+    client: AsyncClient, router: ScriptedRouter
+) -> None:
+    def garble(job: ScriptedJob, index: int) -> None:
+        router._stream.send_multipart([job.submit.job_id.encode(), b"\x01m", b"\xff\x00garbage"])
+        router._stream.send_multipart([job.submit.job_id.encode()])
+
+    router.stream_token = garble  # type: ignore[method-assign]
+    check_whole(await streamed(client))
+
+
+async def test_a_stream_goes_on_without_gap_or_repeat_over_a_restart(
+    client: AsyncClient, router: ScriptedRouter
+) -> None:
+    router.step_s = 0.05
+    stream = client.stream("hello")
+    deltas = [await anext(stream), await anext(stream)]
+    await asyncio.to_thread(router.restart)
+    async with asyncio.timeout(10):
+        deltas += [delta async for delta in stream]
+    assert [delta.index for delta in deltas] == [0, 1, 2, 3, 4]
+    first, second = router.received_of(Submit)
+    assert first == second  # the same id, content and seed: a router makes the same tokens of it
+    assert isinstance(first, Submit)
+    assert first.options.seed == int(first.job_id[:16], 16)
+    assert "".join(delta.text for delta in deltas) == (await stream.result()).text == WHOLE
+
+
+async def test_a_result_survives_a_restart(client: AsyncClient, router: ScriptedRouter) -> None:
+    router.step_s = 0.2
+    job_id = await client.submit("hello", seed=7)
+    await asyncio.to_thread(router.restart)
+    router.step_s = 0.002
+    assert (await client.result(job_id, timeout=15)).text == WHOLE
+
+
+async def test_a_lost_submit_is_sent_again(client: AsyncClient, router: ScriptedRouter) -> None:
+    router.is_silent.set()
+    waiting = asyncio.create_task(client.complete("hello", seed=7))
+    await asyncio.to_thread(until, lambda: len(router.received) == 1)
+    router.is_silent.clear()
+    assert (await waiting).text == WHOLE
+    assert len(router.received_of(Submit)) == 2
+
+
+async def test_the_service_may_start_after_the_client() -> None:
+    with ScriptedRouter() as router:
+        endpoint, stream_endpoint = router.endpoint, router.stream_endpoint
+    async with AsyncClient(endpoint, stream_endpoint, timeout=8) as client:
+        waiting = asyncio.create_task(client.complete("hello", seed=7))
+        await asyncio.sleep(0)
+        late = ScriptedRouter()
+        late._jobs.unbind(late.endpoint)
+        late._jobs.bind(endpoint)
+        with late:
+            assert (await waiting).text == WHOLE
+
+
+async def test_overload_is_raised_with_its_retry_after(client: AsyncClient, router: ScriptedRouter) -> None:
+    def reject(identity: bytes, submit: Submit) -> None:
+        error = Overloaded("the queue is full", retry_after=2.5)
+        router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
+
+    router.on_submit = reject  # type: ignore[method-assign]
+    for attempt in (client.complete("hello"), client.submit("hello"), client.stream("hello").result()):
+        with pytest.raises(Overloaded, match="queue is full") as caught:
+            await attempt
+        assert caught.value.retry_after == 2.5
+
+
+async def test_a_failed_job_raises_its_error_with_the_partial_result(
+    client: AsyncClient, router: ScriptedRouter
+) -> None:
+    def fail(job: ScriptedJob, finished: Finished) -> None:
+        error = ModelFailure("logits are not finite").info()
+        partial = job.finish(success=False, error=error, finish_reason="error")
+        for identity in job.waiters:
+            router.reply(identity, partial)
+
+    router.end = fail  # type: ignore[method-assign]
+    with pytest.raises(ModelFailure, match="not finite") as caught:
+        await client.complete("hello")
+    assert caught.value.result is not None
+    assert caught.value.result.text == WHOLE
+
+    stream = client.stream("hello")
+    deltas = [await anext(stream) for _ in range(5)]
+    assert "".join(delta.text for delta in deltas) == WHOLE
+    with pytest.raises(ModelFailure):
+        await anext(stream)
+
+
+async def test_closing_a_stream_early_cancels_the_job(client: AsyncClient, router: ScriptedRouter) -> None:
+    router.step_s = 0.05
+    async with client.stream("hello") as stream:
+        await anext(stream)
+    await asyncio.to_thread(until, lambda: Cancel(job_id=stream.job_id) in router.received)
+    assert (await stream.result()).finish_reason == "cancelled"
+
+
+async def test_dropping_a_stream_cancels_the_job(client: AsyncClient, router: ScriptedRouter) -> None:
+    router.step_s = 0.05
+    async for _ in client.stream("hello"):
+        break
+    gc.collect()
+    for _ in range(100):
+        if router.received_of(Cancel):
+            return
+        await asyncio.sleep(0.02)
+    pytest.fail("no Cancel was received")
+
+
+async def test_a_cancelled_wait_cancels_the_job(client: AsyncClient, router: ScriptedRouter) -> None:
+    router.step_s = 0.2
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(client.complete("hello"), 0.1)
+    await asyncio.to_thread(until, lambda: bool(router.received_of(Cancel)))
+
+
+async def test_cancel_ends_a_job_with_a_cancelled_result(client: AsyncClient, router: ScriptedRouter) -> None:
+    router.step_s = 0.05
+    job_id = await client.submit("hello")
+    assert await client.cancel(job_id) == "running"
+    assert (await client.result(job_id)).finish_reason == "cancelled"
+    with pytest.raises(JobNotFound):
+        await client.cancel("0" * 32)
+
+
+async def test_results_of_other_clients_jobs(client: AsyncClient, router: ScriptedRouter) -> None:
+    async with AsyncClient(router.endpoint, router.stream_endpoint) as other:
+        job_id = await other.submit("hello", seed=7)
+        assert (await client.result(job_id)).text == WHOLE
+    with pytest.raises(JobNotFound):
+        await client.result("0" * 32)
+
+
+async def test_waiting_for_a_result_has_a_timeout_and_the_job_goes_on(
+    client: AsyncClient, router: ScriptedRouter
+) -> None:
+    router.step_s = 0.1
+    job_id = await client.submit("hello", seed=7)
+    with pytest.raises(TimeoutError):
+        await client.result(job_id, timeout=0.05)
+    assert (await client.result(job_id)).text == WHOLE
+    assert not router.received_of(Cancel)
+
+
+async def test_another_clients_long_job_is_not_given_up(router: ScriptedRouter) -> None:
+    router.step_s = 0.3
+    async with AsyncClient(router.endpoint, router.stream_endpoint) as other:
+        job_id = await other.submit("hello", seed=7)
+        async with AsyncClient(
+            router.endpoint, router.stream_endpoint, timeout=1, reconnect_timeout=30
+        ) as client:
+            assert (await client.result(job_id)).text == WHOLE
+            assert len([message for message in router.received if isinstance(message, Fetch)]) == 1
+
+
+async def test_status_and_scale(client: AsyncClient) -> None:
+    await client.complete("hello")
+    assert (await client.status()).jobs.finished == 1
+    assert await client.scale(3) == 3
+
+
+async def test_no_service_is_unavailable_within_the_timeout() -> None:
+    async with AsyncClient("tcp://127.0.0.1:9", timeout=0.3) as client:
+        for attempt in (
+            client.complete("hello"),
+            client.status(),
+            client.stream("hello").result(),
+            client.result("0" * 32),
+        ):
+            with pytest.raises(Unavailable, match=r"tcp://127.0.0.1:9 .*cactus serve"):
+                await attempt
+
+
+async def test_an_accepted_job_is_given_up_after_the_reconnect_timeout(router: ScriptedRouter) -> None:
+    def accept_and_die(identity: bytes, submit: Submit) -> None:
+        router.reply(identity, Accepted(job_id=submit.job_id, epoch=1, prompt_tokens=1, seed=1))
+        router.is_silent.set()
+
+    router.on_submit = accept_and_die  # type: ignore[method-assign]
+    async with AsyncClient(
+        router.endpoint, router.stream_endpoint, timeout=0.2, reconnect_timeout=0.5
+    ) as client:
+        with pytest.raises(Unavailable, match=r"0\.5 s"):
+            await client.complete("hello")
+
+
+async def test_a_router_of_another_version_is_an_error_not_a_timeout(
+    client: AsyncClient, router: ScriptedRouter
+) -> None:
+    def speak_another_version(identity: bytes, submit: Submit) -> None:
+        router._jobs.send_multipart([identity, b"\x09m", b"\x80"])
+
+    router.on_submit = speak_another_version  # type: ignore[method-assign]
+    with pytest.raises(UnsupportedVersion):
+        await client.complete("hello")
+
+
+@pytest.mark.parametrize(
+    ("arguments", "param"),
+    [
+        ({"prompt": "hi", "temprature": 1}, "temprature"),
+        ({"prompt": "hi", "temperature": "hot"}, "temperature"),
+        ({"prompt": "hi", "stop": [1]}, "stop"),
+        ({}, "prompt"),
+        ({"prompt": "hi", "messages": []}, "prompt"),
+        ({"prompt": 5}, "prompt"),
+        ({"prompt": "hi", "job_id": "short"}, "job_id"),
+        ({"messages": [{"role": "king", "content": "hi"}]}, "messages"),
+        ({"messages": "not json"}, "messages"),
+        ({"prompt": "x" * 5_000_000}, "prompt"),
+        ({"prompt": "\ud800"}, "prompt"),
+    ],
+)
+async def test_mistakes_are_told_before_anything_is_sent(
+    client: AsyncClient, router: ScriptedRouter, arguments: dict[str, object], param: str
+) -> None:
+    for call in (client.complete, client.submit):
+        with pytest.raises(InvalidRequest) as caught:
+            await call(**arguments)  # type: ignore[operator]
+        assert caught.value.param == param
+    with pytest.raises(InvalidRequest):
+        client.stream(**arguments)  # type: ignore[arg-type]
+    assert not router.received
+
+
+async def test_a_mistyped_option_names_the_right_one(client: AsyncClient) -> None:
+    with pytest.raises(InvalidRequest, match="did you mean 'temperature'"):
+        await client.complete("hi", temprature=0.1)
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["tcp://127.0.0.1", "localhost:5555", "ipc:///tmp/x", "tcp://h:notaport"]
+)
+def test_an_endpoint_without_a_port_is_refused(endpoint: str) -> None:
+    with pytest.raises(ConfigurationInvalid, match="HOST:PORT"):
+        AsyncClient(endpoint)
+
+
+async def test_many_jobs_at_once(client: AsyncClient) -> None:
+    results = await asyncio.gather(*(client.complete(f"job {number}") for number in range(200)))
+    assert [result.text for result in results] == [f"job {number} w1 w2 w3 w4" for number in range(200)]
+
+
+async def test_closing_leaves_no_socket_and_no_waiting_task(router: ScriptedRouter) -> None:
+    tasks_before, threads_before = len(asyncio.all_tasks()), threading.active_count()
+    client = AsyncClient(router.endpoint, router.stream_endpoint)
+    router.step_s = 0.5
+    waiting = asyncio.create_task(client.complete("hello"))
+    await asyncio.to_thread(until, lambda: bool(router.received))
+    context = client._connection._context
+    await client.close()
+    with pytest.raises(Unavailable, match="closed"):
+        await waiting
+    assert context is not None
+    assert context.closed
+    assert len(asyncio.all_tasks()) == tasks_before
+    assert threading.active_count() <= threads_before + 1  # the loop's own executor thread
+    with pytest.raises(Unavailable, match="closed"):
+        await client.status()
