@@ -77,7 +77,7 @@ class Dispatcher:
                 worker.worker_id,
                 worker.free_slots,
                 worker.free_blocks,
-                self._on_deck,
+                worker.free_slots + self._on_deck > 0 and worker.num_not_running < self._on_deck,
                 is_idle=not worker.assignments,
             )
             for worker in workers

@@ -48,6 +48,11 @@ class WorkerRecord:
         return min(self.report.free_slots - on_its_way, self.hello.num_slots - len(self.assignments))
 
     @property
+    def num_not_running(self) -> int:
+        """Assignments that wait for something: on their way, or for a slot or blocks at the worker."""
+        return len(self.assignments) - self.report.num_running
+
+    @property
     def free_blocks(self) -> int:
         return self.report.free_blocks - sum(self.unaccepted_blocks)
 

@@ -11,12 +11,12 @@ PATIENCE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Vacancy:
-    """A worker that could take a job: free slots now, free cache blocks, dispatches that may wait on deck."""
+    """A worker that could take a job: its free slots and cache blocks, and whether one more may wait there."""
 
     worker_id: str
     free_slots: int
     free_blocks: int
-    on_deck: int
+    has_deck: bool
     is_idle: bool
 
 
@@ -40,7 +40,7 @@ def place(
 
     The worker with most free slots is served first, so that load stays even; it gets the candidate with the
     longest cached prefix, the earliest on ties. A first candidate that waited PATIENCE_S goes before all
-    others. Only when no worker has a free slot is a job put on deck.
+    others. Only when nothing fits now is a job put on deck.
     """
     if not candidates:
         return None
@@ -53,12 +53,7 @@ def place(
         if vacancy.is_idle or candidates[index].num_blocks <= vacancy.free_blocks
     ]
     if not pairs:
-        pairs = [
-            (vacancy, index)
-            for vacancy in vacancies
-            if vacancy.free_slots + vacancy.on_deck > 0
-            for index in considered
-        ]
+        pairs = [(vacancy, index) for vacancy in vacancies if vacancy.has_deck for index in considered]
     if not pairs:
         return None
     most_free = max(vacancy.free_slots for vacancy, _ in pairs)

@@ -82,8 +82,8 @@ class Streams:
             raise InvalidRequest(
                 f"next_index {request.next_index} is outside the stream of {length} items", param="next_index"
             )
-        if request.credit < 1:
-            raise InvalidRequest(f"credit must be at least 1, got {request.credit}", param="credit")
+        if request.credit < 0:
+            raise InvalidRequest(f"credit must not be negative, got {request.credit}", param="credit")
 
         stop = min(length, request.next_index + min(request.credit, MAX_CREDIT))
         deltas = _chunks(request.job_id, stream, request.next_index, stop)

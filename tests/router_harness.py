@@ -1,0 +1,292 @@
+"""A RouterCore with a hand-driven clock, and builders for what it hears."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.messages import (
+    Abort,
+    Delta,
+    Dispatch,
+    Finish,
+    Finished,
+    Goodbye,
+    Hello,
+    Report,
+    Result,
+    SequenceDelta,
+    Submit,
+)
+from cactus_actors.protocol.params import Options
+from router.core import RouterCore
+from router.effects import Effect, Publish, SendClient, SendWorker
+from router.prepare import prepare
+
+CLIENT = b"client"
+SURE, UNSURE = 0.1, 0.9  # normalised entropies
+
+
+class LetterTokenizer:
+    """One token a character; `<s>` is a start token."""
+
+    vocab_size = 128
+    bos_id: int | None = 1
+
+    def encode(self, text: str, *, add_special: bool, parse_special: bool = True) -> list[int]:
+        return [1] * add_special + [min(ord(letter), 127) for letter in text]
+
+    def decode(self, ids: Sequence[int]) -> str:
+        return "".join(chr(token_id) for token_id in ids if token_id > 1)
+
+
+class LetterModel:
+    """The text side of a model without files."""
+
+    name = "letters"
+    max_context = 4096
+
+    def __init__(self) -> None:
+        self.tokenizer = LetterTokenizer()
+
+    def encode_chat(self, messages: Sequence[Any], tools: Sequence[Any] | None = None) -> list[int]:
+        return self.tokenizer.encode("|".join(message["content"] for message in messages), add_special=True)
+
+
+def job_id(number: int) -> str:
+    return f"{number:032x}"
+
+
+def make_hello(
+    worker_id: str = "w1", *, kind: str = "local", num_slots: int = 2, num_blocks: int = 64
+) -> Hello:
+    return Hello(
+        worker_id=worker_id,
+        kind=kind,  # type: ignore[arg-type]
+        model="letters",
+        num_slots=num_slots,
+        num_blocks=num_blocks if kind == "local" else 0,
+        block_size=16 if kind == "local" else 0,
+        max_context=4096,
+        node="here",
+        pid=1,
+    )
+
+
+def make_delta(
+    dispatch_id: int,
+    position: int,
+    text: str,
+    *,
+    entropy: float | None = SURE,
+    finish: Finish | None = None,
+    token_ids: list[int] | None = None,
+) -> SequenceDelta:
+    """One token a character, unless `token_ids` are given."""
+    token_ids = [ord(letter) for letter in text] if token_ids is None else token_ids
+    measured = [] if entropy is None else [entropy] * len(token_ids)
+    return SequenceDelta(
+        dispatch_id=dispatch_id,
+        position=position,
+        token_ids=token_ids,
+        text=text,
+        entropies=measured,
+        logprobs=[-value for value in measured],
+        finish=finish,
+    )
+
+
+@dataclass
+class Worker:
+    """What the other end of the worker socket knows."""
+
+    identity: bytes
+    hello: Hello
+    dispatches: dict[int, Dispatch] = field(default_factory=dict)
+    aborted: list[int] = field(default_factory=list)
+    num_accepted: int = 0
+
+    def report(self, *deltas: SequenceDelta, unavailable: str | None = None) -> Report:
+        for delta in deltas:
+            if delta.finish is not None:
+                self.dispatches.pop(delta.dispatch_id, None)
+        free = max(0, self.hello.num_slots - len(self.dispatches))
+        return Report(
+            num_accepted=self.num_accepted,
+            free_slots=free,
+            free_blocks=self.hello.num_blocks,
+            num_running=min(len(self.dispatches), self.hello.num_slots),
+            deltas=list(deltas),
+            unavailable=unavailable,
+        )
+
+
+class RouterHarness:
+    """Feeds a core and sorts its effects: what each worker holds, what clients got, what was published."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.now = 100.0
+        self.model = LetterModel()
+        self.core = RouterCore(
+            RouterSettings(**settings),
+            lambda submit: prepare(submit, self.model),
+            epoch=7,
+            now=self.now,
+        )
+        self.workers: dict[bytes, Worker] = {}
+        self.replies: list[tuple[bytes, Any]] = []
+        self.published: list[Any] = []
+        self._num_workers = 0
+
+    # what happens outside
+
+    def connect(self, worker_id: str = "w1", **hello: Any) -> Worker:
+        self._num_workers += 1
+        worker = Worker(f"identity-{self._num_workers}".encode(), make_hello(worker_id, **hello))
+        self.workers = {
+            identity: other for identity, other in self.workers.items() if other.hello.worker_id != worker_id
+        }
+        self.workers[worker.identity] = worker
+        self._take(self.core.on_worker(worker.identity, worker.hello, self.now))
+        return worker
+
+    def client(self, message: Any, identity: bytes = CLIENT) -> list[Any]:
+        """Send a client's message; returns the replies that it caused to that client."""
+        before = len(self.replies)
+        self._take(self.core.on_client(identity, message, "m", self.now))
+        return [reply for receiver, reply in self.replies[before:] if receiver == identity]
+
+    def submit(self, number: int, prompt: Any = "hello", identity: bytes = CLIENT, **options: Any) -> Any:
+        options.setdefault("seed", 3)
+        [first, *_] = self.client(
+            Submit(job_id=job_id(number), prompt=prompt, options=Options(**options)), identity
+        )
+        return first
+
+    def report(self, worker: Worker, *deltas: SequenceDelta, unavailable: str | None = None) -> None:
+        self.say(worker, worker.report(*deltas, unavailable=unavailable))
+
+    def say(self, worker: Worker, message: Any) -> None:
+        if isinstance(message, Goodbye):
+            del self.workers[worker.identity]
+        self._take(self.core.on_worker(worker.identity, message, self.now))
+
+    def generate(
+        self,
+        number: int,
+        text: str,
+        *,
+        entropy: float | None = SURE,
+        finish: Finish | None = None,
+        kind: str = "local",
+    ) -> None:
+        """The worker that runs this job reports `text`, continuing where the dispatch's tokens end."""
+        worker, dispatch = self.running(number, kind)
+        position = len(dispatch.emitted_ids)
+        token_ids = [0] if kind == "cloud" and text else None
+        delta = make_delta(
+            dispatch.dispatch_id, position, text, entropy=entropy, finish=finish, token_ids=token_ids
+        )
+        if dispatch.dispatch_id in worker.dispatches:
+            emitted = dispatch.emitted_ids + delta.token_ids
+            worker.dispatches[dispatch.dispatch_id] = msgspec.structs.replace(dispatch, emitted_ids=emitted)
+        self.report(worker, delta)
+
+    def subscribe(self, number: int) -> None:
+        is_taken, effects = self.core.on_subscribed(job_id(number), self.now)
+        assert is_taken
+        self._take(effects)
+
+    def pass_time(self, seconds: float) -> None:
+        """Let time pass in ticks, with every worker alive and idle."""
+        end = self.now + seconds
+        while self.now < end:
+            self.now = min(end, self.now + 0.5)
+            for worker in list(self.workers.values()):
+                self.report(worker)
+            self._take(self.core.on_tick(self.now))
+
+    def pass_silence(self, seconds: float) -> None:
+        """Let time pass while no worker says anything."""
+        self.now += seconds
+        self._take(self.core.on_tick(self.now))
+
+    def lose(self, worker: Worker) -> None:
+        """A worker's process dies, and the supervisor says so."""
+        del self.workers[worker.identity]
+        self._take(self.core.on_worker_lost(worker.hello.worker_id, self.now))
+
+    def stop(self) -> None:
+        self._take(self.core.on_stop(self.now))
+
+    # what is seen
+
+    def running(self, number: int, kind: str = "local") -> tuple[Worker, Dispatch]:
+        [found] = [
+            (worker, dispatch)
+            for worker in self.workers.values()
+            for dispatch in worker.dispatches.values()
+            if dispatch.job_id == job_id(number) and worker.hello.kind == kind
+        ]
+        return found
+
+    def is_running(self, number: int, kind: str = "local") -> bool:
+        return any(
+            dispatch.job_id == job_id(number)
+            for worker in self.workers.values()
+            if worker.hello.kind == kind
+            for dispatch in worker.dispatches.values()
+        )
+
+    def finished(self, number: int, identity: bytes = CLIENT) -> list[Finished]:
+        return [
+            reply
+            for receiver, reply in self.replies
+            if receiver == identity and isinstance(reply, Finished) and reply.job_id == job_id(number)
+        ]
+
+    def result(self, number: int) -> Result:
+        [finished] = self.finished(number)
+        return finished.result
+
+    def deltas(self, number: int) -> list[Delta]:
+        return [
+            message
+            for message in self.published
+            if isinstance(message, Delta) and message.job_id == job_id(number)
+        ]
+
+    def streamed_text(self, number: int) -> str:
+        """The published text; fails on a gap or a repeat."""
+        deltas = self.deltas(number)
+        expected = 0
+        for delta in deltas:
+            assert delta.index == expected
+            expected += len(delta.token_ids)
+        return "".join(delta.text for delta in deltas)
+
+    def _take(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            match effect:
+                case SendClient(identity, message, _):
+                    self.replies.append((identity, message))
+                case Publish(_, message, _):
+                    self.published.append(message)
+                case SendWorker(identity, message):
+                    self._deliver(identity, message)
+
+    def _deliver(self, identity: bytes, message: Any) -> None:
+        worker = self.workers.get(identity)
+        if worker is None:
+            return
+        if isinstance(message, Dispatch):
+            assert message.dispatch_id not in worker.dispatches
+            worker.dispatches[message.dispatch_id] = message
+            worker.num_accepted += 1
+        elif isinstance(message, Abort):
+            worker.dispatches.pop(message.dispatch_id, None)
+            worker.aborted.append(message.dispatch_id)

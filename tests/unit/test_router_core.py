@@ -1,0 +1,518 @@
+"""The router's core by events and effects: a job's life, credits, streams, losses and limits."""
+
+from __future__ import annotations
+
+import pytest
+
+from cactus_actors.protocol.errors import ErrorInfo, ModelFailure
+from cactus_actors.protocol.messages import (
+    Accepted,
+    Cancel,
+    Delta,
+    Draining,
+    Fetch,
+    Finish,
+    Finished,
+    Goodbye,
+    Pending,
+    Progress,
+    Rejected,
+    Replay,
+    Resume,
+    Scale,
+    Scaling,
+    StatusRequest,
+    Submit,
+    Welcome,
+)
+from tests.router_harness import CLIENT, RouterHarness, job_id, make_delta
+
+STOP = Finish("stop", stop_match=2)
+
+
+@pytest.fixture
+def router() -> RouterHarness:
+    return RouterHarness()
+
+
+def error_of(reply: object) -> ErrorInfo:
+    assert isinstance(reply, Rejected)
+    return reply.error
+
+
+def test_a_job_is_accepted_dispatched_streamed_and_finished_once(router: RouterHarness) -> None:
+    worker = router.connect()
+    router.subscribe(1)
+    accepted = router.submit(1, "hi", max_tokens=8, temperature=0.0)
+    assert accepted == Accepted(job_id=job_id(1), epoch=7, prompt_tokens=3, seed=3)
+    _, dispatch = router.running(1)
+    assert dispatch.prompt_ids == [1, ord("h"), ord("i")]
+    assert dispatch.emitted_ids == []
+    assert dispatch.params.max_tokens == 8
+
+    router.now += 0.5
+    router.generate(1, "ab")
+    router.now += 1.0
+    router.generate(1, "c", finish=STOP)
+
+    assert router.streamed_text(1) == "abc"
+    result = router.result(1)
+    assert result.text == "abc"
+    assert result.token_ids == [97, 98, 99]
+    assert (result.finish_reason, result.stop_match, result.success) == ("stop", 2, True)
+    assert result.usage.prompt_tokens == 3
+    assert result.usage.completion_tokens == 3
+    assert result.worker == worker.hello.worker_id
+    assert result.confidence == pytest.approx(0.9)
+    assert result.measures.mean_logprob == pytest.approx(-0.1)
+    assert result.timings.time_to_first_token_ms == pytest.approx(500)
+    assert result.timings.total_time_ms == pytest.approx(1500)
+    assert result.timings.decode_tokens_per_second == pytest.approx(2)
+    assert isinstance(router.published[-1], Finished)
+    assert router.published[-1].length == 3
+
+
+def test_nothing_is_published_without_a_subscriber_and_a_late_one_is_told_the_length(
+    router: RouterHarness,
+) -> None:
+    router.connect()
+    router.submit(1)
+    router.generate(1, "abc")
+    assert router.published == []
+    router.subscribe(1)
+    assert router.published == [Progress(job_id=job_id(1), epoch=7, length=3)]
+    router.generate(1, "d")
+    assert router.published[-1] == Delta(job_id=job_id(1), index=3, token_ids=[100], text="d")
+
+
+def test_progress_is_told_once_a_second_to_those_who_listen(router: RouterHarness) -> None:
+    router.connect()
+    router.submit(1)
+    router.subscribe(1)
+    router.generate(1, "ab")
+    router.pass_time(3.0)
+    progress = [message for message in router.published if isinstance(message, Progress)]
+    assert 2 <= len(progress) <= 3
+    assert {message.length for message in progress} == {2}
+
+
+def test_waiting_jobs_leave_the_queue_only_for_a_free_slot_or_the_deck(router: RouterHarness) -> None:
+    worker = router.connect(num_slots=2)
+    for number in range(1, 6):
+        router.submit(number)
+    assert len(worker.dispatches) == 2
+    router.report(worker)
+    assert len(worker.dispatches) == 3  # both run, and one is on deck
+    router.report(worker)
+    assert len(worker.dispatches) == 3
+    router.generate(1, "x", finish=STOP)
+    assert [dispatch.job_id for dispatch in worker.dispatches.values()] == [job_id(n) for n in (2, 3, 4)]
+
+
+def test_without_on_deck_a_worker_never_gets_more_than_its_slots() -> None:
+    router = RouterHarness(on_deck=0)
+    worker = router.connect(num_slots=2)
+    for number in range(1, 6):
+        router.submit(number)
+    assert len(worker.dispatches) == 2
+
+
+def test_jobs_spread_over_workers_by_free_slots(router: RouterHarness) -> None:
+    first, second = router.connect("w1"), router.connect("w2")
+    for number in range(1, 5):
+        router.submit(number)
+    assert (len(first.dispatches), len(second.dispatches)) == (2, 2)
+
+
+def test_blocks_are_credits_too(router: RouterHarness) -> None:
+    worker = router.connect(num_slots=8, num_blocks=6)
+    router.submit(1, "x" * 32)  # 33 tokens: 3 blocks
+    router.submit(2, "y" * 32)
+    for number in (3, 4):
+        router.submit(number, "z" * 32)
+    assert len(worker.dispatches) == 2
+    router.report(worker)  # it runs both, and says that all its blocks are free
+    assert len(worker.dispatches) == 4
+
+
+def test_a_job_larger_than_the_blocks_left_goes_to_an_idle_worker_only(router: RouterHarness) -> None:
+    worker = router.connect(num_slots=8, num_blocks=2)
+    router.submit(1, "x" * 100)
+    router.submit(2, "y" * 100)
+    assert len(worker.dispatches) == 1
+
+
+def test_priority_goes_before_arrival(router: RouterHarness) -> None:
+    router.submit(1)
+    router.submit(2, priority=-5)
+    router.submit(3, priority=5)
+    worker = router.connect(num_slots=1)
+    router.report(worker)
+    assert [dispatch.job_id for dispatch in worker.dispatches.values()] == [job_id(2), job_id(1)]
+
+
+def test_the_longest_cached_prefix_goes_first_but_nobody_waits_for_it_too_long(
+    router: RouterHarness,
+) -> None:
+    shared = "s" * 64
+    worker = router.connect(num_slots=1)
+    router.submit(1, shared + "one")
+    router.submit(2, "something else altogether, quite long too")
+    router.submit(3, "x" * 64)
+    router.submit(4, shared + "four")
+    router.generate(1, "x", finish=STOP)
+    assert next(iter(worker.dispatches.values())).job_id == job_id(4)  # overtakes 2 and 3 on its prefix
+    router.submit(5, shared + "five")
+    router.now += 2.5
+    router.generate(4, "x", finish=STOP)
+    assert router.is_running(2)  # it has waited long enough
+    assert not router.is_running(5)
+
+
+def test_a_lost_workers_jobs_continue_elsewhere_without_gap_or_repeat(router: RouterHarness) -> None:
+    first = router.connect("w1")
+    router.subscribe(1)
+    router.submit(1)
+    router.generate(1, "abc")
+    _, old = router.running(1)
+    second = router.connect("w2")
+    router.lose(first)
+    _, dispatch = router.running(1)
+    assert dispatch.emitted_ids == [97, 98, 99]
+    assert dispatch.dispatch_id > old.dispatch_id
+
+    first.dispatches.clear()
+    router.workers[first.identity] = first  # the dead one was only asleep
+    router.report(first, make_delta(old.dispatch_id, 3, "zombie"))
+    router.generate(1, "de", finish=STOP)
+    assert router.streamed_text(1) == "abcde"
+    assert router.result(1).text == "abcde"
+    assert router.result(1).attempts == 2
+    assert router.result(1).worker == second.hello.worker_id
+
+
+def test_lost_jobs_go_to_the_front(router: RouterHarness) -> None:
+    first = router.connect("w1", num_slots=1)
+    router.submit(1)
+    router.submit(2)
+    router.submit(3)
+    router.submit(4, priority=-100)
+    router.lose(first)
+    second = router.connect("w2", num_slots=1)
+    assert [dispatch.job_id for dispatch in second.dispatches.values()] == [job_id(1)]
+    router.generate(1, "x", finish=STOP)
+    assert [dispatch.job_id for dispatch in second.dispatches.values()] == [job_id(4)]
+
+
+def test_a_silent_worker_is_lost(router: RouterHarness) -> None:
+    router.connect("w1")
+    router.submit(1)
+    router.pass_silence(4.0)
+    assert router.is_running(1)
+    router.workers.clear()
+    router.pass_silence(2.0)
+    router.connect("w2")
+    assert router.is_running(1)
+
+
+def test_a_job_that_loses_too_many_workers_is_given_up_by_name(router: RouterHarness) -> None:
+    router.submit(1)
+    for attempt in range(3):
+        router.lose(router.connect(f"w{attempt}"))
+    result = router.result(1)
+    assert not result.success
+    assert result.error is not None
+    assert result.error.type == "server_error"
+    assert job_id(1) in result.error.message
+    assert "w2" in result.error.message
+    assert result.attempts == 3
+
+
+def test_a_farewell_does_not_count_as_a_loss(router: RouterHarness) -> None:
+    router.submit(1)
+    for attempt in range(5):
+        worker = router.connect(f"w{attempt}")
+        router.say(worker, Goodbye())
+    router.connect("last")
+    router.generate(1, "ok", finish=STOP)
+    assert router.result(1).text == "ok"
+
+
+def test_a_draining_worker_gets_nothing_new(router: RouterHarness) -> None:
+    worker = router.connect()
+    router.submit(1)
+    router.say(worker, Draining())
+    router.submit(2)
+    assert list(worker.dispatches) == [1]
+    router.generate(1, "x", finish=STOP)
+    assert router.result(1).success
+
+
+def test_a_worker_that_says_hello_again_starts_anew(router: RouterHarness) -> None:
+    worker = router.connect("w1")
+    router.submit(1)
+    router.generate(1, "ab")
+    again = router.connect("w1")
+    assert worker.aborted == []  # its old connection is over
+    assert again.aborted == [1]
+    _, dispatch = router.running(1)
+    assert dispatch.emitted_ids == [97, 98]
+
+
+def test_a_report_from_an_unknown_connection_is_asked_for_its_hello(router: RouterHarness) -> None:
+    worker = router.connect("w1")
+    effects = router.core.on_worker(b"stranger", worker.report(), router.now)
+    assert [effect.message for effect in effects] == [Welcome(7)]
+
+
+def test_known_tokens_are_dropped_and_a_gap_is_refused(router: RouterHarness) -> None:
+    worker = router.connect()
+    router.subscribe(1)
+    router.submit(1)
+    router.report(worker, make_delta(1, 0, "abc"))
+    router.report(worker, make_delta(1, 0, "abc"))
+    router.report(worker, make_delta(1, 2, "cd"))
+    assert [delta.token_ids for delta in router.deltas(1)] == [[97, 98, 99], [100]]
+    router.report(worker, make_delta(1, 9, "late"))
+    assert worker.aborted == [1]
+    _, dispatch = router.running(1)
+    assert dispatch.emitted_ids == [97, 98, 99, 100]
+
+
+def test_text_after_the_last_token_reaches_stream_replay_and_result(router: RouterHarness) -> None:
+    worker = router.connect()
+    router.subscribe(1)
+    router.submit(1)
+    router.generate(1, "ab")
+    router.report(worker, make_delta(1, 2, "!", token_ids=[], finish=Finish("length")))
+    assert router.streamed_text(1) == "ab!" == router.result(1).text
+    [replay] = router.client(Resume(job_id=job_id(1)))
+    assert "".join(delta.text for delta in replay.deltas) == "ab!"
+
+
+def test_a_failed_sequence_fails_its_job_and_keeps_the_text(router: RouterHarness) -> None:
+    worker = router.connect()
+    router.submit(1)
+    router.generate(1, "ab")
+    failure = Finish("error", error=ModelFailure("not finite").info())
+    router.report(worker, make_delta(1, 2, "", finish=failure))
+    result = router.result(1)
+    assert (result.success, result.finish_reason, result.text) == (False, "error", "ab")
+    assert result.error is not None
+    assert result.error.type == "model_error"
+    assert router.core.status(router.now).jobs.failed == 1
+
+
+def test_replay_gives_at_most_credit_items_with_their_text(router: RouterHarness) -> None:
+    worker = router.connect()
+    router.submit(1)
+    router.report(worker, make_delta(1, 0, "ab"), make_delta(1, 2, "cde"))
+    [replay] = router.client(Resume(job_id=job_id(1), next_index=0, credit=1))
+    assert [(delta.index, delta.token_ids, delta.text) for delta in replay.deltas] == [(0, [97], "")]
+    assert (replay.length, replay.finished, replay.epoch) == (5, None, 7)
+    [replay] = router.client(Resume(job_id=job_id(1), next_index=1, credit=100))
+    assert [(delta.index, delta.text) for delta in replay.deltas] == [(1, "abcde")]
+    router.report(worker, make_delta(1, 5, "f", finish=STOP))
+    [replay] = router.client(Resume(job_id=job_id(1), next_index=5))
+    assert isinstance(replay, Replay)
+    assert replay.finished == router.finished(1)[0]
+
+
+def test_a_replay_of_a_long_stream_comes_in_several_deltas(router: RouterHarness) -> None:
+    worker = router.connect()
+    router.submit(1)
+    router.report(worker, make_delta(1, 0, "x" * 600))
+    [replay] = router.client(Resume(job_id=job_id(1)))
+    assert [(delta.index, len(delta.token_ids)) for delta in replay.deltas] == [
+        (0, 256),
+        (256, 256),
+        (512, 88),
+    ]
+
+
+@pytest.mark.parametrize("resume", [{"next_index": -1}, {"next_index": 2**64}, {"credit": -1}])
+def test_a_resume_that_cannot_be_is_rejected(router: RouterHarness, resume: dict[str, int]) -> None:
+    router.connect()
+    router.submit(1)
+    [reply] = router.client(Resume(job_id=job_id(1), **resume))
+    assert error_of(reply).param == next(iter(resume))
+    router.generate(1, "x", finish=STOP)
+    [reply] = router.client(Resume(job_id=job_id(1), next_index=2))
+    assert error_of(reply).param == "next_index"
+
+
+def test_the_same_submit_again_is_the_same_job(router: RouterHarness) -> None:
+    router.connect()
+    first = router.submit(1, "hi")
+    assert router.submit(1, "hi", identity=b"other") == first
+    assert error_of(router.submit(1, "ho")).type == "idempotency_conflict"
+    router.generate(1, "x", finish=STOP)
+    assert len(router.finished(1)) == len(router.finished(1, b"other")) == 1
+    router.submit(1, "hi", identity=b"third")
+    assert len(router.finished(1, b"third")) == 1
+    assert router.core.status(router.now).jobs.accepted == 1
+
+
+def test_fetch_waits_or_tells_the_state(router: RouterHarness) -> None:
+    assert error_of(router.client(Fetch(job_id=job_id(9)))[0]).type == "not_found_error"
+    router.submit(1)
+    [pending] = router.client(Fetch(job_id=job_id(1), wait=False))
+    assert pending == Pending(job_id=job_id(1), state="queued", length=0)
+    router.connect()
+    router.generate(1, "ab")
+    [pending] = router.client(Fetch(job_id=job_id(1), wait=False))
+    assert pending == Pending(job_id=job_id(1), state="running", length=2)
+    assert router.client(Fetch(job_id=job_id(1)), b"reader") == []
+    router.generate(1, "c", finish=STOP)
+    assert len(router.finished(1, b"reader")) == 1
+    [again] = router.client(Fetch(job_id=job_id(1)), b"later")
+    assert again == router.finished(1)[0]
+
+
+def test_cancel_in_every_state(router: RouterHarness) -> None:
+    router.submit(1)
+    [finished, pending] = router.client(Cancel(job_id=job_id(1)))
+    assert finished.result.finish_reason == "cancelled"
+    assert pending.state == "cancelled"
+    worker = router.connect()
+    assert not router.is_running(1)
+    router.submit(2)
+    router.generate(2, "ab")
+    router.client(Cancel(job_id=job_id(2)))
+    assert worker.aborted == [1]
+    assert router.result(2).text == "ab"
+    [pending] = router.client(Cancel(job_id=job_id(2)))
+    assert pending.state == "cancelled"
+    assert error_of(router.client(Cancel(job_id=job_id(3)))[0]).type == "not_found_error"
+    counts = router.core.status(router.now).jobs
+    assert (counts.accepted, counts.cancelled, counts.rejected) == (2, 2, 1)
+
+
+def test_a_deadline_ends_a_job_wherever_it_is(router: RouterHarness) -> None:
+    router.submit(1, timeout_ms=500)
+    worker = router.connect()
+    router.generate(1, "ab")
+    router.submit(2, timeout_ms=5000, max_tokens=100)
+    router.pass_time(1.0)
+    result = router.result(1)
+    assert result.error is not None
+    assert (result.error.type, result.finish_reason, result.text) == ("timeout_error", "error", "ab")
+    assert 1 in worker.aborted
+    assert router.finished(2) == []
+    _, dispatch = router.running(2)
+    assert dispatch.timeout_s == pytest.approx(5.0)
+
+
+def test_a_full_queue_says_when_to_come_back_before_any_tokenizing() -> None:
+    router = RouterHarness(max_queued_jobs=2, max_queued_tokens=100)
+    router.submit(1)
+    router.submit(2)
+    router.model.tokenizer.encode = None  # type: ignore[assignment,method-assign]
+    refused = error_of(router.submit(3))
+    assert (refused.type, refused.status) == ("rate_limit_error", 429)
+    assert refused.retry_after == 1.0
+
+
+def test_retry_after_follows_the_measured_drain_rate() -> None:
+    router = RouterHarness(max_queued_jobs=10, on_deck=0)
+    worker = router.connect(num_slots=1)
+    for number in range(200):  # ten jobs a second leave the queue
+        router.submit(number)
+        router.now += 0.1
+        router.generate(number, "x", finish=STOP)
+    for more in range(11):
+        router.submit(1000 + more)
+    retry_after = error_of(router.submit(2000)).retry_after
+    assert retry_after == pytest.approx(0.5, rel=0.3)  # half of ten jobs at ten a second
+    assert len(worker.dispatches) == 1
+
+
+def test_the_queue_is_bounded_by_tokens_too() -> None:
+    router = RouterHarness(max_queued_tokens=50)
+    router.submit(1, "x" * 30)
+    assert error_of(router.submit(2, "x" * 30)).type == "rate_limit_error"
+    assert isinstance(router.submit(3, "x"), Accepted)
+
+
+def test_ended_jobs_are_forgotten_after_their_retention() -> None:
+    router = RouterHarness(retention_s=10.0)
+    router.connect()
+    router.submit(1)
+    router.generate(1, "x", finish=STOP)
+    router.pass_time(9.0)
+    assert router.client(Fetch(job_id=job_id(1)))[0].result.text == "x"
+    router.pass_time(2.0)
+    assert error_of(router.client(Fetch(job_id=job_id(1)))[0]).type == "not_found_error"
+
+
+def test_scaling_is_bounded(router: RouterHarness) -> None:
+    assert router.client(Scale(num_workers=4, request_id="r")) == [Scaling(num_workers=4, request_id="r")]
+    assert router.core.desired_workers == 4
+    for number in (-1, 257, 2**70):
+        [reply] = router.client(Scale(num_workers=number, request_id="r"))
+        assert error_of(reply).param == "num_workers"
+        assert reply.request_id == "r"
+    assert router.core.desired_workers == 4
+
+
+def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:
+    worker = router.connect("w1", num_slots=1)
+    for number in (1, 2, 3):
+        router.submit(number)
+    router.report(worker)
+    router.now += 1.0
+    [status] = router.client(StatusRequest(request_id="r"))
+    assert status.request_id == "r"
+    assert (status.epoch, status.uptime_s, status.draining) == (7, 1.0, False)
+    assert (status.jobs.accepted, status.jobs.running, status.jobs.queued) == (3, 2, 1)
+    [seen] = status.workers
+    assert (seen.worker_id, seen.free_slots, seen.num_slots) == (worker.hello.worker_id, 0, 1)
+    assert seen.last_seen_s == pytest.approx(1.0)
+
+
+def test_draining_refuses_new_jobs_and_finishes_old_ones(router: RouterHarness) -> None:
+    router.connect()
+    router.submit(1)
+    router.core.close_intake()
+    assert error_of(router.submit(2)).type == "unavailable_error"
+    assert not router.core.is_drained
+    router.generate(1, "x", finish=STOP)
+    assert router.core.is_drained
+
+
+def test_stopping_ends_what_is_left_with_an_error(router: RouterHarness) -> None:
+    router.submit(1)
+    router.stop()
+    error = router.result(1).error
+    assert error is not None
+    assert error.type == "unavailable_error"
+
+
+def test_job_ids_have_one_form(router: RouterHarness) -> None:
+    for bad in (
+        "",
+        "x" * 32,
+        "A" * 32,
+        "0" * 31,
+        "0" * 4096,
+        "../../../etc/passwd",
+        "0" * 31 + "\n",
+        "\0" * 32,
+    ):
+        [reply] = router.client(Submit(job_id=bad, prompt="x"))
+        assert error_of(reply).param == "job_id"
+        assert len(reply.job_id or "") <= 64
+    assert router.core.status(router.now).jobs.accepted == 0
+
+
+def test_a_tokenizer_that_fails_costs_only_its_request(router: RouterHarness) -> None:
+    def explode(*_: object, **__: object) -> list[int]:
+        raise RuntimeError("0xdeadbeef")
+
+    encode, router.model.tokenizer.encode = router.model.tokenizer.encode, explode  # type: ignore[method-assign]
+    refused = error_of(router.submit(1))
+    assert refused.type == "server_error"
+    assert "0xdeadbeef" not in refused.message
+    router.model.tokenizer.encode = encode  # type: ignore[method-assign]
+    assert isinstance(router.submit(1), Accepted)
+    assert router.replies[-1][0] == CLIENT

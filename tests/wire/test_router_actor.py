@@ -1,0 +1,463 @@
+"""The router actor over real sockets; the test plays the worker and the clients with real frames."""
+
+from __future__ import annotations
+
+import json
+import pickle
+import threading
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+import pytest
+import zmq
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.messages import (
+    Abort,
+    Accepted,
+    Cancel,
+    Delta,
+    Dispatch,
+    Fetch,
+    Finish,
+    Finished,
+    Hello,
+    Pending,
+    Progress,
+    Rejected,
+    Replay,
+    Report,
+    Resume,
+    SequenceDelta,
+    Status,
+    StatusRequest,
+    Submit,
+    Welcome,
+)
+from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.wire import (
+    JSON,
+    MAX_MESSAGE_BYTES,
+    MSGPACK,
+    Encoding,
+    encode,
+    router_command_decoder,
+    router_reply_decoder,
+    stream_message_decoder,
+)
+from router.actor import Endpoints, RouterActor
+from tests.router_harness import LetterModel, job_id, make_delta, make_hello
+
+PATIENCE_MS = 5000
+LOOPBACK = {
+    "jobs_endpoint": "tcp://127.0.0.1:*",
+    "stream_endpoint": "tcp://127.0.0.1:*",
+    "workers_endpoint": "tcp://127.0.0.1:*",
+}
+
+
+class Peer:
+    """One DEALER; what it receives is decoded, and silence past the deadline fails the test."""
+
+    def __init__(self, context: zmq.Context[Any], endpoint: str, decoder: Any) -> None:
+        self.socket = context.socket(zmq.DEALER)
+        self.socket.linger = 0
+        self.socket.connect(endpoint)
+        self._decoder = decoder
+
+    def send(self, message: Any, encoding: Encoding = MSGPACK) -> None:
+        self.socket.send_multipart(encode(message, encoding))
+
+    def send_frames(self, *frames: bytes) -> None:
+        self.socket.send_multipart(frames)
+
+    def receive_frames(self) -> list[bytes]:
+        assert self.socket.poll(PATIENCE_MS), "nothing came"
+        return self.socket.recv_multipart()
+
+    def receive(self, kind: type | None = None) -> Any:
+        """The next message, or the next one of that type."""
+        while True:
+            message = self._decoder.decode(self.receive_frames())
+            if kind is None or isinstance(message, kind):
+                return message
+
+    def is_silent(self, milliseconds: int = 100) -> bool:
+        return not self.socket.poll(milliseconds)
+
+
+class Subscriber:
+    """One SUB that listens to a job."""
+
+    def __init__(self, context: zmq.Context[Any], endpoint: str, *topics: str) -> None:
+        self.socket = context.socket(zmq.SUB)
+        self.socket.linger = 0
+        self.socket.connect(endpoint)
+        for topic in topics:
+            self.socket.subscribe(topic)
+        self._decoder = stream_message_decoder()
+
+    def receive_frames(self) -> list[bytes]:
+        assert self.socket.poll(PATIENCE_MS), "nothing was published"
+        return self.socket.recv_multipart()
+
+    def receive(self) -> Any:
+        return self._decoder.decode(self.receive_frames()[1:])
+
+
+class Service:
+    """A running router and the peers of a test."""
+
+    def __init__(self, endpoints: Endpoints, actor: RouterActor) -> None:
+        self.endpoints = endpoints
+        self.actor = actor
+        self._context: zmq.Context[Any] = zmq.Context()
+        self._sockets: list[zmq.Socket[Any]] = []
+
+    def close(self) -> None:
+        for socket in self._sockets:
+            socket.close()
+        self._context.term()
+
+    def client(self) -> Peer:
+        return self._peer(self.endpoints.jobs, router_reply_decoder())
+
+    def stranger(self) -> Peer:
+        """A worker that has not said Hello."""
+        return self._peer(self.endpoints.workers, router_command_decoder())
+
+    def subscriber(self, *topics: str) -> Subscriber:
+        subscriber = Subscriber(self._context, self.endpoints.stream, *topics)
+        self._sockets.append(subscriber.socket)
+        return subscriber
+
+    def _peer(self, endpoint: str, decoder: Any) -> Peer:
+        peer = Peer(self._context, endpoint, decoder)
+        self._sockets.append(peer.socket)
+        return peer
+
+    def worker(self, hello: Hello | None = None) -> Peer:
+        worker = self.stranger()
+        worker.send(hello or make_hello())
+        assert isinstance(worker.receive(), Welcome)
+        return worker
+
+    def status(self) -> Status:
+        client = self.client()
+        client.send(StatusRequest(request_id="r"))
+        status = client.receive()
+        client.socket.close()
+        assert isinstance(status, Status)
+        return status
+
+
+@contextmanager
+def serving(**settings: Any) -> Iterator[Service]:
+    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), LetterModel())
+    service = Service(actor.start(), actor)
+    ended: list[str] = []
+    thread = threading.Thread(target=lambda: ended.append(actor.run()))
+    thread.start()
+    try:
+        yield service
+    finally:
+        service.close()
+        actor.stop()
+        thread.join(10)
+    assert ended == ["stopped"]
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with serving() as service:
+        yield service
+
+
+def report(*deltas: SequenceDelta, num_accepted: int = 0, num_running: int = 0) -> Report:
+    return Report(num_accepted, 2 - num_running, 64, num_running, list(deltas))
+
+
+def submit(number: int, prompt: Any = "hi", **options: Any) -> Submit:
+    return Submit(job_id=job_id(number), prompt=prompt, options=Options(seed=3, **options))
+
+
+def await_subscription(subscriber: Subscriber, worker: Peer, dispatch_id: int) -> list[Any]:
+    """Generate tokens until one is published: from then on the subscription is known to stand."""
+    for position in range(1000):
+        worker.send(report(make_delta(dispatch_id, position, "x"), num_accepted=1, num_running=1))
+        if subscriber.socket.poll(20):
+            return [subscriber.receive()]
+    raise AssertionError("the subscription never took effect")
+
+
+@pytest.mark.parametrize("encoding", [MSGPACK, JSON])
+def test_a_job_over_real_sockets(service: Service, encoding: Encoding) -> None:
+    worker, client = service.worker(), service.client()
+    subscriber = service.subscriber(job_id(1))
+    client.send(submit(1), encoding)
+    accepted = client.receive()
+    assert isinstance(accepted, Accepted)
+    assert accepted.prompt_tokens == 3
+    dispatch = worker.receive(Dispatch)
+    [first] = await_subscription(subscriber, worker, dispatch.dispatch_id)
+    next_index = first.index + len(first.token_ids) if isinstance(first, Delta) else first.length
+
+    stop = Finish("stop", stop_match=2)
+    worker.send(report(make_delta(dispatch.dispatch_id, next_index, "the end", finish=stop), num_accepted=1))
+    frames = subscriber.receive_frames()
+    assert frames[0] == job_id(1).encode()
+    assert frames[1] == b"\x01" + encoding.encode()
+    delta = stream_message_decoder().decode(frames[1:])
+    assert (delta.index, delta.text) == (next_index, "the end")
+    published = subscriber.receive()
+    frames = client.receive_frames()
+    assert frames[0] == b"\x01" + encoding.encode()
+    finished = router_reply_decoder().decode(frames)
+    assert isinstance(finished, Finished)
+    assert published == finished
+    assert finished.result.text == "x" * next_index + "the end"
+    assert finished.length == next_index + 7
+
+    client.send(Resume(job_id=job_id(1), next_index=0, credit=10_000), encoding)
+    replay = client.receive()
+    assert isinstance(replay, Replay)
+    assert "".join(delta.text for delta in replay.deltas) == finished.result.text
+    assert replay.finished == finished
+
+
+def test_json_is_enough_to_be_a_client(service: Service) -> None:
+    worker, client = service.worker(), service.client()
+    body = {"type": "submit", "job_id": job_id(2), "prompt": "hi", "options": {"temperature": 0, "seed": 5}}
+    client.send_frames(b"\x01j", json.dumps(body).encode())
+    header, payload = client.receive_frames()
+    assert header == b"\x01j"
+    assert json.loads(payload)["type"] == "accepted"
+    dispatch = worker.receive(Dispatch)
+    worker.send(report(make_delta(dispatch.dispatch_id, 0, "yo", finish=Finish("stop")), num_accepted=1))
+    finished = json.loads(client.receive_frames()[1])
+    assert finished["type"] == "finished"
+    assert finished["result"]["text"] == "yo"
+
+
+def test_a_subscriber_hears_only_whole_job_ids(service: Service) -> None:
+    """An empty or short topic would be everybody's tokens."""
+    worker, client = service.worker(), service.client()
+    nosy = service.subscriber("", "0", job_id(1)[:31])
+    listener = service.subscriber(job_id(1))
+    client.send(submit(1))
+    dispatch = worker.receive(Dispatch)
+    await_subscription(listener, worker, dispatch.dispatch_id)
+    assert not nosy.socket.poll(100)
+
+
+def test_a_subscription_ends_with_its_subscriber(service: Service) -> None:
+    worker, client = service.worker(), service.client()
+    client.send(submit(1))
+    dispatch = worker.receive(Dispatch)
+    first, second = service.subscriber(job_id(1)), service.subscriber(job_id(1))
+    await_subscription(first, worker, dispatch.dispatch_id)
+    first.socket.close()
+    while not isinstance(second.receive(), Progress):
+        pass
+    second.socket.close()
+    streams = service.actor._core._streams
+    deadline = threading.Event()
+    for _ in range(100):
+        if not streams.topics:
+            return
+        deadline.wait(0.05)
+    raise AssertionError(f"{streams.topics} are still subscribed")
+
+
+def test_a_dead_workers_jobs_move_on(service: Service) -> None:
+    first, client = service.worker(make_hello("w1")), service.client()
+    client.send(submit(1))
+    dispatch = first.receive(Dispatch)
+    first.send(report(make_delta(dispatch.dispatch_id, 0, "abc"), num_accepted=1, num_running=1))
+    while service.status().workers[0].num_running == 0:
+        pass
+    second = service.worker(make_hello("w2"))
+    service.actor.worker_lost("w1")
+    moved = second.receive(Dispatch)
+    assert moved.emitted_ids == [97, 98, 99]
+    second.send(report(make_delta(moved.dispatch_id, 3, "de", finish=Finish("length")), num_accepted=1))
+    result = client.receive(Finished).result
+    assert (result.text, result.attempts, result.worker) == ("abcde", 2, "w2")
+
+
+def test_cancel_reaches_the_worker(service: Service) -> None:
+    worker, client, other = service.worker(), service.client(), service.client()
+    client.send(submit(1))
+    dispatch = worker.receive(Dispatch)
+    other.send(Cancel(job_id=job_id(1)))
+    assert other.receive() == Pending(job_id=job_id(1), state="cancelled", length=0)
+    assert worker.receive() == Abort(dispatch.dispatch_id)
+    assert client.receive(Finished).result.finish_reason == "cancelled"
+
+
+def test_a_client_that_left_costs_nothing(service: Service) -> None:
+    worker, client = service.worker(), service.client()
+    client.send(submit(1))
+    dispatch = worker.receive(Dispatch)
+    client.socket.close()
+    worker.send(report(make_delta(dispatch.dispatch_id, 0, "yo", finish=Finish("stop")), num_accepted=1))
+    reader = service.client()
+    reader.send(Fetch(job_id=job_id(1)))
+    assert reader.receive().result.text == "yo"
+
+
+BAD_FRAMES: dict[str, tuple[Sequence[bytes], str]] = {
+    "empty frame": ([b""], "invalid_message"),
+    "one frame": ([b"\x01m"], "invalid_message"),
+    "three frames": ([b"\x01m", b"\x80", b""], "invalid_message"),
+    "a thousand frames": ([b"\x01m"] * 1000, "invalid_message"),
+    "an HTTP request": ([b"GET / HTTP/1.1\r\n\r\n", b""], "unsupported_version"),
+    "version 0": ([b"\x00m", b"\x80"], "unsupported_version"),
+    "version 255": ([b"\xffm", b"\x80"], "unsupported_version"),
+    "unknown encoding": ([b"\x01x", b"\x80"], "unsupported_version"),
+    "unknown type": ([b"\x01j", b'{"type":"explode"}'], "invalid_message"),
+    "no type": ([b"\x01j", b"{}"], "invalid_message"),
+    "array of 4 G items": ([b"\x01m", b"\xdd\xff\xff\xff\xff"], "invalid_message"),
+    "map of 4 G items": ([b"\x01m", b"\xdf\xff\xff\xff\xff"], "invalid_message"),
+    "string of 4 G bytes": ([b"\x01m", b"\xdb\xff\xff\xff\xff"], "invalid_message"),
+    "nested 10 k deep": ([b"\x01m", b"\x91" * 10_000], "invalid_message"),
+    "JSON nested 100 k deep": (
+        [b"\x01j", b'{"type":"submit","tools":' + b"[" * 100_000],
+        "invalid_message",
+    ),
+    "not UTF-8": ([b"\x01m", b"\x81\xa4type\xa2\xff\xfe"], "invalid_message"),
+    "pickle": ([b"\x01m", pickle.dumps({"type": "submit"})], "invalid_message"),
+    "gzip": ([b"\x01m", b"\x1f\x8b\x08\x00" + bytes(20)], "invalid_message"),
+    "bin where str": (
+        [b"\x01m", msgspec.msgpack.encode({"type": "cancel", "job_id": b"x"})],
+        "invalid_message",
+    ),
+    "float where int": (
+        [b"\x01j", b'{"type":"resume","job_id":"x","next_index":1.5}'],
+        "invalid_message",
+    ),
+    "bool where int": (
+        [b"\x01j", b'{"type":"resume","job_id":"x","next_index":true}'],
+        "invalid_message",
+    ),
+    "trailing bytes": (
+        [b"\x01m", msgspec.msgpack.encode({"type": "status"}) + b"\x00"],
+        "invalid_message",
+    ),
+    "unknown field": ([b"\x01j", b'{"type":"status","colour":"red"}'], "invalid_message"),
+    "missing field": ([b"\x01j", b'{"type":"cancel"}'], "invalid_message"),
+    "unknown option": (
+        [b"\x01j", b'{"type":"submit","job_id":"x","prompt":"x","options":{"temprature":1}}'],
+        "invalid_message",
+    ),
+    "integer of 400 digits": (
+        [
+            b"\x01j",
+            f'{{"type":"submit","job_id":"{job_id(8)}","prompt":[1{"0" * 400}]}}'.encode(),
+        ],
+        "invalid_request_error",
+    ),
+    "huge option": (
+        [
+            b"\x01j",
+            f'{{"type":"submit","job_id":"{job_id(8)}","options":{{"seed":1{"0" * 300}}}}}'.encode(),
+        ],
+        "invalid_request_error",
+    ),
+    "bad job id": ([b"\x01j", b'{"type":"submit","job_id":"../x","prompt":"x"}'], "invalid_request_error"),
+    "resume of nothing": ([b"\x01j", b'{"type":"resume","job_id":"x"}'], "not_found_error"),
+    "cancel of nothing": ([b"\x01j", b'{"type":"cancel","job_id":"x"}'], "not_found_error"),
+    "a worker's hello": (encode(make_hello()), "invalid_message"),
+}
+
+
+@pytest.mark.parametrize("name", BAD_FRAMES)
+def test_bad_frames_are_rejected_and_change_nothing(service: Service, name: str) -> None:
+    frames, kind = BAD_FRAMES[name]
+    client, neighbour = service.client(), service.client()
+    client.send_frames(*frames)
+    rejected = client.receive()
+    assert isinstance(rejected, Rejected)
+    assert rejected.error.type == kind
+    assert "Traceback" not in rejected.error.message
+    neighbour.send(StatusRequest())
+    status = neighbour.receive()
+    assert (status.jobs.accepted, status.jobs.rejected, status.workers) == (0, 1, [])
+
+
+def test_an_error_names_the_field(service: Service) -> None:
+    client = service.client()
+    client.send_frames(b"\x01j", b'{"type":"submit","job_id":"x","prompt":"x","options":{"temprature":1}}')
+    assert "temprature" in client.receive().error.message
+    client.send_frames(b"\x01j", b'{"type":"submit","job_id":"x","prompt":"x","options":{"top_k":"many"}}')
+    assert "$.options.top_k" in client.receive().error.message
+
+
+def test_an_oversized_frame_costs_its_sender_the_connection(service: Service) -> None:
+    client = service.client()
+    client.send_frames(b"\x01m", bytes(MAX_MESSAGE_BYTES + 100_000))
+    assert client.is_silent(300)
+    assert service.status().jobs.rejected == 0
+
+
+def test_garbage_on_the_worker_socket_changes_nothing(service: Service) -> None:
+    stranger = service.stranger()
+    for frames in ([b""], [b"\x01m", b"\xc1"], [b"\x00m", b"\x90"], encode(StatusRequest())):
+        stranger.send_frames(*frames)
+    worker, client = service.worker(), service.client()
+    client.send(submit(1))
+    assert isinstance(worker.receive(), Dispatch)
+    stranger.send(report())
+    assert isinstance(stranger.receive(), Welcome)  # "say Hello first"
+
+
+def test_a_worker_that_vanishes_is_noticed_by_its_silence() -> None:
+    with serving(worker_timeout_s=0.3) as service:
+        worker, client = service.worker(make_hello("w1")), service.client()
+        client.send(submit(1))
+        worker.receive(Dispatch)
+        second = service.worker(make_hello("w2"))
+        for _ in range(100):
+            second.send(report())
+            if second.socket.poll(50):
+                break
+        assert isinstance(second.receive(), Dispatch)
+        assert [seen.worker_id for seen in service.status().workers] == ["w2"]
+
+
+def test_a_busy_port_is_named(service: Service) -> None:
+    busy = RouterActor(RouterSettings(**{**LOOPBACK, "jobs_endpoint": service.endpoints.jobs}), LetterModel())
+    with pytest.raises(ConfigurationInvalid, match=service.endpoints.jobs):
+        busy.start()
+
+
+@pytest.mark.parametrize("endpoint", ["nonsense", "tcp://nowhere.invalid:1", "tcp://127.0.0.1:99999"])
+def test_an_endpoint_that_cannot_be_is_named(endpoint: str) -> None:
+    actor = RouterActor(RouterSettings(**{**LOOPBACK, "stream_endpoint": endpoint}), LetterModel())
+    with pytest.raises(ConfigurationInvalid, match=endpoint):
+        actor.start()
+
+
+def test_health_and_drain_from_other_threads(service: Service) -> None:
+    worker, client = service.worker(), service.client()
+    client.send(submit(1))
+    dispatch = worker.receive(Dispatch)
+    assert not service.actor.drain(0.1)
+    assert service.actor.health().num_ready_workers == 1
+    assert service.actor.health().num_unfinished == 1
+    client.send(submit(2))
+    assert isinstance(client.receive(Rejected).error.retry_after, float)
+    worker.send(report(make_delta(dispatch.dispatch_id, 0, "yo", finish=Finish("stop")), num_accepted=1))
+    assert service.actor.drain(5.0)
+
+
+def test_stopping_answers_those_who_wait() -> None:
+    with serving() as service:
+        client = service.client()
+        client.send(submit(1))
+        client.receive(Accepted)
+        service.actor.stop()
+        assert client.receive(Finished).result.error.type == "unavailable_error"
