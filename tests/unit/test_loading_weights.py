@@ -1,0 +1,361 @@
+"""Weights and configs from safetensors directories and GGUF files."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+from safetensors.numpy import save_file
+
+from cactus_actors.models.files import list_models, resolve_model
+from cactus_actors.protocol.errors import ModelFileInvalid
+from workers.models.config import ModelConfig
+from workers.weights import read_weights
+
+CONFIG = {
+    "architectures": ["LlamaForCausalLM"],
+    "vocab_size": 32,
+    "hidden_size": 16,
+    "intermediate_size": 32,
+    "num_hidden_layers": 2,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+    "rms_norm_eps": 1e-5,
+    "rope_theta": 5000.0,
+    "max_position_embeddings": 64,
+    "tie_word_embeddings": True,
+}
+HUGGING_FACE_NAMES = {
+    "embed_tokens": "model.embed_tokens.weight",
+    "norm": "model.norm.weight",
+    "lm_head": "lm_head.weight",
+}
+GGUF_NAMES = {
+    "embed_tokens": "token_embd",
+    "norm": "output_norm",
+    "lm_head": "output",
+    "input_layernorm": "attn_norm",
+    "q_proj": "attn_q",
+    "k_proj": "attn_k",
+    "v_proj": "attn_v",
+    "o_proj": "attn_output",
+    "post_attention_layernorm": "ffn_norm",
+    "gate_proj": "ffn_gate",
+    "up_proj": "ffn_up",
+    "down_proj": "ffn_down",
+}
+
+
+def hugging_face_name(name: str) -> str:
+    if name in HUGGING_FACE_NAMES:
+        return HUGGING_FACE_NAMES[name]
+    layers, layer, part = name.split(".")
+    block = {"q_proj": "self_attn.", "k_proj": "self_attn.", "v_proj": "self_attn.", "o_proj": "self_attn."}
+    block |= {"gate_proj": "mlp.", "up_proj": "mlp.", "down_proj": "mlp."}
+    return f"model.{layers}.{layer}.{block.get(part, '')}{part}.weight"
+
+
+def gguf_name(name: str) -> str:
+    if "." not in name:
+        return f"{GGUF_NAMES[name]}.weight"
+    _, layer, part = name.split(".")
+    return f"blk.{layer}.{GGUF_NAMES[part]}.weight"
+
+
+def make_config(**changes: Any) -> dict[str, Any]:
+    return {key: value for key, value in (CONFIG | changes).items() if value is not None}
+
+
+def make_tensors(tied: bool = True, hidden_size: int = 16) -> dict[str, NDArray[np.float32]]:
+    """Random tensors whose values survive float16 and bfloat16."""
+    config = ModelConfig(
+        architecture="llama",
+        vocab_size=32,
+        hidden_size=hidden_size,
+        ffn_size=32,
+        num_layers=2,
+        num_heads=4,
+        num_kv_heads=2,
+        head_dim=hidden_size // 4,
+        rope_theta=5000.0,
+        norm_eps=1e-5,
+        max_context=64,
+        tie_embeddings=tied,
+    )
+    random = np.random.default_rng(7)
+    return {
+        name: (random.integers(-8, 9, shape) / 8).astype(np.float32)
+        for name, shape in config.tensor_shapes().items()
+    }
+
+
+def write_directory(directory: Path, tensors: dict[str, NDArray[Any]], **changes: Any) -> Path:
+    directory.mkdir(exist_ok=True)
+    (directory / "config.json").write_text(json.dumps(make_config(**changes)))
+    save_file(
+        {hugging_face_name(name): tensor for name, tensor in tensors.items()},
+        directory / "model.safetensors",
+    )
+    return directory
+
+
+def write_bfloat16(path: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
+    """A safetensors file written by hand, since NumPy has no bfloat16."""
+    header: dict[str, Any] = {}
+    body = b""
+    for name, tensor in tensors.items():
+        upper_halves = (tensor.view(np.uint32) >> 16).astype("<u2").tobytes()
+        header[hugging_face_name(name)] = {
+            "dtype": "BF16",
+            "shape": list(tensor.shape),
+            "data_offsets": [len(body), len(body) + len(upper_halves)],
+        }
+        body += upper_halves
+    encoded = json.dumps(header).encode()
+    encoded += b" " * (-len(encoded) % 8)
+    path.write_bytes(len(encoded).to_bytes(8, "little") + encoded + body)
+
+
+def interleaved(rows: NDArray[np.float32], num_heads: int) -> NDArray[np.float32]:
+    """The row order of llama GGUF files: the halves of each head dealt out alternately."""
+    head_dim = rows.shape[0] // num_heads
+    order = [
+        head * head_dim + half * head_dim // 2 + pair
+        for head in range(num_heads)
+        for pair in range(head_dim // 2)
+        for half in range(2)
+    ]
+    return rows[order]
+
+
+def write_gguf(
+    path: Path,
+    tensors: dict[str, NDArray[np.float32]],
+    kind: gguf.GGMLQuantizationType = gguf.GGMLQuantizationType.F32,
+    architecture: str = "llama",
+    **metadata: Any,
+) -> Path:
+    writer = gguf.GGUFWriter(path, architecture)
+    integers = {
+        "embedding_length": 16,
+        "feed_forward_length": 32,
+        "block_count": 2,
+        "attention.head_count": 4,
+        "attention.head_count_kv": 2,
+        "context_length": 64,
+    }
+    for key, value in integers.items():
+        writer.add_uint32(f"llama.{key}", metadata.get(key, value))
+    for key in metadata.keys() - integers.keys():
+        add = writer.add_string if isinstance(metadata[key], str) else writer.add_float32
+        add(f"llama.{key}", metadata[key])
+    if "attention.layer_norm_rms_epsilon" not in metadata:
+        writer.add_float32("llama.attention.layer_norm_rms_epsilon", 1e-5)
+    for name, tensor in tensors.items():
+        num_heads = {"q_proj": 4, "k_proj": 2}.get(name.rpartition(".")[2])
+        rows = tensor if num_heads is None else interleaved(tensor, num_heads)
+        if rows.ndim == 2 and kind != gguf.GGMLQuantizationType.F32:
+            writer.add_tensor(gguf_name(name), gguf.quants.quantize(rows, kind), raw_dtype=kind)
+        else:
+            writer.add_tensor(gguf_name(name), rows)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def assert_same(path: Path, tensors: dict[str, NDArray[np.float32]], tolerance: float = 0.0) -> None:
+    _, weights = read_weights(path)
+    assert list(weights) == list(tensors)
+    for name, expected in tensors.items():
+        read = weights[name]
+        assert read.dtype == np.float32
+        assert read.flags.c_contiguous
+        np.testing.assert_allclose(read, expected, rtol=0, atol=tolerance, err_msg=name)
+
+
+@pytest.mark.parametrize("tied", [True, False])
+def test_float32_safetensors(tmp_path: Path, tied: bool) -> None:
+    tensors = make_tensors(tied)
+    path = write_directory(tmp_path / "model", tensors, tie_word_embeddings=tied)
+    assert_same(path, tensors)
+    config, _ = read_weights(path)
+    assert (config.head_dim, config.num_kv_heads, config.tie_embeddings) == (4, 2, tied)
+
+
+def test_float16_safetensors(tmp_path: Path) -> None:
+    tensors = make_tensors()
+    halves = {name: tensor.astype(np.float16) for name, tensor in tensors.items()}
+    assert_same(write_directory(tmp_path / "model", halves), tensors)
+
+
+def test_bfloat16_safetensors(tmp_path: Path) -> None:
+    tensors = make_tensors()
+    path = write_directory(tmp_path / "model", tensors)
+    write_bfloat16(path / "model.safetensors", tensors)
+    assert_same(path, tensors)
+
+
+def test_shards(tmp_path: Path) -> None:
+    tensors = make_tensors()
+    path = write_directory(tmp_path / "model", tensors)
+    (path / "model.safetensors").unlink()
+    names = list(tensors)
+    weight_map: dict[str, str] = {}
+    for number, part in enumerate((names[:7], names[7:])):
+        shard = f"model-{number}.safetensors"
+        save_file({hugging_face_name(name): tensors[name] for name in part}, path / shard)
+        weight_map |= {hugging_face_name(name): shard for name in part}
+    (path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    assert_same(path, tensors)
+
+
+@pytest.mark.parametrize("kind", ["F32", "F16", "BF16"])
+def test_gguf(tmp_path: Path, kind: str) -> None:
+    tensors = make_tensors()
+    assert_same(write_gguf(tmp_path / "model.gguf", tensors, gguf.GGMLQuantizationType[kind]), tensors)
+
+
+def test_gguf_q8_0(tmp_path: Path) -> None:
+    tensors = make_tensors(hidden_size=32)
+    path = tmp_path / "model.gguf"
+    write_gguf(path, tensors, gguf.GGMLQuantizationType.Q8_0, embedding_length=32)
+    assert_same(path, tensors, tolerance=1 / 127)
+
+
+def test_gguf_and_safetensors_agree_on_the_config(tmp_path: Path) -> None:
+    tensors = make_tensors()
+    from_directory, _ = read_weights(write_directory(tmp_path / "model", tensors))
+    from_gguf, _ = read_weights(write_gguf(tmp_path / "model.gguf", tensors, **{"rope.freq_base": 5000.0}))
+    assert from_gguf.norm_eps == pytest.approx(from_directory.norm_eps)
+    assert vars(from_gguf) | {"norm_eps": 0} == vars(from_directory) | {"norm_eps": 0}
+
+
+@pytest.mark.parametrize(
+    ("key", "value"),
+    [
+        ("architectures", ["Qwen2ForCausalLM"]),
+        ("architectures", None),
+        ("architectures", [{}]),
+        ("auto_map", {"AutoModel": "evil.Model"}),
+        ("rope_scaling", {"rope_type": "llama3", "factor": 8.0}),
+        ("rope_scaling", [1]),
+        ("attention_bias", True),
+        ("mlp_bias", True),
+        ("hidden_act", "gelu"),
+        ("sliding_window", 4096),
+        ("quantization_config", {"bits": 4}),
+        ("num_attention_heads", 0),
+        ("num_attention_heads", "four"),
+        ("num_attention_heads", True),
+        ("num_attention_heads", 3),
+        ("num_key_value_heads", 3),
+        ("num_key_value_heads", 8),
+        ("num_key_value_heads", 0),
+        ("head_dim", 5),
+        ("max_position_embeddings", 0),
+        ("max_position_embeddings", 1 << 40),
+        ("rope_theta", 0),
+        ("rope_theta", float("nan")),
+        ("rms_norm_eps", 0.0),
+        ("rms_norm_eps", float("inf")),
+        ("vocab_size", 31),
+        ("vocab_size", -1),
+        ("vocab_size", 10**30),
+        ("hidden_size", 17),
+        ("hidden_size", None),
+        ("num_hidden_layers", 3),
+        ("num_hidden_layers", 1),
+        ("num_hidden_layers", 10**9),
+        ("tie_word_embeddings", "no"),
+        ("tie_word_embeddings", False),
+    ],
+)
+def test_a_config_that_is_not_supported_is_refused(tmp_path: Path, key: str, value: Any) -> None:
+    path = write_directory(tmp_path / "model", make_tensors(), **{key: value})
+    with pytest.raises(ModelFileInvalid, match="model"):
+        read_weights(path)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "named"),
+    [
+        ({"attention.head_count": 0}, "llama.attention.head_count"),
+        ({"attention.head_count_kv": 3}, "key/value heads"),
+        ({"attention.head_count_kv": 8}, "key/value heads"),
+        ({"context_length": 0}, "llama.context_length"),
+        ({"rope.freq_base": 0.0}, "llama.rope.freq_base"),
+        ({"rope.freq_base": float("nan")}, "llama.rope.freq_base"),
+        ({"rope.scaling.type": "yarn"}, "llama.rope.scaling.type"),
+        ({"attention.layer_norm_rms_epsilon": 0.0}, "llama.attention.layer_norm_rms_epsilon"),
+        ({"expert_count": 8.0}, "llama.expert_count"),
+    ],
+)
+def test_gguf_metadata_that_is_not_supported_is_refused(
+    tmp_path: Path, metadata: dict[str, Any], named: str
+) -> None:
+    path = write_gguf(tmp_path / "model.gguf", make_tensors(), **metadata)
+    with pytest.raises(ModelFileInvalid, match=named):
+        read_weights(path)
+
+
+def test_an_unknown_architecture_is_refused(tmp_path: Path) -> None:
+    path = write_gguf(tmp_path / "model.gguf", make_tensors(), architecture="mamba")
+    with pytest.raises(ModelFileInvalid, match="'mamba'; supported: llama"):
+        read_weights(path)
+
+
+@pytest.mark.parametrize("name", ["../outside.safetensors", "/etc/passwd", "missing.safetensors", "a/b"])
+def test_a_shard_stays_inside_the_model_directory(tmp_path: Path, name: str) -> None:
+    path = write_directory(tmp_path / "model", make_tensors())
+    (path / "model.safetensors").rename(tmp_path / "outside.safetensors")
+    (path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": name}}))
+    with pytest.raises(ModelFileInvalid):
+        read_weights(path)
+
+
+def test_a_link_out_of_the_model_directory_is_refused(tmp_path: Path) -> None:
+    path = write_directory(tmp_path / "model", make_tensors())
+    (path / "model.safetensors").rename(tmp_path / "outside.safetensors")
+    (path / "model.safetensors").symlink_to(tmp_path / "outside.safetensors")
+    with pytest.raises(ModelFileInvalid, match="out of the model directory"):
+        read_weights(path)
+
+
+def test_links_of_the_hugging_face_cache_are_followed(tmp_path: Path) -> None:
+    tensors = make_tensors()
+    (tmp_path / "blobs").mkdir()
+    (tmp_path / "snapshots").mkdir()
+    path = write_directory(tmp_path / "snapshots" / "main", tensors)
+    (path / "model.safetensors").rename(tmp_path / "blobs" / "abc")
+    (path / "model.safetensors").symlink_to("../../blobs/abc")
+    assert_same(path, tensors)
+
+
+def test_pickles_are_refused_with_advice(tmp_path: Path) -> None:
+    (tmp_path / "config.json").write_text(json.dumps(CONFIG))
+    (tmp_path / "pytorch_model.bin").write_bytes(b"\x80\x04.")
+    for path in (tmp_path, tmp_path / "pytorch_model.bin"):
+        with pytest.raises(ModelFileInvalid, match="convert"):
+            resolve_model(str(path))
+
+
+def test_a_model_that_is_not_there(tmp_path: Path) -> None:
+    for path in (tmp_path / "none", tmp_path, tmp_path / "none.gguf"):
+        with pytest.raises(ModelFileInvalid, match=str(path)):
+            resolve_model(str(path))
+
+
+def test_models_are_found_by_name_and_path(tmp_path: Path) -> None:
+    path = write_directory(tmp_path / "model", make_tensors())
+    assert resolve_model(str(path)) == path
+    file = write_gguf(tmp_path / "model.gguf", make_tensors())
+    assert resolve_model(str(file)) == file
+    for name in list_models():
+        assert resolve_model(name).name == name
