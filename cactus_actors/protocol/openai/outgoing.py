@@ -1,0 +1,54 @@
+"""Our request -> the body that an OpenAI-compatible cloud is sent."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cactus_actors.protocol.errors import NotSupported
+from cactus_actors.protocol.messages import CloudRequest, Submit
+from cactus_actors.protocol.params import SamplingParams
+
+# OpenAI's seed is a signed 64-bit integer, ours an unsigned one.
+_SEED_MASK = 2**63 - 1
+
+
+def cloud_request_from_submit(submit: Submit) -> CloudRequest:
+    """The job as text; raises NotSupported for a prompt of token ids, which mean nothing elsewhere."""
+    if isinstance(submit.prompt, list):
+        raise NotSupported("a prompt of token ids cannot go to the cloud", param="prompt")
+    return CloudRequest(prompt=submit.prompt, messages=submit.messages, tools=submit.tools)
+
+
+def chat_request_body(request: CloudRequest, params: SamplingParams, model: str) -> dict[str, Any]:
+    """A streaming chat-completions body; a bare prompt becomes one user message.
+
+    Only fields that OpenAI documents are sent, and penalties only when they do something: many compatible
+    servers refuse what they do not know.
+    """
+    body: dict[str, Any] = {
+        "model": model,
+        "messages": _messages(request),
+        "max_tokens": params.max_tokens,
+        "temperature": params.temperature,
+        "top_p": params.top_p,
+        "seed": params.seed & _SEED_MASK,
+        "stream": True,
+        "stream_options": {"include_usage": True},
+    }
+    if params.stop:
+        body["stop"] = list(params.stop)
+    if request.tools:
+        body["tools"] = request.tools
+    if params.presence_penalty:
+        body["presence_penalty"] = params.presence_penalty
+    if params.frequency_penalty:
+        body["frequency_penalty"] = params.frequency_penalty
+    return body
+
+
+def _messages(request: CloudRequest) -> list[dict[str, Any]]:
+    if request.messages is None:
+        return [{"role": "user", "content": request.prompt or ""}]
+    return [msgspec.to_builtins(message) for message in request.messages]
