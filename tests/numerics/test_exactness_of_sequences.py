@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
@@ -150,6 +151,13 @@ def test_preempted(models: dict[int, Model], expected: list[Outcome]) -> None:
     assert said(run(engine, *make_dispatches())) == said(expected)
     assert engine.counters.preemptions > 0
     assert engine.free_blocks == 6
+
+
+def test_on_blocks_that_hold_garbage(models: dict[int, Model], expected: list[Outcome]) -> None:
+    engine = make_engine(models[1])
+    engine._cache.keys.fill(np.nan)  # a block of 16 positions has no padding that must stay zero
+    engine._cache.values.fill(np.nan)
+    assert said(run(engine, *make_dispatches())) == said(expected)
 
 
 @pytest.mark.parametrize("cut", [1, 2, 5, 11, 16])
