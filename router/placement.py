@@ -11,7 +11,7 @@ PATIENCE_S = 2.0
 
 @dataclass(frozen=True, slots=True)
 class Vacancy:
-    """A worker that could take a job: its free slots and cache blocks, and whether one more may wait there."""
+    """A worker that could take a job: free slots, free cache blocks, and whether one more may wait there."""
 
     worker_id: str
     free_slots: int

@@ -13,6 +13,7 @@ MAX_WORKER_FRAME = 16 * MAX_MESSAGE_BYTES
 HIGH_WATER_MARK = 10_000
 STREAM_HIGH_WATER_MARK = 2_000
 LINGER_MS = 500
+MAX_PORT = 65_535
 
 
 def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
@@ -37,6 +38,10 @@ def stream_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
 
 def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
     """Bind and return the real endpoint; raises ConfigurationInvalid naming the wished one."""
+    port = endpoint.rpartition(":")[2]
+    if endpoint.startswith("tcp://") and port.isdecimal() and int(port) > MAX_PORT:
+        # ZeroMQ would take the port modulo 65536.
+        raise ConfigurationInvalid(f"{endpoint}: ports end at {MAX_PORT}")
     try:
         socket.bind(endpoint)
     except zmq.ZMQError as error:
