@@ -1,0 +1,402 @@
+"""Confidence and the cloud: every gate, every status, and never a retracted token."""
+
+from __future__ import annotations
+
+import pytest
+
+from cactus_actors.protocol.errors import Unavailable
+from cactus_actors.protocol.messages import (
+    ChatMessage,
+    Dispatch,
+    Finish,
+    Handoff,
+    Progress,
+    Resume,
+    Submit,
+    Usage,
+)
+from cactus_actors.protocol.params import Options
+from router.escalation import NO_KEY, Breach, Verdict, early_breach, end_breach, refusal
+from tests.router_harness import SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
+
+STOP = Finish("stop")
+THRESHOLD = 0.5
+CLOUD_STOP = Finish("stop", provider="cloud.example/big", usage=Usage(prompt_tokens=9, completion_tokens=4))
+
+
+@pytest.fixture
+def router() -> RouterHarness:
+    router = RouterHarness()
+    router.connect("w1")
+    return router
+
+
+@pytest.fixture
+def cloud(router: RouterHarness) -> Worker:
+    return router.connect("cloud", kind="cloud", num_slots=1)
+
+
+def submit(router: RouterHarness, number: int = 1, **options: object) -> None:
+    router.submit(number, "question", cloud_handoff_threshold=THRESHOLD, **options)
+
+
+def cloud_dispatch(router: RouterHarness, number: int = 1) -> Dispatch:
+    return router.running(number, "cloud")[1]
+
+
+def fail_cloud(router: RouterHarness, cloud: Worker, number: int = 1, position: int = 0) -> None:
+    failure = Finish("error", error=Unavailable("the provider answered 503").info())
+    dispatch_id = cloud_dispatch(router, number).dispatch_id
+    router.report(cloud, make_delta(dispatch_id, position, "", entropy=None, token_ids=[], finish=failure))
+
+
+# gates
+
+
+def test_the_first_token_is_a_gate() -> None:
+    assert early_breach([0.6], 1, THRESHOLD, 10) == Breach("first token", 0.4)
+    assert early_breach([0.5], 1, THRESHOLD, 10) is None
+    assert early_breach([0.1, 0.9], 1, THRESHOLD, 10) is None
+
+
+def test_the_window_rolls_over_ten_tokens() -> None:
+    early = [0.1, *[0.9] * 8]
+    assert early_breach(early, 1, THRESHOLD, 10) is None
+    assert early_breach([*early, 0.9], 1, THRESHOLD, 10) == Breach("rolling window", pytest.approx(0.18))
+    assert early_breach([0.9, *[0.1] * 10], 1, THRESHOLD, 10) is None  # the first one has left the window
+
+
+def test_every_new_token_is_looked_at() -> None:
+    entropies = [0.1] * 5 + [0.9] * 8 + [0.0] * 10
+    assert early_breach(entropies, len(entropies), THRESHOLD, 10) is not None
+    assert early_breach(entropies, 1, THRESHOLD, 10) is None
+
+
+def test_the_end_is_a_gate_over_everything() -> None:
+    assert end_breach([], THRESHOLD) is None
+    assert end_breach([0.4, 0.4], THRESHOLD) is None
+    assert end_breach([0.4, 0.8], THRESHOLD) == Breach("end of generation", pytest.approx(0.4))
+
+
+def test_a_threshold_of_zero_is_never() -> None:
+    assert early_breach([1.0] * 20, 20, 0.0, 10) is None
+    assert end_breach([1.0], 0.0) is None
+
+
+def test_why_no_cloud_can_be_asked() -> None:
+    assert refusal([]) == Verdict("recommended", "no cloud worker is connected")
+    assert refusal([NO_KEY]) == Verdict("recommended", NO_KEY)
+    assert refusal([NO_KEY, "breaker open"]) == Verdict("suppressed", "breaker open")
+    assert refusal(["breaker open", None]) is None
+
+
+# none
+
+
+def test_a_sure_job_stays_here(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "nine long")
+    assert router.published == []  # nine tokens are buffered
+    router.generate(1, "!")
+    assert router.streamed_text(1) == "nine long!"
+    router.generate(1, " end", finish=STOP)
+    assert router.streamed_text(1) == "nine long! end"
+    result = router.result(1)
+    assert result.handoff == Handoff(status="none", threshold=THRESHOLD)
+    assert (result.confidence, result.accepted, result.cloud_handoff) == (pytest.approx(0.9), True, False)
+    assert cloud.dispatches == {}
+
+
+def test_without_a_threshold_nothing_is_buffered(router: RouterHarness, cloud: Worker) -> None:
+    router.submit(1)
+    router.subscribe(1)
+    router.generate(1, "a", entropy=1.0)
+    assert router.streamed_text(1) == "a"
+    router.generate(1, "b", entropy=1.0, finish=STOP)
+    result = router.result(1)
+    assert (result.handoff.status, result.confidence, result.accepted) == ("none", 0.0, False)
+
+
+# completed
+
+
+def test_an_unsure_first_token_goes_to_the_cloud(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "a", entropy=UNSURE)
+    dispatch = cloud_dispatch(router)
+    assert dispatch.request is not None
+    assert dispatch.request.prompt == "question"
+    router.generate(1, "bc", entropy=UNSURE)  # the local run goes on, unseen
+    assert router.published == []
+
+    router.now += 0.25
+    router.generate(1, "from the ", kind="cloud")
+    assert router.streamed_text(1) == "from the "
+    assert not router.is_running(1)  # seen: the local run is of no use any more
+    router.now += 0.25
+    router.generate(1, "cloud", kind="cloud", finish=CLOUD_STOP)
+    assert router.streamed_text(1) == "from the cloud"
+    result = router.result(1)
+    assert result.text == "from the cloud"
+    assert result.token_ids == [0, 0]
+    assert result.cloud_handoff
+    assert result.accepted
+    assert result.confidence == pytest.approx(0.1)
+    assert result.handoff == Handoff(
+        status="completed",
+        reason="first token",
+        confidence=pytest.approx(0.1),
+        threshold=THRESHOLD,
+        provider="cloud.example/big",
+        latency_ms=pytest.approx(500),
+    )
+    assert result.usage.completion_tokens == 4
+    assert router.core.status(router.now).jobs.handoffs_completed == 1
+
+
+def test_a_rolling_window_goes_to_the_cloud_before_the_commit(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "a", entropy=SURE)
+    for _ in range(9):
+        router.generate(1, "b", entropy=UNSURE)
+    assert router.is_running(1, "cloud")
+
+
+def test_an_unseen_job_may_go_at_its_end(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "x" * 10, entropy=SURE)
+    router.generate(1, "y" * 30, entropy=0.7, finish=STOP)
+    assert router.finished(1) == []
+    router.generate(1, "better", kind="cloud", finish=CLOUD_STOP)
+    result = router.result(1)
+    assert (result.text, result.handoff.reason) == ("better", "end of generation")
+
+
+def test_a_short_unsure_answer_goes_at_its_end(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "a", entropy=SURE)
+    router.generate(1, "bc", entropy=UNSURE, finish=STOP)
+    assert router.published == []
+    router.generate(1, "better", kind="cloud", finish=CLOUD_STOP)
+    assert router.streamed_text(1) == router.result(1).text == "better"
+
+
+def test_token_ids_and_messages_are_understood_by_the_cloud(router: RouterHarness, cloud: Worker) -> None:
+    options = Options(cloud_handoff_threshold=THRESHOLD)
+    router.client(Submit(job_id=job_id(1), prompt=[1, 104, 105], options=options))
+    router.generate(1, "a", entropy=UNSURE)
+    request = cloud_dispatch(router).request
+    assert request is not None
+    assert request.prompt == "hi"
+    router.generate(1, "ok", kind="cloud", finish=CLOUD_STOP)
+    messages = [ChatMessage(role="user", content="hello")]
+    router.client(Submit(job_id=job_id(2), messages=messages, options=options))
+    router.generate(2, "a", entropy=UNSURE)
+    request = cloud_dispatch(router, 2).request
+    assert request is not None
+    assert (request.messages, request.prompt) == (messages, None)
+
+
+# recommended
+
+
+@pytest.mark.parametrize("reason", [NO_KEY, None])
+def test_without_a_provider_the_local_answer_stands(router: RouterHarness, reason: str | None) -> None:
+    if reason:
+        router.report(router.connect("cloud", kind="cloud"), unavailable=reason)
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "a", entropy=UNSURE)
+    assert router.streamed_text(1) == "a"  # nothing to wait for
+    router.generate(1, "b", entropy=UNSURE, finish=STOP)
+    result = router.result(1)
+    assert (result.text, result.success, result.cloud_handoff) == ("ab", True, False)
+    assert result.handoff.status == "recommended"
+    assert result.handoff.provider is None
+    assert result.handoff.reason == reason or "no cloud worker" in str(result.handoff.reason)
+
+
+def test_a_seen_stream_is_never_retracted(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "x" * 10, entropy=SURE)
+    for _ in range(30):
+        router.generate(1, "y", entropy=UNSURE)
+    router.generate(1, "z", entropy=UNSURE, finish=STOP)
+    result = router.result(1)
+    assert router.streamed_text(1) == result.text == "x" * 10 + "y" * 30 + "z"
+    assert (result.handoff.status, result.cloud_handoff) == ("recommended", False)
+    assert cloud.dispatches == {}
+
+
+def test_a_replay_counts_as_seen(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "x" * 10, entropy=SURE)
+    [replay] = router.client(Resume(job_id=job_id(1)))
+    assert replay.length == 10
+    router.generate(1, "y" * 30, entropy=UNSURE, finish=STOP)
+    assert router.result(1).handoff.status == "recommended"
+
+
+def test_asking_for_nothing_does_not_count_as_seen(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "x" * 10, entropy=SURE)
+    [replay] = router.client(Resume(job_id=job_id(1), credit=0))
+    assert (replay.length, replay.deltas) == (10, [])
+    router.generate(1, "y" * 30, entropy=UNSURE, finish=STOP)
+    assert router.is_running(1, "cloud")
+
+
+def test_what_is_buffered_is_not_replayed(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "abc", entropy=SURE)
+    [replay] = router.client(Resume(job_id=job_id(1)))
+    assert (replay.length, replay.deltas) == (0, [])
+
+
+# suppressed
+
+
+def test_a_private_job_never_leaves(router: RouterHarness, cloud: Worker) -> None:
+    submit(router, allow_cloud=False)
+    router.subscribe(1)
+    router.generate(1, "a", entropy=UNSURE)
+    assert router.streamed_text(1) == "a"
+    router.generate(1, "b", entropy=UNSURE, finish=STOP)
+    handoff = router.result(1).handoff
+    assert (handoff.status, handoff.reason) == ("suppressed", "allow_cloud is false")
+    assert cloud.dispatches == {}
+
+
+@pytest.mark.parametrize("reason", ["circuit breaker open", "budget spent"])
+def test_an_unavailable_cloud_is_a_suppression(router: RouterHarness, cloud: Worker, reason: str) -> None:
+    router.report(cloud, unavailable=reason)
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    result = router.result(1)
+    assert (result.handoff.status, result.handoff.reason, result.text) == ("suppressed", reason, "ab")
+
+
+def test_jobs_wait_a_while_for_a_cloud_slot(router: RouterHarness, cloud: Worker) -> None:
+    submit(router, 1)
+    submit(router, 2)
+    router.generate(1, "a", entropy=UNSURE, finish=STOP)
+    router.generate(2, "b", entropy=UNSURE, finish=STOP)
+    assert not router.is_running(2, "cloud")
+    router.generate(1, "one", kind="cloud", finish=CLOUD_STOP)
+    router.generate(2, "two", kind="cloud", finish=CLOUD_STOP)
+    assert (router.result(1).text, router.result(2).text) == ("one", "two")
+
+
+def test_nobody_waits_for_a_cloud_slot_for_ever(router: RouterHarness, cloud: Worker) -> None:
+    submit(router, 1)
+    submit(router, 2)
+    router.generate(1, "a", entropy=UNSURE, finish=STOP)
+    router.generate(2, "b", entropy=UNSURE, finish=STOP)
+    router.pass_time(11.0)
+    result = router.result(2)
+    assert (result.text, result.handoff.status) == ("b", "suppressed")
+    assert "cloud slot" in str(result.handoff.reason)
+
+
+def test_waiting_ends_when_the_cloud_becomes_unavailable(router: RouterHarness, cloud: Worker) -> None:
+    submit(router, 1)
+    submit(router, 2)
+    router.generate(1, "a", entropy=UNSURE, finish=STOP)
+    router.generate(2, "b", entropy=UNSURE, finish=STOP)
+    router.report(cloud, unavailable="circuit breaker open")
+    assert router.result(2).handoff.status == "suppressed"
+    assert router.finished(1) == []  # it is being answered
+
+
+# failed
+
+
+def test_a_failing_cloud_gives_the_local_answer(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "ab", entropy=UNSURE)
+    fail_cloud(router, cloud)
+    assert router.streamed_text(1) == "ab"
+    router.generate(1, "c", entropy=UNSURE, finish=STOP)
+    result = router.result(1)
+    assert (result.text, result.success, result.cloud_handoff) == ("abc", True, False)
+    assert (result.handoff.status, result.handoff.reason) == ("failed", "the provider answered 503")
+    assert router.streamed_text(1) == "abc"
+
+
+def test_a_finished_local_answer_waits_for_the_cloud_to_fail(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    assert router.finished(1) == []
+    fail_cloud(router, cloud)
+    assert router.result(1).text == "ab"
+
+
+def test_a_cloud_that_breaks_off_after_a_seen_chunk_fails_the_job(
+    router: RouterHarness, cloud: Worker
+) -> None:
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "ab", entropy=UNSURE)
+    router.generate(1, "from the ", kind="cloud")
+    fail_cloud(router, cloud, position=1)
+    result = router.result(1)
+    assert result.error is not None
+    assert (result.success, result.error.type, result.text) == (False, "handoff_error", "from the ")
+    assert result.handoff.status == "failed"
+    assert router.streamed_text(1) == "from the "
+
+
+def test_a_cloud_that_breaks_off_unseen_gives_the_local_answer(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE)
+    router.generate(1, "from the ", kind="cloud")
+    assert router.is_running(1)
+    fail_cloud(router, cloud, position=1)
+    router.subscribe(1)
+    router.generate(1, "c", finish=STOP)
+    assert router.result(1).text == "abc"
+    assert router.result(1).token_ids == [97, 98, 99]
+
+
+def test_an_empty_cloud_answer_is_a_failure(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    router.generate(1, "", kind="cloud", finish=CLOUD_STOP)
+    assert router.result(1).text == "ab"
+    assert router.result(1).handoff.status == "failed"
+
+
+def test_a_lost_cloud_worker_is_a_failure(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    router.lose(cloud)
+    assert router.result(1).handoff.reason == "the cloud worker was lost"
+
+
+def test_a_lost_local_worker_does_not_disturb_the_cloud(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE)
+    router.lose(router.running(1)[0])
+    router.generate(1, "fine", kind="cloud", finish=CLOUD_STOP)
+    assert router.result(1).text == "fine"
+    router.connect("w2")
+    assert not router.is_running(1)
+
+
+def test_cancel_and_deadline_reach_the_cloud(router: RouterHarness, cloud: Worker) -> None:
+    submit(router, timeout_ms=1000)
+    router.subscribe(1)
+    router.generate(1, "ab", entropy=UNSURE)
+    dispatch = cloud_dispatch(router)
+    assert dispatch.timeout_s == pytest.approx(1.0)
+    router.pass_time(1.5)
+    assert cloud.aborted == [dispatch.dispatch_id]
+    result = router.result(1)
+    assert result.error is not None
+    assert (result.error.type, result.text) == ("timeout_error", "ab")
+    assert [message.length for message in router.published if isinstance(message, Progress)] in ([], [0])
