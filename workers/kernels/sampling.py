@@ -92,10 +92,10 @@ def _find_maxima(logits: Logits, maxima: Logits) -> Scalar:
     """Fill `maxima` (chunks,) with the largest logit of each chunk; returns the largest of all."""
     largest = _NEGATIVE_INFINITY
     for chunk in range(maxima.size):
-        start = chunk * CHUNK
+        part = logits[chunk * CHUNK : (chunk + 1) * CHUNK]
         best = _NEGATIVE_INFINITY
-        for i in range(start, min(start + CHUNK, logits.size)):
-            best = max(best, logits[i])
+        for i in range(part.size):
+            best = part[i] if part[i] > best else best
         maxima[chunk] = best
         largest = max(largest, best)
     return largest
@@ -107,10 +107,11 @@ def _entropy(logits: Logits, maximum: Scalar) -> tuple[Scalar, Scalar]:
     total: Scalar = 0.0
     weighted: Scalar = 0.0
     for start in range(0, logits.size, CHUNK):
+        part = logits[start : start + CHUNK]
         chunk_total = np.float32(0.0)
         chunk_weighted = np.float32(0.0)
-        for i in range(start, min(start + CHUNK, logits.size)):
-            x = logits[i] - maximum
+        for i in range(part.size):
+            x = part[i] - maximum
             weight = _exp(x)
             chunk_total += weight
             chunk_weighted += weight * x
@@ -130,11 +131,11 @@ def _find_masses(
     """Fill `masses` (chunks,) with the sums of exp((logit - maximum) / T) over logits >= floor; the total."""
     total: Scalar = 0.0
     for chunk in range(masses.size):
-        start = chunk * CHUNK
+        part = logits[chunk * CHUNK : (chunk + 1) * CHUNK]
         mass = np.float32(0.0)
-        for i in range(start, min(start + CHUNK, logits.size)):
-            weight = _exp((logits[i] - maximum) * inverse_temperature)
-            mass += weight if logits[i] >= floor else np.float32(0.0)
+        for i in range(part.size):
+            weight = _exp((part[i] - maximum) * inverse_temperature)
+            mass += weight if part[i] >= floor else np.float32(0.0)
         masses[chunk] = mass
         total += mass
     return total
