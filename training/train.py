@@ -146,11 +146,10 @@ class Trainer:
                 group["lr"] = rate * factor
             optimizer.step()
             optimizer.zero_grad(set_to_none=True)
+        step = self.progress.step
         with torch.no_grad():
             for name, value in self.model.state_dict().items():
-                self.average[name].lerp_(
-                    value, 1 - min(AVERAGE_DECAY, self.progress.step / (self.progress.step + 10))
-                )
+                self.average[name].lerp_(value, 1 - min(AVERAGE_DECAY, step / (step + 10)))
         self.progress.step += 1
         self.progress.losses.append(loss.item())
 
@@ -159,10 +158,8 @@ class Trainer:
         loss = float(np.mean(self.progress.losses[-num_batches:]))
         self.progress.losses = self.progress.losses[-num_batches:]
         speed = SHARD_ROWS * ROW_LENGTH / seconds
-        print(
-            f"{self.progress.seconds:7.0f} s  step {self.progress.step:6d}  loss {loss:.4f}  {speed:6.0f} tokens/s",
-            flush=True,
-        )
+        at = f"{self.progress.seconds:7.0f} s  step {self.progress.step:6d}"
+        print(f"{at}  loss {loss:.4f}  {speed:6.0f} tokens/s", flush=True)
 
     def _save(self) -> None:
         state = {
