@@ -1,0 +1,264 @@
+"""Chat templates: rendered as transformers does, refused with a line, bounded in time and size."""
+
+from __future__ import annotations
+
+import json
+import time
+import tracemalloc
+from datetime import datetime
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.protocol.errors import ModelFileInvalid, NotSupported, TemplateInvalid
+from cactus_actors.text import ChatTemplate, TextModel
+
+FILE = Path("some-model/chat_template.jinja")
+HELLO = [{"role": "user", "content": "hello"}]
+
+CHAT_ML = """\
+{%- if tools %}
+    {{- "<|im_start|>system\\n# Tools\\n" }}
+    {%- for tool in tools %}
+        {{- tool | tojson }}
+        {{- "\\n" }}
+    {%- endfor %}
+    {{- "<|im_end|>\\n" }}
+{%- endif %}
+{%- for message in messages %}
+    {%- if message.role not in ["system", "user", "assistant", "tool"] %}
+        {{- raise_exception("unknown role " ~ message.role) }}
+    {%- endif %}
+    {%- if loop.index0 == 10 %}{% break %}{% endif %}
+    {{- "<|im_start|>" + message["role"] + "\\n" + message.content | trim + eos_token + "\\n" }}
+{%- endfor %}
+{%- if add_generation_prompt %}
+    {{- "<|im_start|>assistant\\n" }}
+{%- endif %}
+"""
+
+
+def compiled(source: str, **special_tokens: str) -> ChatTemplate:
+    return ChatTemplate.compile(source, FILE, special_tokens)
+
+
+def render(source: str, messages: list[dict[str, Any]] | None = None, **tokens: str) -> str:
+    return compiled(source, **tokens).render(HELLO if messages is None else messages)
+
+
+def test_a_chat_template_of_the_usual_kind() -> None:
+    template = compiled(CHAT_ML, eos_token="<|im_end|>")
+    assert template.render(HELLO) == "<|im_start|>user\nhello<|im_end|>\n<|im_start|>assistant\n"
+    assert template.render(HELLO, add_generation_prompt=False) == "<|im_start|>user\nhello<|im_end|>\n"
+    with_tools = template.render(HELLO, [{"name": "<é>"}])
+    assert with_tools.startswith('<|im_start|>system\n# Tools\n{"name": "<é>"}\n<|im_end|>\n')
+    assert template.render(HELLO * 12).count("hello") == 10
+
+
+def test_blocks_are_trimmed_as_transformers_does() -> None:
+    assert render("a\n  {% if true %}\nb\n  {% endif %}\nc") == "a\nb\nc"
+
+
+def test_json_is_written_as_transformers_does() -> None:
+    value = {"b": "<é & 'x'>", "a": [1, None, True]}
+    messages = [{"role": "user", "content": value}]
+    assert render("{{ messages[0].content | tojson }}", messages) == json.dumps(value, ensure_ascii=False)
+    indented = render("{{ messages[0].content | tojson(indent=2) }}", messages)
+    assert indented == json.dumps(value, ensure_ascii=False, indent=2)
+
+
+def test_generation_blocks_enclose_what_they_enclose() -> None:
+    assert render("a{% generation %}b{% endgeneration %}c") == "abc"
+
+
+def test_the_date_is_known() -> None:
+    assert render("{{ strftime_now('%Y') }}") in {str(datetime.now().year), str(datetime.now().year - 1)}
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ 'a' ~ 1 ~ none ~ undefined }}", "a1None"),
+        ("{{ 'a' + 'b' * 3 }}{{ [1] + [2] }}{{ 7 % 4 }}{{ 2 ** 5 }}", "abbb[1, 2]332"),
+        ("{{ '%s-%03d' % ('x', 7) }}{{ '%s!' | format('y') }}", "x-007y!"),
+        ("{{ 'a,b'.split(',') | join('+') }}{{ ', '.join(['c', 'd']) }}", "a+bc, d"),
+        ("{{ 'aXbX'.replace('X', '-') }}{{ 'aXbX' | replace('X', '-', 1) }}", "a-b-a-bX"),
+        ("{{ 'a\nb' | indent(2) }}", "a\n  b"),
+        ("{{ messages | map(attribute='role') | list }}", "['user']"),
+        ("{{ messages | selectattr('role', 'equalto', 'user') | list | length }}", "1"),
+        ("{{ messages[0] | attr('nothing') is undefined }}", "True"),
+        (
+            "{% set ns=namespace(n=0) %}{% for i in range(5) %}{% set ns.n=ns.n + i %}{% endfor %}{{ ns.n }}",
+            "10",
+        ),
+        ("{% macro m(x) %}[{{ x }}]{% endmacro %}{{ m(1) ~ m(2) }}", "[1][2]"),
+        ("{% for k, v in messages[0].items() %}{{ k }}={{ v }};{% endfor %}", "role=user;content=hello;"),
+        ("{{ bos_token is defined }}{{ tools is none }}", "FalseTrue"),
+    ],
+)
+def test_what_templates_are_made_of(source: str, expected: str) -> None:
+    assert render(source) == expected
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{{ ''.__class__ }}",
+        "{{ ''.__class__.__mro__ }}",
+        "{{ cycler.__init__.__globals__ }}",
+        "{{ '' | attr('__class__') }}",
+        "{{ ''['__class__'] }}",
+        "{{ ('{0.__class__}' | attr('format'))('') }}",
+        "{{ '{0.__class__}'.format('') }}",
+        "{{ '{a.__class__}'.format_map({'a': 1}) }}",
+        "{{ messages | map(attribute='__class__') | list }}",
+        "{{ messages | map('attr', '__class__') | list }}",
+        "{{ messages.append(1) }}",
+        "{{ messages | attr('append') }}",
+        "{{ messages[0].update({}) }}",
+        "{{ messages[0].clear() }}",
+        "{{ self.__init__.__globals__ }}",
+        "{{ raise_exception.__globals__ }}",
+        "{{ strftime_now.__globals__ }}",
+        "{% include 'x' %}",
+        "{% import 'x' as y %}",
+        "{% extends 'x' %}",
+        "{{ lipsum(n=10) }}",
+        "{{ open('/etc/passwd') }}",
+    ],
+)
+def test_no_way_out_of_the_sandbox(source: str) -> None:
+    with pytest.raises(TemplateInvalid, match="line 1 of the chat template"):
+        render(source)
+
+
+GROWING = "{%% set ns = namespace(x='aaaaaaaa') %%}{%% for i in range(60) %%}%s{%% endfor %%}{{ ns.x }}"
+
+
+@pytest.mark.parametrize(
+    "source",
+    [
+        "{% for i in range(10**9) %}{% endfor %}",
+        "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+        "{% macro m() %}{% for i in range(99999) %}{% for j in range(99999) %}x{% endfor %}{% endfor %}"
+        "{% endmacro %}{{ m() }}",
+        "{% macro f(n) %}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}",
+        "{% macro f(n) %}{% if n %}{% set a = f(n - 1) ~ f(n - 1) %}{% endif %}{% endmacro %}{{ f(60) }}",
+        "{% block a %}{% set x = self.a() ~ self.a() %}{% endblock %}",
+        "{{ 'a' * 10**10 }}",
+        "{{ 10**10 * 'a' }}",
+        "{{ [0] * 10**10 }}",
+        "{{ 9 ** (9 ** 9) }}",
+        "{{ '%9999999999d' % 1 }}",
+        "{{ '%*d' % (999999999, 1) }}",
+        "{{ '%999999999d' | format(1) }}",
+        "{{ ('%(a)s' * 1000) % {'a': 'a' * 100000} }}",
+        GROWING % "{% set ns.x = ns.x ~ ns.x %}",
+        GROWING % "{% set ns.x = ns.x + ns.x %}",
+        GROWING % "{% set ns.x = ns.x.replace('a', ns.x) %}",
+        GROWING % "{% set ns.x = ns.x | replace('a', ns.x) %}",
+        GROWING % "{% set ns.x = ns.x.join([ns.x] * 9) %}",
+        GROWING % "{% set ns.x = range(9) | join(ns.x) %}",
+        GROWING % "{% set ns.x = [ns.x, ns.x] %}",
+        (GROWING % "{% set ns.x = [ns.x, ns.x] %}").replace("ns.x }}", "ns.x | upper }}"),
+        (GROWING % "{% set ns.x = {'a': ns.x, 'b': ns.x} %}").replace("ns.x }}", "ns.x | tojson }}"),
+        "{{ 'a'.center(10**9) }}",
+        "{{ 'a'.zfill(10**9) }}",
+        "{{ (1).to_bytes(10**9) }}",
+        "{{ '{:>999999999}'.format('a') }}",
+        "{{ 'a' | indent(10**9, true) }}",
+        "{{ [1] | tojson(indent=10**9) }}",
+        "{{ strftime_now('%999999999d') }}",
+        "{% set x %}{% for i in range(1000) %}{{ 'a' * 1000000 }}{% endfor %}{% endset %}",
+        "{% for i in range(1000) %}{{ 'a' * 10000 }}{% endfor %}",
+    ],
+)
+def test_time_and_size_are_bounded(source: str) -> None:
+    start = time.monotonic()
+    with pytest.raises(TemplateInvalid):
+        render(source)
+    assert time.monotonic() - start < 4.0
+
+
+def test_memory_is_bounded() -> None:
+    tracemalloc.start()
+    try:
+        for source in (GROWING % "{% set ns.x = ns.x ~ ns.x %}", "{{ 'a' * 10**10 }}"):
+            with pytest.raises(TemplateInvalid):
+                render(source)
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert peak < 64 << 20
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("a\nb{% bad %}", "line 2"),
+        ("a\n\n{{ x", "line 3"),
+        ("{% if %}", "line 1"),
+        ("{{ 'a' | center(5) }}", "center"),
+        ("{{" + "(" * 2000 + "1" + ")" * 2000 + "}}", "does not compile"),
+        ("{% set cactus_budget = 1 %}", "cactus_budget"),
+        ("{{ cactus_budget }}", "cactus_budget"),
+        ("a" * (2 << 20), "allowed"),
+    ],
+)
+def test_a_template_that_does_not_compile_names_its_file(source: str, named: str) -> None:
+    with pytest.raises(ModelFileInvalid, match=named) as caught:
+        compiled(source)
+    assert str(FILE) in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        ("a\nb\n{{ 1 / 0 }}", "line 3 of the chat template: ZeroDivisionError"),
+        ("a\n{{ raise_exception('no system role') }}", "line 2 of the chat template: no system role"),
+        ("{{ missing.field }}", "'missing' is undefined"),
+        ("{{ 'a' + 1 }}", "TypeError"),
+    ],
+)
+def test_a_failure_while_rendering_names_its_line(source: str, named: str) -> None:
+    with pytest.raises(TemplateInvalid, match=named) as caught:
+        render(source)
+    assert caught.value.param == "messages"
+
+
+def test_what_a_template_says_is_shown_in_part() -> None:
+    with pytest.raises(TemplateInvalid) as caught:
+        render("{{ raise_exception('x' * 100000) }}")
+    assert len(caught.value.message) < 600
+
+
+def deep_list(depth: int) -> list[Any]:
+    value: list[Any] = []
+    for _ in range(depth):
+        value = [value]
+    return value
+
+
+@pytest.mark.parametrize("value", [object(), b"bytes", {1: 2}, {"a": {3}}, deep_list(100_000)])
+def test_only_plain_data_reaches_a_template(value: Any) -> None:
+    with pytest.raises(TemplateInvalid):
+        render("{{ messages }}", [{"role": "user", "content": value}])
+
+
+def test_the_caller_keeps_its_messages() -> None:
+    messages = [{"role": "user", "content": ["a"]}]
+    render("{% for m in messages %}{{ m.content }}{% endfor %}", messages)
+    assert messages == [{"role": "user", "content": ["a"]}]
+
+
+def test_a_model_without_template_takes_no_messages() -> None:
+    model = TextModel(
+        name="plain",
+        tokenizer=None,  # type: ignore[arg-type]  # it is not reached
+        chat_template=None,
+        eos_ids=frozenset(),
+        max_context=8,
+    )
+    with pytest.raises(NotSupported, match="plain has no chat template"):
+        model.encode_chat(HELLO)
