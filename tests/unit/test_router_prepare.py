@@ -1,0 +1,125 @@
+"""From a Submit to token ids and resolved options, or an error that names the field."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest
+from cactus_actors.protocol.messages import ChatMessage, CloudRequest, Submit
+from cactus_actors.protocol.params import Options
+from router.prefix_index import block_hashes
+from router.prepare import prepare
+from tests.router_harness import LetterModel, job_id
+
+
+def make_submit(**fields: Any) -> Submit:
+    return Submit(job_id=job_id(1), **fields)
+
+
+def prepared_ids(prompt: Any) -> list[int]:
+    return prepare(make_submit(prompt=prompt), LetterModel()).prompt_ids
+
+
+def test_a_text_gets_the_start_token() -> None:
+    assert prepared_ids("hi") == [1, 104, 105]
+
+
+def test_token_ids_are_taken_as_they_are() -> None:
+    assert prepared_ids([104, 105]) == [104, 105]
+
+
+@pytest.mark.parametrize(
+    ("prompt", "ids"),
+    [
+        (["a", 5], [1, 97, 5]),
+        ([5, "a"], [5, 97]),
+        (["a", 5, "b"], [1, 97, 5, 98]),
+        (["", 5], [1, 5]),
+    ],
+)
+def test_mixed_prompts_get_the_start_token_only_before_a_leading_text(prompt: Any, ids: list[int]) -> None:
+    assert prepared_ids(prompt) == ids
+
+
+def test_an_empty_text_is_the_start_token_alone() -> None:
+    assert prepared_ids("") == [1]
+
+
+def test_an_empty_text_without_a_start_token_is_refused() -> None:
+    model = LetterModel()
+    model.tokenizer.bos_id = None
+    with pytest.raises(InvalidRequest, match="must not be empty"):
+        prepare(make_submit(prompt=""), model)
+
+
+def test_messages_go_through_the_template() -> None:
+    messages = [ChatMessage(role="system", content="a"), ChatMessage(role="user", content="b")]
+    prepared = prepare(make_submit(messages=messages), LetterModel())
+    assert prepared.prompt_ids == [1, ord("a"), ord("|"), ord("b")]
+    assert prepared.request == CloudRequest(messages=messages)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({}, "prompt"),
+        ({"prompt": []}, "prompt"),
+        ({"prompt": [128]}, "prompt"),
+        ({"prompt": [-1]}, "prompt"),
+        ({"prompt": [5, 10**400]}, "prompt"),
+        ({"prompt": "x", "messages": [ChatMessage(role="user", content="x")]}, "messages"),
+        ({"messages": []}, "messages"),
+        ({"prompt": "x", "tools": []}, "tools"),
+        ({"prompt": "x", "options": Options(temperature=9.0)}, "temperature"),
+        ({"prompt": "x", "options": Options(stop=[""])}, "stop"),
+    ],
+)
+def test_bad_requests_name_their_field(fields: dict[str, Any], param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        prepare(make_submit(**fields), LetterModel())
+    assert caught.value.param == param
+
+
+def test_the_context_is_a_limit_with_both_numbers_in_the_message() -> None:
+    model = LetterModel()
+    room = model.max_context - 1  # the start token
+    with pytest.raises(ContextExceeded, match=r"4096 tokens .* 4096"):
+        prepare(make_submit(prompt="x" * room), model)
+    prepared = prepare(make_submit(prompt="x" * (room - 1), options=Options(max_tokens=2)), model)
+    assert prepared.params.max_tokens == 1
+
+
+def test_a_text_that_cannot_fit_is_not_tokenised() -> None:
+    model = LetterModel()
+    model.tokenizer.encode = None  # type: ignore[assignment,method-assign]
+    for fields in (
+        {"prompt": "x" * 1_000_000},
+        {"prompt": [1, "x" * 1_000_000]},
+        {"messages": [ChatMessage(role="user", content="x" * 1_000_000)]},
+    ):
+        with pytest.raises(ContextExceeded):
+            prepare(make_submit(**fields), model)
+
+
+def test_any_model_name_is_served_and_echoed() -> None:
+    assert prepare(make_submit(prompt="x", model="gpt-99"), LetterModel()).model == "gpt-99"
+    assert prepare(make_submit(prompt="x"), LetterModel()).model == "letters"
+
+
+def test_the_cloud_gets_text_whatever_the_prompt_was() -> None:
+    assert prepare(make_submit(prompt="hi"), LetterModel()).request == CloudRequest(prompt="hi")
+    assert prepare(make_submit(prompt=[104, "i"]), LetterModel()).request == CloudRequest(prompt="hi")
+
+
+def test_jobs_without_cached_prompts_leave_no_trace_in_the_prefix_index() -> None:
+    submit = make_submit(prompt="x" * 40)
+    assert prepare(submit, LetterModel()).block_hashes == block_hashes([1] + [120] * 40)
+    private = make_submit(prompt="x" * 40, options=Options(cache_prompt=False))
+    assert prepare(private, LetterModel()).block_hashes == ()
+
+
+def test_errors_are_typed() -> None:
+    with pytest.raises(CactusError):
+        prepare(make_submit(prompt=[5, -5]), LetterModel())
