@@ -10,7 +10,7 @@ from typing import Any, Self
 
 from cactus_actors.client.connection import Connection, Followed, next_port
 from cactus_actors.client.follower import Patience
-from cactus_actors.client.request import Messages, Prompt, Tools, check_job_id, make_submit
+from cactus_actors.client.request import Messages, Prompt, Tools, check_job_id, make_submit, ready_to_send
 from cactus_actors.client.stream import AsyncTokenStream
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError
@@ -23,6 +23,7 @@ from cactus_actors.protocol.messages import (
     Scaling,
     Status,
     StatusRequest,
+    Submit,
 )
 
 MAX_UNREAD_RESULTS = 10_000
@@ -83,6 +84,11 @@ class AsyncClient:
         submit = make_submit(
             prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
         )
+        return await self.run(submit)
+
+    async def run(self, submit: Submit) -> Result:
+        """`complete` for a message that is already made."""
+        submit = ready_to_send(submit)
         job = await self._connection.follow(submit.job_id, submit, streamed=False)
         try:
             return await job.outcome()
@@ -107,7 +113,7 @@ class AsyncClient:
         submit = make_submit(
             prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
         )
-        return AsyncTokenStream(self._connection, submit)
+        return AsyncTokenStream(self._connection, ready_to_send(submit))
 
     async def submit(
         self,
@@ -120,8 +126,8 @@ class AsyncClient:
         **options: Any,
     ) -> str:
         """Start a job and return its id once the service has accepted it."""
-        submit = make_submit(
-            prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
+        submit = ready_to_send(
+            make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         )
         job = await self._connection.follow(submit.job_id, submit, streamed=False)
         while not job.follower.is_accepted:

@@ -33,11 +33,7 @@ def make_submit(
     job_id: str | None = None,
     options: Mapping[str, Any],
 ) -> Submit:
-    """The Submit that the arguments ask for; raises InvalidRequest with `param` set.
-
-    A job without a seed takes one from its id, so that the same id and content is the same job whoever sends
-    it again, and a router that has forgotten the job makes the same tokens.
-    """
+    """The Submit that the arguments ask for; raises InvalidRequest with `param` set."""
     if (prompt is None) == (messages is None):
         raise InvalidRequest("give exactly one of prompt and messages", param="prompt")
     for name in options:
@@ -51,15 +47,26 @@ def make_submit(
             messages = msgspec.json.decode(messages)
         except msgspec.DecodeError as error:
             raise InvalidRequest(f"messages is not JSON: {error}", param="messages") from None
-
-    submit = Submit(
+    return Submit(
         job_id=job_id,
         prompt=_convert(prompt, str | list[int | str] | None, "prompt"),
         messages=_convert(messages, list[ChatMessage] | None, "messages"),
         tools=_convert(tools, list[dict[str, Any]] | None, "tools"),
         model=_convert(model, str | None, "model"),
-        options=_seeded(_convert(dict(options), Options, "options"), job_id),
+        options=_convert(dict(options), Options, "options"),
     )
+
+
+def ready_to_send(submit: Submit) -> Submit:
+    """The same job with a seed; raises InvalidRequest for what no frame can carry.
+
+    A job without a seed takes one from its id, so that the same id and content is the same job whoever sends
+    it again, and a router that has forgotten the job makes the same tokens.
+    """
+    options = submit.options
+    if all(seed is None or seed == -1 for seed in (options.seed, options.random_seed)):
+        options = msgspec.structs.replace(options, seed=int(submit.job_id[:16], 16), random_seed=None)
+        submit = msgspec.structs.replace(submit, options=options)
     try:
         size = len(encode(submit)[1])
     except (TypeError, OverflowError, UnicodeEncodeError) as error:
@@ -67,7 +74,7 @@ def make_submit(
     if size > MAX_MESSAGE_BYTES:
         raise InvalidRequest(
             f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent",
-            param="messages" if prompt is None else "prompt",
+            param="messages" if submit.prompt is None else "prompt",
         )
     return submit
 
@@ -76,13 +83,6 @@ def check_job_id(job_id: str) -> None:
     """Raise InvalidRequest for what is not a job id."""
     if not is_job_id(job_id):
         raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
-
-
-def _seeded(options: Options, job_id: str) -> Options:
-    given = [seed for seed in (options.seed, options.random_seed) if seed is not None]
-    if any(seed != -1 for seed in given):
-        return options
-    return msgspec.structs.replace(options, seed=int(job_id[:16], 16), random_seed=None)
 
 
 def _convert(value: Any, wanted: Any, param: str) -> Any:

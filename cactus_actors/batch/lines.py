@@ -1,0 +1,140 @@
+"""One line of a prompt file -> the job that it asks for, or what is wrong with it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import msgspec
+
+from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.batch.reader import MAX_LINE_BYTES, Format, RawLine
+from cactus_actors.client.request import make_submit, ready_to_send
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.openai import submit_from_body
+from cactus_actors.protocol.params import Options
+
+MAX_CUSTOM_ID_LENGTH = 512
+_BATCH_FIELDS = frozenset({"custom_id", "method", "url", "body"})
+_NATIVE_FIELDS = frozenset({"prompt", "messages", "tools", "model", "custom_id"})
+
+
+@dataclass(frozen=True, slots=True)
+class PromptLine:
+    """A line as decoded: `value` is what the file says, `error` is set instead when it could not be read."""
+
+    number: int
+    custom_id: str
+    value: Any = None
+    error: InvalidRequest | None = None
+
+    @property
+    def is_batch_line(self) -> bool:
+        """Whether it has the OpenAI batch form."""
+        return isinstance(self.value, dict) and not _BATCH_FIELDS.isdisjoint(
+            self.value.keys() - {"custom_id"}
+        )
+
+    @property
+    def model(self) -> str | None:
+        """The model that the line names."""
+        fields = self.value.get("body") if self.is_batch_line else self.value
+        model = fields.get("model") if isinstance(fields, dict) else None
+        return model if isinstance(model, str) else None
+
+
+def decode_line(raw: RawLine, form: Format) -> PromptLine:
+    """Read one line; raises InputInvalid only for a custom_id that could not be told apart in the output."""
+    automatic_id = f"line-{raw.number}"
+    try:
+        value = _decode(raw, form)
+    except InvalidRequest as error:
+        return PromptLine(raw.number, automatic_id, error=error)
+    line = PromptLine(raw.number, automatic_id, value)
+    if not isinstance(value, dict) or ("custom_id" not in value and not line.is_batch_line):
+        return line
+    return PromptLine(raw.number, _checked_custom_id(value.get("custom_id"), raw.number), value)
+
+
+def submit_of_line(line: PromptLine, job_id: str, defaults: Options, only_model: str | None) -> Submit:
+    """The job of a line; `defaults` fill in the options that it leaves out. Raises InvalidRequest."""
+    if line.error is not None:
+        raise line.error
+    if line.model is not None and line.model != only_model:
+        raise InvalidRequest(
+            f"a prompt file is for one model: the first line that names one says {only_model!r}",
+            param="model",
+        )
+    submit = _submit_as_written(line, job_id)
+    given = _given(submit.options)
+    if "random_seed" in given:  # the line's own spelling of the seed
+        defaults = msgspec.structs.replace(defaults, seed=None)
+    options = msgspec.structs.replace(defaults, **given)
+    return ready_to_send(msgspec.structs.replace(submit, options=options))
+
+
+def _submit_as_written(line: PromptLine, job_id: str) -> Submit:
+    match line.value:
+        case str():
+            return make_submit(line.value, job_id=job_id, options={})
+        case dict() as fields if line.is_batch_line:
+            return _submit_of_batch_line(fields, job_id)
+        case dict() as fields:
+            return make_submit(
+                fields.get("prompt"),
+                messages=fields.get("messages"),
+                tools=fields.get("tools"),
+                model=fields.get("model"),
+                job_id=job_id,
+                options={name: value for name, value in fields.items() if name not in _NATIVE_FIELDS},
+            )
+    raise InvalidRequest("a line is a JSON string or a JSON object", param="line")
+
+
+def _submit_of_batch_line(fields: dict[str, Any], job_id: str) -> Submit:
+    if unknown := sorted(fields.keys() - _BATCH_FIELDS):
+        raise InvalidRequest(
+            f"unknown field {unknown[0]!r} beside custom_id, method, url and body", param="line"
+        )
+    if fields.get("method") != "POST":
+        raise InvalidRequest("method must be POST", param="method")
+    url, body = fields.get("url"), fields.get("body")
+    if not isinstance(url, str):
+        raise InvalidRequest("url is required", param="url")
+    if isinstance(body, dict) and body.get("stream"):
+        raise InvalidRequest("stream has no meaning in a prompt file", param="stream")
+    return submit_from_body(url, body, job_id)
+
+
+def _given(options: Options) -> dict[str, Any]:
+    return {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
+
+
+def _decode(raw: RawLine, form: Format) -> Any:
+    if raw.content is None:
+        raise InvalidRequest(f"the line is longer than {MAX_LINE_BYTES} bytes", param="line")
+    try:
+        text = raw.content.decode()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(
+            f"encoding: not UTF-8 at byte {raw.offset + error.start} of the file", param="line"
+        ) from None
+    if form == "text":
+        return text
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise InvalidRequest(f"not JSON: {error}", param="line") from None
+    except RecursionError:
+        raise InvalidRequest("not JSON: nested too deeply", param="line") from None
+
+
+def _checked_custom_id(custom_id: object, number: int) -> str:
+    if not isinstance(custom_id, str) or not custom_id:
+        raise InputInvalid(f"line {number}: custom_id is required and must be a string")
+    if len(custom_id) > MAX_CUSTOM_ID_LENGTH or not custom_id.isprintable():
+        raise InputInvalid(
+            f"line {number}: custom_id must be at most {MAX_CUSTOM_ID_LENGTH} printable characters"
+        )
+    return custom_id

@@ -1,0 +1,46 @@
+"""The files of one run, all beside the output."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+from cactus_actors.batch.failures import OutputRefused
+
+
+@dataclass(frozen=True)
+class BatchPaths:
+    """`output` names the others; when the run is complete, the partial files are renamed to the final ones."""
+
+    source: Path
+    output: Path
+
+    @property
+    def errors(self) -> Path:
+        """Lines that did not succeed."""
+        return self.output.with_name(f"{self.output.stem}.errors.jsonl")
+
+    @property
+    def journal(self) -> Path:
+        """What the run is; there from before its first line until after its last rename."""
+        return self.output.with_name(f"{self.output.name}.journal")
+
+    @property
+    def partial_output(self) -> Path:
+        """Results so far."""
+        return self.output.with_name(f"{self.output.name}.partial")
+
+    @property
+    def partial_errors(self) -> Path:
+        """Errors so far."""
+        return self.errors.with_name(f"{self.errors.name}.partial")
+
+    def check(self) -> None:
+        """Raise OutputRefused where a run could never write, or would write over its own input."""
+        if not self.output.parent.is_dir():
+            raise OutputRefused(f"{self.output}: there is no directory {self.output.parent}")
+        for path in (self.output, self.errors, self.journal, self.partial_output, self.partial_errors):
+            if path.is_dir():
+                raise OutputRefused(f"{path}: is a directory")
+            if path.exists() and path.samefile(self.source):
+                raise OutputRefused(f"{path}: is the input; choose another output")

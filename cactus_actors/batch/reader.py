@@ -1,0 +1,126 @@
+"""A prompt file read line by line, in flat memory, however long its lines are."""
+
+from __future__ import annotations
+
+import hashlib
+import os
+import stat
+from collections.abc import Iterator
+from pathlib import Path
+from typing import BinaryIO, Literal, NamedTuple
+
+from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
+
+Format = Literal["jsonl", "text"]
+MAX_LINE_BYTES = MAX_MESSAGE_BYTES
+UTF8_BOM = b"\xef\xbb\xbf"
+# first bytes -> what such a file is
+_NOT_TEXT = {
+    b"\x1f\x8b": "gzip",
+    b"PK\x03\x04": "zip",
+    b"\x28\xb5\x2f\xfd": "zstd",
+    b"BZh": "bzip2",
+    b"\xfd7zXZ": "xz",
+    b"\xff\xfe": "UTF-16",
+    b"\xfe\xff": "UTF-16",
+}
+
+
+class RawLine(NamedTuple):
+    """A line that is not blank; `content` is None when it is longer than MAX_LINE_BYTES.
+
+    `number` counts all lines from 1, `offset` is the position of its first byte in the file.
+    """
+
+    number: int
+    offset: int
+    content: bytes | None
+
+
+class PromptFile:
+    """An open prompt file; `digest` is the SHA-256 of all that was read so far."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+        self._hash = hashlib.sha256()
+        self._file = _open_regular(path)
+        try:
+            self._head = self._file.peek(4096)[:4096]  # type: ignore[attr-defined]
+            _check_text(path, self._head)
+        except OSError as error:
+            self._file.close()
+            raise InputInvalid(f"{path}: {error.strerror}") from None
+        except BaseException:
+            self._file.close()
+            raise
+
+    def __enter__(self) -> PromptFile:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._file.close()
+
+    @property
+    def digest(self) -> str:
+        """Hexadecimal SHA-256 of what was read so far; of the whole file once `lines` is exhausted."""
+        return self._hash.hexdigest()
+
+    def format(self) -> Format:
+        """JSON lines or plain text, by the file's suffix, else by how its first line begins."""
+        match self.path.suffix.lower():
+            case ".jsonl" | ".ndjson" | ".json":
+                return "jsonl"
+            case ".txt" | ".text" | ".md":
+                return "text"
+        first = self._head.removeprefix(UTF8_BOM).lstrip()[:1]
+        return "jsonl" if first in (b"{", b'"') else "text"
+
+    def lines(self) -> Iterator[RawLine]:
+        """Every line that is not blank, without its line end; can be read once."""
+        number = offset = 0
+        while chunk := self._read(MAX_LINE_BYTES + 1):
+            number += 1
+            begin, offset = offset, offset + len(chunk)
+            is_too_long = len(chunk) > MAX_LINE_BYTES
+            while not chunk.endswith(b"\n") and (chunk_end := self._read(MAX_LINE_BYTES + 1)):
+                is_too_long = True
+                offset += len(chunk_end)
+                chunk = chunk_end
+            if is_too_long:
+                yield RawLine(number, begin, None)
+                continue
+            content = chunk.removeprefix(UTF8_BOM) if begin == 0 else chunk
+            content = content.rstrip(b"\r\n")
+            if content.strip():
+                yield RawLine(number, begin + chunk.find(content), content)
+
+    def _read(self, limit: int) -> bytes:
+        try:
+            chunk = self._file.readline(limit)
+        except OSError as error:
+            raise InputInvalid(f"{self.path}: {error.strerror}") from None
+        self._hash.update(chunk)
+        return chunk
+
+
+def _open_regular(path: Path) -> BinaryIO:
+    try:
+        # O_NONBLOCK: opening a FIFO without a writer would wait for ever
+        descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
+    except OSError as error:
+        raise InputInvalid(f"{path}: {error.strerror}") from None
+    mode = os.fstat(descriptor).st_mode
+    if not stat.S_ISREG(mode):
+        os.close(descriptor)
+        kind = "a directory" if stat.S_ISDIR(mode) else "not a regular file"
+        raise InputInvalid(f"{path}: is {kind}")
+    return os.fdopen(descriptor, "rb")
+
+
+def _check_text(path: Path, head: bytes) -> None:
+    for magic, kind in _NOT_TEXT.items():
+        if head.startswith(magic):
+            raise InputInvalid(f"{path}: not_text: this is {kind}; prompts are UTF-8 text")
+    if (place := head.find(b"\0")) >= 0:
+        raise InputInvalid(f"{path}: not_text: a zero byte at offset {place}; prompts are UTF-8 text")

@@ -1,0 +1,55 @@
+"""Finished lines as OpenAI batch lines, for the output and for the error file."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cactus_actors.batch.lines import PromptLine
+from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.messages import Result, Submit
+from cactus_actors.protocol.openai import chat_completion_body, error_body, text_completion_body
+
+
+def render_result(line: PromptLine, submit: Submit, result: Result, created: int) -> bytes:
+    """An output line; its body is a chat completion for messages, a text completion for a prompt."""
+    job_id = submit.job_id
+    if submit.messages is None:
+        body = text_completion_body(
+            result, completion_id=f"cmpl-{job_id[:24]}", created=created, model=submit.model
+        )
+    else:
+        body = chat_completion_body(
+            result,
+            completion_id=f"chatcmpl-{job_id[:24]}",
+            created=created,
+            model=submit.model,
+            tools_offered=bool(submit.tools),
+        )
+    return _render(line, job_id, {"status_code": 200, "request_id": job_id, "body": body}, None)
+
+
+def render_error(line: PromptLine, job_id: str, error: CactusError) -> bytes:
+    """A line of the error file; `error.line` is the line's number in the input."""
+    info = error.info()
+    response = {
+        "status_code": info.status or 500,
+        "request_id": job_id,
+        "body": error_body(info, request_id=job_id),
+    }
+    return _render(
+        line,
+        job_id,
+        response,
+        {"code": info.type, "message": info.message, "param": info.param, "line": line.number},
+    )
+
+
+def _render(line: PromptLine, job_id: str, response: object, error: object) -> bytes:
+    return msgspec.json.encode(
+        {
+            "id": f"batch_req_{job_id[:24]}",
+            "custom_id": line.custom_id,
+            "response": response,
+            "error": error,
+        }
+    )

@@ -1,0 +1,59 @@
+"""What to run, and how far it is."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cactus_actors.batch.lines import PromptLine
+from cactus_actors.batch.paths import BatchPaths
+from cactus_actors.batch.reader import Format
+from cactus_actors.protocol.messages import Result
+from cactus_actors.protocol.params import Options
+
+DEFAULT_MAX_IN_FLIGHT = 64
+
+
+@dataclass(frozen=True, kw_only=True)
+class BatchRequest:
+    """What to run and how; `options` fill in what a line leaves out; `form` None goes by suffix and content."""
+
+    source: Path
+    output: Path
+    options: Options = field(default_factory=Options)
+    form: Format | None = None
+    max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
+    resume: bool = False
+    overwrite: bool = False
+
+    @property
+    def paths(self) -> BatchPaths:
+        """The files of this run."""
+        return BatchPaths(self.source, self.output)
+
+
+@dataclass
+class BatchProgress:
+    """Lines of the whole run; tokens and seconds of this process's part of it."""
+
+    num_lines: int
+    num_succeeded: int
+    num_failed: int
+    num_resumed: int
+    completion_tokens: int
+    started: float
+
+    @property
+    def num_done(self) -> int:
+        """Lines that need no more work."""
+        return self.num_succeeded + self.num_failed
+
+    @property
+    def tokens_per_second(self) -> float:
+        """Completion tokens a second since this process began."""
+        return self.completion_tokens / max(1e-9, time.monotonic() - self.started)
+
+
+Observer = Callable[[BatchProgress, PromptLine | None, Result | None], None]
