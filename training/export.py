@@ -14,11 +14,14 @@ from training.chat import MODEL_DIRECTORY
 from training.model import Shape
 from training.vocabulary import CALL_END, CALL_START, END_OF_TEXT, TURN_END, TURN_START
 
+RUN_DIRECTORY = Path(".cactus") / "training"
+
 
 def export(run: Path, target: Path) -> None:
     state = torch.load(run / "checkpoint.pt", weights_only=True)["average"]
     tensors = {f"model.{name}": value.to(torch.bfloat16).contiguous() for name, value in state.items()}
     save_file(tensors, target / "model.safetensors", metadata={"format": "pt"})
+    (target / "model.safetensors").chmod(0o644)
     shutil.copyfile(run / "tokenizer.json", target / "tokenizer.json")
     ids = {
         text: place for place, text in enumerate((END_OF_TEXT, TURN_START, TURN_END, CALL_START, CALL_END))
@@ -96,7 +99,7 @@ def _write(path: Path, content: dict[str, object]) -> None:
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument(
-        "--directory", type=Path, default=Path(".training"), help="where the training kept its state"
+        "--directory", type=Path, default=RUN_DIRECTORY, help="where the training kept its state"
     )
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="the directory to write")
     options = parser.parse_args()

@@ -5,7 +5,7 @@ The quintic Newton-Schulz iteration and its coefficients are those of Keller Jor
 
 from __future__ import annotations
 
-from collections.abc import Iterable
+from collections.abc import Callable, Iterable
 
 import torch
 from torch import Tensor, nn
@@ -34,8 +34,8 @@ class Muon(torch.optim.Optimizer):
         super().__init__(matrices, {"lr": lr, "momentum": momentum, "weight_decay": weight_decay})
 
     @torch.no_grad()
-    def step(self, closure: None = None) -> None:  # type: ignore[override]
-        assert closure is None
+    def step(self, closure: Callable[[], float] | None = None) -> None:
+        assert closure is None, "the gradients are already there"
         for group in self.param_groups:
             for matrix in group["params"]:
                 state = self.state[matrix]

@@ -15,8 +15,9 @@ from tokenizers import Tokenizer
 from torch import Tensor
 from torch.nn import functional
 
-from training.chat import Chat
+from training.chat import MODEL_DIRECTORY, Chat
 from training.corpus.registry import training_samples
+from training.export import RUN_DIRECTORY, export
 from training.model import Decoder, Shape, rope_tables
 from training.muon import Muon
 from training.packing import Rows, batches, pack
@@ -188,13 +189,15 @@ def main() -> None:
     parser.add_argument(
         "--minutes", type=float, default=75.0, help="training time; the rate falls to zero over it"
     )
-    parser.add_argument("--directory", type=Path, default=Path(".training"), help="checkpoint and tokenizer")
+    parser.add_argument("--directory", type=Path, default=RUN_DIRECTORY, help="checkpoint and tokenizer")
+    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="where the weights go at the end")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
     options = parser.parse_args()
     options.directory.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(options.threads)
     torch.manual_seed(SEED)
     Trainer(options.directory, options.minutes).run()
+    export(options.directory, options.model)
 
 
 if __name__ == "__main__":

@@ -80,6 +80,9 @@ COUNT_TO_QUESTIONS = (
     "Count to {b}.",
     "Please count to {b}.",
     "Can you count to {b}?",
+    "Count from 1 until {b}.",
+    "Count from one up to {b}.",
+    "Please count until you reach {b}.",
     "Count up to {b}.",
     "Count until {b}.",
 )

@@ -61,6 +61,8 @@ INTRODUCTIONS = (
     "I'm {x}.",
     "Hello, my name is {x}.",
     "Hi, I am {x}.",
+    "Please call me {x}.",
+    "You can call me {x}.",
     "Call me {x}.",
 )
 
