@@ -10,7 +10,7 @@ from cactus_actors.batch.failures import OutputRefused
 
 @dataclass(frozen=True)
 class BatchPaths:
-    """`output` names the others; when the run is complete, the partial files are renamed to the final ones."""
+    """`output` names the others; when the run is complete, the partial files get their final names."""
 
     source: Path
     output: Path

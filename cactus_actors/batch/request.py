@@ -18,7 +18,7 @@ DEFAULT_MAX_IN_FLIGHT = 64
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRequest:
-    """What to run and how; `options` fill in what a line leaves out; `form` None goes by suffix and content."""
+    """What to run and how; `options` fill in what a line leaves out; `form` None: by suffix and content."""
 
     source: Path
     output: Path
