@@ -1,0 +1,1 @@
+"""The `cactus` command; one file for each group of commands."""

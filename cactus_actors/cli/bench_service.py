@@ -1,0 +1,117 @@
+"""Closed-loop load on a running service: so many requests at once, the next when one ends."""
+
+from __future__ import annotations
+
+import asyncio
+import statistics
+import time
+from collections.abc import Sequence
+
+import msgspec
+
+from cactus_actors.client import AsyncClient
+from cactus_actors.protocol.errors import CactusError, Unavailable
+from cactus_actors.protocol.messages import Result
+
+SUBJECTS = ("a tree", "the sea", "a small dog", "the moon", "an old clock", "a red kite", "winter", "a train")
+
+
+class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True):
+    """What a client sees; times in milliseconds, from before a request is sent.
+
+    `inter_token_ms` is the time between two deltas of one stream.
+    """
+
+    requests: int
+    failed: int
+    concurrency: int
+    seconds: float
+    prompt_tokens: int
+    output_tokens: int
+    output_tokens_per_second: float
+    requests_per_second: float
+    ttft_ms_p50: float
+    ttft_ms_p99: float
+    inter_token_ms_p50: float
+    inter_token_ms_p99: float
+    request_ms_p50: float
+    request_ms_p99: float
+
+
+class Load:
+    """What was measured so far."""
+
+    def __init__(self) -> None:
+        self.first_token_ms: list[float] = []
+        self.inter_token_ms: list[float] = []
+        self.request_ms: list[float] = []
+        self.results: list[Result] = []
+        self.failed = 0
+        self.last_error: CactusError | None = None
+
+    async def request(self, client: AsyncClient, number: int, max_tokens: int) -> None:
+        """Stream one answer and note when its tokens came."""
+        prompt = f"{number}. Once upon a time there was {SUBJECTS[number % len(SUBJECTS)]}"
+        started = before = time.perf_counter()
+        is_first = True
+        try:
+            stream = client.stream(prompt, max_tokens=max_tokens, temperature=0, ignore_eos=True)
+            async for _ in stream:
+                now = time.perf_counter()
+                (self.first_token_ms if is_first else self.inter_token_ms).append(1000 * (now - before))
+                is_first, before = False, now
+            self.results.append(await stream.result())
+        except Unavailable:
+            raise
+        except CactusError as error:
+            self.failed += 1
+            self.last_error = error
+            return
+        self.request_ms.append(1000 * (time.perf_counter() - started))
+
+
+async def bench_service(
+    endpoint: str, stream_endpoint: str | None, *, concurrency: int, requests: int, max_tokens: int
+) -> ServiceRecord:
+    """Measure `requests` requests; raises the last error if none succeeded."""
+    load = Load()
+    numbers = iter(range(requests))
+    async with AsyncClient(endpoint, stream_endpoint) as client:
+        await client.status()
+
+        async def keep_asking() -> None:
+            for number in numbers:
+                await load.request(client, number, max_tokens)
+
+        started = time.perf_counter()
+        await asyncio.gather(*(keep_asking() for _ in range(concurrency)))
+        seconds = time.perf_counter() - started
+    if not load.results and load.last_error is not None:
+        raise load.last_error
+    output_tokens = sum(result.usage.completion_tokens for result in load.results)
+    return ServiceRecord(
+        requests=requests,
+        failed=load.failed,
+        concurrency=concurrency,
+        seconds=seconds,
+        prompt_tokens=sum(result.usage.prompt_tokens for result in load.results),
+        output_tokens=output_tokens,
+        output_tokens_per_second=output_tokens / seconds,
+        requests_per_second=len(load.results) / seconds,
+        ttft_ms_p50=percentile(load.first_token_ms, 50),
+        ttft_ms_p99=percentile(load.first_token_ms, 99),
+        inter_token_ms_p50=percentile(load.inter_token_ms, 50),
+        inter_token_ms_p99=percentile(load.inter_token_ms, 99),
+        request_ms_p50=percentile(load.request_ms, 50),
+        request_ms_p99=percentile(load.request_ms, 99),
+    )
+
+
+def percentile(values: Sequence[float], percent: int) -> float:
+    """The value below which `percent` of `values` lie, interpolated; 0 for none."""
+    match len(values):
+        case 0:
+            return 0.0
+        case 1:
+            return values[0]
+    return statistics.quantiles(values, n=100, method="inclusive")[percent - 1]

@@ -1,0 +1,132 @@
+"""`cactus chat`: a conversation at the terminal."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cactus_actors.cli.options import (
+    FIRST_ANSWER_S,
+    Endpoint,
+    HandoffThreshold,
+    MaxTokens,
+    Seed,
+    StreamEndpoint,
+    Temperature,
+)
+from cactus_actors.cli.terminal import show, summary
+from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.protocol.errors import CactusError, ContextExceeded, Unavailable
+
+if TYPE_CHECKING:
+    from cactus_actors.client import Client
+
+HELP = """\
+/reset   forget the conversation
+/help    this list
+/exit    leave (Ctrl-D does too)
+Ctrl-C stops an answer."""
+
+
+def chat(
+    system: Annotated[str | None, typer.Option(help="A system message that opens the conversation.")] = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    seed: Seed = None,
+    cloud_handoff_threshold: HandoffThreshold = None,
+    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
+    stream_endpoint: StreamEndpoint = None,
+) -> None:
+    """Talk with the model; answers appear while they are made.
+
+    Example: cactus chat --system "Answer briefly." --temperature 0.3
+    """
+    given = {
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "seed": seed,
+        "cloud_handoff_threshold": cloud_handoff_threshold,
+    }
+    options = {name: value for name, value in given.items() if value is not None}
+    with contextlib.suppress(ImportError):
+        import readline  # noqa: F401  (line editing and history for input)
+
+    from cactus_actors.client import Client
+
+    with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S) as client:
+        _whisper(f"{client.status().model} · /help for commands")
+        Conversation(client, system, options).run()
+
+
+class Conversation:
+    """Turns so far and how to make the next one."""
+
+    def __init__(self, client: Client, system: str | None, options: dict[str, Any]) -> None:
+        self._client = client
+        self._opening = [] if system is None else [{"role": "system", "content": system}]
+        self._turns = list(self._opening)
+        self._options = options
+
+    def run(self) -> None:
+        """Take turns until the user leaves."""
+        while (said := _read_line()) is not None:
+            match said.strip():
+                case "":
+                    continue
+                case "/exit" | "/quit":
+                    return
+                case "/help":
+                    _whisper(HELP)
+                case "/reset":
+                    self._turns = list(self._opening)
+                    _whisper("the conversation starts again")
+                case command if command.startswith("/") and " " not in command:
+                    _whisper(f"no command {command}; /help lists them")
+                case _:
+                    self._take_turn(said)
+
+    def _take_turn(self, said: str) -> None:
+        asked = [*self._turns, {"role": "user", "content": said}]
+        answer = ""
+        try:
+            with self._client.stream(messages=asked, **self._options) as stream:
+                try:
+                    for delta in stream:
+                        answer += delta.text
+                        show(delta.text)
+                    result = stream.result()
+                except KeyboardInterrupt:
+                    stream.close()
+                    show("\n")
+                    _whisper("stopped")
+                else:
+                    show("\n")
+                    _whisper(summary(result))
+        except Unavailable:
+            raise
+        except ContextExceeded as error:
+            _whisper(f"{error.message}; /reset starts again")
+            return
+        except CactusError as error:
+            show("\n" if answer else "")
+            typer.secho(f"error: {error.message}", fg=typer.colors.RED, err=True)
+            return
+        self._turns = [*asked, {"role": "assistant", "content": answer}]
+
+
+def _read_line() -> str | None:
+    """What the user types, None at the end of input; Ctrl-C clears the line."""
+    while True:
+        try:
+            return input("> " if sys.stdin.isatty() else "")
+        except KeyboardInterrupt:
+            show("\n")
+        except EOFError:
+            return None
+
+
+def _whisper(text: str) -> None:
+    typer.secho(text, dim=True, err=True)

@@ -1,0 +1,137 @@
+"""`cactus complete`: one answer."""
+
+from __future__ import annotations
+
+import sys
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cactus_actors.cli.options import (
+    FIRST_ANSWER_S,
+    AsJson,
+    Endpoint,
+    HandoffThreshold,
+    MaxTokens,
+    MinP,
+    RepeatPenalty,
+    Seed,
+    Stop,
+    StreamEndpoint,
+    Temperature,
+    TopK,
+    TopP,
+)
+from cactus_actors.cli.terminal import show, summary
+from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.messages import Result
+
+if TYPE_CHECKING:
+    from cactus_actors.client import Client
+
+
+def complete(
+    prompt: Annotated[str | None, typer.Argument(help="The question; read from stdin if left out.")] = None,
+    stream: Annotated[bool, typer.Option("--stream", help="Show the answer while it is made.")] = False,
+    system: Annotated[str | None, typer.Option(help="A system message before the question.")] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Continue the text as it stands, without the chat template.")
+    ] = False,
+    model: Annotated[str | None, typer.Option(help="Name of the model to ask for.")] = None,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    top_p: TopP = None,
+    top_k: TopK = None,
+    min_p: MinP = None,
+    seed: Seed = None,
+    stop: Stop = None,
+    repeat_penalty: RepeatPenalty = None,
+    ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Go on after an end token.")] = False,
+    cloud_handoff_threshold: HandoffThreshold = None,
+    no_cloud: Annotated[
+        bool, typer.Option("--no-cloud", help="Never hand off, whatever confidence.")
+    ] = False,
+    timeout_ms: Annotated[int | None, typer.Option(help="The job's deadline in milliseconds.")] = None,
+    as_json: AsJson = False,
+    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
+    stream_endpoint: StreamEndpoint = None,
+) -> None:
+    """Answer one question.
+
+    Example: cactus complete "What is the capital of France?" --stream --temperature 0
+    """
+    text = prompt if prompt is not None else _standard_input()
+    options = {
+        "max_tokens": max_tokens,
+        "temperature": temperature,
+        "top_p": top_p,
+        "top_k": top_k,
+        "min_p": min_p,
+        "seed": seed,
+        "stop": stop or None,
+        "repeat_penalty": repeat_penalty,
+        "ignore_eos": ignore_eos or None,
+        "cloud_handoff_threshold": cloud_handoff_threshold,
+        "allow_cloud": False if no_cloud else None,
+        "timeout_ms": timeout_ms,
+        "model": model,
+    }
+    request: dict[str, Any] = {name: value for name, value in options.items() if value is not None}
+    if raw:
+        if system is not None:
+            raise InvalidRequest("--system needs the chat template that --raw leaves out", param="system")
+        request["prompt"] = text
+    else:
+        turns = [{"role": "system", "content": system}] if system is not None else []
+        request["messages"] = [*turns, {"role": "user", "content": text}]
+
+    from cactus_actors.client import Client
+
+    with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S) as client:
+        try:
+            _answer(client, request, stream=stream, as_json=as_json)
+        except NotSupported as error:
+            # a model without a chat template can only continue text
+            if error.param != "messages" or system is not None:
+                raise
+            del request["messages"]
+            _answer(client, {**request, "prompt": text}, stream=stream, as_json=as_json)
+
+
+def _answer(client: Client, request: dict[str, Any], *, stream: bool, as_json: bool) -> None:
+    if not stream:
+        _finish(client.complete(**request), as_json=as_json, was_shown=False)
+        return
+    with client.stream(**request) as deltas:
+        for delta in deltas:
+            if as_json:
+                _print_json(delta)
+            else:
+                show(delta.text)
+        _finish(deltas.result(), as_json=as_json, was_shown=True)
+
+
+def _finish(result: Result, *, as_json: bool, was_shown: bool) -> None:
+    if as_json:
+        _print_json(result)
+        return
+    show("\n" if was_shown else result.text + "\n")
+    if sys.stderr.isatty():
+        typer.secho(summary(result), dim=True, err=True)
+
+
+def _print_json(value: object) -> None:
+    import msgspec
+
+    show(msgspec.json.encode(value).decode() + "\n")
+
+
+def _standard_input() -> str:
+    if sys.stdin.isatty():
+        raise InvalidRequest("give a prompt, or send one on stdin", param="prompt")
+    try:
+        text = sys.stdin.read()
+    except UnicodeDecodeError as error:
+        raise InvalidRequest(f"stdin is not UTF-8 at byte {error.start}", param="prompt") from None
+    return text.removesuffix("\n")

@@ -1,0 +1,77 @@
+"""`cactus`: its commands, and errors as one clear line with an exit code that scripts can tell apart."""
+
+from __future__ import annotations
+
+import os
+import sys
+
+import typer
+
+from cactus_actors.cli.auth import auth
+from cactus_actors.cli.batch import batch
+from cactus_actors.cli.bench import bench
+from cactus_actors.cli.chat import chat
+from cactus_actors.cli.complete import complete
+from cactus_actors.cli.demo import demo
+from cactus_actors.cli.models import models
+from cactus_actors.cli.serve import serve
+from cactus_actors.cli.service import scale, status
+from cactus_actors.protocol.errors import (
+    CactusError,
+    ConfigurationInvalid,
+    InvalidRequest,
+    Overloaded,
+    Unavailable,
+)
+
+EXIT_FAILED, EXIT_USAGE, EXIT_NO_INPUT, EXIT_UNAVAILABLE, EXIT_IO = 1, 2, 66, 69, 74
+EXIT_INTERRUPTED = 130
+# types of cactus_actors.batch.failures, by name so that only `cactus batch` loads them
+_EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "output_failed": EXIT_IO}
+
+app = typer.Typer(
+    name="cactus",
+    help="Small language models on ordinary CPUs; what they are not sure of goes to the cloud.",
+    no_args_is_help=True,
+    add_completion=False,
+    pretty_exceptions_enable=False,
+    rich_markup_mode=None,
+)
+for command in (serve, complete, chat, batch, status, scale, models, auth, bench, demo):
+    app.command()(command)
+
+
+def main() -> None:
+    """Run one command.
+
+    Exit codes: 0 done, 1 failed, 2 wrong usage, configuration or request, 66 unusable input file, 69 service
+    not available, 74 the disk refused, 130 interrupted.
+    """
+    try:
+        app()
+    except CactusError as error:
+        message = " ".join(error.message.split())
+        typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
+        sys.exit(exit_code(error))
+    except KeyboardInterrupt:
+        sys.exit(EXIT_INTERRUPTED)
+    except BrokenPipeError:
+        # who read our output has gone; nothing must be flushed to it at exit
+        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
+        sys.exit(EXIT_FAILED)
+
+
+def exit_code(error: CactusError) -> int:
+    """The exit code that stands for `error`; see `main`."""
+    match error:
+        case _ if error.type in _EXIT_CODES:
+            return _EXIT_CODES[error.type]
+        case ConfigurationInvalid() | InvalidRequest():
+            return EXIT_USAGE
+        case Unavailable() | Overloaded():
+            return EXIT_UNAVAILABLE
+    return EXIT_FAILED
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,34 @@
+"""Options that several commands take."""
+
+from __future__ import annotations
+
+from typing import Annotated
+
+import typer
+
+FIRST_ANSWER_S = 5.0  # somebody sits at the terminal
+
+Endpoint = Annotated[
+    str, typer.Option(envvar="CACTUS_ENDPOINT", help="Where the service takes jobs, tcp://HOST:PORT.")
+]
+StreamEndpoint = Annotated[
+    str | None,
+    typer.Option(
+        envvar="CACTUS_STREAM_ENDPOINT", help="Where it publishes tokens; the next port if left out."
+    ),
+]
+AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
+
+MaxTokens = Annotated[
+    int | None, typer.Option(help="At most so many new tokens; -1 up to the context's end.")
+]
+Temperature = Annotated[float | None, typer.Option(help="0 is greedy, up to 2.")]
+TopP = Annotated[float | None, typer.Option(help="Keep the likeliest tokens that sum to this, 0 to 1.")]
+TopK = Annotated[int | None, typer.Option(help="Keep so many of the likeliest tokens; 0 keeps all.")]
+MinP = Annotated[float | None, typer.Option(help="Drop tokens below this share of the likeliest one's.")]
+Seed = Annotated[int | None, typer.Option(help="The same seed makes the same tokens.")]
+Stop = Annotated[list[str] | None, typer.Option(help="End before this text; may be repeated.")]
+RepeatPenalty = Annotated[float | None, typer.Option(help="Above 1 discourages repetition.")]
+HandoffThreshold = Annotated[
+    float | None, typer.Option(help="Hand off to the cloud when confidence is below; 0 never does.")
+]

@@ -1,0 +1,90 @@
+"""`cactus status` and `cactus scale`: look at a running service, and size it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from cactus_actors.cli.options import FIRST_ANSWER_S, AsJson, Endpoint
+from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+
+if TYPE_CHECKING:
+    from cactus_actors.protocol.messages import Status
+
+
+def status(as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT) -> None:
+    """Show jobs and workers of a running service.
+
+    Example: cactus status --json
+    """
+    from cactus_actors.client import Client
+
+    with Client(endpoint, timeout=FIRST_ANSWER_S) as client:
+        answer = client.status()
+    if as_json:
+        import msgspec
+
+        typer.echo(msgspec.json.encode(answer).decode())
+    else:
+        _print_tables(answer)
+
+
+def scale(
+    num_workers: Annotated[int, typer.Argument(min=0, metavar="N", help="Model workers to keep alive.")],
+    as_json: AsJson = False,
+    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
+) -> None:
+    """Set the number of model workers; running jobs lose nothing.
+
+    Example: cactus scale 4
+    """
+    from cactus_actors.client import Client
+
+    with Client(endpoint, timeout=FIRST_ANSWER_S) as client:
+        wished = client.scale(num_workers)
+    typer.echo(f'{{"num_workers":{wished}}}' if as_json else f"{wished} workers are wished for")
+
+
+def _print_tables(answer: Status) -> None:
+    from rich.console import Console
+    from rich.table import Table
+
+    jobs = answer.jobs
+    console = Console()
+    state = "draining" if answer.draining else "serving"
+    console.print(
+        f"{answer.model} · {state} for {answer.uptime_s:.0f} s · context {answer.max_context} · "
+        f"{len(answer.workers)} workers, {answer.desired_workers} wished for",
+        markup=False,
+        highlight=False,
+    )
+    console.print(
+        f"jobs: {jobs.queued} queued, {jobs.running} running, {jobs.finished} finished, "
+        f"{jobs.failed} failed, {jobs.cancelled} cancelled, {jobs.rejected} rejected · "
+        f"handoffs: {jobs.handoffs_completed} completed, {jobs.handoffs_recommended} recommended, "
+        f"{jobs.handoffs_failed} failed",
+        markup=False,
+        highlight=False,
+    )
+    table = Table()
+    for heading in ("worker", "kind", "node", "pid", "state", "running", "free slots", "free blocks"):
+        table.add_column(heading)
+    for heading in ("tokens", "cached", "seen"):
+        table.add_column(heading, justify="right")
+    for worker in answer.workers:
+        table.add_row(
+            worker.worker_id,
+            worker.kind,
+            worker.node,
+            str(worker.pid),
+            worker.state,
+            str(worker.num_running),
+            f"{worker.free_slots}/{worker.num_slots}",
+            f"{worker.free_blocks}/{worker.num_blocks}",
+            str(worker.tokens_generated),
+            str(worker.cached_prompt_tokens),
+            f"{worker.last_seen_s:.1f} s",
+        )
+    if answer.workers:
+        console.print(table)
