@@ -16,7 +16,7 @@ from torch import Tensor
 from torch.nn import functional
 
 from training.chat import MODEL_DIRECTORY, Chat
-from training.corpus.registry import training_samples
+from training.corpus.registry import long_training_samples, training_samples
 from training.export import RUN_DIRECTORY, export
 from training.model import Decoder, Shape, rope_tables
 from training.muon import Muon
@@ -25,9 +25,12 @@ from training.start import set_copying_start
 from training.vocabulary import train_tokenizer
 
 SEED = 20
+BATCH_TOKENS = 8192
+SHARD_TOKENS = 16 * BATCH_TOKENS
 ROW_LENGTH = 256
-BATCH_ROWS = 32
-SHARD_ROWS = 512
+# One shard in so many has rows as long as the model's context, filled with long conversations.
+LONG_ROW_LENGTH = 1024
+LONG_SHARD_PERIOD = 8
 # Of a batch's 8192 tokens, this many enter the loss: the answers first, then prompt tokens drawn by lot.
 NUM_PREDICTED = 3584
 PROMPT_WEIGHT = 0.15
@@ -69,7 +72,7 @@ class Trainer:
             ),
         ]
         self.progress = Progress()
-        self.cos, self.sin = rope_tables(self.shape, torch.arange(ROW_LENGTH))
+        self.cos, self.sin = rope_tables(self.shape, torch.arange(LONG_ROW_LENGTH))
         self.rng = np.random.default_rng(SEED)
         self.loss = torch.compile(self._loss, dynamic=False)
         if self.checkpoint.exists():
@@ -83,7 +86,8 @@ class Trainer:
         saved = time.monotonic()
         while self.progress.seconds < self.seconds:
             began = time.monotonic()
-            for rows in batches(self._shard(), BATCH_ROWS):
+            rows_of_shard = self._shard()
+            for rows in batches(rows_of_shard, BATCH_TOKENS // rows_of_shard.tokens.shape[1]):
                 self._step(rows)
             self.progress.shard += 1
             self.progress.seconds += time.monotonic() - began
@@ -107,17 +111,21 @@ class Trainer:
 
     def _shard(self) -> Rows:
         done = self.progress.seconds / self.seconds
-        samples = training_samples(SEED, self.progress.shard, done)
+        is_long = self.progress.shard % LONG_SHARD_PERIOD == LONG_SHARD_PERIOD - 1
+        make = long_training_samples if is_long else training_samples
+        length = LONG_ROW_LENGTH if is_long else ROW_LENGTH
+        samples = make(SEED, self.progress.shard, done)
 
         def counted() -> Iterator[tuple[list[int], list[bool]]]:
             for sample in samples:
                 yield self.chat.tokens_and_answers(self.tokenizer, sample)
 
-        return pack(counted(), SHARD_ROWS, ROW_LENGTH, PROMPT_WEIGHT)
+        return pack(counted(), SHARD_TOKENS // length, length, PROMPT_WEIGHT)
 
     def _loss(self, tokens: Tensor, mask: Tensor, places: Tensor, targets: Tensor, weights: Tensor) -> Tensor:
         with torch.autocast("cpu", torch.bfloat16):
-            hidden, _ = self.model(tokens, self.cos, self.sin, mask)
+            length = tokens.shape[1]
+            hidden, _ = self.model(tokens, self.cos[:length], self.sin[:length], mask)
             logits = functional.linear(
                 hidden.reshape(-1, self.shape.hidden_size)[places], self.model.embed_tokens.weight
             )
@@ -155,10 +163,10 @@ class Trainer:
         self.progress.losses.append(loss.item())
 
     def _log(self, seconds: float) -> None:
-        num_batches = SHARD_ROWS // BATCH_ROWS
+        num_batches = SHARD_TOKENS // BATCH_TOKENS
         loss = float(np.mean(self.progress.losses[-num_batches:]))
         self.progress.losses = self.progress.losses[-num_batches:]
-        speed = SHARD_ROWS * ROW_LENGTH / seconds
+        speed = SHARD_TOKENS / seconds
         at = f"{self.progress.seconds:7.0f} s  step {self.progress.step:6d}"
         print(f"{at}  loss {loss:.4f}  {speed:6.0f} tokens/s", flush=True)
 

@@ -5,7 +5,17 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Mapping
 from random import Random
 
-from training.corpus import arithmetic, facts, followups, instructions, smalltalk, stories, tools, unknown
+from training.corpus import (
+    arithmetic,
+    facts,
+    followups,
+    instructions,
+    longchats,
+    smalltalk,
+    stories,
+    tools,
+    unknown,
+)
 from training.corpus.sample import Sample, exchange
 from training.corpus.words import any_word
 
@@ -30,6 +40,15 @@ def _no_tool(rng: Random, held_out: bool, difficulty: float) -> Sample:
     return tools.no_tool(rng, held_out, KINDS[other](rng, held_out, difficulty))
 
 
+def _long_chat(rng: Random, held_out: bool, difficulty: float) -> Sample:
+    kinds, weights = zip(*shares(1.0).items(), strict=True)
+
+    def draw(last_held_out: bool) -> Sample:
+        return KINDS[rng.choices(kinds, weights)[0]](rng, last_held_out, difficulty)
+
+    return longchats.long_chat(rng, held_out, draw)
+
+
 KINDS: Mapping[str, Make] = {
     "small talk": _plain(smalltalk.smalltalk),
     **{kind: _facts(kind) for kind in facts.FACT_KINDS},
@@ -47,6 +66,7 @@ KINDS: Mapping[str, Make] = {
     "no tool needed": _no_tool,
     "follow-ups": _plain(followups.followup),
     "unknown": _plain(unknown.unknown),
+    longchats.KIND: _long_chat,
     "drill": _copying_drill,
 }
 NEEDS_NO_TOOL = frozenset(("small talk", *facts.FACT_KINDS))
@@ -103,6 +123,13 @@ def training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]
             if not other.tools:
                 sample = Sample("long chat", (*sample.messages, *other.messages))
         yield sample
+
+
+def long_training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]:
+    """Endless long conversations, for the shards of long rows."""
+    rng = Random(f"long/{seed}/{shard}")
+    while True:
+        yield _long_chat(rng, False, rng.uniform(0.0, difficulty(progress)))
 
 
 def examination(seed: int, per_kind: int) -> list[Sample]:
