@@ -1,0 +1,90 @@
+"""Escalation for real: one instance of the service hands off to a second one that plays the cloud."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+from cactus_actors.client import Client
+from cactus_actors.config import HandoffSettings
+
+QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
+ALWAYS = 1.0  # no confidence reaches it
+
+
+@contextmanager
+def openai_front(client: Client) -> Iterator[str]:
+    """An OpenAI-compatible endpoint over a running service, as any proxy in front of one would be."""
+
+    class Handler(BaseHTTPRequestHandler):
+        def do_POST(self) -> None:
+            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
+            self.send_response(200)
+            self.send_header("content-type", "text/event-stream")
+            self.end_headers()
+            stream = client.stream(
+                messages=body["messages"], temperature=0, max_tokens=body.get("max_tokens")
+            )
+            for delta in stream:
+                self._send(
+                    {"choices": [{"index": 0, "delta": {"content": delta.text}, "finish_reason": None}]}
+                )
+            reason = stream.result().finish_reason
+            self._send({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
+            self.wfile.write(b"data: [DONE]\n\n")
+
+        def _send(self, chunk: dict[str, Any]) -> None:
+            self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+
+        def log_message(self, *arguments: object) -> None:
+            pass
+
+    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+    thread = threading.Thread(target=server.serve_forever)
+    thread.start()
+    try:
+        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
+    finally:
+        server.shutdown()
+        thread.join()
+        server.server_close()
+
+
+def test_an_unsure_job_is_answered_by_a_second_instance(serve_on_cluster: Any) -> None:
+    with serve_on_cluster(workers=1) as cloud, openai_front(cloud.client) as url:
+        expected = cloud.client.complete(messages=QUESTION, temperature=0, max_tokens=32)
+        with serve_on_cluster(workers=1, handoff=HandoffSettings(base_url=url)) as local:
+            kept = local.client.complete(messages=QUESTION, temperature=0, max_tokens=32)
+            assert kept.handoff.status == "none"
+
+            handed = local.client.complete(
+                messages=QUESTION, temperature=0, max_tokens=32, cloud_handoff_threshold=ALWAYS
+            )
+            assert handed.handoff.status == "completed"
+            assert handed.cloud_handoff
+            assert handed.text == expected.text
+
+            stream = local.client.stream(
+                messages=QUESTION, temperature=0, max_tokens=32, cloud_handoff_threshold=ALWAYS
+            )
+            assert "".join(delta.text for delta in stream) == expected.text
+            assert stream.result().cloud_handoff
+
+            private = local.client.complete(
+                messages=QUESTION, temperature=0, cloud_handoff_threshold=ALWAYS, allow_cloud=False
+            )
+            assert not private.cloud_handoff
+            assert private.handoff.status == "suppressed"
+
+
+def test_without_a_key_the_local_answer_stands(serve_on_cluster: Any) -> None:
+    with serve_on_cluster(workers=1, handoff=HandoffSettings(base_url="https://cloud.invalid/v1")) as local:
+        result = local.client.complete(messages=QUESTION, temperature=0, cloud_handoff_threshold=ALWAYS)
+        assert result.success
+        assert result.text
+        assert not result.cloud_handoff
+        assert result.handoff.status == "recommended"

@@ -1,0 +1,119 @@
+"""The whole service on a two-node Ray cluster: placement, scaling, and worker death, with real tokens."""
+
+from __future__ import annotations
+
+import os
+import signal
+import time
+from collections.abc import Callable
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.client import Client
+from cactus_actors.protocol.messages import Status
+
+STORY = "Tell me a story about a fox."
+OPTIONS: dict[str, Any] = {"max_tokens": 160, "ignore_eos": True, "temperature": 0.9, "seed": 11}
+
+
+def wait_until(client: Client, condition: Callable[[Status], bool], seconds: float = 60.0) -> Status:
+    """Poll the status until `condition` holds; fail with the last status otherwise."""
+    deadline = time.monotonic() + seconds
+    while True:
+        status = client.status()
+        if condition(status):
+            return status
+        assert time.monotonic() < deadline, status
+        time.sleep(0.1)
+
+
+def local_workers(status: Status) -> list[str]:
+    return [worker.worker_id for worker in status.workers if worker.kind == "local"]
+
+
+def parent_of(pid: int) -> int:
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+
+
+def pid_of_router(status: Status) -> int:
+    """The process of the router: an actor on the same cluster's nodes as its workers."""
+    session = {os.getpgid(parent_of(worker.pid)) for worker in status.workers}
+    actors = Path("/proc").glob("[0-9]*/cmdline")
+    routers = [int(path.parent.name) for path in actors if path.read_bytes().startswith(b"ray::RouterActor")]
+    (pid,) = (pid for pid in routers if os.getpgid(parent_of(pid)) in session)
+    return pid
+
+
+def test_workers_spread_over_the_nodes_and_answer(serve_on_cluster: Any) -> None:
+    with serve_on_cluster(workers=2) as running:
+        status = running.client.status()
+        raylets = {parent_of(worker.pid) for worker in status.workers if worker.kind == "local"}
+        assert len(raylets) == 2  # each node of the cluster on this machine is one raylet
+        results = [running.client.complete(prompt=STORY, **OPTIONS) for _ in range(2)]
+        assert results[0].token_ids == results[1].token_ids
+        assert len(results[0].token_ids) == OPTIONS["max_tokens"]
+
+
+def test_a_killed_worker_is_replaced_and_its_stream_goes_on(serve_on_cluster: Any) -> None:
+    with serve_on_cluster(workers=2) as running:
+        undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
+        before = running.client.status()
+        job_ids = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(6)]
+        stream = running.client.stream(prompt=STORY, **OPTIONS)
+        seen: list[int] = []
+        text = ""
+        for delta in stream:
+            assert delta.index == len(seen)
+            seen += delta.token_ids
+            text += delta.text
+            if len(seen) == 5:
+                busiest = max(running.client.status().workers, key=lambda worker: worker.num_running)
+                os.kill(busiest.pid, signal.SIGKILL)
+        assert seen == undisturbed.token_ids
+        assert text == undisturbed.text
+        results = [running.client.result(job_id) for job_id in job_ids]
+        assert all(result.token_ids == undisturbed.token_ids for result in results)
+        after = wait_until(running.client, lambda status: len(local_workers(status)) == 2)
+        assert set(local_workers(after)) != set(local_workers(before))
+        assert after.jobs.redispatched >= 1
+        assert after.jobs.failed == 0
+
+
+def test_scaling_while_jobs_run_loses_none(serve_on_cluster: Any) -> None:
+    with serve_on_cluster(workers=1) as running:
+        undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
+        job_ids = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(24)]
+        running.client.scale(3)
+        wait_until(running.client, lambda status: len(local_workers(status)) == 3)
+        job_ids += [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(24)]
+        running.client.scale(1)
+        results = [running.client.result(job_id) for job_id in job_ids]
+        assert all(result.token_ids == undisturbed.token_ids for result in results)
+        status = wait_until(running.client, lambda status: len(local_workers(status)) == 1)
+        assert status.jobs.accepted == status.jobs.finished == len(job_ids) + 1
+
+
+def test_a_dead_router_comes_back_on_its_endpoints_and_clients_go_on(serve_on_cluster: Any) -> None:
+    with serve_on_cluster(workers=1) as running:
+        undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
+        before = running.client.status()
+        stream = running.client.stream(prompt=STORY, **OPTIONS)
+        seen: list[int] = []
+        for delta in stream:
+            seen += delta.token_ids
+            if len(seen) == 3:
+                os.kill(pid_of_router(before), signal.SIGKILL)
+        assert seen == undisturbed.token_ids
+        assert running.client.status().epoch != before.epoch
+
+
+def test_an_impossible_model_is_one_clear_error(serve_on_cluster: Any, ray_address: str) -> None:
+    from cactus_actors.cluster.service import Service
+    from cactus_actors.config import ServeConfig
+    from cactus_actors.protocol.errors import ModelFileInvalid
+
+    config = ServeConfig(model="/no/such/model", jobs_endpoint="tcp://127.0.0.1:*", ray_address=ray_address)
+    with pytest.raises(ModelFileInvalid, match="/no/such/model"):
+        Service(config).start()
