@@ -16,19 +16,20 @@ from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
 
 
-def connect(ray_address: str | None, state_dir: Path, temp_dir: Path | None = None) -> None:
+def connect(ray_address: str | None, state_dir: Path) -> bool:
     """Join the cluster at `ray_address`, or start a local Ray that only this user's token opens.
 
-    Raises Unavailable when no cluster answers there. The processes of a local Ray end with this one.
+    Returns False if this process was in a session already, which is then kept. Raises Unavailable when no
+    cluster answers there. The processes of a local Ray end with this one.
     """
     if ray.is_initialized():
-        return
+        return False
     if ray_address is not None:
         try:
             ray.init(ray_address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise Unavailable(f"no Ray cluster at {ray_address}: {_first_line(error)}") from None
-        return
+        return True
     # A local ray.init switches token authentication on by itself, but its own token file is world readable.
     os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(_private_token(state_dir)))
     ray.init(
@@ -37,8 +38,8 @@ def connect(ray_address: str | None, state_dir: Path, temp_dir: Path | None = No
         log_to_driver=False,
         logging_level=logging.ERROR,
         object_store_memory=OBJECT_STORE_BYTES,
-        _temp_dir=None if temp_dir is None else str(temp_dir),
     )
+    return True
 
 
 def this_node() -> NodeAffinitySchedulingStrategy:

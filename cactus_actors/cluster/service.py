@@ -11,7 +11,6 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 import ray
@@ -28,7 +27,6 @@ from workers.actor import WorkerActor
 READY_TIMEOUT_S = 120.0
 CONTROL_TIMEOUT_S = 10.0
 TEND_INTERVAL_S = 0.25
-CONTROL = {"control": 2}
 
 
 @dataclass(frozen=True)
@@ -53,6 +51,7 @@ class Service:
         self._router: Placed | None = None
         self._handoff: Placed | None = None
         self._endpoints: Endpoints | None = None
+        self._owns_session = False
 
     @property
     def endpoints(self) -> Endpoints:
@@ -60,13 +59,15 @@ class Service:
         assert self._endpoints is not None
         return self._endpoints
 
-    def start(self, temp_dir: Path | None = None) -> None:
+    def start(self) -> None:
         """Start every actor and return once jobs are accepted and the wished workers are ready.
 
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
         try:
-            ray_session.connect(self._config.ray_address, self._config.state_dir.expanduser(), temp_dir)
+            self._owns_session = ray_session.connect(
+                self._config.ray_address, self._config.state_dir.expanduser()
+            )
             self._start_router()
             self._start_handoff()
             self._apply_plan()
@@ -95,7 +96,8 @@ class Service:
                 ray.kill(placed.actor)
         self._placed.clear()
         self._router = self._handoff = None
-        ray_session.disconnect()
+        if self._owns_session:
+            ray_session.disconnect()
 
     def _start_router(self) -> None:
         config = self._config
@@ -108,20 +110,12 @@ class Service:
             desired_workers=self._fleet.desired,
             max_queued_jobs=config.max_queued_jobs,
         )
-        actor = (
-            ray.remote(num_cpus=0, concurrency_groups=CONTROL)(RouterActor)
-            .options(scheduling_strategy=ray_session.this_node())
-            .remote(settings)
-        )
+        actor = _place(RouterActor, settings, where=ray_session.this_node())
         self._endpoints = _result(actor.start.remote(), READY_TIMEOUT_S)
         self._router = Placed(actor, actor.run.remote())
 
     def _start_handoff(self) -> None:
-        actor = (
-            ray.remote(num_cpus=0, concurrency_groups=CONTROL)(HandoffActor)
-            .options(scheduling_strategy=ray_session.this_node())
-            .remote(self._config.handoff)
-        )
+        actor = _place(HandoffActor, self._config.handoff, where=ray_session.this_node())
         self._handoff = Placed(actor, actor.run.remote(self.endpoints.workers))
 
     def _start_worker(self, worker_id: str) -> None:
@@ -137,11 +131,7 @@ class Service:
         )
         # A private local Ray has one machine and one user: how many workers share its cores is their choice.
         num_cpus = 0 if config.ray_address is None else config.threads
-        actor = (
-            ray.remote(num_cpus=num_cpus, concurrency_groups=CONTROL)(WorkerActor)
-            .options(scheduling_strategy="SPREAD")
-            .remote(settings)
-        )
+        actor = _place(WorkerActor, settings, where="SPREAD", num_cpus=num_cpus)
         self._placed[worker_id] = Placed(actor, actor.run.remote(self.endpoints.workers))
 
     def _apply_plan(self) -> None:
@@ -205,6 +195,14 @@ class Service:
         assert placed is not None
         call = getattr(placed.actor, method).options(concurrency_group="control")
         return ray.get(call.remote(*arguments), timeout=timeout_s)
+
+
+def _place(kind: type[Any], settings: object, *, where: object, num_cpus: int = 0) -> Any:
+    """An actor of `kind`, with threads apart from its `run` for control calls."""
+    remote: Any = ray.remote
+    return remote(num_cpus=num_cpus, concurrency_groups={"control": 2}, scheduling_strategy=where)(
+        kind
+    ).remote(settings)
 
 
 def _ending(placed: Placed) -> str | None:
