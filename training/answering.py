@@ -36,3 +36,7 @@ class Backend(Protocol):
     def answers(self, questions: Sequence[Question]) -> list[Answer]:
         """Answer each question, in order."""
         ...
+
+    def close(self) -> None:
+        """Give back what the backend holds."""
+        ...

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import time
 from collections.abc import Sequence
 from pathlib import Path
@@ -23,13 +24,18 @@ NOT_ANSWERABLE = "unknown"
 WITHOUT_ONE_ANSWER = "stories"
 
 
-def open_backend(name: str, model: Path, weights: str) -> Backend:
-    """Load the backend only when asked for, so that the service's own engine needs no PyTorch."""
+def open_backend(options: argparse.Namespace) -> Backend:
+    """Load the backend only when asked for: the service's own engine needs no PyTorch."""
+    if options.backend == "engine":
+        from training.engine_backend import EngineBackend
+
+        return EngineBackend(options.model, options.weights, options.threads)
     from training.torch_backend import TorchBackend
 
-    if name == "checkpoint":
-        return TorchBackend.of_checkpoint(model, weights == "int8")
-    return TorchBackend.of_model(model, weights == "int8")
+    is_int8 = options.weights == "int8"
+    if options.backend == "checkpoint":
+        return TorchBackend.of_checkpoint(options.model, is_int8)
+    return TorchBackend.of_model(options.model, is_int8)
 
 
 def report(samples: Sequence[Sample], answers: Sequence[Answer]) -> dict[str, object]:
@@ -62,8 +68,9 @@ def report(samples: Sequence[Sample], answers: Sequence[Answer]) -> dict[str, ob
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
-    parser.add_argument("--backend", choices=("torch", "checkpoint"), default="torch")
-    parser.add_argument("--weights", choices=("bfloat16", "int8"), default="int8")
+    parser.add_argument("--backend", choices=("engine", "torch", "checkpoint"), default="engine")
+    parser.add_argument("--weights", choices=("float32", "bfloat16", "int8"), default="int8")
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of the engine")
     parser.add_argument("--per-kind", type=int, default=40, help="questions of each kind")
     parser.add_argument("--json", action="store_true")
     parser.add_argument("--mistakes", metavar="KIND", help="print the wrong answers of a kind")
@@ -72,8 +79,9 @@ def main() -> None:
     samples = examination(SEED, options.per_kind)
     if options.mistakes:
         samples = [sample for sample in samples if sample.kind == options.mistakes]
-    backend = open_backend(options.backend, options.model, options.weights)
+    backend = open_backend(options)
     answers = backend.answers([Question(sample.prompt, sample.tools) for sample in samples])
+    backend.close()
     if options.mistakes:
         for sample, answer in zip(samples, answers, strict=True):
             if not is_right(sample, answer):

@@ -72,6 +72,9 @@ class TorchBackend:
                 found[place] = answer
         return [found[place] for place in range(len(prompts))]
 
+    def close(self) -> None:
+        """Nothing is held."""
+
     @torch.inference_mode()
     def _batch(self, prompts: list[list[int]]) -> list[Answer]:
         """Prompts are padded on the left, which the rotary embedding, being relative, does not notice."""

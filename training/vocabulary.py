@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
+import json
 from collections.abc import Iterable
 
-from tokenizers import AddedToken, Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
+from tokenizers import Regex, Tokenizer, decoders, models, pre_tokenizers, trainers
 
 VOCABULARY_SIZE = 4096
 END_OF_TEXT, TURN_START, TURN_END = "<|endoftext|>", "<|im_start|>", "<|im_end|>"
@@ -26,14 +27,12 @@ def train_tokenizer(texts: Iterable[str]) -> Tokenizer:
         vocab_size=VOCABULARY_SIZE,
         min_frequency=2,
         initial_alphabet=pre_tokenizers.ByteLevel.alphabet(),
-        special_tokens=[
-            *(
-                AddedToken(text, special=True, normalized=False)
-                for text in (END_OF_TEXT, TURN_START, TURN_END)
-            ),
-            *(AddedToken(text, special=False, normalized=False) for text in (CALL_START, CALL_END)),
-        ],
+        special_tokens=[END_OF_TEXT, TURN_START, TURN_END, CALL_START, CALL_END],
         show_progress=False,
     )
     tokenizer.train_from_iterator(texts, trainer)
-    return tokenizer
+    # The trainer makes all of them special, and special tokens are not decoded.
+    written = json.loads(tokenizer.to_str())
+    for token in written["added_tokens"]:
+        token["special"] = token["content"] not in (CALL_START, CALL_END)
+    return Tokenizer.from_str(json.dumps(written))

@@ -1,0 +1,76 @@
+"""Answers by the service's own engine, in this process: what a user of the service would get."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from cactus_actors.config import WeightFormat
+from cactus_actors.protocol.messages import Dispatch, SequenceDelta
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.text import load_text_model
+from training.answering import MAX_ANSWER_TOKENS, Answer, Question
+from workers.engine import Engine
+from workers.models import load_model
+
+BLOCK_SIZE = 16
+MAX_SEQUENCES = 16
+
+
+@dataclass(slots=True)
+class Transcript:
+    """What the engine has said about one question."""
+
+    text: str = ""
+    entropies: list[float] = field(default_factory=list)
+    log_probabilities: list[float] = field(default_factory=list)
+    ended: bool = False
+
+    def extend(self, delta: SequenceDelta) -> None:
+        self.text += delta.text
+        self.entropies.extend(delta.entropies)
+        self.log_probabilities.extend(delta.logprobs)
+        if delta.finish is not None:
+            self.ended = delta.finish.reason == "stop"
+
+    def answer(self) -> Answer:
+        if not self.entropies:
+            return Answer(self.text, False, 0.0, 0.0, 0.0)
+        count = len(self.entropies)
+        return Answer(
+            self.text,
+            self.ended,
+            1 - sum(self.entropies) / count,
+            math.exp(min(self.log_probabilities)),
+            math.exp(sum(self.log_probabilities) / count),
+        )
+
+
+class EngineBackend:
+    def __init__(self, directory: Path, weights: WeightFormat, threads: int) -> None:
+        self._text = load_text_model(directory)
+        self._model = load_model(directory, weights=weights, threads=threads)
+        self._engine = Engine(
+            self._model,
+            self._text.tokenizer,
+            self._text.eos_ids,
+            cache_blocks=MAX_SEQUENCES * (self._text.max_context // BLOCK_SIZE + 2),
+            block_size=BLOCK_SIZE,
+            max_sequences=MAX_SEQUENCES,
+        )
+
+    def answers(self, questions: Sequence[Question]) -> list[Answer]:
+        params = SamplingParams(max_tokens=MAX_ANSWER_TOKENS)
+        for place, question in enumerate(questions):
+            prompt = self._text.encode_chat(question.messages, question.tools)
+            self._engine.add(Dispatch(place, f"{place:032x}", prompt, [], params))
+        transcripts = [Transcript() for _ in questions]
+        while self._engine.has_work:
+            for delta in self._engine.step():
+                transcripts[delta.dispatch_id].extend(delta)
+        return [transcript.answer() for transcript in transcripts]
+
+    def close(self) -> None:
+        self._model.close()
