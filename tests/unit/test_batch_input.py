@@ -1,0 +1,243 @@
+"""Prompt files: what is read, what becomes an error line, what is refused before anything runs."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.batch.lines import PromptLine, decode_line, submit_of_line
+from cactus_actors.batch.reader import MAX_LINE_BYTES, PromptFile, RawLine
+from cactus_actors.batch.scan import Scan, scan
+from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.protocol.params import Options
+
+JOB_ID = "0" * 32
+
+
+def write(directory: Path, content: bytes, name: str = "prompts.jsonl") -> Path:
+    path = directory / name
+    path.write_bytes(content)
+    return path
+
+
+def read(path: Path) -> list[RawLine]:
+    with PromptFile(path) as file:
+        return list(file.lines())
+
+
+def scanned(path: Path) -> Scan:
+    with PromptFile(path) as file:
+        return scan(file, file.format())
+
+
+def submit_of(text: str, defaults: Options | None = None) -> Submit:
+    line = decode_line(RawLine(1, 0, text.encode()), "jsonl")
+    return submit_of_line(line, JOB_ID, defaults or Options(), line.model)
+
+
+@pytest.mark.parametrize(
+    ("content", "lines"),
+    [
+        (b"", []),
+        (b"\n \r\n\t\n", []),
+        (b'"a"\n"b"', [(1, b'"a"'), (2, b'"b"')]),
+        (b'"a"\r\n\r\n"b"\r\n', [(1, b'"a"'), (3, b'"b"')]),
+        (b'\xef\xbb\xbf"a"\n', [(1, b'"a"')]),
+        (b"\xef\xbb\xbf\n", []),
+    ],
+)
+def test_lines(tmp_path: Path, content: bytes, lines: list[tuple[int, bytes]]) -> None:
+    read_lines = read(write(tmp_path, content))
+    assert [(line.number, line.content) for line in read_lines] == lines
+    for line in read_lines:
+        assert line.content is not None
+        assert content[line.offset :].startswith(line.content)
+
+
+@pytest.mark.parametrize("tail", [b"", b'\n"next"\n'])
+@pytest.mark.parametrize("length", [MAX_LINE_BYTES + 1, 3 * MAX_LINE_BYTES, 2 * (MAX_LINE_BYTES + 1)])
+def test_a_line_that_is_too_long_is_told_without_its_content(
+    tmp_path: Path, length: int, tail: bytes
+) -> None:
+    lines = read(write(tmp_path, b"x" * length + tail))
+    assert lines[0] == RawLine(1, 0, None)
+    assert [line.number for line in lines[1:]] == ([2] if tail else [])
+
+
+@given(st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1)))
+def test_plain_text_is_one_prompt_a_line(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
+    texts = [
+        text for text in texts if text.encode().strip() and "\0" not in text and text[0] not in "\x1f\ufeff"
+    ]
+    path = write(tmp_path_factory.mktemp("text"), "\n".join(["first", *texts]).encode(), "prompts.txt")
+    with PromptFile(path) as file:
+        assert file.format() == "text"
+        values = [decode_line(raw, "text").value for raw in file.lines()]
+    assert values == ["first", *texts]
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "form"),
+    [
+        ("a.jsonl", b"hello", "jsonl"),
+        ("a.txt", b'{"prompt": 1}', "text"),
+        ("a", b'\n {"prompt": "x"}', "jsonl"),
+        ("a", b'"x"', "jsonl"),
+        ("a.csv", b"hello", "text"),
+    ],
+)
+def test_format(tmp_path: Path, name: str, content: bytes, form: str) -> None:
+    with PromptFile(write(tmp_path, content, name)) as file:
+        assert file.format() == form
+
+
+@pytest.mark.parametrize(
+    ("head", "what"),
+    [
+        (b"\x1f\x8b\x08\x00", "gzip"),
+        (b"PK\x03\x04", "zip"),
+        ("\ufeffhello".encode("utf-16-le"), "UTF-16"),
+        ("\ufeffhello".encode("utf-16-be"), "UTF-16"),
+        (b"hello\0", "offset 5"),
+    ],
+)
+def test_what_is_not_text_is_refused(tmp_path: Path, head: bytes, what: str) -> None:
+    with pytest.raises(InputInvalid, match=f"not_text.*{what}"):
+        read(write(tmp_path, head))
+
+
+def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:
+    os.mkfifo(tmp_path / "fifo")
+    (tmp_path / "loop").symlink_to(tmp_path / "loop")
+    listener = socket.socket(socket.AF_UNIX)
+    listener.bind(str(tmp_path / "socket"))
+    for name in ("missing", "", "fifo", "loop", "socket", "/dev/zero"):
+        with pytest.raises(InputInvalid) as caught:
+            PromptFile(tmp_path / name)
+        assert str(tmp_path / name) in caught.value.message
+    listener.close()
+
+
+def test_a_sparse_file_of_100_gb_is_refused_at_once(tmp_path: Path) -> None:
+    path = tmp_path / "sparse.jsonl"
+    with path.open("wb") as file:
+        file.truncate(100 << 30)
+    with pytest.raises(InputInvalid, match="not_text"):
+        PromptFile(path)
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b'{"custom_id":"a","prompt":"x"}\n"y"\n{"custom_id":"a","prompt":"z"}\n', "line 1 and on line 3"),
+        (b'"x"\n{"custom_id":"line-1","prompt":"z"}\n', "line 1 and on line 2"),
+        (b'{"method":"POST","url":"/v1/completions","body":{}}', "line 1: custom_id is required"),
+        (b'"x"\n{"custom_id":7,"prompt":"z"}', "line 2: custom_id is required"),
+        (b'{"custom_id":"","prompt":"z"}', "line 1: custom_id"),
+        (b'{"custom_id":"a\\nb","prompt":"z"}', "printable"),
+        (b'{"custom_id":"' + b"a" * 10_000 + b'","prompt":"z"}', "at most 512"),
+    ],
+)
+def test_lines_that_could_not_be_told_apart_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+    with pytest.raises(InputInvalid, match=message):
+        scanned(write(tmp_path, content))
+
+
+def test_scan_counts_lines_and_finds_the_model(tmp_path: Path) -> None:
+    path = write(tmp_path, b'"x"\n\nbroken\n{"prompt":"y","model":"m"}\n{"prompt":"z","model":"n"}\n')
+    found = scanned(path)
+    assert (found.num_lines, found.model) == (4, "m")
+    path.write_bytes(path.read_bytes() + b"\n")
+    assert scanned(path).sha256 != found.sha256
+
+
+def test_the_four_forms_of_a_line() -> None:
+    assert submit_of('"hi"').prompt == "hi"
+    assert submit_of('{"prompt": [1, 2], "max_tokens": 3}').prompt == [1, 2]
+    chat = submit_of('{"messages": [{"role": "user", "content": "hi"}], "temperature": 0}')
+    assert chat.messages == [ChatMessage(role="user", content="hi")]
+    batch = submit_of(
+        '{"custom_id":"a","method":"POST","url":"/v1/chat/completions",'
+        '"body":{"model":"m","messages":[{"role":"user","content":"hi"}],"max_tokens":3}}'
+    )
+    assert (batch.messages, batch.model, batch.options.max_tokens) == (chat.messages, "m", 3)
+
+
+def test_defaults_fill_in_what_a_line_leaves_out() -> None:
+    defaults = Options(max_tokens=9, seed=5, temperature=0.0)
+    options = submit_of('{"prompt": "x", "max_tokens": 3}', defaults).options
+    assert (options.max_tokens, options.seed, options.temperature) == (3, 5, 0.0)
+    aliased = submit_of('{"prompt": "x", "random_seed": 3}', defaults).options
+    assert (aliased.seed, aliased.random_seed) == (None, 3)
+    assert submit_of('"x"').options.seed == int(JOB_ID[:16], 16)
+
+
+@pytest.mark.parametrize(
+    ("text", "param"),
+    [
+        ("5", "line"),
+        ("[]", "line"),
+        ("null", "line"),
+        ("{}", "prompt"),
+        ('{"prompt": 7}', "prompt"),
+        ('{"prompt": "x", "messages": []}', "prompt"),
+        ('{"prompt": "x", "temprature": 1}', "temprature"),
+        ('{"prompt": "x", "max_tokens": "many"}', "max_tokens"),
+        ('{"custom_id": "a", "method": "GET", "url": "/v1/completions", "body": {}}', "method"),
+        ('{"custom_id": "a", "method": "POST", "url": "/v1/embeddings", "body": {}}', "url"),
+        ('{"custom_id": "a", "method": "POST", "body": {}}', "url"),
+        ('{"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": 5}', "body"),
+        (
+            '{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"x","stream":true}}',
+            "stream",
+        ),
+        ('{"custom_id": "a", "method": "POST", "url": "/v1/completions", "body": {}, "more": 1}', "line"),
+    ],
+)
+def test_lines_that_ask_for_what_cannot_be(text: str, param: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        submit_of(text)
+    assert caught.value.param == param
+
+
+def test_what_the_service_lacks_is_said() -> None:
+    with pytest.raises(NotSupported, match="n is not supported"):
+        submit_of('{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"x","n":3}}')
+
+
+def test_a_file_is_for_one_model() -> None:
+    line = PromptLine(2, "line-2", {"prompt": "x", "model": "n"})
+    with pytest.raises(InvalidRequest, match=r"one model.*'m'"):
+        submit_of_line(line, JOB_ID, Options(), "m")
+
+
+@pytest.mark.parametrize(
+    ("content", "message"),
+    [
+        (b"{broken", "not JSON"),
+        (b"[" * 100_000, "nested too deeply|not JSON"),
+        (b'"caf\xe9"', "byte 104 of the file"),
+        (None, "longer than"),
+    ],
+)
+def test_lines_that_cannot_be_read(content: bytes | None, message: str) -> None:
+    line = decode_line(RawLine(3, 100, content), "jsonl")
+    assert line.custom_id == "line-3"
+    with pytest.raises(InvalidRequest, match=message):
+        submit_of_line(line, JOB_ID, Options(), None)
+
+
+@given(st.binary(max_size=200).filter(lambda content: b"\n" not in content))
+def test_no_bytes_make_anything_but_a_line_or_a_named_error(content: bytes) -> None:
+    for form in ("jsonl", "text"):
+        with contextlib.suppress(InvalidRequest, InputInvalid):
+            line = decode_line(RawLine(1, 0, content), form)  # type: ignore[arg-type]
+            submit_of_line(line, JOB_ID, Options(), line.model)

@@ -1,0 +1,377 @@
+"""Runs of prompt files against a router with real sockets: every line once, and what may refuse a run."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import os
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.batch import (
+    BatchProgress,
+    BatchRequest,
+    InputChanged,
+    InputInvalid,
+    OutputFailed,
+    OutputLocked,
+    OutputRefused,
+    run_batch,
+)
+from cactus_actors.client import AsyncClient
+from cactus_actors.protocol.errors import ModelFailure, Overloaded, Unavailable
+from cactus_actors.protocol.messages import Finished, Rejected, Submit
+from cactus_actors.protocol.params import Options
+from tests.scripted_router import ScriptedJob, ScriptedRouter, until
+
+
+@pytest.fixture
+def router() -> Iterator[ScriptedRouter]:
+    with ScriptedRouter() as router:
+        yield router
+
+
+@pytest.fixture
+def source(tmp_path: Path) -> Path:
+    path = tmp_path / "prompts.jsonl"
+    lines = [{"custom_id": f"job-{number}", "prompt": f"prompt {number}"} for number in range(20)]
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    return path
+
+
+@pytest.fixture
+def run(router: ScriptedRouter, source: Path, tmp_path: Path) -> Callable[..., BatchProgress]:
+    def run(**changes: Any) -> BatchProgress:
+        arguments = {"source": source, "output": tmp_path / "out.jsonl", **changes}
+
+        async def run_it() -> BatchProgress:
+            async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=2) as client:
+                return await run_batch(BatchRequest(**arguments), client)
+
+        return asyncio.run(run_it())
+
+    return run
+
+
+def records(path: Path) -> dict[str, Any]:
+    lines = [json.loads(line) for line in path.read_text().splitlines()]
+    by_id = {line["custom_id"]: line for line in lines}
+    assert len(by_id) == len(lines), "a line was written twice"
+    return by_id
+
+
+def names(directory: Path) -> set[str]:
+    return {path.name for path in directory.iterdir()} - {"prompts.jsonl"}
+
+
+def test_every_line_is_answered_and_nothing_else_is_left(
+    run: Callable[..., BatchProgress], tmp_path: Path
+) -> None:
+    progress = run()
+    assert (progress.num_lines, progress.num_succeeded, progress.num_failed) == (20, 20, 0)
+    assert progress.completion_tokens == 100
+    assert names(tmp_path) == {"out.jsonl", "out.errors.jsonl"}
+    answers = records(tmp_path / "out.jsonl")
+    assert answers.keys() == {f"job-{number}" for number in range(20)}
+    body = answers["job-3"]["response"]["body"]
+    assert (body["object"], body["choices"][0]["text"]) == ("text_completion", "prompt 3 w1 w2 w3 w4")
+    assert answers["job-3"]["error"] is None
+
+
+def test_interactive_jobs_go_first(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
+    run()
+    priorities = {message.options.priority for message in router.received_of(Submit)}  # type: ignore[union-attr]
+    assert priorities == {10}
+
+
+def test_malformed_lines_and_failed_jobs_are_error_lines(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
+) -> None:
+    def fail_some(job: ScriptedJob, finished: Finished) -> None:
+        if job.submit.prompt == "bad":
+            finished = job.finish(
+                success=False, error=ModelFailure("not finite").info(), finish_reason="error"
+            )
+        end(job, finished)
+
+    end, router.end = router.end, fail_some  # type: ignore[method-assign]
+    source.write_bytes(b'"good"\nnot json\n"bad"\n\xff\xfe\n{"prompt":"x","n":2}\n"good too"\n')
+    progress = run()
+    assert (progress.num_succeeded, progress.num_failed) == (2, 4)
+    assert records(tmp_path / "out.jsonl").keys() == {"line-1", "line-6"}
+    errors = records(tmp_path / "out.errors.jsonl")
+    assert {
+        name: (error["response"]["status_code"], error["error"]["line"]) for name, error in errors.items()
+    } == {
+        "line-2": (400, 2),
+        "line-3": (500, 3),
+        "line-4": (400, 4),
+        "line-5": (400, 5),
+    }
+    assert errors["line-3"]["error"]["code"] == "model_error"
+    assert "unknown option 'n'" in errors["line-5"]["error"]["message"]
+
+
+def test_in_flight_is_bounded(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
+    most = 0
+
+    def count(identity: bytes, submit: Submit) -> None:
+        nonlocal most
+        on_submit(identity, submit)
+        most = max(most, sum(job.finished is None for job in router.jobs_run.values()))
+
+    on_submit, router.on_submit = router.on_submit, count  # type: ignore[method-assign]
+    run(max_in_flight=3)
+    assert most == 3
+
+
+def test_a_full_queue_is_waited_for(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
+    refused: set[str] = set()
+
+    def refuse_once(identity: bytes, submit: Submit) -> None:
+        if submit.job_id in refused:
+            on_submit(identity, submit)
+            return
+        refused.add(submit.job_id)
+        error = Overloaded("the queue is full", retry_after=0.01)
+        router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
+
+    on_submit, router.on_submit = router.on_submit, refuse_once  # type: ignore[method-assign]
+    assert run().num_succeeded == 20
+    assert len(refused) == 20
+
+
+def test_an_empty_file_makes_empty_results(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
+) -> None:
+    source.write_bytes(b"\n\n")
+    assert run().num_lines == 0
+    assert (tmp_path / "out.jsonl").read_bytes() == b""
+
+
+def test_a_finished_output_is_not_written_over(run: Callable[..., BatchProgress], tmp_path: Path) -> None:
+    run()
+    before = (tmp_path / "out.jsonl").read_bytes()
+    with pytest.raises(OutputRefused, match="--overwrite"):
+        run()
+    assert run(resume=True).num_resumed == 20
+    assert (tmp_path / "out.jsonl").read_bytes() == before
+    assert run(overwrite=True).num_resumed == 0
+    assert (tmp_path / "out.jsonl").read_bytes() != before  # another run has other job ids
+
+
+def test_resuming_another_file_into_a_finished_output_is_refused(
+    run: Callable[..., BatchProgress], source: Path
+) -> None:
+    run()
+    source.write_text(source.read_text() + '{"custom_id": "new", "prompt": "x"}\n')
+    with pytest.raises(OutputRefused, match="no line 21"):
+        run(resume=True)
+
+
+def interrupted(run: Callable[..., BatchProgress], router: ScriptedRouter, after: int) -> None:
+    """Leave a run with `after` lines done, as a service that goes away does."""
+
+    def go_away(job: ScriptedJob, finished: Finished) -> None:
+        nonlocal after
+        if after > 0:
+            after -= 1
+            end(job, finished)
+        else:
+            for identity in job.waiters:
+                error = Unavailable("the service was stopped").info()
+                router.reply(identity, job.finish(success=False, error=error, finish_reason="error"))
+
+    end, router.end = router.end, go_away  # type: ignore[method-assign]
+    with pytest.raises(Unavailable):
+        run(max_in_flight=2)
+    router.end = end  # type: ignore[method-assign]
+    router.restart()
+
+
+def test_resume_runs_only_what_is_not_done(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
+) -> None:
+    interrupted(run, router, after=7)
+    assert names(tmp_path) == {"out.jsonl.partial", "out.errors.jsonl.partial", "out.jsonl.journal"}
+    done = records(tmp_path / "out.jsonl.partial")
+    with pytest.raises(OutputRefused, match="--resume"):
+        run()
+    router.received.clear()
+    progress = run(resume=True)
+    assert progress.num_resumed == len(done)
+    assert len(router.received_of(Submit)) == 20 - len(done)
+    answers = records(tmp_path / "out.jsonl")
+    assert answers.keys() == {f"job-{number}" for number in range(20)}
+    assert {name: answers[name] for name in done} == done
+    assert names(tmp_path) == {"out.jsonl", "out.errors.jsonl"}
+
+
+@pytest.mark.parametrize("torn", [b'{"id":"x","custom_id":"job-19","res', b"\0\0\0\0\n", b'{"half":1}\n'])
+def test_a_torn_last_line_is_cut_off_and_run_again(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path, torn: bytes
+) -> None:
+    interrupted(run, router, after=4)
+    with (tmp_path / "out.jsonl.partial").open("ab") as file:
+        file.write(torn)
+    run(resume=True)
+    assert records(tmp_path / "out.jsonl").keys() == {f"job-{number}" for number in range(20)}
+
+
+def test_jobs_that_an_interrupt_cancelled_run_again(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
+) -> None:
+    end = router.end
+    cancelled = 0
+
+    def cancel_first(job: ScriptedJob, finished: Finished) -> None:
+        nonlocal cancelled
+        if cancelled < 5:
+            cancelled += 1
+            finished = job.finish(finish_reason="cancelled")
+        end(job, finished)
+
+    router.end = cancel_first  # type: ignore[method-assign]
+    run()
+    answers = records(tmp_path / "out.jsonl")
+    assert len(answers) == 20
+    assert {line["response"]["body"]["choices"][0]["finish_reason"] for line in answers.values()} == {
+        "length"
+    }
+    assert cancelled == 5
+
+
+def test_resume_refuses_another_input_or_other_parameters(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path
+) -> None:
+    interrupted(run, router, after=3)
+    with pytest.raises(InputChanged, match=r"input_changed.*parameters"):
+        run(resume=True, options=Options(max_tokens=2))
+    original = source.read_bytes()
+    source.write_bytes(original + b'"one more"\n')
+    with pytest.raises(InputChanged, match="input_changed"):
+        run(resume=True)
+    source.write_bytes(original)
+    assert run(resume=True).num_done == 20
+
+
+def test_an_input_that_changes_under_the_run_is_noticed(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
+) -> None:
+    def append(identity: bytes, submit: Submit) -> None:
+        router.on_submit = on_submit  # type: ignore[method-assign]
+        with source.open("ab") as file:
+            file.write(b'"appended"\n')
+        on_submit(identity, submit)
+
+    on_submit, router.on_submit = router.on_submit, append  # type: ignore[method-assign]
+    with pytest.raises(InputChanged, match="modified while"):
+        run(max_in_flight=2)
+    assert not (tmp_path / "out.jsonl").exists()
+
+
+@pytest.mark.parametrize("content", [b"garbage\n", b'{"version":99}\n', b'{"version":1}\n', b"[]\n"])
+def test_a_journal_that_is_not_ours_is_refused(
+    run: Callable[..., BatchProgress], tmp_path: Path, content: bytes
+) -> None:
+    (tmp_path / "out.jsonl.journal").write_bytes(content)
+    with pytest.raises(OutputRefused, match=r"out.jsonl.journal.*--overwrite"):
+        run(resume=True)
+    assert run(overwrite=True).num_done == 20
+
+
+def test_two_runs_on_one_output(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
+) -> None:
+    router.step_s = 0.1
+    environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
+    command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", str(source), "-o"]
+    other = subprocess.Popen(
+        [*command, str(tmp_path / "out.jsonl")], env=os.environ | environment, stdout=subprocess.DEVNULL
+    )
+    try:
+        until(lambda: bool(router.received_of(Submit)))
+        with pytest.raises(OutputLocked, match="output_locked"):
+            run(resume=True)
+        with pytest.raises(OutputLocked, match="output_locked"):
+            run(overwrite=True)
+    finally:
+        other.kill()
+        other.wait()
+    router.step_s = 0.002
+    assert run(resume=True).num_done == 20  # the lock went with the process
+
+
+@pytest.mark.parametrize("output", ["prompts.jsonl", "missing/out.jsonl", "directory", "link.jsonl"])
+def test_outputs_that_are_refused(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path, output: str
+) -> None:
+    (tmp_path / "directory").mkdir()
+    (tmp_path / "link.jsonl").symlink_to(source)
+    before = source.read_bytes()
+    for changes in ({}, {"overwrite": True}, {"resume": True}):
+        with pytest.raises(OutputRefused):
+            run(output=tmp_path / output, **changes)
+    assert source.read_bytes() == before
+    assert names(tmp_path) == {"directory", "link.jsonl"}
+
+
+def test_a_missing_service_leaves_no_file(source: Path, tmp_path: Path) -> None:
+    async def attempt() -> None:
+        async with AsyncClient("tcp://127.0.0.1:9", timeout=0.2) as client:
+            await run_batch(BatchRequest(source=source, output=tmp_path / "out.jsonl"), client)
+
+    with pytest.raises(Unavailable):
+        asyncio.run(attempt())
+    assert names(tmp_path) == set()
+
+
+def test_an_invalid_input_leaves_no_file(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
+) -> None:
+    source.write_bytes(b"PK\x03\x04")
+    with pytest.raises(InputInvalid):
+        run()
+    assert names(tmp_path) == set()
+
+
+@pytest.mark.parametrize("room", [0, 100, 5000, 9000])
+def test_a_full_disk_stops_the_run_and_loses_nothing(
+    run: Callable[..., BatchProgress], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
+) -> None:
+    write = os.write
+
+    def write_until_full(descriptor: int, content: Any) -> int:
+        """As a full disk does: first a short write, then no more."""
+        nonlocal room
+        if Path(f"/proc/self/fd/{descriptor}").readlink().suffix != ".partial":
+            return write(descriptor, content)
+        if room == 0:
+            raise OSError(28, os.strerror(28))
+        written = write(descriptor, bytes(content)[:room])
+        room -= written
+        return written
+
+    monkeypatch.setattr(os, "write", write_until_full)
+    with pytest.raises(OutputFailed, match=r"out.jsonl.partial: No space left on device after \d+ bytes"):
+        run()
+    monkeypatch.undo()
+    partial = (tmp_path / "out.jsonl.partial").read_bytes()
+    assert not partial or partial.endswith(b"\n")
+    assert run(resume=True).num_done == 20
+    assert (tmp_path / "out.jsonl").read_bytes().startswith(partial)
+
+
+def test_short_writes_are_completed(
+    run: Callable[..., BatchProgress], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    write = os.write
+    monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, bytes(content)[:7]))
+    run()
+    monkeypatch.undo()
+    assert len(records(tmp_path / "out.jsonl")) == 20

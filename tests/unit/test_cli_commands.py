@@ -1,0 +1,286 @@
+"""`cactus` commands: what they print, and errors as one line with an exit code."""
+
+from __future__ import annotations
+
+import json
+import os
+import re
+import resource
+import stat
+import subprocess
+import sys
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+import typer.testing
+
+from cactus_actors.cli.bench_service import percentile
+from cactus_actors.cli.main import app, exit_code, main
+from cactus_actors.protocol.errors import (
+    ConfigurationInvalid,
+    InvalidRequest,
+    ModelFailure,
+    ModelFileInvalid,
+    NotSupported,
+    Overloaded,
+    Unavailable,
+)
+from cactus_actors.protocol.messages import Rejected, Submit
+from tests.scripted_router import ScriptedRouter
+
+COMMANDS = ("serve", "complete", "chat", "batch", "status", "scale", "models", "auth", "bench", "demo")
+
+Outcome = tuple[int, str, str]
+
+
+@pytest.fixture
+def router() -> Iterator[ScriptedRouter]:
+    with ScriptedRouter() as router:
+        yield router
+
+
+@pytest.fixture
+def cactus(
+    router: ScriptedRouter, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> Callable[..., typer.testing.Result]:
+    """Run a command in this process against the scripted router."""
+    monkeypatch.setenv("CACTUS_ENDPOINT", router.endpoint)
+    monkeypatch.setenv("CACTUS_STREAM_ENDPOINT", router.stream_endpoint)
+    monkeypatch.setenv("CACTUS_HOME", str(tmp_path / "home"))
+    monkeypatch.delenv("CACTUS_CLOUD_KEY", raising=False)
+    monkeypatch.chdir(tmp_path)
+    runner = typer.testing.CliRunner()
+
+    def cactus(*arguments: str, input: str | None = None) -> typer.testing.Result:
+        return runner.invoke(app, arguments, input=input, catch_exceptions=False)
+
+    return cactus
+
+
+def run_main(*arguments: str, environment: dict[str, str] | None = None) -> Outcome:
+    """Run the command as a user does, in a process of its own."""
+    finished = subprocess.run(
+        [sys.executable, "-m", "cactus_actors.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | (environment or {}),
+    )
+    return finished.returncode, finished.stdout, finished.stderr
+
+
+@pytest.mark.parametrize("command", COMMANDS)
+def test_every_command_has_help_with_an_example(
+    cactus: Callable[..., typer.testing.Result], command: str
+) -> None:
+    result = cactus(command, "--help")
+    assert result.exit_code == 0
+    assert f"Example: cactus {command}" in result.stdout
+
+
+def test_complete(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+    assert cactus("complete", "hello").stdout == "hello w1 w2 w3 w4\n"
+    assert cactus("complete", "hello", "--stream").stdout == "hello w1 w2 w3 w4\n"
+    assert cactus("complete", input="from stdin\n").stdout == "from stdin w1 w2 w3 w4\n"
+    asked = [message for message in router.received if isinstance(message, Submit)]
+    assert [len(submit.messages or []) for submit in asked] == [1, 1, 1]
+
+
+def test_complete_options_reach_the_service(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    flags = "--raw --max-tokens 2 --temperature 0 --seed 7 --stop a --stop b --no-cloud --timeout-ms 9000"
+    result = cactus("complete", "hello", "--json", *flags.split())
+    answer = json.loads(result.stdout)
+    assert (answer["text"], answer["finish_reason"], answer["seed"]) == ("hello w1", "length", 7)
+    [submit] = [message for message in router.received if isinstance(message, Submit)]
+    assert submit.prompt == "hello"
+    options = submit.options
+    assert (options.temperature, options.stop, options.allow_cloud) == (0.0, ["a", "b"], False)
+    assert options.timeout_ms == 9000
+
+
+def test_complete_falls_back_to_text_without_a_chat_template(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    def without_template(identity: bytes, submit: Submit) -> None:
+        if submit.messages is None:
+            on_submit(identity, submit)
+            return
+        error = NotSupported("the model has no chat template", param="messages").info()
+        router.reply(identity, Rejected(error=error, job_id=submit.job_id))
+
+    on_submit, router.on_submit = router.on_submit, without_template  # type: ignore[method-assign]
+    for flags in ([], ["--stream"]):
+        assert cactus("complete", "hello", *flags).stdout == "hello w1 w2 w3 w4\n"
+    with pytest.raises(NotSupported):
+        cactus("complete", "hello", "--system", "be brief")
+
+
+def test_complete_streams_json_lines(cactus: Callable[..., typer.testing.Result]) -> None:
+    *deltas, result = [
+        json.loads(line) for line in cactus("complete", "hi", "--stream", "--json").stdout.splitlines()
+    ]
+    assert "".join(delta["text"] for delta in deltas) == result["text"] == "hi w1 w2 w3 w4"
+
+
+def test_chat_remembers_and_resets(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    result = cactus(
+        "chat", "--system", "brief", input="one\n\n/help\ntwo\n/reset\n/what\nthree\n/exit\nnever\n"
+    )
+    assert result.stdout == "one w1 w2 w3 w4\ntwo w1 w2 w3 w4\nthree w1 w2 w3 w4\n"
+    assert "confidence 0.90" in result.stderr
+    assert "no command /what" in result.stderr
+    roles = [
+        [turn.role for turn in message.messages or []]
+        for message in router.received
+        if isinstance(message, Submit)
+    ]
+    opening = ["system", "user"]
+    assert roles == [opening, [*opening, "assistant", "user"], opening]
+
+
+def test_batch_writes_results_and_says_so(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path
+) -> None:
+    (tmp_path / "in.txt").write_text("one\ntwo\n")
+    result = cactus("batch", "in.txt", "-o", "out.jsonl", "--max-in-flight", "1")
+    assert result.stdout == "2 of 2 lines done (out.jsonl)\n"
+    report = json.loads(cactus("batch", "in.txt", "-o", "out.jsonl", "--overwrite", "--json").stdout)
+    assert (report["lines"], report["succeeded"], report["failed"], report["completion_tokens"]) == (
+        2,
+        2,
+        0,
+        10,
+    )
+    assert report["errors"] == "out.errors.jsonl"
+
+
+def test_status_and_scale(cactus: Callable[..., typer.testing.Result]) -> None:
+    assert "scripted · serving" in cactus("status").stdout
+    assert json.loads(cactus("status", "--json").stdout)["jobs"]["accepted"] == 0
+    assert cactus("scale", "4").stdout == "4 workers are wished for\n"
+    assert cactus("scale", "-1").exit_code == 2
+
+
+def test_models(cactus: Callable[..., typer.testing.Result]) -> None:
+    report = json.loads(cactus("models", "--json").stdout)
+    assert "llama" in report["families"]
+    assert "families" in cactus("models").stdout
+
+
+def test_auth_keeps_a_key_that_nobody_else_reads(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path
+) -> None:
+    assert cactus("auth", "--show").stdout.startswith("no key")
+    stored = cactus("auth", input="sk-abcdefghijklmnop\n")
+    assert "sk-abcdefghijklmnop" not in stored.output
+    path = tmp_path / "home" / "credentials.json"
+    assert stat.S_IMODE(path.stat().st_mode) == 0o600
+    assert cactus("auth", "--show").stdout == "sk-…mnop\n"
+    assert "forgotten" in cactus("auth", "--forget").stdout
+    assert not path.exists()
+    with pytest.raises(ConfigurationInvalid):
+        cactus("auth", input="\n")
+
+
+def test_bench_of_a_service(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+    flags = f"--endpoint {router.endpoint} --stream-endpoint {router.stream_endpoint}"
+    result = cactus("bench", *flags.split(), "--concurrency", "4", "--requests", "12", "--json")
+    record = json.loads(result.stdout)
+    assert (record["requests"], record["failed"], record["output_tokens"]) == (12, 0, 60)
+    assert 0 < record["ttft_ms_p50"] <= record["ttft_ms_p99"]
+    assert 0 < record["inter_token_ms_p50"] <= record["inter_token_ms_p99"] <= record["request_ms_p99"]
+    with pytest.raises(ConfigurationInvalid, match="--model"):
+        cactus("bench", *flags.split(), "--model", "m")
+
+
+def test_bench_of_the_engine(cactus: Callable[..., typer.testing.Result]) -> None:
+    shape = "llama:hidden=32,ffn=64,layers=1,heads=2,kv_heads=1,head_dim=16,vocab=64"
+    flags = f"--random {shape} --weights float32 --batch 1,2 --prompt-tokens 8 --decode-tokens 4"
+    records = [json.loads(line) for line in cactus("bench", *flags.split(), "--json").stdout.splitlines()]
+    assert [record["batch"] for record in records] == [1, 2]
+    for record in records:
+        assert record["prefill_tokens_per_second"] > 0
+        assert record["decode_tokens_per_second"] > 0
+        assert record["step_ms_p50"] > 0
+        assert record["resident_mb"] > 0
+    with pytest.raises(ConfigurationInvalid, match="--batch"):
+        cactus("bench", "--batch", "1,zero")
+
+
+@pytest.mark.parametrize(
+    ("values", "percent", "expected"),
+    [([], 50, 0.0), ([7.0], 99, 7.0), ([1.0, 2.0, 3.0], 50, 2.0), ([0.0, 100.0], 99, 99.0)],
+)
+def test_percentile(values: list[float], percent: int, expected: float) -> None:
+    assert percentile(values, percent) == pytest.approx(expected)
+
+
+@pytest.mark.parametrize(
+    ("error", "code"),
+    [
+        (InvalidRequest("x"), 2),
+        (ModelFileInvalid("x"), 2),
+        (Unavailable("x"), 69),
+        (Overloaded("x"), 69),
+        (ModelFailure("x"), 1),
+    ],
+)
+def test_exit_codes(error: Exception, code: int) -> None:
+    assert exit_code(error) == code  # type: ignore[arg-type]
+
+
+def test_an_error_is_one_line_without_a_traceback(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> None:
+    monkeypatch.setattr(sys, "argv", ["cactus", "status", "--endpoint", "nonsense"])
+    with pytest.raises(SystemExit) as caught:
+        main()
+    assert caught.value.code == 2
+    output = capsys.readouterr()
+    assert output.out == ""
+    assert re.fullmatch(r"error: 'nonsense' is not tcp://HOST:PORT.*\n", output.err)
+
+
+def test_error_lines_of_real_processes(tmp_path: Path) -> None:
+    nowhere = {"CACTUS_ENDPOINT": "tcp://127.0.0.1:9"}
+    for code, arguments in (
+        (69, ["status"]),
+        (66, ["batch", str(tmp_path / "missing.jsonl"), "-o", str(tmp_path / "out.jsonl")]),
+        (2, ["complete", "hi", "--raw", "--system", "x"]),
+    ):
+        returncode, stdout, stderr = run_main(*arguments, environment=nowhere)
+        assert (returncode, stdout) == (code, "")
+        assert re.fullmatch(r"error: [^\n]+\n", stderr)
+
+
+def test_a_disk_that_takes_no_more_is_exit_code_74(router: ScriptedRouter, tmp_path: Path) -> None:
+    (tmp_path / "in.txt").write_text("".join(f"prompt {number}\n" for number in range(40)))
+    arguments = ["batch", str(tmp_path / "in.txt"), "-o", str(tmp_path / "out.jsonl"), "--resume"]
+    endpoints = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
+    limited = subprocess.run(
+        [sys.executable, "-m", "cactus_actors.cli.main", *arguments],
+        capture_output=True,
+        text=True,
+        timeout=60,
+        env=os.environ | endpoints,
+        preexec_fn=lambda: resource.setrlimit(resource.RLIMIT_FSIZE, (10_000, 10_000)),
+    )
+    assert limited.returncode == 74
+    assert re.fullmatch(r"error: .*out\.jsonl\.partial: File too large after \d+ bytes\n", limited.stderr)
+    returncode, stdout, _ = run_main(*arguments, environment=endpoints)
+    assert returncode == 0
+    assert re.match(r"40 of 40 lines done .*, [1-9]\d* of them before", stdout)
+
+
+def test_help_starts_fast_and_loads_no_heavy_module() -> None:
+    script = (
+        "import sys; from cactus_actors.cli.main import app\n"
+        "print([name for name in ('ray', 'numba', 'numpy', 'tokenizers', 'rich.progress') if name in sys.modules])"
+    )
+    loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)
+    assert loaded.stdout == "[]\n", loaded.stderr
