@@ -29,7 +29,7 @@ from workers.actor import Loaded, WorkerActor
 from workers.engine import Engine
 from workers.models import random_model
 
-SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=1024"
+SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=8192"
 DEADLINE_S = 20.0
 
 
@@ -55,19 +55,34 @@ class PlayedRouter:
 
     def __init__(self) -> None:
         self._context = zmq.Context()
-        self._socket = self._context.socket(zmq.ROUTER)
-        self._socket.setsockopt(zmq.LINGER, 0)
-        self._socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
         self._decoder = worker_message_decoder()
-        port = self._socket.bind_to_random_port("tcp://127.0.0.1")
-        self.endpoint = f"tcp://127.0.0.1:{port}"
+        self._socket = self._bound_socket("tcp://127.0.0.1:*")
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
         self.identity = b""
         self.reports: list[Report] = []
-        settings = WorkerSettings(worker_id="w", model="random", max_sequences=2, cache_tokens=640)
+        settings = WorkerSettings(worker_id="w", model="random", max_sequences=2, cache_tokens=4096)
         self.actor = WorkerActor(settings, load_random)
         self.left_because: str | None = None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
+
+    def _bound_socket(self, endpoint: str) -> zmq.Socket[bytes]:
+        router = self._context.socket(zmq.ROUTER)
+        router.setsockopt(zmq.LINGER, 0)
+        router.setsockopt(zmq.ROUTER_MANDATORY, 1)
+        deadline = time.monotonic() + DEADLINE_S
+        while True:
+            try:
+                router.bind(endpoint)
+                return router
+            except zmq.ZMQError:  # a closed socket's port is released in the background
+                assert time.monotonic() < deadline
+                router.poll(10)
+
+    def restart(self) -> None:
+        """Forget everything and come back on the same port, as a killed router does."""
+        self._socket.close()
+        self._socket = self._bound_socket(self.endpoint)
 
     def _run(self) -> None:
         self.left_because = self.actor.run(self.endpoint)
@@ -152,8 +167,8 @@ def make_dispatch(dispatch_id: int, *, max_tokens: int = 8, emitted: tuple[int, 
 def test_hello_says_what_the_worker_has(router: PlayedRouter) -> None:
     hello = router.greet()
     assert (hello.worker_id, hello.kind, hello.model) == ("w", "local", "random")
-    assert (hello.num_slots, hello.num_blocks, hello.block_size) == (2, 40, 16)
-    assert hello.max_context == 640  # the cache holds less than the model could
+    assert (hello.num_slots, hello.num_blocks, hello.block_size) == (2, 256, 16)
+    assert hello.max_context == 4096  # the cache holds less than the model could
     assert (hello.threads, hello.weights) == (1, "int8")
     assert hello.kernels
 
@@ -176,7 +191,7 @@ def test_deltas_come_once_each_in_order_with_measures(router: PlayedRouter) -> N
 
 def test_credits_add_up(router: PlayedRouter) -> None:
     router.greet()
-    router.send(*(make_dispatch(i, max_tokens=30) for i in (1, 2, 3)))
+    router.send(*(make_dispatch(i, max_tokens=200) for i in (1, 2, 3)))
     for dispatch_id in (1, 2, 3):
         router.deltas_of(dispatch_id)
     settled = router.settled_report()
@@ -186,8 +201,8 @@ def test_credits_add_up(router: PlayedRouter) -> None:
         assert report.free_slots == 2 - (report.num_accepted - num_ended)
         assert report.num_running <= 2
     assert min(report.free_slots for report in router.reports) == -1  # one waits on deck
-    assert (settled.num_accepted, settled.free_slots, settled.free_blocks) == (3, 2, 40)
-    assert settled.tokens_generated == 90
+    assert (settled.num_accepted, settled.free_slots, settled.free_blocks) == (3, 2, 256)
+    assert settled.tokens_generated == 600
     assert settled.prompt_tokens_computed == 60
 
 
@@ -202,12 +217,12 @@ def test_an_idle_worker_reports_once_a_second(router: PlayedRouter) -> None:
 
 def test_an_aborted_dispatch_is_never_mentioned_again_and_frees_its_place(router: PlayedRouter) -> None:
     router.greet()
-    router.send(make_dispatch(1, max_tokens=500))
+    router.send(make_dispatch(1, max_tokens=4000))
     while not (router.reports and router.reports[-1].deltas):
         router.receive()
     router.send(Abort(1))
     settled = router.settled_report()
-    assert (settled.free_slots, settled.free_blocks) == (2, 40)
+    assert (settled.free_slots, settled.free_blocks) == (2, 256)
     router.send(make_dispatch(2))
     router.deltas_of(2)
     after = router.reports[router.reports.index(settled) :]
@@ -232,7 +247,7 @@ def test_a_bad_dispatch_gets_a_typed_error_and_disturbs_nobody(router: PlayedRou
     params = SamplingParams(4)
     router.send(
         Dispatch(1, "1" * 32, [5000], [], params),
-        Dispatch(2, "2" * 32, [1] * 700, [], params),
+        Dispatch(2, "2" * 32, [1] * 5000, [], params),
         Dispatch(3, "3" * 32, [], [], params),
         make_dispatch(4),
     )
@@ -265,7 +280,7 @@ def test_drain_and_stop_from_another_thread(router: PlayedRouter) -> None:
     router.greet()
     router.next_report()
     assert router.actor.health().state == "ready"
-    router.send(make_dispatch(1, max_tokens=600))
+    router.send(make_dispatch(1, max_tokens=4000))
     router.actor.drain()
     router.receive_until(Draining)
     assert router.actor.health().state == "draining"
@@ -278,7 +293,7 @@ def test_drain_and_stop_from_another_thread(router: PlayedRouter) -> None:
 def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: PlayedRouter) -> None:
     """As a router does that was restarted and hears reports of a worker that it does not know."""
     router.greet(epoch=1)
-    router.send(make_dispatch(1, max_tokens=600))
+    router.send(make_dispatch(1, max_tokens=4000))
     started = time.monotonic()
     while time.monotonic() - started < 1.2:  # a Welcome soon after Hello is its answer
         router.receive()
@@ -289,6 +304,24 @@ def test_an_unasked_welcome_voids_everything_and_begins_a_new_session(router: Pl
     assert len(router.deltas_of(5)) == 8
     assert {delta.dispatch_id for report in router.reports for delta in report.deltas} == {5}
     assert router.reports[-1].num_accepted == 1
+
+
+def test_a_restarted_router_gets_a_fresh_worker(router: PlayedRouter) -> None:
+    router.greet(epoch=1)
+    router.send(make_dispatch(1))
+    whole = [delta.token_ids[0] for delta in router.deltas_of(1)]
+    router.send(make_dispatch(2, max_tokens=4000))
+    while not any(delta.dispatch_id == 2 for report in router.reports for delta in report.deltas):
+        router.receive()
+    router.restart()
+    while not isinstance(router.receive(), Hello):
+        router.send(Welcome(2))  # to a report of a worker that this router does not know
+    router.send(Welcome(2))
+    router.reports.clear()
+    again = make_dispatch(1, emitted=tuple(whole[:4]))
+    router.send(Dispatch(3, again.job_id, again.prompt_ids, again.emitted_ids, again.params))
+    assert [delta.token_ids[0] for delta in router.deltas_of(3)] == whole[4:]
+    assert router.settled_report().free_blocks == 256
 
 
 def test_stale_welcomes_after_a_restart_do_not_start_a_conversation_without_end(
