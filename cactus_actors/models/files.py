@@ -26,18 +26,11 @@ def resolve_model(name_or_path: str) -> Path:
     """
     if name_or_path in list_models():
         return _EMBEDDED / name_or_path
-    path = Path(name_or_path).expanduser()
-    if path.is_dir():
-        return _checked_directory(path)
-    if path.suffix in PICKLE_SUFFIXES:
-        raise invalid(path, "a pickle can run code and is not loaded; convert it to safetensors or GGUF")
-    if not path.is_file():
-        raise invalid(
-            path, f"no such file or directory; embedded models: {', '.join(list_models()) or 'none'}"
-        )
-    if path.suffix != ".gguf":
-        raise invalid(path, "not a model; give a directory with config.json and safetensors, or a .gguf file")
-    return path
+    try:
+        path = Path(name_or_path).expanduser()
+        return _checked_directory(path) if path.is_dir() else _checked_file(path)
+    except (OSError, RuntimeError) as error:
+        raise invalid(Path(name_or_path), f"cannot be read: {error}") from error
 
 
 def invalid(path: Path, what: str) -> ModelFileInvalid:
@@ -76,6 +69,19 @@ def read_bytes(path: Path, *, max_bytes: int) -> bytes:
         return path.read_bytes()
     except OSError as error:
         raise invalid(path, f"cannot be read: {error.strerror or error}") from error
+
+
+def _checked_file(path: Path) -> Path:
+    if path.suffix in PICKLE_SUFFIXES:
+        raise invalid(path, "a pickle can run code and is not loaded; convert it to safetensors or GGUF")
+    if not path.is_file():
+        embedded = ", ".join(list_models()) or "none"
+        raise invalid(path, f"no such file or directory; embedded models: {embedded}")
+    with path.open("rb") as file:
+        is_gguf = file.read(4) == b"GGUF"
+    if not is_gguf:
+        raise invalid(path, "not a GGUF file; give one, or a directory with config.json and safetensors")
+    return path
 
 
 def _checked_directory(directory: Path) -> Path:

@@ -352,6 +352,12 @@ def test_a_model_that_is_not_there(tmp_path: Path) -> None:
             resolve_model(str(path))
 
 
+@pytest.mark.parametrize("name", ["", "x" * 5000, "~nobody-of-this-name/x", "/dev/null", "a\0b"])
+def test_a_name_that_is_no_path(name: str) -> None:
+    with pytest.raises(ModelFileInvalid):
+        resolve_model(name)
+
+
 def test_models_are_found_by_name_and_path(tmp_path: Path) -> None:
     path = write_directory(tmp_path / "model", make_tensors())
     assert resolve_model(str(path)) == path
