@@ -27,7 +27,7 @@ class ModelConfig:
     tie_embeddings: bool
 
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of every tensor, in the order of the forward pass; matrices are (outputs, inputs)."""
+        """Name and shape of every tensor, in the order of use; matrices are (outputs, inputs)."""
         query_size = self.num_heads * self.head_dim
         kv_size = self.num_kv_heads * self.head_dim
         shapes: dict[str, tuple[int, ...]] = {"embed_tokens": (self.vocab_size, self.hidden_size)}
