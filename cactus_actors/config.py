@@ -56,7 +56,8 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the cloud-handoff actor is built from; the key itself is read by the actor, never passed.
 
     `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_share` bounds the share of
-    jobs that may go to the cloud. Times are in seconds.
+    jobs that may go to the cloud. `require_key` None asks for a key unless `base_url` is on this machine.
+    Times are in seconds.
     """
 
     worker_id: str = "cloud"
@@ -70,6 +71,8 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_retries: int = 2
     breaker_failures: int = 5
     breaker_open_s: float = 30.0
+    retry_backoff_s: float = 0.5
+    require_key: bool | None = None
 
 
 class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -94,12 +97,13 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 def read_config_file(path: Path) -> dict[str, object]:
     """The settings of a TOML file as a plain mapping; raises ConfigurationInvalid naming the file."""
     try:
-        settings = msgspec.toml.decode(path.read_bytes())
+        settings = dict(msgspec.toml.decode(path.read_bytes()))
+        _convert(settings)
     except OSError as error:
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a ValidationError is a DecodeError
         raise ConfigurationInvalid(f"{path}: {error}") from None
-    return dict(settings)
+    return settings
 
 
 def make_config(*sources: dict[str, object]) -> ServeConfig:
@@ -108,6 +112,10 @@ def make_config(*sources: dict[str, object]) -> ServeConfig:
     for source in sources:
         merged |= {name: value for name, value in source.items() if value is not None}
     try:
-        return msgspec.convert(merged, ServeConfig)
+        return _convert(merged)
     except msgspec.ValidationError as error:
         raise ConfigurationInvalid(f"configuration: {error}") from None
+
+
+def _convert(settings: dict[str, object]) -> ServeConfig:
+    return msgspec.convert(settings, ServeConfig, dec_hook=lambda _, value: Path(value))

@@ -1,0 +1,65 @@
+"""Whether the cloud may be used at all, and with which key."""
+
+from __future__ import annotations
+
+import ipaddress
+from collections.abc import Mapping
+from dataclasses import dataclass
+
+import httpx
+
+from cactus_actors.config import HandoffSettings
+from cactus_actors.handoff.credentials import CloudKey, load_key
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+DISABLE_VARIABLE = "CACTUS_DISABLE_CLOUD_HANDOFF"
+
+
+@dataclass(frozen=True)
+class Access:
+    """A key (None where none is needed), or the `refusal` that keeps the cloud unused."""
+
+    key: CloudKey | None = None
+    refusal: str | None = None
+
+
+def read_access(settings: HandoffSettings, environment: Mapping[str, str]) -> Access:
+    """What settings, environment and credentials file allow just now.
+
+    A key travels over TLS or on this machine, nowhere else.
+    """
+    if environment.get(DISABLE_VARIABLE, "") not in ("", "0"):
+        return Access(refusal="disabled")
+    url = httpx.URL(settings.base_url)
+    local = is_loopback(url)
+    try:
+        key = load_key(environment)
+    except ConfigurationInvalid as error:
+        return Access(refusal=error.message)
+    if key is None:
+        required = not local if settings.require_key is None else settings.require_key
+        return Access(refusal="no key" if required else None)
+    if url.scheme != "https" and not local:
+        return Access(refusal=f"a key is not sent to {url.host} without TLS")
+    return Access(key=key)
+
+
+def check_base_url(base_url: str) -> httpx.URL:
+    """The parsed URL; raises ConfigurationInvalid if no request can be sent there."""
+    try:
+        url = httpx.URL(base_url)
+    except httpx.InvalidURL as error:
+        raise ConfigurationInvalid(f"handoff base_url: {error}", param="handoff.base_url") from None
+    if url.scheme not in ("http", "https") or not url.host or url.userinfo:
+        raise ConfigurationInvalid(
+            "handoff base_url must be http(s)://host/path without a user name", param="handoff.base_url"
+        )
+    return url
+
+
+def is_loopback(url: httpx.URL) -> bool:
+    """Whether the host is this machine, by its name or literal address."""
+    try:
+        return ipaddress.ip_address(url.host).is_loopback
+    except ValueError:
+        return url.host == "localhost"

@@ -1,0 +1,173 @@
+"""A streamed chat completion, sans I/O: the data of events in, text and the outcome out."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Any
+
+import msgspec
+
+from cactus_actors.handoff.failures import CloudFailure, status_failure
+from cactus_actors.protocol.messages import FinishReason, Usage
+from cactus_actors.protocol.openai import ToolCall, render_tool_calls
+
+# Keeps a result, and one report of several answers, well inside the protocol's message limit.
+MAX_ANSWER_BYTES = 512 * 1024
+
+_FINISH_REASONS: dict[str, FinishReason] = {
+    "stop": "stop",
+    "length": "length",
+    "model_length": "length",
+    "tool_calls": "tool_calls",
+    "function_call": "tool_calls",
+}
+
+
+class _FunctionPiece(msgspec.Struct, frozen=True):
+    name: str | None = None
+    arguments: str | None = None
+
+
+class _ToolCallPiece(msgspec.Struct, frozen=True):
+    index: int = 0
+    function: _FunctionPiece | None = None
+
+
+class _Delta(msgspec.Struct, frozen=True):
+    content: str | None = None
+    tool_calls: list[_ToolCallPiece] | None = None
+
+
+class _Choice(msgspec.Struct, frozen=True):
+    delta: _Delta | None = None
+    finish_reason: str | None = None
+
+
+class _TokenDetails(msgspec.Struct, frozen=True):
+    cached_tokens: int | None = None
+
+
+class _Usage(msgspec.Struct, frozen=True):
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    prompt_tokens_details: _TokenDetails | None = None
+
+
+class _Chunk(msgspec.Struct, frozen=True):
+    choices: list[_Choice] = []
+    usage: _Usage | None = None
+    error: Any = None
+
+
+@dataclass
+class _ToolCallText:
+    name: str = ""
+    arguments: str = ""
+
+
+@dataclass(frozen=True)
+class Answer:
+    """How a cloud's answer ended."""
+
+    finish_reason: FinishReason
+    usage: Usage | None
+
+
+@dataclass
+class AnswerReader:
+    """Reads one answer; every method raises CloudFailure on what is not the protocol."""
+
+    is_done: bool = False
+    _finish_reason: str | None = None
+    _usage: Usage | None = None
+    _num_bytes: int = 0
+    _tool_calls: dict[int, _ToolCallText] = field(default_factory=dict)
+
+    def read(self, data: bytes) -> str:
+        """The text that one event adds; tool calls are text too, once they are complete."""
+        if data == b"[DONE]":
+            self.is_done = True
+            return self._within_limit(self._tool_call_text())
+        try:
+            chunk = msgspec.json.decode(data, type=_Chunk)
+        except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            raise _protocol_error("a chunk is not a chat completion chunk") from None
+        if chunk.error is not None:
+            raise _reported_failure(chunk.error)
+        if chunk.usage is not None:
+            self._usage = _counts(chunk.usage)
+        return self._within_limit("".join(self._take(choice) for choice in chunk.choices[:1]))
+
+    def answer(self) -> Answer:
+        """The outcome, once the stream has ended; an end that the cloud did not announce is a failure."""
+        if not self.is_done:
+            raise _protocol_error("the stream ended without [DONE]")
+        if self._finish_reason is None:
+            raise _protocol_error("the stream ended without a finish_reason")
+        if self._finish_reason == "content_filter":
+            raise CloudFailure("cloud_rejected", "the cloud filtered its answer")
+        if self._finish_reason not in _FINISH_REASONS:
+            raise _protocol_error("the finish_reason is unknown")
+        return Answer(_FINISH_REASONS[self._finish_reason], self._usage)
+
+    def _take(self, choice: _Choice) -> str:
+        self._finish_reason = choice.finish_reason or self._finish_reason
+        if choice.delta is None:
+            return ""
+        for piece in choice.delta.tool_calls or ():
+            call = self._tool_calls.setdefault(piece.index, _ToolCallText())
+            if piece.function is not None:
+                call.name += piece.function.name or ""
+                call.arguments += piece.function.arguments or ""
+                self._num_bytes += len(piece.function.arguments or "")
+        return choice.delta.content or ""
+
+    def _tool_call_text(self) -> str:
+        try:
+            return render_tool_calls(
+                [
+                    ToolCall(call.name, msgspec.json.decode(call.arguments or "{}", type=dict[str, Any]))
+                    for _, call in sorted(self._tool_calls.items())
+                ]
+            )
+        except (msgspec.DecodeError, RecursionError):
+            raise _protocol_error("the arguments of a tool call are not a JSON object") from None
+
+    def _within_limit(self, text: str) -> str:
+        self._num_bytes += len(text.encode())
+        if self._num_bytes > MAX_ANSWER_BYTES:
+            raise _protocol_error(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
+        return text
+
+
+def error_detail(error: object) -> str:
+    """The message of an `error` value, in whatever shape servers write it."""
+    if isinstance(error, dict):
+        error = error.get("message") or error.get("detail") or ""
+    return " ".join(error.split()) if isinstance(error, str) else ""
+
+
+def _reported_failure(error: object) -> CloudFailure:
+    """An error told inside a stream whose status was 200."""
+    code = error.get("code") if isinstance(error, dict) else None
+    if isinstance(code, int) and 400 <= code < 600:
+        return status_failure(code, error_detail(error), None)
+    return CloudFailure(
+        "cloud_server_error",
+        f"the cloud reported an error: {error_detail(error)[:300]}",
+        outcome="failure",
+        retriable=True,
+    )
+
+
+def _protocol_error(message: str) -> CloudFailure:
+    return CloudFailure("cloud_protocol_error", message)
+
+
+def _counts(usage: _Usage) -> Usage:
+    details = usage.prompt_tokens_details
+    return Usage(
+        prompt_tokens=usage.prompt_tokens,
+        completion_tokens=usage.completion_tokens,
+        cached_tokens=(details.cached_tokens or 0) if details else 0,
+    )

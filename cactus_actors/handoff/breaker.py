@@ -1,0 +1,81 @@
+"""A circuit breaker: after failures in a row nothing is sent for a while, then one probe at a time."""
+
+from __future__ import annotations
+
+from typing import Literal, NewType
+
+BreakerState = Literal["closed", "open", "half_open"]
+Outcome = Literal["success", "failure", "neutral"]
+
+# A permit names the period it was given in, so that a late outcome cannot speak for a later period.
+Permit = NewType("Permit", int)
+
+SUCCESSES_TO_CLOSE = 2
+
+
+class Breaker:
+    """Times are monotonic seconds. Every permit that `admit` gives must come back through `record`.
+
+    What counts as a failure is the caller's to say: faults of the cloud do, refusals of a request and
+    backpressure are neutral, or a burst of bad requests would cut everybody off.
+    """
+
+    def __init__(self, *, max_failures: int, open_s: float) -> None:
+        self._max_failures = max_failures
+        self._open_s = open_s
+        self._period = 0
+        self._opened_at: float | None = None
+        self._failures_in_a_row = 0
+        self._probe_successes = 0
+        self._probing = False
+
+    def state(self, now: float) -> BreakerState:
+        """An open breaker becomes half-open by time alone."""
+        if self._opened_at is None:
+            return "closed"
+        return "open" if now < self._opened_at + self._open_s else "half_open"
+
+    def admits(self, now: float) -> bool:
+        """Whether `admit` would give a permit."""
+        state = self.state(now)
+        return state == "closed" or (state == "half_open" and not self._probing)
+
+    def admit(self, now: float) -> Permit | None:
+        """A permit for one request, or None."""
+        if not self.admits(now):
+            return None
+        self._probing = self._opened_at is not None
+        return Permit(self._period)
+
+    def record(self, permit: Permit, outcome: Outcome, now: float) -> None:
+        """How the permitted request went."""
+        if permit != self._period:
+            return
+        if self._opened_at is None:
+            self._record_while_closed(outcome, now)
+        else:
+            self._record_probe(outcome, now)
+
+    def _record_while_closed(self, outcome: Outcome, now: float) -> None:
+        if outcome == "success":
+            self._failures_in_a_row = 0
+        elif outcome == "failure":
+            self._failures_in_a_row += 1
+            if self._failures_in_a_row >= self._max_failures:
+                self._enter(opened_at=now)
+
+    def _record_probe(self, outcome: Outcome, now: float) -> None:
+        self._probing = False
+        if outcome == "failure":
+            self._enter(opened_at=now)
+        elif outcome == "success":
+            self._probe_successes += 1
+            if self._probe_successes >= SUCCESSES_TO_CLOSE:
+                self._enter(opened_at=None)
+
+    def _enter(self, opened_at: float | None) -> None:
+        self._opened_at = opened_at
+        self._period += 1
+        self._failures_in_a_row = 0
+        self._probe_successes = 0
+        self._probing = False

@@ -1,0 +1,217 @@
+"""One cloud, over HTTP: streamed chat completions with limits in time, size and attempts."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any
+
+import httpx
+import msgspec
+from tenacity import (
+    AsyncRetrying,
+    RetryCallState,
+    retry_if_exception,
+    stop_after_attempt,
+    stop_before_delay,
+    wait_exponential_jitter,
+)
+
+from cactus_actors.config import HandoffSettings
+from cactus_actors.handoff.access import check_base_url, is_loopback
+from cactus_actors.handoff.answer import Answer, AnswerReader, error_detail
+from cactus_actors.handoff.breaker import Breaker, Outcome
+from cactus_actors.handoff.credentials import CloudKey
+from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
+from cactus_actors.handoff.failures import CloudFailure, status_failure
+from cactus_actors.protocol.messages import CloudRequest
+from cactus_actors.protocol.openai import chat_request_body
+from cactus_actors.protocol.params import SamplingParams
+
+MAX_BACKOFF_S = 8.0
+MAX_ERROR_BODY_BYTES = 8 * 1024
+MAX_DETAIL_CHARACTERS = 300
+
+
+@dataclass
+class _Exchange:
+    """One job's request; `has_forwarded` once any of the answer has left."""
+
+    content: bytes
+    key: CloudKey | None
+    ends_at: float
+    limited_by_job: bool
+    forward: Callable[[str], None]
+    has_forwarded: bool = False
+
+    def take(self, text: str) -> None:
+        if text:
+            self.has_forwarded = True
+            self.forward(text)
+
+    def redact(self, text: str) -> str:
+        return text if self.key is None else self.key.redact(text)
+
+
+class Cloud:
+    """A pooled client of one OpenAI-compatible endpoint; close it with `aclose`.
+
+    `base_url` comes from the operator's settings and redirects are not followed, so no job and no answer can
+    choose where a request goes.
+    """
+
+    def __init__(self, settings: HandoffSettings, breaker: Breaker) -> None:
+        url = check_base_url(settings.base_url)
+        self._settings = settings
+        self._breaker = breaker
+        self._url = settings.base_url.rstrip("/") + "/chat/completions"
+        self.provider = f"{url.host}/{settings.model}"
+        self._client = httpx.AsyncClient(
+            timeout=httpx.Timeout(settings.read_timeout_s, connect=settings.connect_timeout_s),
+            limits=httpx.Limits(max_connections=settings.max_concurrent),
+            follow_redirects=False,
+            trust_env=not is_loopback(url),  # no proxy stands between us and this machine
+        )
+
+    async def aclose(self) -> None:
+        """Close every connection."""
+        await self._client.aclose()
+
+    async def answer(
+        self,
+        request: CloudRequest,
+        params: SamplingParams,
+        *,
+        key: CloudKey | None,
+        job_ends_at: float | None,
+        forward: Callable[[str], None],
+    ) -> Answer:
+        """Forward the answer's text chunk by chunk and return how it ended.
+
+        `job_ends_at` is the job's own deadline in monotonic seconds; it and `total_timeout_s` bound the whole
+        call. Raises CloudFailure. Nothing is sent twice once a chunk was forwarded.
+        """
+        now = time.monotonic()
+        ours = now + self._settings.total_timeout_s
+        limited_by_job = job_ends_at is not None and job_ends_at < ours
+        ends_at = job_ends_at if job_ends_at is not None and limited_by_job else ours
+        body = chat_request_body(request, params, self._settings.model)
+        exchange = _Exchange(msgspec.json.encode(body), key, ends_at, limited_by_job, forward)
+
+        def may_retry(error: BaseException) -> bool:
+            return (
+                isinstance(error, CloudFailure)
+                and error.retriable
+                and not exchange.has_forwarded
+                and self._breaker.admits(time.monotonic())
+            )
+
+        attempts = AsyncRetrying(
+            retry=retry_if_exception(may_retry),
+            stop=stop_after_attempt(1 + self._settings.max_retries) | stop_before_delay(ends_at - now),
+            wait=self._wait_s,
+            sleep=asyncio.sleep,
+            reraise=True,
+        )
+        return await attempts(self._attempt, exchange)
+
+    def _wait_s(self, state: RetryCallState) -> float:
+        """At least what the cloud asked for, and a jittered exponential backoff on top."""
+        initial = self._settings.retry_backoff_s
+        backoff = wait_exponential_jitter(initial=initial, max=MAX_BACKOFF_S, jitter=initial)(state)
+        error = state.outcome.exception() if state.outcome else None
+        asked = error.retry_after if isinstance(error, CloudFailure) else None
+        return (asked or 0.0) + backoff
+
+    async def _attempt(self, exchange: _Exchange) -> Answer:
+        """One HTTP request, under the deadline, its outcome told to the breaker."""
+        permit = self._breaker.admit(time.monotonic())
+        if permit is None:
+            raise CloudFailure("cloud_unavailable", "breaker open")
+        outcome: Outcome = "neutral"  # also what an aborted request counts as
+        try:
+            async with asyncio.timeout_at(exchange.ends_at):
+                answer = await self._exchange(exchange)
+            outcome = "success"
+            return answer
+        except (CloudFailure, TimeoutError, httpx.TransportError) as error:
+            failure = _as_failure(error, exchange)
+            outcome = failure.outcome
+            raise failure from None
+        finally:
+            self._breaker.record(permit, outcome, time.monotonic())
+
+    async def _exchange(self, exchange: _Exchange) -> Answer:
+        # identity: a compressed answer could unfold to more than any limit before it is counted
+        headers = {
+            "Accept": "text/event-stream",
+            "Accept-Encoding": "identity",
+            "Content-Type": "application/json",
+        }
+        if exchange.key is not None:
+            headers["Authorization"] = f"Bearer {exchange.key.reveal()}"
+        async with self._client.stream(
+            "POST", self._url, content=exchange.content, headers=headers
+        ) as response:
+            if response.status_code != 200:
+                detail = exchange.redact(await _error_message(response))[:MAX_DETAIL_CHARACTERS]
+                raise status_failure(response.status_code, detail, response.headers.get("retry-after"))
+            if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
+                raise CloudFailure("cloud_protocol_error", "the answer is not an event stream")
+            return await _read_answer(response, exchange)
+
+
+async def _read_answer(response: httpx.Response, exchange: _Exchange) -> Answer:
+    events, reader = EventStream(), AnswerReader()
+    async for chunk in response.aiter_raw():
+        try:
+            completed = events.feed(chunk)
+        except LineTooLong:
+            raise CloudFailure(
+                "cloud_protocol_error", f"a line is longer than {MAX_LINE_BYTES} bytes"
+            ) from None
+        for data in completed:
+            exchange.take(reader.read(data))
+            if reader.is_done:
+                return reader.answer()
+    return reader.answer()
+
+
+async def _error_message(response: httpx.Response) -> str:
+    """The message of an error response, as far as its first bytes tell it."""
+    body = bytearray()
+    async for chunk in response.aiter_raw():
+        body += chunk
+        if len(body) > MAX_ERROR_BODY_BYTES:
+            return ""
+    try:
+        decoded: Any = msgspec.json.decode(bytes(body))
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+        return ""
+    return error_detail(decoded.get("error", decoded) if isinstance(decoded, dict) else decoded)
+
+
+def _as_failure(error: Exception, exchange: _Exchange) -> CloudFailure:
+    if isinstance(error, CloudFailure):
+        return error
+    if isinstance(error, TimeoutError):
+        # a job in a hurry says nothing about the cloud
+        if exchange.limited_by_job:
+            return CloudFailure("cloud_timeout", "the job's deadline passed before the answer ended")
+        return CloudFailure("cloud_timeout", "the answer took too long as a whole", outcome="failure")
+    if isinstance(error, httpx.TimeoutException):
+        return CloudFailure(
+            "cloud_timeout",
+            f"the cloud went silent ({type(error).__name__})",
+            outcome="failure",
+            retriable=True,
+        )
+    # the error's own text may quote the request
+    return CloudFailure(
+        "cloud_connection",
+        f"the connection failed ({type(error).__name__})",
+        outcome="failure",
+        retriable=True,
+    )

@@ -1,0 +1,48 @@
+"""The DEALER socket to the router, and how a message leaves on it."""
+
+from __future__ import annotations
+
+import asyncio
+import uuid
+
+import msgspec
+import zmq
+import zmq.asyncio
+
+from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
+
+_OPTIONS = {
+    # Only a live connection takes messages: what was said to a router that died must not reach the next one.
+    zmq.IMMEDIATE: 1,
+    zmq.LINGER: 500,
+    zmq.SNDHWM: 1000,
+    zmq.RCVHWM: 1000,
+    zmq.MAXMSGSIZE: 16 * MAX_MESSAGE_BYTES,
+    zmq.HEARTBEAT_IVL: 1000,
+    zmq.HEARTBEAT_TIMEOUT: 3000,
+    zmq.HEARTBEAT_TTL: 3000,
+    zmq.RECONNECT_IVL: 100,
+    zmq.RECONNECT_IVL_MAX: 1000,
+}
+
+
+def connect(context: zmq.asyncio.Context, endpoint: str, worker_id: str) -> zmq.asyncio.Socket:
+    """A socket that keeps itself connected to the router's workers endpoint."""
+    socket = context.socket(zmq.DEALER)
+    for option, value in _OPTIONS.items():
+        socket.setsockopt(option, value)
+    # Stable over reconnects, new for every process: a predecessor's connection may still be dying.
+    socket.setsockopt(zmq.ROUTING_ID, f"{worker_id}-{uuid.uuid4().hex}".encode())
+    socket.connect(endpoint)
+    return socket
+
+
+def send(socket: zmq.asyncio.Socket, message: msgspec.Struct) -> bool:
+    """Hand a message to the connection at once; False if there is none, or its queue is full."""
+    sent = socket.send_multipart(encode(message), flags=zmq.NOBLOCK)
+    assert isinstance(sent, asyncio.Future)  # which a send that may not block resolves before it returns
+    try:
+        sent.result()
+    except zmq.Again:
+        return False
+    return True

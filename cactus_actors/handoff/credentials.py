@@ -1,0 +1,109 @@
+"""The cloud key: from the environment, or from a file that only its owner can read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from collections.abc import Mapping
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+KEY_VARIABLE = "CACTUS_CLOUD_KEY"
+HOME_VARIABLE = "CACTUS_HOME"
+
+
+class CloudKey:
+    """A secret that does not show itself: only `reveal` returns it."""
+
+    __slots__ = ("_secret",)
+
+    def __init__(self, secret: str) -> None:
+        if not secret or not secret.isascii() or not secret.isprintable() or " " in secret:
+            raise ConfigurationInvalid("a cloud key is printable ASCII without spaces")
+        self._secret = secret
+
+    def reveal(self) -> str:
+        """The key itself, for the Authorization header and nothing else."""
+        return self._secret
+
+    def redact(self, text: str) -> str:
+        """`text` with every occurrence of the key masked; clouds echo what they were sent."""
+        return text.replace(self._secret, "***")
+
+    def __repr__(self) -> str:
+        return "CloudKey(***)"
+
+    def __reduce__(self) -> str:
+        raise TypeError("a cloud key does not leave its process")
+
+
+class _CredentialsFile(msgspec.Struct, frozen=True):
+    cloud_key: str
+
+
+def credentials_path(environment: Mapping[str, str] = os.environ) -> Path:
+    """Where `cactus auth` keeps the key: credentials.json under CACTUS_HOME, or under ~/.cactus."""
+    return Path(environment.get(HOME_VARIABLE) or "~/.cactus").expanduser() / "credentials.json"
+
+
+def load_key(environment: Mapping[str, str] = os.environ) -> CloudKey | None:
+    """The key from CACTUS_CLOUD_KEY, else from the file, else None.
+
+    Raises ConfigurationInvalid for a file that others can read or that is not ours to parse.
+    """
+    from_environment = environment.get(KEY_VARIABLE, "").strip()
+    if from_environment:
+        return CloudKey(from_environment)
+    path = credentials_path(environment)
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
+    except FileNotFoundError:
+        return None
+    except OSError as error:
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+    with os.fdopen(descriptor, "rb") as file:
+        # the mode is read from the open file: between two look-ups by name the file may be exchanged
+        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
+        if mode & 0o077:
+            raise ConfigurationInvalid(f"{path} is readable by others (mode {mode:04o}); run chmod 600 on it")
+        content = file.read()
+    try:
+        return CloudKey(msgspec.json.decode(content, type=_CredentialsFile).cloud_key)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        # the decoder's message is left out: it could quote the content
+        raise ConfigurationInvalid(f"{path} is not a credentials file; run cactus auth again") from None
+
+
+def store_key(key: CloudKey, environment: Mapping[str, str] = os.environ) -> Path:
+    """Write the key to its file, mode 0600 from its first byte, and return the path."""
+    path = credentials_path(environment)
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    content = msgspec.json.encode(_CredentialsFile(cloud_key=key.reveal()))
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial.unlink(missing_ok=True)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+    return path
+
+
+def forget_key(environment: Mapping[str, str] = os.environ) -> bool:
+    """Remove the file; whether there was one."""
+    path = credentials_path(environment)
+    try:
+        path.unlink()
+    except FileNotFoundError:
+        return False
+    except OSError as error:
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+    return True

@@ -1,0 +1,188 @@
+"""The jobs that this actor holds: starts what budget and breaker allow, collects what answers bring."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import math
+import time
+from collections.abc import Callable, Mapping
+from typing import get_args
+
+from cactus_actors.config import HandoffSettings
+from cactus_actors.handoff.access import Access, read_access
+from cactus_actors.handoff.breaker import Breaker
+from cactus_actors.handoff.budget import Budget
+from cactus_actors.handoff.cloud import Cloud
+from cactus_actors.handoff.failures import CloudFailure, FailureKind
+from cactus_actors.handoff.job import CloudJob
+from cactus_actors.protocol.errors import CactusError, ServerFailure
+from cactus_actors.protocol.messages import Dispatch, Finish
+
+ACCESS_LIFETIME_S = 1.0
+LOG = logging.getLogger(__name__)
+
+
+class Desk:
+    """Everything here happens on one event loop; `wake` is called when a job has news."""
+
+    def __init__(
+        self, settings: HandoffSettings, environment: Mapping[str, str], wake: Callable[[], None]
+    ) -> None:
+        self._settings = settings
+        self._environment = environment
+        self._wake = wake
+        self._breaker = Breaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
+        self._budget = Budget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
+        self._cloud = Cloud(settings, self._breaker)
+        self._access = Access(refusal="not started")
+        self._access_read_at = -math.inf
+        self._requests: set[asyncio.Task[None]] = set()
+        self.jobs: dict[int, CloudJob] = {}
+        self.num_completion_tokens = 0
+        self.num_answered = 0
+        self.num_failed: dict[FailureKind, int] = dict.fromkeys(get_args(FailureKind), 0)
+
+    @property
+    def num_started(self) -> int:
+        """Jobs that were sent to the cloud."""
+        return self._budget.num_started
+
+    def breaker_state(self) -> str:
+        """closed, open or half_open."""
+        return self._breaker.state(time.monotonic())
+
+    def unavailable(self) -> str | None:
+        """Why no job can go to the cloud just now."""
+        if self._access.refusal is not None:
+            return self._access.refusal
+        if self._budget.is_spent:
+            return "budget spent"
+        return "breaker open" if self.breaker_state() == "open" else None
+
+    def free_slots(self) -> int:
+        """How many more jobs could start at once."""
+        if self.unavailable() is not None:
+            return 0
+        return max(0, self._startable() - len(self._waiting()))
+
+    @property
+    def has_news(self) -> bool:
+        """Whether any job has something to report."""
+        return any(job.has_news for job in self.jobs.values())
+
+    @property
+    def num_running(self) -> int:
+        """Jobs that have not ended."""
+        return sum(job.finish is None for job in self.jobs.values())
+
+    def refresh_access(self, now: float) -> None:
+        """Read environment and key file again, once a second, so that `cactus auth` needs no restart."""
+        if now - self._access_read_at >= ACCESS_LIFETIME_S:
+            self._access_read_at = now
+            self._access = read_access(self._settings, self._environment)
+
+    def take(self, dispatch: Dispatch) -> None:
+        """A new job; it starts when `start_waiting` finds it a slot."""
+        ends_at = None if dispatch.timeout_s is None else time.monotonic() + dispatch.timeout_s
+        job = self.jobs[dispatch.dispatch_id] = CloudJob(dispatch, ends_at)
+        if dispatch.request is None:
+            self._fail(job, CloudFailure("cloud_rejected", "a job of token ids cannot go to a cloud"))
+        elif dispatch.emitted_ids:
+            self._fail(job, CloudFailure("cloud_rejected", "a cloud cannot continue a begun answer"))
+
+    def start_waiting(self) -> None:
+        """Start jobs for which there is room, oldest first; an unusable cloud refuses them all."""
+        for job in self._waiting():
+            refusal = self.unavailable()
+            if refusal is not None:
+                kind: FailureKind = "cloud_budget_spent" if self._budget.is_spent else "cloud_unavailable"
+                self._fail(job, CloudFailure(kind, refusal))
+            elif self._startable():
+                self._start(job)
+
+    def abort(self, dispatch_id: int) -> None:
+        """Forget a job and cancel its request; unknown ids are jobs that have ended."""
+        job = self.jobs.pop(dispatch_id, None)
+        if job is not None and job.task is not None:
+            job.task.cancel()
+
+    def abort_all(self) -> None:
+        """Forget every job."""
+        for dispatch_id in list(self.jobs):
+            self.abort(dispatch_id)
+
+    def news(self, max_characters: int) -> list[CloudJob]:
+        """Jobs with something to report, until their texts together reach `max_characters`."""
+        told: list[CloudJob] = []
+        size = 0
+        for job in self.jobs.values():
+            if job.has_news and size < max_characters:
+                told.append(job)
+                size += sum(map(len, job.chunks))
+        return told
+
+    def delivered(self, told: list[CloudJob]) -> None:
+        """What these jobs had to report is on its way; those that ended are forgotten."""
+        for job in told:
+            job.delivered()
+            if job.finish is not None:
+                del self.jobs[job.dispatch.dispatch_id]
+
+    async def aclose(self) -> None:
+        """Cancel what runs and close every connection."""
+        self.abort_all()
+        await asyncio.gather(*self._requests, return_exceptions=True)
+        await self._cloud.aclose()
+
+    def _waiting(self) -> list[CloudJob]:
+        return [job for job in self.jobs.values() if job.task is None and job.finish is None]
+
+    def _startable(self) -> int:
+        """A half-open breaker lets one probe through at a time."""
+        free = self._budget.free_slots
+        if self.breaker_state() == "closed":
+            return free
+        return min(free, 1) if self._breaker.admits(time.monotonic()) else 0
+
+    def _start(self, job: CloudJob) -> None:
+        self._budget.start()
+        job.task = asyncio.create_task(self._ask(job))
+        self._requests.add(job.task)
+        # a callback, not a finally: a task cancelled before its first step never runs one
+        job.task.add_done_callback(self._ended)
+
+    def _ended(self, task: asyncio.Task[None]) -> None:
+        self._requests.discard(task)
+        self._budget.end()
+        self._wake()
+
+    async def _ask(self, job: CloudJob) -> None:
+        def forward(text: str) -> None:
+            job.chunks.append(text)
+            self._wake()
+
+        assert job.dispatch.request is not None
+        try:
+            answer = await self._cloud.answer(
+                job.dispatch.request,
+                job.dispatch.params,
+                key=self._access.key,
+                job_ends_at=job.ends_at,
+                forward=forward,
+            )
+        except CloudFailure as failure:
+            self._fail(job, failure)
+        except Exception as error:  # a fault of ours must still end the job
+            LOG.error("cloud request failed unexpectedly: %s", type(error).__name__)
+            self._fail(job, ServerFailure(f"the handoff failed unexpectedly ({type(error).__name__})"))
+        else:
+            self.num_answered += 1
+            self.num_completion_tokens += answer.usage.completion_tokens if answer.usage else 0
+            job.finish = Finish(answer.finish_reason, provider=self._cloud.provider, usage=answer.usage)
+
+    def _fail(self, job: CloudJob, error: CactusError) -> None:
+        if isinstance(error, CloudFailure):
+            self.num_failed[error.kind] += 1
+        job.finish = Finish("error", error=error.info(), provider=self._cloud.provider)
+        self._wake()

@@ -1,0 +1,84 @@
+"""How a cloud fails, and what follows from it: a retry, a mark against the cloud, or only an answer."""
+
+from __future__ import annotations
+
+import email.utils
+import math
+import time
+from typing import Literal
+
+from cactus_actors.handoff.breaker import Outcome
+from cactus_actors.protocol.errors import HandoffFailed
+
+FailureKind = Literal[
+    "cloud_auth",
+    "cloud_budget_spent",
+    "cloud_connection",
+    "cloud_overloaded",
+    "cloud_protocol_error",
+    "cloud_rejected",
+    "cloud_server_error",
+    "cloud_timeout",
+    "cloud_unavailable",
+]
+
+MAX_RETRY_AFTER_S = 86_400.0
+_RETRIED_STATUSES = frozenset({408, 429, 500, 502, 503, 504})
+_BACKPRESSURE = frozenset({429, 503})
+
+
+class CloudFailure(HandoffFailed):
+    """One attempt that failed; its message begins with `kind`.
+
+    `outcome` is what the breaker is told. `retriable` says whether the same request may be sent again, as
+    long as nothing of the answer was forwarded.
+    """
+
+    def __init__(
+        self,
+        kind: FailureKind,
+        message: str,
+        *,
+        outcome: Outcome = "neutral",
+        retriable: bool = False,
+        retry_after: float | None = None,
+    ) -> None:
+        super().__init__(f"{kind}: {message}", retry_after=retry_after)
+        self.kind = kind
+        self.outcome = outcome
+        self.retriable = retriable
+
+
+def status_failure(status: int, detail: str, retry_after: str | None) -> CloudFailure:
+    """The failure that a response status other than 200 means; `detail` is the cloud's own message."""
+    message = f"the cloud answered {status}" + (f": {detail}" if detail else "")
+    retriable = status in _RETRIED_STATUSES
+    if status in _BACKPRESSURE:
+        return CloudFailure(
+            "cloud_overloaded",
+            message,
+            retriable=True,
+            retry_after=parse_retry_after(retry_after, time.time()),
+        )
+    if status >= 500:
+        return CloudFailure("cloud_server_error", message, outcome="failure", retriable=retriable)
+    if status in (401, 403):
+        # the detail of these quotes keys
+        return CloudFailure("cloud_auth", f"the cloud refused the key ({status})")
+    if 300 <= status < 400:
+        return CloudFailure("cloud_rejected", f"the cloud answered {status}; redirects are not followed")
+    return CloudFailure("cloud_rejected", message, retriable=retriable)
+
+
+def parse_retry_after(value: str | None, unix_now: float) -> float | None:
+    """Seconds from a Retry-After header, which holds seconds or an HTTP date; None if it holds neither."""
+    if value is None:
+        return None
+    try:
+        seconds = float(value)
+    except ValueError:
+        try:
+            seconds = email.utils.parsedate_to_datetime(value).timestamp() - unix_now
+        except (ValueError, OverflowError):
+            return None
+    return None if math.isnan(seconds) else min(max(0.0, seconds), MAX_RETRY_AFTER_S)

@@ -1,0 +1,225 @@
+"""The handoff's side of the worker protocol: one conversation with the router over ZeroMQ."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import socket as host
+import time
+from collections.abc import Mapping
+
+import msgspec
+import zmq.asyncio
+
+from cactus_actors.config import HEARTBEAT_S, WORKER_TIMEOUT_S, HandoffSettings
+from cactus_actors.handoff.connection import connect, send
+from cactus_actors.handoff.desk import Desk
+from cactus_actors.protocol.messages import (
+    Abort,
+    Dispatch,
+    Drain,
+    Draining,
+    Goodbye,
+    Hello,
+    Report,
+    RouterCommand,
+    Welcome,
+)
+from cactus_actors.protocol.wire import router_command_decoder
+
+RETRY_SEND_S = 0.05
+HELLO_TIMEOUT_S = 2.0
+MAX_REPORT_CHARACTERS = 512 * 1024
+NO_CONTEXT_LIMIT = 2**31 - 1
+
+
+class HandoffHealth(msgspec.Struct, frozen=True, kw_only=True):
+    """The handoff at a glance; `num_failed` counts failed jobs by kind."""
+
+    worker_id: str
+    connected: bool
+    unavailable: str | None
+    breaker: str
+    num_running: int
+    num_started: int
+    num_answered: int
+    num_failed: dict[str, int]
+
+
+class CloudWorker:
+    """`serve` runs on an event loop; `drain`, `stop` and `health` may be called from any thread.
+
+    The router knows this worker from its Welcome on. A Welcome that answers no Hello says that it does not
+    know it, any more or yet: then everything held is void, and Hello is said again.
+    """
+
+    def __init__(self, settings: HandoffSettings, environment: Mapping[str, str]) -> None:
+        self._settings = settings
+        self._wake = asyncio.Event()
+        self._desk = Desk(settings, environment, self._wake.set)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._draining = False
+        self._stopping = False
+        self._known = False
+        self._greeted_at: float | None = None
+        self._said_draining = False
+        self._num_accepted = 0
+        self._reported_at = 0.0
+        self._told_state: tuple[int, int, str | None] | None = None
+
+    def drain(self) -> None:
+        """Finish what runs, then leave."""
+        self._draining = True
+        self._wake_threadsafe()
+
+    def stop(self) -> None:
+        """Leave now; the router gives what runs to somebody else."""
+        self._stopping = True
+        self._wake_threadsafe()
+
+    def health(self) -> HandoffHealth:
+        """A snapshot."""
+        desk = self._desk
+        return HandoffHealth(
+            worker_id=self._settings.worker_id,
+            connected=self._known,
+            unavailable=desk.unavailable(),
+            breaker=desk.breaker_state(),
+            num_running=len(desk.jobs),
+            num_started=desk.num_started,
+            num_answered=desk.num_answered,
+            num_failed={kind: count for kind, count in desk.num_failed.items() if count},
+        )
+
+    async def serve(self, endpoint: str) -> str:
+        """Work for the router at `endpoint` until it is left; "drained" or "stopped"."""
+        self._loop = asyncio.get_running_loop()
+        context = zmq.asyncio.Context()
+        socket = connect(context, endpoint, self._settings.worker_id)
+        listener = asyncio.create_task(self._listen(socket))
+        try:
+            return await self._work(socket, listener)
+        finally:
+            listener.cancel()
+            await asyncio.gather(listener, return_exceptions=True)
+            await self._desk.aclose()
+            socket.close()
+            context.term()
+
+    async def _work(self, socket: zmq.asyncio.Socket, listener: asyncio.Task[None]) -> str:
+        while not (self._stopping or (self._draining and not self._desk.jobs)):
+            self._wake.clear()
+            if listener.done():
+                listener.result()  # raises what ended it
+            now = time.monotonic()
+            self._desk.refresh_access(now)
+            self._desk.start_waiting()
+            pause_s = self._speak(socket, now) if self._known else self._greet(socket, now)
+            with contextlib.suppress(TimeoutError):
+                async with asyncio.timeout(pause_s):
+                    await self._wake.wait()
+        self._desk.abort_all()
+        send(socket, Goodbye())
+        return "stopped" if self._stopping else "drained"
+
+    async def _listen(self, socket: zmq.asyncio.Socket) -> None:
+        decoder = router_command_decoder()
+        try:
+            while True:
+                self._on_command(decoder.decode(await socket.recv_multipart()))
+                self._wake.set()
+        finally:
+            self._wake.set()
+
+    def _on_command(self, command: RouterCommand) -> None:
+        match command:
+            case Welcome():
+                if self._known:
+                    self._void_everything()
+                else:
+                    self._known = self._greeted_at is not None
+            case Dispatch():
+                self._num_accepted += 1
+                self._desk.take(command)
+            case Abort():
+                self._desk.abort(command.dispatch_id)
+            case Drain():
+                self._draining = True
+
+    def _greet(self, socket: zmq.asyncio.Socket, now: float) -> float:
+        """Say Hello, again if it stays unanswered; seconds until there is more to do."""
+        if self._greeted_at is not None and now - self._greeted_at < HELLO_TIMEOUT_S:
+            return HEARTBEAT_S
+        self._void_everything()
+        settings = self._settings
+        hello = Hello(
+            worker_id=settings.worker_id,
+            kind="cloud",
+            model=settings.model,
+            num_slots=settings.max_concurrent,
+            num_blocks=0,
+            block_size=0,
+            max_context=NO_CONTEXT_LIMIT,
+            node=host.gethostname(),
+            pid=os.getpid(),
+        )
+        if not send(socket, hello):
+            return RETRY_SEND_S
+        self._greeted_at = self._reported_at = now
+        return HEARTBEAT_S
+
+    def _speak(self, socket: zmq.asyncio.Socket, now: float) -> float:
+        """Report what is new, or once a second that there is nothing; seconds until there is more to do."""
+        if self._draining and not self._said_draining:
+            self._said_draining = send(socket, Draining())
+        due_in_s = self._reported_at + HEARTBEAT_S - now
+        if due_in_s > 0 and not self._desk.has_news and self._state() == self._told_state:
+            return due_in_s
+        if self._report(socket):
+            self._reported_at = now
+            return HEARTBEAT_S
+        if now - self._reported_at > WORKER_TIMEOUT_S:
+            self._void_everything()  # by now the router counts this worker among the dead
+        return RETRY_SEND_S
+
+    def _report(self, socket: zmq.asyncio.Socket) -> bool:
+        """Tell everything that is new in one message, or in several if it is long; whether it left."""
+        while True:
+            told = self._desk.news(MAX_REPORT_CHARACTERS)
+            state = self._state()
+            num_accepted, free_slots, unavailable = state
+            report = Report(
+                num_accepted=num_accepted,
+                free_slots=free_slots,
+                free_blocks=0,
+                num_running=self._desk.num_running,
+                deltas=[job.delta() for job in told],
+                tokens_generated=self._desk.num_completion_tokens,
+                unavailable=unavailable,
+            )
+            # Nothing is awaited between a delta and its delivery: no chunk comes in unseen.
+            if not send(socket, report):
+                return False
+            self._told_state = state
+            self._desk.delivered(told)
+            if not self._desk.has_news:
+                return True
+
+    def _state(self) -> tuple[int, int, str | None]:
+        """What the router's credits depend on: accepted dispatches, free slots, and why there are none."""
+        free_slots = 0 if self._draining else self._desk.free_slots()
+        return self._num_accepted, free_slots, self._desk.unavailable()
+
+    def _void_everything(self) -> None:
+        self._desk.abort_all()
+        self._num_accepted = 0
+        self._known = False
+        self._greeted_at = None
+        self._said_draining = False
+        self._told_state = None
+
+    def _wake_threadsafe(self) -> None:
+        if self._loop is not None:
+            with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the work
+                self._loop.call_soon_threadsafe(self._wake.set)
