@@ -52,7 +52,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     block_size: int = 16
 
 
-class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True):
+class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the cloud-handoff actor is built from; the key itself is read by the actor, never passed.
 
     `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_share` bounds the share of

@@ -5,6 +5,7 @@ from __future__ import annotations
 import logging
 import os
 import secrets
+import socket
 from pathlib import Path
 
 import ray
@@ -12,6 +13,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
+CONNECT_TIMEOUT_S = 5.0
 # Nothing big ever crosses Ray: tokens go over ZeroMQ and weights through the page cache.
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
 
@@ -25,6 +27,7 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
     if ray.is_initialized():
         return False
     if ray_address is not None:
+        _check_reachable(ray_address)
         try:
             ray.init(ray_address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
@@ -50,6 +53,19 @@ def this_node() -> NodeAffinitySchedulingStrategy:
 def disconnect() -> None:
     """Leave the cluster; a local Ray ends."""
     ray.shutdown()
+
+
+def _check_reachable(ray_address: str) -> None:
+    """Fail fast: Ray itself tries for more than a minute and fills the terminal meanwhile."""
+    host, separator, port = ray_address.rpartition(":")
+    if not separator:
+        return  # "auto", or a name that Ray resolves
+    if not port.isdigit():
+        raise ConfigurationInvalid(f"{ray_address} is not HOST:PORT of a Ray head node", param="ray_address")
+    try:
+        socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
+    except (OSError, OverflowError) as error:
+        raise Unavailable(f"no Ray cluster at {ray_address}: {error}") from None
 
 
 def _private_token(state_dir: Path) -> Path:

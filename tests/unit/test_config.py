@@ -1,0 +1,45 @@
+"""Settings come from a file and from flags; what is wrong is named."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.config import ServeConfig, make_config, read_config_file
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+
+def test_flags_win_over_the_file_and_none_is_not_given(tmp_path: Path) -> None:
+    path = tmp_path / "cactus.toml"
+    path.write_text('workers = 3\nmodel = "a.gguf"\nstate_dir = "/tmp/x"\n[handoff]\nmax_concurrent = 2\n')
+    config = make_config(read_config_file(path), {"workers": 5, "model": None})
+    assert (config.workers, config.model, config.state_dir) == (5, "a.gguf", Path("/tmp/x"))
+    assert config.handoff.max_concurrent == 2
+
+
+def test_nothing_given_is_the_default() -> None:
+    assert make_config({}) == ServeConfig()
+
+
+@pytest.mark.parametrize(
+    ("text", "words"),
+    [
+        ("modle = 1", "modle"),
+        ("workers = 'two'", r"\$\.workers"),
+        ("weights = 'int3'", "int3"),
+        ("workers =", "cactus.toml"),
+        ("[handoff]\nurl = 'x'", "url|base_url"),
+    ],
+)
+def test_a_wrong_file_is_named_with_what_is_wrong(tmp_path: Path, text: str, words: str) -> None:
+    path = tmp_path / "cactus.toml"
+    path.write_text(text)
+    with pytest.raises(ConfigurationInvalid, match=words) as caught:
+        read_config_file(path)
+    assert str(path) in caught.value.message
+
+
+def test_a_missing_file_is_named(tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationInvalid, match=r"absent\.toml: No such file"):
+        read_config_file(tmp_path / "absent.toml")
