@@ -76,13 +76,33 @@ def _tool(name: str, description: str, parameters: Sequence[tuple[str, str]]) ->
     }
 
 
+def _respelled(rng: Random, name: str) -> str:
+    """Often something else than the family's name, so that the name must be read and not remembered."""
+    draw = rng.random()
+    if draw < 0.55:
+        return name
+    if draw < 0.65:
+        return f"{name}_{rng.choice(('tool', 'api', 'now', 'v2', 'service', new_word(rng)))}"
+    if draw < 0.75:
+        return f"{rng.choice(('my', 'do', 'run', 'call', 'home', new_word(rng)))}_{name}"
+    if draw < 0.85:
+        first, *rest = name.split("_")
+        return first + "".join(word.capitalize() for word in rest)
+    if draw < 0.93:
+        return f"{rng.choice(VERBS)}_{rng.choice(NOUNS)}"
+    return new_word(rng) if draw < 0.97 else f"{new_word(rng)}_{new_word(rng)}"
+
+
 def _everyday(family: ToolFamily, phrasing: Phrasing) -> tuple[Tool, str, str]:
     """A tool of the family, a request, and the call that answers it."""
-    name = phrasing.template(family.names)
+    name = _respelled(phrasing.rng, phrasing.template(family.names))
     spelled: list[tuple[Parameter, str]] = []
     for parameter in family.parameters:
         taken = {other for _, other in spelled}
-        spelled.append((parameter, phrasing.rng.choice([n for n in parameter.names if n not in taken])))
+        names = [n for n in parameter.names if n not in taken]
+        if phrasing.rng.random() < 0.12:
+            names = [n for n in COMMON if n not in taken]
+        spelled.append((parameter, phrasing.rng.choice(names)))
     values = [VALUES[parameter.value](phrasing.rng) for parameter, _ in spelled]
     request = phrasing.template(family.requests).format(*values)
     # A text at the very end must stay the end of the request: a carrier after it would become part of it.
