@@ -89,6 +89,8 @@ class WorkerRecord:
             prompt_tokens_computed=report.prompt_tokens_computed,
             cached_prompt_tokens=report.cached_prompt_tokens,
             preemptions=report.preemptions,
+            step_seconds=report.step_seconds,
+            kernel_seconds=report.kernel_seconds,
         )
 
 

@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import statistics
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import msgspec
 import numpy as np
-from numpy.typing import NDArray
 
 from cactus_actors.config import WeightFormat
 from cactus_actors.models.files import resolve_model
@@ -18,10 +17,8 @@ from cactus_actors.protocol.errors import ContextExceeded
 from cactus_actors.protocol.messages import Dispatch, SequenceDelta
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.text import load_text_model
-from workers.batch import Batch
 from workers.detokenizer import TokenBytes
 from workers.engine import Engine
-from workers.kv_cache import KVCache
 from workers.models import Model, load_model, random_model
 
 BLOCK_SIZE = 16
@@ -31,8 +28,8 @@ NUM_ROUNDS = 3
 class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
     """One batch size; rates are totals over the batch, medians of the rounds.
 
-    `step_ms_p50` is a decode step's. `share_outside_kernels` is the part of the decode time that is not the
-    model's forward pass: scheduling, sampling, text and accounting.
+    `step_ms_p50` is a decode step's. `share_outside_kernels` is the part of the decode time that is not
+    compiled code: scheduling, text and accounting.
     """
 
     batch: int
@@ -54,27 +51,7 @@ class Round:
 
     prefill_s: float
     step_s: list[float]  # of each decode step
-    forward_s: float  # the model's part of all decode steps
-
-
-class TimedModel:
-    """A model that adds up the time that its forward passes take."""
-
-    def __init__(self, model: Model, clock: Callable[[], float]) -> None:
-        self._model = model
-        self._clock = clock
-        self.config = model.config
-        self.kernels = model.kernels
-        self.forward_s = 0.0
-
-    def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
-        started = self._clock()
-        logits = self._model.forward(batch, cache)
-        self.forward_s += self._clock() - started
-        return logits
-
-    def close(self) -> None:
-        self._model.close()
+    kernel_s: float  # the compiled code's part of all decode steps
 
 
 class OneByteEach:
@@ -102,16 +79,15 @@ def run_bench(
     ConfigurationInvalid, or ContextExceeded if prompt and completion do not fit the model.
     """
     loaded, tokenizer = _load(model, random, weights, threads)
-    timed = TimedModel(loaded, time.perf_counter)
     try:
         # A decode measurement lets early sequences run on until all have finished their prompts.
         longest = prompt_tokens + decode_tokens + -(-prompt_tokens * max(batches) // token_budget) + 2
-        if longest > timed.config.max_context:
+        if longest > loaded.config.max_context:
             raise ContextExceeded(
-                f"{longest} tokens do not fit a context of {timed.config.max_context}", param="prompt_tokens"
+                f"{longest} tokens do not fit a context of {loaded.config.max_context}", param="prompt_tokens"
             )
         for batch in batches:
-            bench = Bench(timed, tokenizer, batch, prompt_tokens, decode_tokens, longest, token_budget)
+            bench = Bench(loaded, tokenizer, batch, prompt_tokens, decode_tokens, longest, token_budget)
             rounds = [bench.run_round(seed) for seed in range(num_rounds + 1)][1:]  # the first one warms up
             yield BenchRecord(
                 batch=batch,
@@ -122,12 +98,12 @@ def run_bench(
                 step_ms_p50=1000 * _median(step for r in rounds for step in r.step_s),
                 resident_mb=resident_mb(),
                 threads=threads,
-                kernels=timed.kernels,
+                kernels=loaded.kernels,
                 weights=weights,
-                share_outside_kernels=_median(1 - r.forward_s / sum(r.step_s) for r in rounds),
+                share_outside_kernels=_median(1 - r.kernel_s / sum(r.step_s) for r in rounds),
             )
     finally:
-        timed.close()
+        loaded.close()
 
 
 class Bench:
@@ -135,7 +111,7 @@ class Bench:
 
     def __init__(
         self,
-        model: TimedModel,
+        model: Model,
         tokenizer: TokenBytes,
         batch: int,
         prompt_tokens: int,
@@ -169,10 +145,10 @@ class Bench:
         first_tokens: set[int] = set()
         while len(first_tokens) < self._batch:
             first_tokens |= {delta.dispatch_id for delta in self._timed_step()[1]}
-        forward_before = self._model.forward_s
+        kernel_before = self._engine.counters.kernel_seconds
         step_s = [self._timed_step()[0] for _ in range(self._decode_tokens)]
         self._engine.abort_all()
-        return Round(prefill_s, step_s, self._model.forward_s - forward_before)
+        return Round(prefill_s, step_s, self._engine.counters.kernel_seconds - kernel_before)
 
     def _timed_step(self) -> tuple[float, list[SequenceDelta]]:
         started = time.perf_counter()

@@ -131,4 +131,6 @@ class WorkerCore:
             prompt_tokens_computed=counters.prompt_tokens_computed,
             cached_prompt_tokens=counters.cached_prompt_tokens,
             preemptions=counters.preemptions,
+            step_seconds=counters.step_seconds,
+            kernel_seconds=counters.kernel_seconds,
         )

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import time
 from collections.abc import Collection
 
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelFailure
@@ -107,16 +108,25 @@ class Engine:
 
         Whatever goes wrong inside ends the sequences of this step with an error, and only those.
         """
+        started = time.perf_counter()
         schedule = self._scheduler.schedule()
-        ended = self._take_ended(schedule)
-        if not schedule.chunks:
-            return ended
+        deltas = self._take_ended(schedule)
+        if schedule.chunks:
+            deltas += self._compute(schedule)
+        self.counters.step_seconds += time.perf_counter() - started
+        return deltas
+
+    def _compute(self, schedule: Schedule) -> list[SequenceDelta]:
+        """Forward, sample, commit."""
+        batch = Batch.of(schedule.chunks)
+        started = time.perf_counter()
         try:
-            logits = self._model.forward(Batch.of(schedule.chunks), self._cache)
+            logits = self._model.forward(batch, self._cache)
             samples = self._sampler.sample(logits, schedule.sampled)
         except Exception as error:  # the worker outlives a step that fails
-            return ended + self._fail(schedule, error)
-        return ended + self._commit(schedule, samples)
+            return self._fail(schedule, error)
+        self.counters.kernel_seconds += time.perf_counter() - started
+        return self._commit(schedule, samples)
 
     def _sequence_of(self, dispatch: Dispatch) -> Sequence:
         """The sequence that goes on where `dispatch` says; raises InvalidRequest."""

@@ -31,17 +31,23 @@ class Schedule:
 
 @dataclass(slots=True)
 class Counters:
-    """Totals of what a worker did; recomputing a preempted prompt counts again."""
+    """Totals of what a worker did; recomputing a preempted prompt counts again.
+
+    `kernel_seconds` is the part of `step_seconds` inside compiled code: the forward pass and sampling.
+    """
 
     tokens_generated: int = 0
     prompt_tokens_computed: int = 0
     cached_prompt_tokens: int = 0
     preemptions: int = 0
+    step_seconds: float = 0.0
+    kernel_seconds: float = 0.0
 
     def reset(self) -> None:
         """Start counting again."""
         self.tokens_generated = self.prompt_tokens_computed = 0
         self.cached_prompt_tokens = self.preemptions = 0
+        self.step_seconds = self.kernel_seconds = 0.0
 
 
 class Scheduler:

@@ -250,7 +250,10 @@ class Scaling(ReplyStruct, frozen=True, kw_only=True, tag="scaling"):
 
 
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
-    """One worker as the router sees it; `last_seen_s` is seconds since its last message."""
+    """One worker as the router sees it; `last_seen_s` is seconds since its last message.
+
+    `kernel_seconds` is the part of `step_seconds`, all time spent in steps, that compiled code took.
+    """
 
     worker_id: str
     kind: WorkerKind
@@ -270,7 +273,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     prompt_tokens_computed: int
     cached_prompt_tokens: int
     preemptions: int
-    restarts: int = 0
+    step_seconds: float = 0.0
+    kernel_seconds: float = 0.0
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -366,7 +370,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """One message a step, and once a second when idle: it is the heartbeat.
 
     `num_accepted` counts the dispatches taken since Hello, so that the router's credits are
-    free_slots - (sent - num_accepted). The last four are totals since Hello. `unavailable` says why a worker
+    free_slots - (sent - num_accepted). Counts and seconds are totals since Hello. `unavailable` says why a worker
     takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
     """
 
@@ -380,6 +384,8 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     cached_prompt_tokens: int = 0
     preemptions: int = 0
     unavailable: str | None = None
+    step_seconds: float = 0.0
+    kernel_seconds: float = 0.0
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):
