@@ -7,9 +7,8 @@ import zmq
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
-MAX_JOB_SOCKET_FRAME = MAX_MESSAGE_BYTES + 1024
+MAX_FRAME = MAX_MESSAGE_BYTES + 1024
 MAX_SUBSCRIPTION_FRAME = 1024
-MAX_WORKER_FRAME = 16 * MAX_MESSAGE_BYTES
 HIGH_WATER_MARK = 10_000
 STREAM_HIGH_WATER_MARK = 2_000
 LINGER_MS = 500
@@ -18,12 +17,12 @@ MAX_PORT = 65_535
 
 def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     """ROUTER for clients; a reply that cannot be delivered raises instead of vanishing."""
-    return _router(context, MAX_JOB_SOCKET_FRAME)
+    return _router(context)
 
 
 def workers_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     """ROUTER for workers."""
-    return _router(context, MAX_WORKER_FRAME)
+    return _router(context)
 
 
 def stream_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
@@ -49,9 +48,9 @@ def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
     return socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
 
-def _router(context: zmq.Context[zmq.Socket[bytes]], max_frame: int) -> zmq.Socket[bytes]:
+def _router(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     socket = context.socket(zmq.ROUTER)
-    _limit(socket, max_frame)
+    _limit(socket, MAX_FRAME)
     socket.setsockopt(zmq.ROUTER_MANDATORY, 1)
     return socket
 
