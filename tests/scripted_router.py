@@ -185,9 +185,9 @@ class ScriptedRouter:
         if job is None:
             self.reply_not_found(identity, cancel.job_id)
             return
-        self.reply(identity, Pending(job_id=cancel.job_id, state=job.state, length=job.length))
         if job.finished is None:
             self.end(job, job.finish(finish_reason="cancelled"))
+        self.reply(identity, Pending(job_id=cancel.job_id, state=job.state, length=job.length))
 
     # what scripts use
 

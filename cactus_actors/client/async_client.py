@@ -159,7 +159,7 @@ class AsyncClient:
                     self._submitted.pop(job_id, None)
 
     async def cancel(self, job_id: str) -> JobState:
-        """End a job and return the state that it was in; raises JobNotFound."""
+        """End a job and return its state, which tells one that had ended before; raises JobNotFound."""
         check_job_id(job_id)
         if (job := self._connection.followed(job_id)) is not None:
             job.follower.is_cancelled = True

@@ -113,7 +113,7 @@ class Client:
         return self._wait(self._client.result(job_id, timeout))
 
     def cancel(self, job_id: str) -> JobState:
-        """End a job and return the state that it was in; raises JobNotFound."""
+        """End a job and return its state, which tells one that had ended before; raises JobNotFound."""
         return self._wait(self._client.cancel(job_id))
 
     def status(self) -> Status:

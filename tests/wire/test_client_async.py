@@ -241,7 +241,7 @@ async def test_a_cancelled_wait_cancels_the_job(client: AsyncClient, router: Scr
 async def test_cancel_ends_a_job_with_a_cancelled_result(client: AsyncClient, router: ScriptedRouter) -> None:
     router.step_s = 0.05
     job_id = await client.submit("hello")
-    assert await client.cancel(job_id) == "running"
+    assert await client.cancel(job_id) == "cancelled"
     assert (await client.result(job_id)).finish_reason == "cancelled"
     with pytest.raises(JobNotFound):
         await client.cancel("0" * 32)
