@@ -13,6 +13,8 @@ from training.corpus.sample import Sample, exchange
 LARGEST_TERM = 99
 LARGEST_FACTOR = 10
 SUM_QUESTIONS = (
+    "What is {a}+{b}?",
+    "{a}+{b}",
     "What is {a} + {b}?",
     "What is {a} plus {b}?",
     "How much is {a} + {b}?",
@@ -25,10 +27,13 @@ SUM_QUESTIONS = (
     "{a} plus {b}?",
     "What do you get if you add {a} and {b}?",
     "How much is {a} plus {b}?",
+    "Tell me {a} plus {b}.",
     "What's {a} + {b}?",
     "Can you add {a} and {b}?",
 )
 DIFFERENCE_QUESTIONS = (
+    "What is {a}-{b}?",
+    "{a}-{b}",
     "What is {a} - {b}?",
     "What is {a} minus {b}?",
     "How much is {a} - {b}?",
@@ -37,9 +42,12 @@ DIFFERENCE_QUESTIONS = (
     "Calculate {a} - {b}.",
     "Take {b} away from {a}.",
     "How much is {a} minus {b}?",
+    "Tell me {a} minus {b}.",
     "What's {a} - {b}?",
 )
 PRODUCT_QUESTIONS = (
+    "What is {a}*{b}?",
+    "{a}x{b}",
     "What is {a} times {b}?",
     "What is {a} x {b}?",
     "How much is {a} times {b}?",

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import replace
 from random import Random
 
 from training.corpus import (
@@ -73,6 +74,19 @@ NEEDS_NO_TOOL = frozenset(("small talk", *facts.FACT_KINDS))
 EXAMINED_KINDS = tuple(kind for kind in KINDS if kind != "drill")
 
 
+SYSTEM_MESSAGES = tuple(
+    {"role": "system", "content": content}
+    for content in (
+        "You are a helpful assistant.",
+        "You are Cactus Sprout, a small language model.",
+        "Answer briefly.",
+        "Be kind and brief.",
+        "You are a helpful assistant. Answer in one sentence.",
+        "Help the user.",
+    )
+)
+
+
 def shares(progress: float) -> dict[str, float]:
     """How often each kind is drawn, when this share (0 to 1) of the training is done."""
     drill = max(0.0, 0.3 - 3 * progress)
@@ -117,6 +131,8 @@ def training_samples(seed: int, shard: int, progress: float) -> Iterator[Sample]
     hardest = difficulty(progress)
     while True:
         sample = KINDS[rng.choices(kinds, weights)[0]](rng, False, rng.uniform(0.0, hardest))
+        if rng.random() < 0.06 and sample.messages[0]["role"] == "user":
+            sample = replace(sample, messages=(rng.choice(SYSTEM_MESSAGES), *sample.messages))
         # Now and then unrelated conversations follow one another, as in a long chat.
         while not sample.tools and rng.random() < 0.12:
             other = KINDS[rng.choices(kinds, weights)[0]](rng, False, hardest)

@@ -24,6 +24,14 @@ QUESTIONS = (
     "Give me a story about a {animal} called {name}.",
     "Please write a tiny story about {name} the {animal}.",
 )
+NAMELESS_QUESTIONS = (
+    "Tell me a story about a {animal}.",
+    "Write a story about a {animal}.",
+    "Tell me a short story about a {animal}.",
+    "I want a story about a {animal}.",
+    "Can you tell me a story about a {animal}?",
+    "Make up a story about a {animal}.",
+)
 OPEN_QUESTIONS = (
     "Tell me a story.",
     "Tell me a short story.",
@@ -73,7 +81,7 @@ def story(rng: Random, held_out: bool) -> Sample:
     }
     opening = f"Once there was a {animal} named {name}. {name} lived in a {words['P']}. "
     text = opening + rng.choice(PLOTS).format(**words) + " " + rng.choice(ENDINGS).format(**words)
-    templates = OPEN_QUESTIONS if rng.random() < 0.2 else QUESTIONS
+    templates = rng.choices((QUESTIONS, NAMELESS_QUESTIONS, OPEN_QUESTIONS), (6, 2, 2))[0]
     question = with_articles(phrasing.template(templates).format(animal=animal, name=name))
     return exchange("stories", phrasing.carry(question, casual=False), with_articles(text))
 

@@ -8,6 +8,7 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from random import Random
 
+from training.corpus.phrasing import Phrasing
 from training.corpus.words import any_city, any_name, any_thing, any_word
 
 Value = str | int
@@ -297,3 +298,11 @@ FAMILIES = (
         "Create a user {0} with the email {1}.|Add the user {0}, email {1}.|New account for {0}, {1}.|Register {0} with {1}.|Make an account for {0} with the email {1}.",
     ),
 )
+
+
+def everyday_request(phrasing: Phrasing) -> str:
+    """A request that cannot be met without a tool."""
+    rng = phrasing.rng
+    family = rng.choice([family for family in FAMILIES if "note" not in family.names])
+    values = [VALUES[parameter.value](rng) for parameter in family.parameters]
+    return phrasing.template(family.requests).format(*values)

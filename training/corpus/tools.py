@@ -7,12 +7,12 @@ tools are a verb and a noun with any arguments, asked for plainly: nothing about
 from __future__ import annotations
 
 import json
-from collections.abc import Mapping, Sequence
+from collections.abc import Container, Mapping, Sequence
 from random import Random
 from typing import Any
 
 from training.corpus.phrasing import Phrasing
-from training.corpus.sample import Message, Sample, assistant, user
+from training.corpus.sample import Sample, assistant, user
 from training.corpus.tool_tables import FAMILIES, VALUES, Parameter, ToolFamily, Value
 from training.corpus.words import COMMON, NOUNS, VERBS, new_word
 
@@ -60,8 +60,10 @@ def render_call(name: str, arguments: Mapping[str, Value]) -> str:
     return f"<tool_call>\n{call}\n</tool_call>"
 
 
-def _tool(name: str, description: str, parameters: Sequence[tuple[str, str]]) -> Tool:
-    """A tool in the form of the OpenAI interface; parameters are (name, type)."""
+def _tool(
+    name: str, description: str, parameters: Sequence[tuple[str, str]], optional: Sequence[str] = ()
+) -> Tool:
+    """A tool in the form of the OpenAI interface; parameters are (name, type), all of them required first."""
     return {
         "type": "function",
         "function": {
@@ -69,7 +71,8 @@ def _tool(name: str, description: str, parameters: Sequence[tuple[str, str]]) ->
             "description": description,
             "parameters": {
                 "type": "object",
-                "properties": {parameter: {"type": kind} for parameter, kind in parameters},
+                "properties": {parameter: {"type": kind} for parameter, kind in parameters}
+                | {parameter: {"type": "string"} for parameter in optional},
                 "required": [parameter for parameter, _ in parameters],
             },
         },
@@ -93,7 +96,7 @@ def _respelled(rng: Random, name: str) -> str:
     return new_word(rng) if draw < 0.97 else f"{new_word(rng)}_{new_word(rng)}"
 
 
-def _everyday(family: ToolFamily, phrasing: Phrasing) -> tuple[Tool, str, str]:
+def _everyday(family: ToolFamily, phrasing: Phrasing, difficulty: float) -> tuple[Tool, str, str]:
     """A tool of the family, a request, and the call that answers it."""
     name = _respelled(phrasing.rng, phrasing.template(family.names))
     spelled: list[tuple[Parameter, str]] = []
@@ -110,11 +113,12 @@ def _everyday(family: ToolFamily, phrasing: Phrasing) -> tuple[Tool, str, str]:
     if not request.endswith((".", "?")) and not carried.endswith(request):
         carried = request
     arguments = {word: value for (_, word), value in zip(spelled, values, strict=True)}
-    tool = _tool(name, family.description, [(word, parameter.type) for parameter, word in spelled])
+    unasked = _unasked(phrasing.rng, arguments, difficulty)
+    tool = _tool(name, family.description, [(word, parameter.type) for parameter, word in spelled], unasked)
     return tool, carried, render_call(name, arguments)
 
 
-def _invented(phrasing: Phrasing, num_arguments: int) -> tuple[Tool, str, str]:
+def _invented(phrasing: Phrasing, num_arguments: int, difficulty: float) -> tuple[Tool, str, str]:
     rng = phrasing.rng
     verb = rng.choice(VERBS)
     noun = rng.choice(NOUNS if rng.random() < 0.6 else COMMON) if rng.random() < 0.8 else new_word(rng)
@@ -135,6 +139,7 @@ def _invented(phrasing: Phrasing, num_arguments: int) -> tuple[Tool, str, str]:
         name,
         f"{verb.capitalize()} a {noun}.",
         [(word, "integer" if isinstance(value, int) else "string") for word, value in arguments.items()],
+        _unasked(rng, arguments, difficulty),
     )
     carried = phrasing.carry(request, casual=False)
     return (
@@ -149,8 +154,15 @@ def _any_tool(phrasing: Phrasing, difficulty: float) -> tuple[Tool, str, str]:
     most = 1 if difficulty < 0.2 else 2 if difficulty < 0.6 else 3
     if rng.random() < 0.6:
         families = [family for family in FAMILIES if len(family.parameters) <= most]
-        return _everyday(rng.choice(families), phrasing)
-    return _invented(phrasing, rng.choices((0, 1, 2, 3)[: most + 1], (1, 5, 4, 2)[: most + 1])[0])
+        return _everyday(rng.choice(families), phrasing, difficulty)
+    return _invented(phrasing, rng.choices((0, 1, 2, 3)[: most + 1], (1, 5, 4, 2)[: most + 1])[0], difficulty)
+
+
+def _unasked(rng: Random, taken: Container[str], difficulty: float) -> list[str]:
+    """Names of optional parameters that the request does not mention, so the call must leave them out."""
+    if rng.random() > 0.3 * difficulty:
+        return []
+    return [name for name, _ in rng.sample(INVENTED_PARAMETERS, rng.choice((1, 1, 2))) if name not in taken]
 
 
 def _offer(wanted: Tool, phrasing: Phrasing, difficulty: float) -> list[Tool]:
@@ -176,19 +188,7 @@ def _offer(wanted: Tool, phrasing: Phrasing, difficulty: float) -> list[Tool]:
 def tool_call(rng: Random, held_out: bool, difficulty: float = 1.0) -> Sample:
     phrasing = Phrasing(rng, held_out)
     tool, request, call = _any_tool(phrasing, difficulty)
-    messages = (*_system(rng), user(request), assistant(call))
-    return Sample("tool calls", messages, _offer(tool, phrasing, difficulty))
-
-
-def _system(rng: Random) -> tuple[Message, ...]:
-    if rng.random() < 0.9:
-        return ()
-    return (
-        {
-            "role": "system",
-            "content": rng.choice(("You are a helpful assistant.", "Be brief.", "Help the user.")),
-        },
-    )
+    return Sample("tool calls", (user(request), assistant(call)), _offer(tool, phrasing, difficulty))
 
 
 def tool_result(rng: Random, held_out: bool) -> Sample:
