@@ -67,14 +67,14 @@ def _same_relation(rng: Random, held_out: bool) -> Sample:
     relation = rng.choice([r for r in RELATIONS if r.kind != "general knowledge"])
     first, second = rng.sample(list(relation.pairs), 2)
     opening = relation.ask(Phrasing(rng, False), first)
-    question = Phrasing(rng, held_out).template(AND_OF).format(x=second)
+    question = Phrasing(rng, held_out).alone(AND_OF).format(x=second)
     return Sample("follow-ups", (*opening.messages, user(question), assistant(relation.say(second))))
 
 
 def _again(rng: Random, held_out: bool) -> Sample:
     relation = rng.choice(RELATIONS)
     opening = relation.ask(Phrasing(rng, False), rng.choice(list(relation.pairs)))
-    question = Phrasing(rng, held_out).template(AGAIN)
+    question = Phrasing(rng, held_out).alone(AGAIN)
     return Sample("follow-ups", (*opening.messages, user(question), assistant(opening.wanted)))
 
 
@@ -86,7 +86,7 @@ def _name(rng: Random, held_out: bool) -> Sample:
         user(Phrasing(rng, False).template(INTRODUCTIONS).format(x=name)),
         assistant(f"Nice to meet you, {name}!"),
         *(between if rng.random() < 0.4 else ()),
-        user(Phrasing(rng, held_out).template(WHO_AM_I)),
+        user(Phrasing(rng, held_out).alone(WHO_AM_I)),
         assistant(f"Your name is {name}."),
     )
     return Sample("follow-ups", messages)
@@ -99,13 +99,13 @@ def _plus(rng: Random, held_out: bool) -> Sample:
         if total <= LARGEST_TERM:
             break
     more = rng.randint(1, 20)
-    question = Phrasing(rng, held_out).template(AND_PLUS).format(b=more)
+    question = Phrasing(rng, held_out).alone(AND_PLUS).format(b=more)
     answer = f"{total} + {more} = {total + more}."
     return Sample("follow-ups", (*opening.messages, user(question), assistant(answer)))
 
 
 def _uppercase(rng: Random, held_out: bool) -> Sample:
     words = " ".join(rng.choice(COMMON) for _ in range(rng.choice((1, 1, 2))))
-    question = Phrasing(rng, held_out).template(SAME_IN_UPPERCASE)
+    question = Phrasing(rng, held_out).alone(SAME_IN_UPPERCASE)
     messages = (user(f"Repeat after me: {words}"), assistant(words), user(question), assistant(words.upper()))
     return Sample("follow-ups", messages)

@@ -125,7 +125,7 @@ def repeat(rng: Random, held_out: bool) -> Sample:
         question = phrasing.template(TIMES_QUESTIONS).format(x=word, n=number)
         return exchange("repeat", phrasing.carry(question, casual=False), " ".join([word] * count))
     words = " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
-    question = phrasing.template(ECHO_QUESTIONS).format(x=words)
+    question = phrasing.alone(ECHO_QUESTIONS).format(x=words)
     # What follows the words would be part of them, so only carriers that come before the question will do.
     carried = phrasing.carry(question, casual=False)
     return exchange("repeat", carried if carried.endswith(words) else question, words)

@@ -28,7 +28,7 @@ def long_chat(rng: Random, held_out: bool, draw: Callable[[bool], Sample]) -> Sa
     if rng.random() < 0.15:
         name = any_name(rng)
         introduction = user(Phrasing(rng, False).template(INTRODUCTIONS).format(x=name))
-        question = user(Phrasing(rng, held_out).template(WHO_AM_I))
+        question = user(Phrasing(rng, held_out).alone(WHO_AM_I))
         turns = [introduction, assistant(f"Nice to meet you, {name}!"), *turns]
         return Sample(KIND, (*turns, question, assistant(f"Your name is {name}.")))
     while (last := draw(held_out)).messages[0]["role"] == "system" or last.kind in ("stories", "unknown"):

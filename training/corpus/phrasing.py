@@ -64,6 +64,11 @@ class Phrasing:
             return self.rng.choice(templates[num_trained:])
         return self.rng.choice(templates[:num_trained])
 
+    def alone(self, templates: Sequence[str]) -> str:
+        """A template that no carrier will be put around, so that it must be the held-out part itself."""
+        self.new_template = self.held_out
+        return self.template(templates)
+
     def carry(self, question: str, casual: bool = True) -> str:
         """The question inside a carrier phrase; casual ones may lose capitals and their question mark."""
         uncapitalised = question if question.startswith(("I ", "I'")) else question[:1].lower() + question[1:]

@@ -78,11 +78,9 @@ INTRODUCTIONS = (
 
 def smalltalk(rng: Random, held_out: bool) -> Sample:
     phrasing = Phrasing(rng, held_out)
-    # A greeting stands alone: carriers are for questions.
-    phrasing.new_template = held_out
     if rng.random() < 0.12:
         name = any_name(rng)
-        text = phrasing.template(INTRODUCTIONS).format(x=name)
+        text = phrasing.alone(INTRODUCTIONS).format(x=name)
         return exchange("small talk", text, f"Nice to meet you, {name}!")
     intent = rng.choice(INTENTS)
     text = rng.choice(intent.held_out if held_out else intent.trained)

@@ -107,7 +107,10 @@ def _everyday(family: ToolFamily, phrasing: Phrasing, difficulty: float) -> tupl
             names = [n for n in COMMON if n not in taken]
         spelled.append((parameter, phrasing.rng.choice(names)))
     values = [VALUES[parameter.value](phrasing.rng) for parameter, _ in spelled]
-    request = phrasing.template(family.requests).format(*values)
+    template = phrasing.template(family.requests)
+    if template.endswith("}"):
+        template = phrasing.alone(family.requests)
+    request = template.format(*values)
     # A text at the very end must stay the end of the request: a carrier after it would become part of it.
     carried = phrasing.carry(request, casual=False)
     if not request.endswith((".", "?")) and not carried.endswith(request):
