@@ -26,6 +26,7 @@ from cactus_actors.protocol.errors import (
 
 EXIT_FAILED, EXIT_USAGE, EXIT_NO_INPUT, EXIT_UNAVAILABLE, EXIT_IO = 1, 2, 66, 69, 74
 EXIT_INTERRUPTED = 130
+TRACEBACK_VARIABLE = "CACTUS_TRACEBACK"
 # types of cactus_actors.batch.failures, by name so that only `cactus batch` loads them
 _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "output_failed": EXIT_IO}
 
@@ -50,8 +51,7 @@ def main() -> None:
     try:
         app()
     except CactusError as error:
-        message = " ".join(error.message.split())
-        typer.secho(f"error: {message}", fg=typer.colors.RED, err=True)
+        _say(error.message)
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
@@ -59,6 +59,15 @@ def main() -> None:
         # who read our output has gone; nothing must be flushed to it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
+    except Exception as error:
+        if os.environ.get(TRACEBACK_VARIABLE):
+            raise
+        _say(f"unexpected {type(error).__name__}: {error} ({TRACEBACK_VARIABLE}=1 shows where)")
+        sys.exit(EXIT_FAILED)
+
+
+def _say(message: str) -> None:
+    typer.secho(f"error: {' '.join(message.split())}", fg=typer.colors.RED, err=True)
 
 
 def exit_code(error: CactusError) -> int:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import sys
 from typing import TYPE_CHECKING, Annotated
 
 import typer
@@ -51,27 +52,27 @@ def _print_tables(answer: Status) -> None:
     from rich.table import Table
 
     jobs = answer.jobs
-    console = Console()
+    num_local = sum(worker.kind == "local" for worker in answer.workers)
     state = "draining" if answer.draining else "serving"
-    console.print(
+    typer.echo(
         f"{answer.model} · {state} for {answer.uptime_s:.0f} s · context {answer.max_context} · "
-        f"{len(answer.workers)} workers, {answer.desired_workers} wished for",
-        markup=False,
-        highlight=False,
+        f"{num_local} workers, {answer.desired_workers} wished for"
     )
-    console.print(
-        f"jobs: {jobs.queued} queued, {jobs.running} running, {jobs.finished} finished, "
-        f"{jobs.failed} failed, {jobs.cancelled} cancelled, {jobs.rejected} rejected · "
-        f"handoffs: {jobs.handoffs_completed} completed, {jobs.handoffs_recommended} recommended, "
-        f"{jobs.handoffs_failed} failed",
-        markup=False,
-        highlight=False,
+    typer.echo(
+        f"jobs      {jobs.queued} queued, {jobs.running} running, {jobs.finished} finished, "
+        f"{jobs.failed} failed, {jobs.cancelled} cancelled, {jobs.rejected} rejected"
     )
-    table = Table()
-    for heading in ("worker", "kind", "node", "pid", "state", "running", "free slots", "free blocks"):
-        table.add_column(heading)
-    for heading in ("tokens", "cached", "seen"):
-        table.add_column(heading, justify="right")
+    typer.echo(
+        f"handoffs  {jobs.handoffs_completed} completed, {jobs.handoffs_recommended} recommended, "
+        f"{jobs.handoffs_failed} failed, {jobs.handoffs_suppressed} suppressed"
+    )
+    if not answer.workers:
+        return
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("worker", "kind", "node", "pid", "state"):
+        table.add_column(heading, no_wrap=True)
+    for heading in ("running", "slots", "blocks", "tokens", "cached", "seen"):
+        table.add_column(heading, justify="right", no_wrap=True)
     for worker in answer.workers:
         table.add_row(
             worker.worker_id,
@@ -86,5 +87,5 @@ def _print_tables(answer: Status) -> None:
             str(worker.cached_prompt_tokens),
             f"{worker.last_seen_s:.1f} s",
         )
-    if answer.workers:
-        console.print(table)
+    # what a script reads is as wide as it needs to be
+    Console(width=None if sys.stdout.isatty() else 200).print(table)

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import itertools
 import time
+from collections.abc import AsyncIterator
 from urllib.parse import urlsplit
 
 import zmq
@@ -32,6 +34,7 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.wire import encode, router_reply_decoder, stream_message_decoder
 
 TICK_S = 0.05
+READS_IN_A_ROW = 32
 ASK_AGAIN_S = 1.0
 LINGER_MS = 300
 MAX_WAITING_MESSAGES = 100_000
@@ -175,8 +178,7 @@ class Connection:
 
     async def _read_replies(self) -> None:
         decoder = router_reply_decoder()
-        while True:
-            frames = await self._jobs.recv_multipart()
+        async for frames in _received(self._jobs):
             try:
                 await self._on_reply(decoder.decode(frames))
             except InvalidMessage as error:
@@ -184,8 +186,7 @@ class Connection:
 
     async def _read_stream(self) -> None:
         decoder = stream_message_decoder()
-        while True:
-            topic, *frames = await self._stream.recv_multipart()
+        async for topic, *frames in _received(self._stream):
             job = self._followed.get(topic.decode("ascii", "replace"))
             if job is None:
                 continue
@@ -250,6 +251,14 @@ class Connection:
             await self._jobs.send_multipart(encode(message), zmq.DONTWAIT)
         except zmq.Again:  # the queue to an absent service is full; who asks asks again until it gives up
             return
+
+
+async def _received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
+    """Every message of `socket`; awaiting one that is there lets nobody else run, so that is done."""
+    for number in itertools.count(1):
+        yield await socket.recv_multipart()
+        if number % READS_IN_A_ROW == 0:
+            await asyncio.sleep(0)
 
 
 def next_port(endpoint: str) -> str:

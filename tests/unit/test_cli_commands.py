@@ -12,6 +12,7 @@ import sys
 from collections.abc import Callable, Iterator
 from pathlib import Path
 
+import msgspec
 import pytest
 import typer.testing
 
@@ -26,7 +27,7 @@ from cactus_actors.protocol.errors import (
     Overloaded,
     Unavailable,
 )
-from cactus_actors.protocol.messages import Rejected, Submit
+from cactus_actors.protocol.messages import Rejected, Status, Submit, WorkerStatus
 from tests.scripted_router import ScriptedRouter
 
 COMMANDS = ("serve", "complete", "chat", "batch", "status", "scale", "models", "auth", "bench", "demo")
@@ -164,6 +165,39 @@ def test_status_and_scale(cactus: Callable[..., typer.testing.Result]) -> None:
     assert json.loads(cactus("status", "--json").stdout)["jobs"]["accepted"] == 0
     assert cactus("scale", "4").stdout == "4 workers are wished for\n"
     assert cactus("scale", "-1").exit_code == 2
+
+
+def test_status_shows_each_worker_whole(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    def with_worker(request_id: str) -> Status:
+        worker = WorkerStatus(
+            worker_id="a-worker-with-a-long-name",
+            kind="local",
+            node="a-node-with-a-rather-long-name.example",
+            pid=4194304,
+            threads=2,
+            kernels="k",
+            weights="int8",
+            state="ready",
+            num_slots=16,
+            free_slots=3,
+            num_blocks=2048,
+            free_blocks=100,
+            num_running=13,
+            last_seen_s=0.25,
+            tokens_generated=123456,
+            prompt_tokens_computed=1,
+            cached_prompt_tokens=7,
+            preemptions=0,
+        )
+        return msgspec.structs.replace(status(request_id), workers=[worker])
+
+    status, router.status = router.status, with_worker  # type: ignore[method-assign]
+    heading, row = cactus("status").stdout.splitlines()[-2:]
+    assert " ".join(heading.split()) == "worker kind node pid state running slots blocks tokens cached seen"
+    assert row.split()[:2] == ["a-worker-with-a-long-name", "local"]
+    assert row.split()[3:] == ["4194304", "ready", "13", "3/16", "100/2048", "123456", "7", "0.2", "s"]
 
 
 def test_models(cactus: Callable[..., typer.testing.Result]) -> None:
