@@ -20,7 +20,7 @@ class KVCache:
     """Blocks of `block_size` positions for every layer and key-value head.
 
     Keys stand with the positions of a block side by side, so that one vector holds the scores of sixteen
-    positions; both are padded with zeros to whole vectors. Which block belongs to whom is the block tables' matter.
+    positions; both are padded with zeros to whole vectors. The block tables say which block is whose.
     """
 
     block_size: int
@@ -44,4 +44,4 @@ class KVCache:
     @property
     def num_blocks(self) -> int:
         """How many blocks there are."""
-        return self.keys.shape[1]
+        return int(self.keys.shape[1])

@@ -77,7 +77,7 @@ def prompt(config: ModelConfig, length: int, seed: int = 0) -> list[int]:
     return np.random.default_rng(seed).integers(0, config.vocab_size, length).tolist()
 
 
-@pytest.fixture(scope="module", params=["float32"])
+@pytest.fixture(scope="module", params=["float32", "int8"])
 def odd(request):
     model = random_model(ODD, weights=request.param, threads=1, seed=7)
     yield model
@@ -102,6 +102,29 @@ def test_float32_logits_are_those_of_the_reference(spec):
     model.close()
     # float32 keeps 24 bits; some hundred rounded steps lose a few of them, never ten.
     assert np.abs(actual - expected).max() < 2.0**-14 * np.abs(expected).max()
+
+
+@pytest.mark.parametrize("spec", [ODD, EVEN])
+def test_int8_logits_are_near_the_reference(spec):
+    config = parse_random_spec(spec)
+    model = random_model(spec, weights="int8", threads=1, seed=7)
+    token_ids = prompt(config, 70)
+    expected = reference_logits(config, RandomTensors(config, 7), token_ids)
+    actual = whole(model, token_ids)
+    model.close()
+    # Each product of quantised operands is off by about 1 % of its spread; the residual stream adds up.
+    error = np.sqrt(((actual - expected) ** 2).mean() / expected.var())
+    assert 0 < error < 0.04
+
+
+def test_both_instruction_sets_give_the_same_bits(odd, monkeypatch):
+    monkeypatch.setenv("CACTUS_KERNELS", "portable")
+    token_ids = prompt(odd.config, 45)
+    model = random_model(ODD, weights=odd.weights_format, threads=2, seed=7)
+    assert model.kernels == "portable"
+    logits = whole(model, token_ids)
+    model.close()
+    assert (logits == whole(odd, token_ids)).all()
 
 
 def test_a_prompt_cut_into_chunks_gives_the_same_bits(odd):

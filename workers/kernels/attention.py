@@ -61,7 +61,7 @@ def attend(
     rank: int,
     out: Any,  # (rows, width) float32
 ) -> None:
-    """out[row, query_column:][:head_dim] = softmax(q . K / sqrt(head_dim)) . V over the first `length` positions."""
+    """out[row, query_column:][:head_dim] = softmax(q . K / sqrt(head_dim)) . V over the first `length`."""
     kv_heads, head_dim, lanes = keys.shape[2], keys.shape[3], keys.shape[4]
     block_size, width = values.shape[3], values.shape[4]
     scale = broadcast(np.float32(1) / np.float32(np.sqrt(np.float32(head_dim))))

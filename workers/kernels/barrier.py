@@ -1,5 +1,7 @@
 """A spin barrier for the threads of one step: a few hundred nanoseconds between two phases."""
 
+# ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
+
 from __future__ import annotations
 
 import os
@@ -8,12 +10,10 @@ from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
-from numba.core import cgutils
-from numba.extending import intrinsic
 from numpy.typing import NDArray
 
 from workers.kernels.memory import aligned_zeros
-from workers.kernels.vectors import I32, address
+from workers.kernels.vectors import I32, address, call, primitive
 
 ARRIVED, GENERATION = 0, 8  # on cache lines of their own
 PATIENCE = 4000
@@ -25,7 +25,7 @@ def new_barrier() -> NDArray[Any]:
     return aligned_zeros((16,), "int64")
 
 
-@intrinsic
+@primitive
 def _fetch_add(typing: Any, array: Any, index: Any, value: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
         target = address(context, builder, array, given[0], given[1], ir.IntType(64))
@@ -34,7 +34,7 @@ def _fetch_add(typing: Any, array: Any, index: Any, value: Any) -> Any:
     return types.int64(array, types.intp, types.int64), generate
 
 
-@intrinsic
+@primitive
 def _load(typing: Any, array: Any, index: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
         target = address(context, builder, array, given[0], given[1], ir.IntType(64))
@@ -43,30 +43,26 @@ def _load(typing: Any, array: Any, index: Any) -> Any:
     return types.int64(array, types.intp), generate
 
 
-@intrinsic
+@primitive
 def _relax(typing: Any) -> Any:
     """Tell the core that this is a spin loop."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
         machine = platform.machine().lower()
         if machine in ("x86_64", "amd64"):
-            pause = ir.FunctionType(ir.VoidType(), [])
-            builder.call(cgutils.get_or_insert_function(builder.module, pause, "llvm.x86.sse2.pause"), [])
+            call(builder, "llvm.x86.sse2.pause", ir.VoidType())
         elif machine in ("arm64", "aarch64"):
-            hint = ir.FunctionType(ir.VoidType(), [I32])
-            function = cgutils.get_or_insert_function(builder.module, hint, "llvm.aarch64.hint")
-            builder.call(function, [ir.Constant(I32, 1)])
+            call(builder, "llvm.aarch64.hint", ir.VoidType(), ir.Constant(I32, 1))
         return context.get_dummy_value()
 
     return types.void(), generate
 
 
-@intrinsic
+@primitive
 def _yield_core(typing: Any) -> Any:
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
         if os.name == "posix":
-            sched_yield = ir.FunctionType(I32, [])
-            builder.call(cgutils.get_or_insert_function(builder.module, sched_yield, "sched_yield"), [])
+            call(builder, "sched_yield", I32)
         return context.get_dummy_value()
 
     return types.void(), generate

@@ -11,7 +11,7 @@ from typing import Any
 
 
 def fingerprint() -> str:
-    """A hash of all sources in this folder: numba's own cache looks only at the file of the outer function."""
+    """A hash of all sources in this folder: numba's own cache looks only at the outer function's file."""
     digest = hashlib.sha256()
     for source in sorted(Path(__file__).parent.glob("*.py")):
         digest.update(source.read_bytes())

@@ -42,7 +42,7 @@ class WeightFormat(Protocol):
 def matmul(
     rows: Any, num_rows: int, matrix: Any, layer: int, out: Any, accumulate: bool, rank: int, size: int
 ) -> None:
-    """out[:num_rows] = rows @ matrix[layer].T, or += with `accumulate`; rank computes its share of columns."""
+    """out[:num_rows] = rows @ matrix[layer].T, or += with `accumulate`: a rank's share of the columns."""
     raise NotImplementedError
 
 
@@ -56,6 +56,6 @@ def decode_weights(matrix: Any, index: int, out: Any, out_row: int) -> None:
     raise NotImplementedError
 
 
-def is_any(numba_type: Any, *named_tuples: type) -> bool:
+def is_a(numba_type: Any, *named_tuples: type) -> bool:
     """Whether a numba type is one of these named tuples."""
     return getattr(numba_type, "instance_class", None) in named_tuples

@@ -10,8 +10,8 @@ from typing import Any
 class Team:
     """`size` threads for one compiled, nogil function `body(rank, size, *arguments)`.
 
-    The caller's thread is rank 0; the others wait on a semaphore and burn nothing between calls. `body` must end with
-    a barrier: then `run` returns after every rank has done its part. Not for use by two threads at once.
+    The caller's thread is rank 0; the others wait on a semaphore and burn nothing between calls. `body`
+    must end with a barrier: then `run` returns after every rank has done its part. One caller at a time.
     """
 
     def __init__(self, size: int, body: Callable[..., Any]) -> None:

@@ -5,6 +5,8 @@ whatever surrounds it, so a lane's result never depends on the loop that it stan
 narrower registers LLVM splits the lanes.
 """
 
+# ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
+
 from __future__ import annotations
 
 import math
@@ -25,7 +27,12 @@ FLOATS = ir.VectorType(F32, LANES)
 INTEGERS = ir.VectorType(I32, LANES)
 
 
-class VectorType(types.Type):
+def primitive(define: Callable[..., Any]) -> Callable[..., Any]:
+    """A function of compiled code written as LLVM IR: `define(typing, *types)` -> (signature, generator)."""
+    return intrinsic(define)  # type: ignore[no-any-return]  # numba is untyped
+
+
+class VectorType(types.Type):  # type: ignore[misc]  # numba is untyped
     """numba's name for sixteen float32 lanes."""
 
     def __init__(self) -> None:
@@ -96,7 +103,7 @@ def _operation(*operands: Any, result: Any = vector) -> Callable[[Callable[..., 
         typed: Callable[..., Any] = (typed_1, typed_2, typed_3)[len(operands) - 1]
         typed.__name__ = typed.__qualname__ = emit.__name__
         typed.__doc__ = emit.__doc__
-        return intrinsic(typed)
+        return primitive(typed)
 
     return wrap
 
@@ -115,7 +122,7 @@ for _symbol, _instruction in ((operator.add, "fadd"), (operator.sub, "fsub"), (o
     lower_builtin(_symbol, vector, vector)(_lower)
 
 
-@intrinsic
+@primitive
 def load(typing: Any, array: Any, offset: Any) -> Any:
     """Sixteen floats from a contiguous float32 array, at a flat offset."""
 
@@ -125,7 +132,7 @@ def load(typing: Any, array: Any, offset: Any) -> Any:
     return vector(array, types.intp), generate
 
 
-@intrinsic
+@primitive
 def store(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     """Sixteen floats into a contiguous float32 array, at a flat offset."""
 
@@ -136,7 +143,7 @@ def store(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     return types.void(array, types.intp, vector), generate
 
 
-@intrinsic
+@primitive
 def store_bytes(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     """round(value) + 128 as sixteen uint8, for |value| <= 127; ties go to even.
 

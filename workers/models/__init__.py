@@ -38,7 +38,10 @@ class Model(Protocol):
 
 
 def load_model(path: Path, *, weights: WeightsName, threads: int) -> Model:
-    """The model of a directory or GGUF file, packed and compiled; ModelFileInvalid or ConfigurationInvalid."""
+    """The model of a directory or GGUF file, packed and compiled.
+
+    Raises ModelFileInvalid, or ConfigurationInvalid for weights or threads that cannot be had.
+    """
     from workers.kernels.formats import weight_format
     from workers.models.llama import LlamaModel
     from workers.weights import read_weights

@@ -23,10 +23,10 @@ Tensors = Mapping[str, NDArray[np.float32]]
 
 
 class LlamaModel:
-    """Runs the tokens of a step on `threads` threads; compiled when it is built, within seconds the first time.
+    """Runs the tokens of a step on `threads` threads; compiled when it is built, in seconds the first time.
 
-    The logits of a token are the same bits whatever else is in the batch, however its prompt is cut into steps, and
-    for any number of threads. One caller at a time.
+    The logits of a token are the same bits whatever else is in the batch, however its prompt is cut into
+    steps, and for any number of threads. One caller at a time.
     """
 
     def __init__(
@@ -60,7 +60,7 @@ class LlamaModel:
         self._team.close()
 
     def _step_of(self, batch: Batch) -> Step:
-        # Copies: whatever the caller's arrays are, compiled code sees one type, and no one changes them meanwhile.
+        # Copies: compiled code sees one type whatever the caller's arrays are.
         def copy(array: NDArray[Any]) -> NDArray[np.int32]:
             return np.array(array, dtype=np.int32, order="C")
 
@@ -71,7 +71,7 @@ class LlamaModel:
             copy(batch.block_tables),
             copy(batch.logit_rows),
         )
-        # Seen as unsigned, a negative index is too large as well. Outside these bounds memory would be corrupted.
+        # As unsigned, a negative index is too large as well: kernels would read foreign memory.
         assert step.token_ids.view(np.uint32).max() < self.config.vocab_size, (
             "token id outside the vocabulary"
         )
@@ -120,7 +120,7 @@ class LlamaModel:
 
 
 def check_runnable(config: ModelConfig, threads: int) -> None:
-    """ModelFileInvalid for a shape that the kernels do not take, ConfigurationInvalid for a senseless number of threads."""
+    """Raise ModelFileInvalid for a shape that kernels do not take, ConfigurationInvalid for `threads`."""
     if not 1 <= threads <= 1024:
         raise ConfigurationInvalid(f"threads must be between 1 and 1024, not {threads}", param="threads")
     if config.head_dim % 4:
@@ -147,7 +147,7 @@ def shape_of(config: ModelConfig) -> Shape:
 def pack_weights(config: ModelConfig, tensors: Tensors, weight_format: WeightFormat) -> Weights:
     """All weights in one format, read and packed one tensor at a time.
 
-    Raises ModelFileInvalid for a tensor that is missing, of another shape than the config says, or not finite.
+    Raises ModelFileInvalid for a tensor that is missing, of another shape than the config's, or not finite.
     """
     shapes = config.tensor_shapes()
 

@@ -74,8 +74,8 @@ class Workspace(NamedTuple):
 def compiled_step(fingerprint: str) -> Callable[..., None]:
     """The step that every rank of a team runs: hidden states of all tokens, logits of the rows asked for.
 
-    `fingerprint` is read only so that numba, which keys its cache by the variables of a closure, compiles again when
-    the kernels have changed.
+    `fingerprint` is read only so that numba, which keys its cache by the variables of a closure, compiles
+    again when the kernels have changed.
     """
 
     @njit(nogil=True, cache=True, error_model="numpy")
@@ -111,7 +111,7 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
         matmul(work.normed_rows, len(step.logit_rows), w.output, 0, work.logits, False, rank, size)
         wait(work.barrier, size)
 
-    return step_of_rank
+    return step_of_rank  # type: ignore[no-any-return]  # numba is untyped
 
 
 @njit(error_model="numpy")

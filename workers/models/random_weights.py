@@ -23,7 +23,7 @@ _REQUIRED = {
 
 
 def parse_random_spec(spec: str) -> ModelConfig:
-    """The config that `llama:hidden=576,ffn=1536,layers=30,heads=9,kv_heads=3,head_dim=64,vocab=49152` describes.
+    """The config of `llama:hidden=576,ffn=1536,layers=30,heads=9,kv_heads=3,head_dim=64,vocab=49152`.
 
     `context` (8192) and `tied` (1) may be added. Raises ConfigurationInvalid that names the key.
     """
