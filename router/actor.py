@@ -95,6 +95,7 @@ class RouterActor:
             now=time.monotonic(),
             model=model.name,
             max_context=model.max_context,
+            vocab_size=model.tokenizer.vocab_size,
             version=_version(),
         )
         self._health = Health(epoch, 0, 0, 0)

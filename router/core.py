@@ -65,6 +65,7 @@ class RouterCore:
         now: float,
         model: str = "",
         max_context: int = 0,
+        vocab_size: int = 0,
         version: str = "",
     ) -> None:
         self.desired_workers = settings.desired_workers
@@ -73,6 +74,7 @@ class RouterCore:
         self._started_at = now
         self._model = model
         self._max_context = max_context
+        self._vocab_size = vocab_size
         self._version = version
         self._next_progress_at = now
 
@@ -223,6 +225,7 @@ class RouterCore:
             uptime_s=round(now - self._started_at, 3),
             model=self._model,
             max_context=self._max_context,
+            vocab_size=self._vocab_size,
             draining=self._intake.is_closed,
             desired_workers=self.desired_workers,
             jobs=self._table.counts(),

@@ -307,6 +307,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     desired_workers: int
     jobs: JobCounts
     workers: list[WorkerStatus]
+    vocab_size: int = 0
 
 
 RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Status
