@@ -1,0 +1,46 @@
+"""The corpus of the embedded model: reproducible, and examined with questions that it does not train on."""
+
+from __future__ import annotations
+
+from itertools import islice
+
+from training.corpus.registry import EXAMINED_KINDS, examination, long_training_samples, training_samples
+from training.corpus.sample import Sample
+
+
+def questions_of(sample: Sample) -> set[str]:
+    return {str(message["content"]) for message in sample.messages if message["role"] == "user"}
+
+
+def test_equal_seeds_give_equal_samples_and_others_do_not() -> None:
+    first, again, other = (list(islice(training_samples(seed, 3, 0.5), 200)) for seed in (1, 1, 2))
+    assert first == again
+    assert first != other
+
+
+def test_no_examination_question_is_trained_on() -> None:
+    trained: set[str] = set()
+    for sample in islice(training_samples(1, 0, 0.9), 20_000):
+        trained |= questions_of(sample)
+    for sample in islice(long_training_samples(1, 0, 0.9), 300):
+        trained |= questions_of(sample)
+    asked = [sample for sample in examination(7, 40) if sample.prompt[-1]["role"] == "user"]
+    assert not [sample for sample in asked if sample.prompt[-1]["content"] in trained]
+
+
+def test_examination_holds_every_kind_equally_and_ends_with_an_answer() -> None:
+    samples = examination(3, 5)
+    assert [sample.kind for sample in samples] == [kind for kind in EXAMINED_KINDS for _ in range(5)]
+    assert all(sample.messages[-1]["role"] == "assistant" for sample in samples)
+    assert all(sample.prompt[-1]["role"] in ("user", "tool") for sample in samples)
+
+
+def test_sums_of_the_examination_use_pairs_of_terms_that_training_never_sees() -> None:
+    def pairs(samples: list[Sample]) -> set[str]:
+        return {sample.wanted.split(" = ")[0] for sample in samples if sample.kind == "sums"}
+
+    trained = pairs(list(islice(training_samples(1, 0, 0.9), 20_000)))
+    examined = pairs(examination(7, 100))
+    assert len(trained) > 1000
+    assert len(examined) > 50
+    assert not trained & examined

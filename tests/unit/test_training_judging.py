@@ -1,0 +1,65 @@
+"""What the examination of the embedded model counts as right."""
+
+from __future__ import annotations
+
+import pytest
+
+from training.answering import Answer
+from training.corpus.sample import Sample, assistant, exchange, user
+from training.corpus.stories import is_coherent
+from training.corpus.tools import render_call
+from training.judging import area_under_curve, is_right
+
+STORY = (
+    "Once there was a fox named Mia. Mia lived in a farm. One day Mia lost her kite. Mia looked in the farm, "
+    "but the kite was not there. Then Ben the owl came by. Ben had seen the kite under a tree. "
+    "They went there together and found the kite. That night Mia was very happy."
+)
+
+
+def said(text: str, *, ended: bool = True) -> Answer:
+    return Answer(text, ended, 1.0, 1.0, 1.0)
+
+
+def test_an_answer_must_be_the_taught_one_and_end_by_itself() -> None:
+    sample = exchange("sums", "2 + 2", "2 + 2 = 4.")
+    assert is_right(sample, said("2 + 2 = 4."))
+    assert not is_right(sample, said("2 + 2 = 5."))
+    assert not is_right(sample, said("2 + 2 = 4.", ended=False))
+
+
+def test_a_tool_call_is_compared_by_meaning_types_included() -> None:
+    sample = Sample(
+        "tool calls", (user("Five minutes"), assistant(render_call("timer", {"minutes": 5, "at": "x"})))
+    )
+    assert is_right(
+        sample, said('<tool_call>{"arguments": {"at": "x", "minutes": 5}, "name": "timer"}</tool_call>')
+    )
+    assert not is_right(sample, said(render_call("timer", {"minutes": "5", "at": "x"})))
+    assert not is_right(sample, said(render_call("timers", {"minutes": 5, "at": "x"})))
+    assert not is_right(sample, said('{"name": "timer", "arguments": {"minutes": 5, "at": "x"}}'))
+    assert not is_right(sample, said("<tool_call>\nno JSON\n</tool_call>"))
+
+
+@pytest.mark.parametrize(
+    "spoiled",
+    [
+        STORY.replace("Ben had seen", "Tom had seen"),
+        STORY.replace("found the kite", "found the drum"),
+        STORY.replace("named Mia", "named Eva"),
+        STORY.replace("a fox named", "a wolf named"),
+        STORY.replace("Ben", "Mia"),
+        STORY + " That night Mia was very happy.",
+        STORY.removesuffix("happy."),
+    ],
+)
+def test_a_story_that_loses_its_thread_is_not_coherent(spoiled: str) -> None:
+    assert is_coherent("Tell me a story about a fox named Mia.", STORY)
+    assert not is_coherent("Tell me a story about a fox named Mia.", spoiled)
+
+
+def test_area_under_curve_is_the_chance_that_right_beats_wrong() -> None:
+    assert area_under_curve([0.9, 0.8, 0.2], [True, True, False]) == 1.0
+    assert area_under_curve([0.1, 0.8], [True, False]) == 0.0
+    assert area_under_curve([0.5, 0.5], [True, False]) == 0.5
+    assert area_under_curve([0.1, 0.4, 0.35, 0.8], [False, False, True, True]) == 0.75
