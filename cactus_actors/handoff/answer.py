@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Callable
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -13,6 +14,7 @@ from cactus_actors.protocol.openai import ToolCall, render_tool_calls
 
 # Keeps a result, and one report of several answers, well inside the protocol's message limit.
 MAX_ANSWER_BYTES = 512 * 1024
+MAX_DETAIL_CHARACTERS = 300
 
 _FINISH_REASONS: dict[str, FinishReason] = {
     "stop": "stop",
@@ -75,8 +77,12 @@ class Answer:
 
 @dataclass
 class AnswerReader:
-    """Reads one answer; every method raises CloudFailure on what is not the protocol."""
+    """Reads one answer; every method raises CloudFailure on what is not the protocol.
 
+    `redact` masks secrets in what the cloud says of its errors.
+    """
+
+    redact: Callable[[str], str] = str
     is_done: bool = False
     _finish_reason: str | None = None
     _usage: Usage | None = None
@@ -93,7 +99,7 @@ class AnswerReader:
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             raise _protocol_error("a chunk is not a chat completion chunk") from None
         if chunk.error is not None:
-            raise _reported_failure(chunk.error)
+            raise _reported_failure(chunk.error, self.redact)
         if chunk.usage is not None:
             self._usage = _counts(chunk.usage)
         return self._within_limit("".join(self._take(choice) for choice in chunk.choices[:1]))
@@ -147,14 +153,15 @@ def error_detail(error: object) -> str:
     return " ".join(error.split()) if isinstance(error, str) else ""
 
 
-def _reported_failure(error: object) -> CloudFailure:
+def _reported_failure(error: object, redact: Callable[[str], str]) -> CloudFailure:
     """An error told inside a stream whose status was 200."""
+    detail = redact(error_detail(error))[:MAX_DETAIL_CHARACTERS]
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and 400 <= code < 600:
-        return status_failure(code, error_detail(error), None)
+        return status_failure(code, detail, None)
     return CloudFailure(
         "cloud_server_error",
-        f"the cloud reported an error: {error_detail(error)[:300]}",
+        f"the cloud reported an error: {detail}",
         outcome="failure",
         retriable=True,
     )

@@ -16,12 +16,13 @@ from tenacity import (
     retry_if_exception,
     stop_after_attempt,
     stop_before_delay,
-    wait_exponential_jitter,
+    wait_exponential,
+    wait_random,
 )
 
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.access import check_base_url, is_loopback
-from cactus_actors.handoff.answer import Answer, AnswerReader, error_detail
+from cactus_actors.handoff.answer import MAX_DETAIL_CHARACTERS, Answer, AnswerReader, error_detail
 from cactus_actors.handoff.breaker import Breaker, Outcome
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
@@ -32,7 +33,6 @@ from cactus_actors.protocol.params import SamplingParams
 
 MAX_BACKOFF_S = 8.0
 MAX_ERROR_BODY_BYTES = 8 * 1024
-MAX_DETAIL_CHARACTERS = 300
 
 
 @dataclass
@@ -119,8 +119,8 @@ class Cloud:
 
     def _wait_s(self, state: RetryCallState) -> float:
         """At least what the cloud asked for, and a jittered exponential backoff on top."""
-        initial = self._settings.retry_backoff_s
-        backoff = wait_exponential_jitter(initial=initial, max=MAX_BACKOFF_S, jitter=initial)(state)
+        first = self._settings.retry_backoff_s
+        backoff = (wait_exponential(multiplier=first, max=MAX_BACKOFF_S) + wait_random(0.0, first))(state)
         error = state.outcome.exception() if state.outcome else None
         asked = error.retry_after if isinstance(error, CloudFailure) else None
         return (asked or 0.0) + backoff
@@ -164,7 +164,7 @@ class Cloud:
 
 
 async def _read_answer(response: httpx.Response, exchange: _Exchange) -> Answer:
-    events, reader = EventStream(), AnswerReader()
+    events, reader = EventStream(), AnswerReader(exchange.redact)
     async for chunk in response.aiter_raw():
         try:
             completed = events.feed(chunk)

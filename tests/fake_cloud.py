@@ -1,0 +1,190 @@
+"""A cloud on a local port: a raw HTTP server whose every answer is written by hand, down to the reset."""
+
+from __future__ import annotations
+
+import asyncio
+import json
+import struct
+from collections.abc import AsyncIterator, Awaitable, Callable
+from contextlib import asynccontextmanager
+from dataclasses import dataclass, field
+from socket import SO_LINGER, SOL_SOCKET
+from typing import Any
+
+EVENTS = "HTTP/1.1 200 OK\r\nContent-Type: text/event-stream\r\nConnection: close\r\n\r\n"
+
+
+@dataclass
+class Request:
+    head: str
+    body: dict[str, Any]
+
+
+@dataclass
+class Connection:
+    """One request being answered."""
+
+    writer: asyncio.StreamWriter
+
+    async def send(self, text: str | bytes) -> None:
+        self.writer.write(text.encode() if isinstance(text, str) else text)
+        await self.writer.drain()
+
+    async def chunk(self, content: str = "", finish_reason: str | None = None, **fields: Any) -> None:
+        choice = {"index": 0, "delta": {"content": content}, "finish_reason": finish_reason}
+        await self.event(json.dumps({"choices": [choice], **fields}))
+
+    async def event(self, data: str) -> None:
+        await self.send(f"data: {data}\n\n")
+
+    def reset(self) -> None:
+        """Close with RST instead of FIN."""
+        socket = self.writer.get_extra_info("socket")
+        socket.setsockopt(SOL_SOCKET, SO_LINGER, struct.pack("ii", 1, 0))
+        self.writer.transport.abort()
+
+
+Answering = Callable[[Connection], Awaitable[None]]
+
+
+@dataclass
+class FakeCloud:
+    """Answers request number i with `script[i]`, and further ones with the last of them."""
+
+    script: list[Answering]
+    server: asyncio.Server | None = None
+    port: int = 0
+    requests: list[Request] = field(default_factory=list)
+    gone: asyncio.Event = field(default_factory=asyncio.Event)
+
+    async def close(self) -> None:
+        """Listen no more."""
+        assert self.server is not None
+        self.server.close()
+        await self.server.wait_closed()
+
+    @property
+    def base_url(self) -> str:
+        return f"http://127.0.0.1:{self.port}/v1"
+
+    async def _serve(self, reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
+        try:
+            head = (await reader.readuntil(b"\r\n\r\n")).decode()
+            length = next(
+                int(line.split(":")[1])
+                for line in head.split("\r\n")
+                if line.lower().startswith("content-length")
+            )
+            body = json.loads(await reader.readexactly(length))
+            answering = self.script[min(len(self.requests), len(self.script) - 1)]
+            self.requests.append(Request(head, body))
+            answer = asyncio.ensure_future(answering(Connection(writer)))
+            left = asyncio.ensure_future(reader.read())
+            await asyncio.wait({answer, left}, return_when=asyncio.FIRST_COMPLETED)
+            if left.done() and not answer.done():
+                self.gone.set()
+            for task in (answer, left):
+                task.cancel()
+            await asyncio.gather(answer, left, return_exceptions=True)
+        except (ConnectionError, asyncio.IncompleteReadError):
+            self.gone.set()
+        finally:
+            writer.close()
+
+
+@asynccontextmanager
+async def fake_cloud(*script: Answering) -> AsyncIterator[FakeCloud]:
+    cloud = FakeCloud(list(script))
+    server = await asyncio.start_server(cloud._serve, "127.0.0.1", 0)
+    cloud.server = server
+    cloud.port = server.sockets[0].getsockname()[1]
+    try:
+        yield cloud
+    finally:
+        server.close()
+
+
+async def fast(connection: Connection) -> None:
+    """Two chunks, usage, and a proper end."""
+    await connection.send(EVENTS)
+    await connection.chunk("Par")
+    await connection.chunk("is", "stop")
+    usage = {"prompt_tokens": 5, "completion_tokens": 2, "prompt_tokens_details": {"cached_tokens": 1}}
+    await connection.event(json.dumps({"choices": [], "usage": usage}))
+    await connection.event("[DONE]")
+
+
+def status(code: int, message: str = "no", **headers: str) -> Answering:
+    """An error response with OpenAI's body."""
+    body = json.dumps({"error": {"message": message}})
+    lines = [f"HTTP/1.1 {code} Status", f"Content-Length: {len(body)}", "Connection: close"]
+    lines += [f"{name.replace('_', '-')}: {value}" for name, value in headers.items()]
+
+    async def answer(connection: Connection) -> None:
+        await connection.send("\r\n".join(lines) + "\r\n\r\n" + body)
+
+    return answer
+
+
+async def silent(connection: Connection) -> None:
+    """Takes the request and never answers."""
+    await asyncio.Event().wait()
+
+
+async def stalls(connection: Connection) -> None:
+    """One chunk, then nothing: what a half-open connection looks like, too."""
+    await connection.send(EVENTS)
+    await connection.chunk("Par")
+    await asyncio.Event().wait()
+
+
+async def drips(connection: Connection) -> None:
+    """A byte now and then, for ever."""
+    await connection.send(EVENTS)
+    while True:
+        await connection.send(":")
+        await asyncio.sleep(0.02)
+
+
+async def resets(connection: Connection) -> None:
+    """One chunk, then RST."""
+    await connection.send(EVENTS)
+    await connection.chunk("Par")
+    await asyncio.sleep(0.05)  # the chunk must leave before the reset discards it
+    connection.reset()
+
+
+async def resets_at_once(connection: Connection) -> None:
+    """RST instead of an answer."""
+    connection.reset()
+
+
+async def ends_early(connection: Connection) -> None:
+    """A clean end without [DONE]."""
+    await connection.send(EVENTS)
+    await connection.chunk("Par", "stop")
+
+
+async def ends_without_reason(connection: Connection) -> None:
+    """[DONE], but no finish_reason before it."""
+    await connection.send(EVENTS)
+    await connection.chunk("Par")
+    await connection.event("[DONE]")
+
+
+async def sends_broken_json(connection: Connection) -> None:
+    """A chunk that is not JSON."""
+    await connection.send(EVENTS)
+    await connection.event('{"choices": [')
+
+
+async def sends_endless_line(connection: Connection) -> None:
+    """A line of 50 MB."""
+    await connection.send(EVENTS + "data: ")
+    for _ in range(50):
+        await connection.send(b"x" * 1_000_000)
+
+
+async def sends_html(connection: Connection) -> None:
+    """200, but something else."""
+    await connection.send("HTTP/1.1 200 OK\r\nContent-Type: text/html\r\nContent-Length: 2\r\n\r\nhi")

@@ -1,0 +1,158 @@
+"""Events and answers, sans I/O: any cut of the bytes, every limit, every broken end."""
+
+from __future__ import annotations
+
+import itertools
+import json
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cactus_actors.handoff.answer import MAX_ANSWER_BYTES, Answer, AnswerReader
+from cactus_actors.handoff.budget import Budget
+from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
+from cactus_actors.handoff.failures import CloudFailure, parse_retry_after, status_failure
+from cactus_actors.protocol.messages import Usage
+from cactus_actors.protocol.openai import ToolCall, split_tool_calls
+
+STREAM = ': ping\n\ndata: {"a":1}\r\n\r\nevent: x\ndata: one\ndata:two\n\ndata: é✓\n\n'.encode()
+
+
+def chunk(content: str | None = None, finish_reason: str | None = None, **fields: Any) -> bytes:
+    choice = {"delta": {"content": content, **fields}, "finish_reason": finish_reason}
+    return json.dumps({"choices": [choice]}).encode()
+
+
+def read_all(events: list[bytes]) -> Answer:
+    reader = AnswerReader()
+    for event in events:
+        reader.read(event)
+    return reader.answer()
+
+
+@given(st.lists(st.integers(0, len(STREAM)), max_size=8))
+def test_events_do_not_depend_on_how_the_bytes_are_cut(cuts: list[int]) -> None:
+    places = [0, *sorted(cuts), len(STREAM)]
+    stream = EventStream()
+    events = [event for start, end in itertools.pairwise(places) for event in stream.feed(STREAM[start:end])]
+    assert events == [b'{"a":1}', b"one\ntwo", "é✓".encode()]
+
+
+def test_a_line_and_an_event_may_grow_to_the_limit_and_not_beyond() -> None:
+    stream = EventStream()
+    stream.feed(b"x" * MAX_LINE_BYTES)
+    with pytest.raises(LineTooLong):
+        stream.feed(b"x")
+    stream = EventStream()
+    line = b"data:" + b"x" * (MAX_LINE_BYTES // 2) + b"\n"
+    stream.feed(line)
+    stream.feed(line)
+    with pytest.raises(LineTooLong):
+        stream.feed(line)
+
+
+def test_an_answer_is_its_text_its_end_and_its_usage() -> None:
+    reader = AnswerReader()
+    assert reader.read(chunk(None, role="assistant")) == ""
+    assert reader.read(chunk("Par")) == "Par"
+    assert reader.read(chunk("is", "length")) == "is"
+    assert reader.read(b'{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}') == ""
+    assert reader.read(b"[DONE]") == ""
+    assert reader.answer() == Answer("length", Usage(prompt_tokens=3, completion_tokens=2))
+
+
+def test_tool_calls_in_pieces_become_text_at_the_end() -> None:
+    reader = AnswerReader()
+    reader.read(chunk(tool_calls=[{"index": 0, "function": {"name": "weather", "arguments": ""}}]))
+    reader.read(chunk(tool_calls=[{"index": 0, "function": {"arguments": '{"city":'}}]))
+    reader.read(chunk(tool_calls=[{"index": 1, "function": {"name": "time", "arguments": "{}"}}]))
+    reader.read(chunk(None, "tool_calls", tool_calls=[{"index": 0, "function": {"arguments": '"Paris"}'}}]))
+    text = reader.read(b"[DONE]")
+    assert split_tool_calls(text) == ("", [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})])
+    assert reader.answer().finish_reason == "tool_calls"
+
+
+@pytest.mark.parametrize(
+    ("events", "kind"),
+    [
+        ([chunk("Par", "stop")], "cloud_protocol_error"),
+        ([chunk("Par"), b"[DONE]"], "cloud_protocol_error"),
+        ([chunk("Par", "mystery"), b"[DONE]"], "cloud_protocol_error"),
+        ([chunk("Par", "content_filter"), b"[DONE]"], "cloud_rejected"),
+        ([b'{"choices":'], "cloud_protocol_error"),
+        ([b'{"choices":5}'], "cloud_protocol_error"),
+        ([b"[" * 100_000], "cloud_protocol_error"),
+        ([b'{"choices":[{"delta":{"content":"\xff"}}]}'], "cloud_protocol_error"),
+        ([chunk("x" * (MAX_ANSWER_BYTES // 2))] * 3, "cloud_protocol_error"),
+        ([b'{"error":{"message":"boom"}}'], "cloud_server_error"),
+        ([b'{"error":{"message":"slow down","code":429}}'], "cloud_overloaded"),
+        ([b'{"error":{"message":"bad","code":400}}'], "cloud_rejected"),
+        (
+            [
+                chunk(None, "tool_calls", tool_calls=[{"function": {"name": "f", "arguments": "{"}}]),
+                b"[DONE]",
+            ],
+            "cloud_protocol_error",
+        ),
+    ],
+)
+def test_what_is_no_whole_answer_fails(events: list[bytes], kind: str) -> None:
+    with pytest.raises(CloudFailure) as caught:
+        read_all(events)
+    assert caught.value.kind == kind
+    assert caught.value.message.startswith(f"{kind}: ")
+
+
+@pytest.mark.parametrize(
+    ("status", "kind", "outcome", "retriable"),
+    [
+        (302, "cloud_rejected", "neutral", False),
+        (400, "cloud_rejected", "neutral", False),
+        (401, "cloud_auth", "neutral", False),
+        (403, "cloud_auth", "neutral", False),
+        (404, "cloud_rejected", "neutral", False),
+        (408, "cloud_rejected", "neutral", True),
+        (422, "cloud_rejected", "neutral", False),
+        (429, "cloud_overloaded", "neutral", True),
+        (500, "cloud_server_error", "failure", True),
+        (501, "cloud_server_error", "failure", False),
+        (503, "cloud_overloaded", "neutral", True),
+        (504, "cloud_server_error", "failure", True),
+    ],
+)
+def test_what_a_status_means(status: int, kind: str, outcome: str, retriable: bool) -> None:
+    failure = status_failure(status, "detail", None)
+    assert (failure.kind, failure.outcome, failure.retriable) == (kind, outcome, retriable)
+
+
+@pytest.mark.parametrize(
+    ("header", "seconds"),
+    [
+        (None, None),
+        ("2", 2.0),
+        ("-3", 0.0),
+        ("1e9", 86_400.0),
+        ("inf", 86_400.0),
+        ("nan", None),
+        ("soon", None),
+        ("Thu, 01 Jan 1970 00:01:40 GMT", 60.0),
+        ("Thu, 01 Jan 1970 00:00:10 GMT", 0.0),
+    ],
+)
+def test_retry_after_in_both_forms(header: str | None, seconds: float | None) -> None:
+    assert parse_retry_after(header, unix_now=40.0) == seconds
+
+
+def test_a_budget_bounds_what_runs_and_what_ever_ran() -> None:
+    budget = Budget(max_concurrent=2, max_requests=3)
+    budget.start()
+    budget.start()
+    assert budget.free_slots == 0
+    budget.end()
+    budget.end()
+    assert (budget.free_slots, budget.is_spent) == (1, False)
+    budget.start()
+    budget.end()
+    assert (budget.free_slots, budget.is_spent) == (0, True)

@@ -1,0 +1,303 @@
+"""The cloud client against a real HTTP server that does everything a cloud can do wrong."""
+
+from __future__ import annotations
+
+import asyncio
+import logging
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any
+
+import msgspec
+import pytest
+
+from cactus_actors.config import HandoffSettings
+from cactus_actors.handoff.answer import Answer
+from cactus_actors.handoff.breaker import Breaker
+from cactus_actors.handoff.cloud import Cloud
+from cactus_actors.handoff.credentials import CloudKey
+from cactus_actors.handoff.failures import CloudFailure
+from cactus_actors.protocol.messages import CloudRequest, Usage
+from cactus_actors.protocol.params import SamplingParams
+from tests.fake_cloud import (
+    EVENTS,
+    Answering,
+    Connection,
+    FakeCloud,
+    drips,
+    ends_early,
+    ends_without_reason,
+    fake_cloud,
+    fast,
+    resets,
+    resets_at_once,
+    sends_broken_json,
+    sends_endless_line,
+    sends_html,
+    silent,
+    stalls,
+    status,
+)
+
+SECRET = "sk-planted-0123456789"
+QUICK = HandoffSettings(
+    connect_timeout_s=1.0, read_timeout_s=0.2, total_timeout_s=5.0, retry_backoff_s=0.01, breaker_open_s=60.0
+)
+
+
+class Asker:
+    """Asks a fake cloud, and keeps what was forwarded."""
+
+    def __init__(self, base_url: str, **changes: Any) -> None:
+        settings = msgspec.structs.replace(QUICK, base_url=base_url, **changes)
+        self.breaker = Breaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
+        self.cloud = Cloud(settings, self.breaker)
+        self.chunks: list[str] = []
+
+    async def ask(self, job_s: float | None = None, forward: Callable[[str], None] | None = None) -> Answer:
+        return await self.cloud.answer(
+            CloudRequest(prompt="What is the capital of France?"),
+            SamplingParams(max_tokens=8),
+            key=CloudKey(SECRET),
+            job_ends_at=None if job_s is None else time.monotonic() + job_s,
+            forward=forward or self.chunks.append,
+        )
+
+    async def fail(self, **arguments: Any) -> CloudFailure:
+        with pytest.raises(CloudFailure) as caught:
+            await self.ask(**arguments)
+        return caught.value
+
+    @property
+    def breaker_state(self) -> str:
+        return self.breaker.state(time.monotonic())
+
+
+MakeAsker = Callable[..., Asker]
+
+
+@pytest.fixture
+async def asker_of() -> AsyncIterator[MakeAsker]:
+    """Makes Askers and closes their connections."""
+    made: list[Asker] = []
+
+    def make(cloud: FakeCloud, **changes: Any) -> Asker:
+        made.append(Asker(cloud.base_url, **changes))
+        return made[-1]
+
+    yield make
+    for asker in made:
+        await asker.cloud.aclose()
+
+
+async def test_an_answer_is_streamed_and_the_request_is_a_chat_completion(asker_of: MakeAsker) -> None:
+    async with fake_cloud(fast) as cloud:
+        asker = asker_of(cloud)
+        answer = await asker.ask()
+    assert asker.chunks == ["Par", "is"]
+    assert answer == Answer("stop", Usage(prompt_tokens=5, completion_tokens=2, cached_tokens=1))
+    (request,) = cloud.requests
+    assert request.head.startswith("POST /v1/chat/completions HTTP/1.1")
+    assert f"authorization: bearer {SECRET}" in request.head.lower()
+    assert "accept-encoding: identity" in request.head.lower()
+    assert request.body["messages"] == [{"role": "user", "content": "What is the capital of France?"}]
+    assert request.body["stream"] is True
+
+
+async def test_a_slow_first_byte_is_waited_for(asker_of: MakeAsker) -> None:
+    async def slow(connection: Connection) -> None:
+        await asyncio.sleep(0.1)
+        await fast(connection)
+
+    async with fake_cloud(slow) as cloud:
+        asker = asker_of(cloud, read_timeout_s=2.0)
+        assert (await asker.ask()).finish_reason == "stop"
+
+
+async def test_three_failures_and_then_an_answer_is_one_too_many_for_two_retries(asker_of: MakeAsker) -> None:
+    async with fake_cloud(status(500), status(500), status(500), fast) as cloud:
+        asker = asker_of(cloud)
+        assert (await asker.fail()).kind == "cloud_server_error"
+        assert len(cloud.requests) == 3
+    async with fake_cloud(status(500), status(502), fast) as cloud:
+        asker = asker_of(cloud)
+        assert (await asker.ask()).finish_reason == "stop"
+        assert len(cloud.requests) == 3
+
+
+async def test_the_breaker_opens_at_five_failures_and_then_nothing_is_sent(asker_of: MakeAsker) -> None:
+    async with fake_cloud(status(500)) as cloud:
+        asker = asker_of(cloud)
+        await asker.fail()
+        assert asker.breaker_state == "closed"
+        await asker.fail()  # its second attempt is the fifth failure: no third one
+        assert asker.breaker_state == "open"
+        assert len(cloud.requests) == 5
+        failure = await asker.fail()
+        assert failure.message == "cloud_unavailable: breaker open"
+        assert len(cloud.requests) == 5
+
+
+async def test_an_open_breaker_half_opens_and_two_answers_close_it(asker_of: MakeAsker) -> None:
+    async with fake_cloud(*[status(500)] * 5, fast) as cloud:
+        asker = asker_of(cloud, breaker_open_s=0.1)
+        await asker.fail()
+        await asker.fail()
+        assert asker.breaker_state == "open"
+        await asyncio.sleep(0.12)
+        assert asker.breaker_state == "half_open"
+        await asker.ask()
+        assert asker.breaker_state == "half_open"
+        await asker.ask()
+        assert asker.breaker_state == "closed"
+
+
+@pytest.mark.parametrize("code", [400, 401, 403, 404, 422])
+async def test_a_refusal_is_final_and_never_opens_the_breaker(asker_of: MakeAsker, code: int) -> None:
+    async with fake_cloud(status(code, f"bad {SECRET}")) as cloud:
+        asker = asker_of(cloud)
+        for _ in range(6):
+            failure = await asker.fail()
+        assert failure.kind == ("cloud_auth" if code in (401, 403) else "cloud_rejected")
+        assert SECRET not in failure.message
+        assert len(cloud.requests) == 6
+        assert asker.breaker_state == "closed"
+
+
+@pytest.mark.parametrize("code", [429, 503])
+async def test_backpressure_is_retried_and_never_opens_the_breaker(asker_of: MakeAsker, code: int) -> None:
+    async with fake_cloud(status(code)) as cloud:
+        asker = asker_of(cloud)
+        for _ in range(3):
+            assert (await asker.fail()).kind == "cloud_overloaded"
+        assert len(cloud.requests) == 9
+        assert asker.breaker_state == "closed"
+
+
+async def test_retry_after_is_waited_for(asker_of: MakeAsker) -> None:
+    async with fake_cloud(status(429, Retry_After="0.3"), fast) as cloud:
+        asker = asker_of(cloud)
+        start = time.monotonic()
+        await asker.ask()
+        assert time.monotonic() - start >= 0.3
+
+
+async def test_a_retry_after_beyond_the_deadline_fails_now(
+    asker_of: MakeAsker,
+) -> None:
+    async with fake_cloud(status(429, Retry_After="1e9"), fast) as cloud:
+        asker = asker_of(cloud)
+        start = time.monotonic()
+        failure = await asker.fail(job_s=2.0)
+        assert time.monotonic() - start < 1.0
+        assert (failure.kind, failure.retry_after) == ("cloud_overloaded", 86_400.0)
+        assert len(cloud.requests) == 1
+
+
+async def test_silence_before_the_answer_is_retried_and_counts_against_the_cloud(asker_of: MakeAsker) -> None:
+    async with fake_cloud(silent) as cloud:
+        asker = asker_of(cloud, breaker_failures=3)
+        assert (await asker.fail()).kind == "cloud_timeout"
+        assert len(cloud.requests) == 3
+        assert asker.breaker_state == "open"
+
+
+@pytest.mark.parametrize(("answering", "kind"), [(stalls, "cloud_timeout"), (resets, "cloud_connection")])
+async def test_nothing_is_sent_again_once_a_chunk_was_forwarded(
+    asker_of: MakeAsker, answering: Answering, kind: str
+) -> None:
+    async with fake_cloud(answering, fast) as cloud:
+        asker = asker_of(cloud, breaker_failures=1)
+        assert (await asker.fail()).kind == kind
+        assert asker.chunks == ["Par"]
+        assert len(cloud.requests) == 1
+        assert asker.breaker_state == "open"
+
+
+async def test_a_reset_before_the_answer_is_retried(asker_of: MakeAsker) -> None:
+    async with fake_cloud(resets_at_once, fast) as cloud:
+        asker = asker_of(cloud)
+        assert (await asker.ask()).finish_reason == "stop"
+
+
+async def test_nobody_listening_is_a_connection_failure(asker_of: MakeAsker) -> None:
+    async with fake_cloud(fast) as cloud:
+        asker = asker_of(cloud)
+        await cloud.close()
+        assert (await asker.fail()).kind == "cloud_connection"
+
+
+@pytest.mark.parametrize(("job_s", "state"), [(None, "open"), (0.3, "closed")])
+async def test_a_drip_ends_at_the_deadline(asker_of: MakeAsker, job_s: float | None, state: str) -> None:
+    """A job's own short deadline says nothing about the cloud; ours does."""
+    async with fake_cloud(drips) as cloud:
+        asker = asker_of(cloud, total_timeout_s=0.4, breaker_failures=1)
+        start = time.monotonic()
+        failure = await asker.fail(job_s=job_s)
+        assert time.monotonic() - start < 1.0
+        assert failure.kind == "cloud_timeout"
+        assert asker.breaker_state == state
+        assert len(cloud.requests) == 1
+
+
+@pytest.mark.parametrize(
+    "answering", [ends_early, ends_without_reason, sends_broken_json, sends_endless_line, sends_html]
+)
+async def test_what_is_not_the_protocol_is_no_success(asker_of: MakeAsker, answering: Answering) -> None:
+    async with fake_cloud(answering) as cloud:
+        asker = asker_of(cloud, breaker_failures=1)
+        assert (await asker.fail()).kind == "cloud_protocol_error"
+        assert len(cloud.requests) == 1
+        assert asker.breaker_state == "closed"
+
+
+async def test_a_redirect_is_not_followed(asker_of: MakeAsker) -> None:
+    async with fake_cloud(fast) as other:
+        async with fake_cloud(status(307, Location=f"{other.base_url}/chat/completions")) as cloud:
+            assert (await asker_of(cloud).fail()).kind == "cloud_rejected"
+        assert other.requests == []
+
+
+async def test_a_cancelled_request_closes_its_connection_and_is_neutral(asker_of: MakeAsker) -> None:
+    async with fake_cloud(stalls) as cloud:
+        asker = asker_of(cloud, breaker_failures=1, read_timeout_s=5.0)
+        first_chunk = asyncio.Event()
+        asking = asyncio.create_task(asker.ask(forward=lambda _: first_chunk.set()))
+        await asyncio.wait_for(first_chunk.wait(), 5.0)
+        asking.cancel()
+        with pytest.raises(asyncio.CancelledError):
+            await asking
+        await asyncio.wait_for(cloud.gone.wait(), 5.0)
+        assert asker.breaker_state == "closed"
+
+
+async def test_the_key_is_in_no_log_or_error(asker_of: MakeAsker, caplog: pytest.LogCaptureFixture) -> None:
+    async def reports(connection: Connection) -> None:
+        await connection.send(EVENTS)
+        await connection.event(f'{{"error": {{"message": "who is {SECRET}?"}}}}')
+
+    echo = status(400, f"you sent {SECRET}", X_Echo="ok")
+    answers = [
+        fast,
+        echo,
+        status(401, SECRET),
+        status(500, SECRET),
+        resets_at_once,
+        reports,
+        sends_broken_json,
+    ]
+    with caplog.at_level(logging.DEBUG):
+        for answering in answers:
+            async with fake_cloud(answering) as cloud:
+                shown = repr((await asyncio.gather(asker_of(cloud).ask(), return_exceptions=True))[0])
+                assert SECRET not in shown
+    assert "HTTP Request" in caplog.text  # the log was really listening
+    assert SECRET not in caplog.text
+
+
+async def test_an_error_from_the_cloud_carries_its_message_without_the_key(asker_of: MakeAsker) -> None:
+    async with fake_cloud(status(400, f"you\nsent {SECRET}")) as cloud:
+        failure = await asker_of(cloud).fail()
+    assert failure.message == "cloud_rejected: the cloud answered 400: you sent ***"
+    assert failure.info().status == 502
+    assert failure.__suppress_context__
