@@ -16,7 +16,7 @@ from workers.kernels.memory import aligned_zeros
 from workers.kernels.vectors import I32, address, call, primitive
 
 ARRIVED, GENERATION = 0, 8  # on cache lines of their own
-PATIENCE = 4000
+PATIENCE = 200
 """Turns of spinning before a waiting thread starts to yield the core to whoever keeps its partner from it."""
 
 

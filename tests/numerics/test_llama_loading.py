@@ -1,0 +1,114 @@
+"""What a model refuses before it runs, and that its threads sleep between steps."""
+
+from __future__ import annotations
+
+import threading
+import time
+
+import numpy as np
+import pytest
+from numba import njit
+
+from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
+from workers.kernels.barrier import new_barrier, wait
+from workers.kernels.formats import weight_format
+from workers.kernels.team import Team
+from workers.kv_cache import KVCache
+from workers.models import random_model
+from workers.models.llama import LlamaModel, pack_weights
+from workers.models.random_weights import RandomTensors, parse_random_spec
+
+SPEC = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
+CONFIG = parse_random_spec(SPEC)
+
+
+def tensors(**changes):
+    """Valid tensors with some replaced; None removes one. A name is written with _ for a dot."""
+    valid = dict(RandomTensors(CONFIG, 1))
+    names = {name.replace(".", "_"): name for name in valid}
+    for name, value in changes.items():
+        valid.pop(names[name])
+        if value is not None:
+            valid[names[name]] = value
+    return valid
+
+
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"layers_1_k_proj": None}, "layers.1.k_proj"),
+        ({"norm": np.ones(61, np.float32)}, "norm"),
+        ({"layers_2_down_proj": np.ones((60, 173), np.float32)}, "layers.2.down_proj"),
+        ({"lm_head": np.full((131, 60), np.nan, np.float32)}, "lm_head"),
+        ({"embed_tokens": np.full((131, 60), -np.inf, np.float32)}, "embed_tokens"),
+    ],
+)
+def test_a_bad_tensor_is_named(weights, changes, named):
+    with pytest.raises(ModelFileInvalid, match=named):
+        pack_weights(CONFIG, tensors(**changes), weight_format(weights))
+
+
+@pytest.mark.parametrize(
+    ("spec", "named"),
+    [
+        ("gpt:hidden=1", "llama"),
+        (SPEC.replace("ffn=172,", ""), "ffn"),
+        (SPEC.replace("ffn=172", "ffn=-1"), "ffn"),
+        (SPEC + ",width=3", "width"),
+    ],
+)
+def test_a_bad_spec_is_refused_by_key(spec, named):
+    with pytest.raises(ConfigurationInvalid, match=named):
+        random_model(spec, weights="float32", threads=1)
+
+
+@pytest.mark.parametrize(
+    ("spec", "threads"),
+    [
+        (SPEC.replace("kv_heads=3", "kv_heads=4"), 1),
+        (SPEC.replace("head_dim=20", "head_dim=18"), 1),
+        (SPEC, 0),
+    ],
+)
+def test_a_shape_that_kernels_do_not_take_is_refused(spec, threads):
+    config = parse_random_spec(spec)
+    with pytest.raises(ConfigurationInvalid):
+        LlamaModel(config, RandomTensors(config, 0), weight_format("float32"), threads)
+
+
+def test_a_block_takes_the_bytes_that_it_says():
+    cache = KVCache.allocate(CONFIG, 5, 16)
+    assert cache.num_blocks == 5
+    assert cache.keys.nbytes + cache.values.nbytes == 5 * KVCache.bytes_per_block(CONFIG, 16)
+
+
+@njit(nogil=True)
+def _count_together(rank, size, barrier, counts, faults):
+    for number in range(len(counts)):
+        counts[number, rank] += 1
+        wait(barrier, size)
+        for other in range(size):
+            faults[rank] += counts[number, other] != counts[number, rank]
+        wait(barrier, size)
+
+
+def test_threads_of_a_team_see_each_others_writes_after_a_barrier():
+    barrier, counts, faults = new_barrier(), np.zeros((300, 3), np.int64), np.zeros(3, np.int64)
+    _count_together(0, 1, barrier, counts[:, :1].copy(), faults)
+    _count_together.compile("(int64, int64, int64[::1], int64[:, ::1], int64[::1])")
+    team = Team(3, _count_together)
+    for _ in range(5):
+        team.run(barrier, counts, faults)
+    team.close()
+    assert (counts == 5).all()
+    assert (faults == 0).all()
+
+
+def test_threads_burn_nothing_between_steps():
+    model = random_model(SPEC, weights="float32", threads=3)
+    before = time.process_time()
+    threading.Event().wait(0.2)
+    burnt = time.process_time() - before
+    model.close()
+    assert burnt < 0.1
