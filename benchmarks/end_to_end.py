@@ -26,6 +26,7 @@ from workers.bench import BenchRecord, run_bench
 
 CONCURRENCIES = (1, 4, 16)
 REQUESTS_A_STREAM = 8
+PROMPT_TOKENS = 128
 
 
 def kernel_and_step_seconds(status: Status) -> tuple[float, float]:
@@ -43,8 +44,12 @@ def measure_service(config: ServeConfig, decode_tokens: int) -> dict[int, tuple[
     try:
         with Client(jobs, stream) as client:
             for concurrency in CONCURRENCIES:
-                load = {"concurrency": concurrency, "max_tokens": decode_tokens}
-                asyncio.run(bench_service(jobs, stream, requests=concurrency, **load))  # warms up
+                load = {
+                    "concurrency": concurrency,
+                    "prompt_tokens": PROMPT_TOKENS,
+                    "max_tokens": decode_tokens,
+                }
+                asyncio.run(bench_service(jobs, stream, requests=concurrency, seed=1, **load))  # warms up
                 before = kernel_and_step_seconds(client.status())
                 record = asyncio.run(
                     bench_service(jobs, stream, requests=concurrency * REQUESTS_A_STREAM, **load)
@@ -76,7 +81,7 @@ def main() -> None:
             weights=arguments.weights,
             threads=arguments.threads,
             batches=CONCURRENCIES,
-            prompt_tokens=16,
+            prompt_tokens=PROMPT_TOKENS,
             decode_tokens=arguments.decode_tokens,
         )
     }

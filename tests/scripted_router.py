@@ -262,6 +262,7 @@ class ScriptedRouter:
             uptime_s=1.0,
             model="scripted",
             max_context=256,
+            vocab_size=1000,
             draining=False,
             desired_workers=1,
             jobs=JobCounts(accepted=len(self.jobs_run), running=len(self.jobs_run) - ended, finished=ended),

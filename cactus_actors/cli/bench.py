@@ -44,7 +44,9 @@ def bench(
             raise ConfigurationInvalid(
                 "--endpoint measures what is served there; leave --model and --random out"
             )
-        _bench_service(endpoint, stream_endpoint, concurrency, requests, decode_tokens, as_json=as_json)
+        _bench_service(
+            endpoint, stream_endpoint, concurrency, requests, prompt_tokens, decode_tokens, as_json=as_json
+        )
         return
     if model is not None and random is not None:
         raise ConfigurationInvalid("give one of --model and --random")
@@ -69,6 +71,7 @@ def _bench_service(
     stream_endpoint: str | None,
     concurrency: int,
     requests: int,
+    prompt_tokens: int,
     decode_tokens: int,
     *,
     as_json: bool,
@@ -77,7 +80,12 @@ def _bench_service(
 
     record = asyncio.run(
         bench_service(
-            endpoint, stream_endpoint, concurrency=concurrency, requests=requests, max_tokens=decode_tokens
+            endpoint,
+            stream_endpoint,
+            concurrency=concurrency,
+            requests=requests,
+            prompt_tokens=prompt_tokens,
+            max_tokens=decode_tokens,
         )
     )
     _print_records([record], as_json=as_json)

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import asyncio
+import random
 import statistics
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 
 import msgspec
 
@@ -13,7 +14,7 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.protocol.messages import Result
 
-SUBJECTS = ("a tree", "the sea", "a small dog", "the moon", "an old clock", "a red kite", "winter", "a train")
+FIRST_ORDINARY_ID = 300  # below are control tokens and single bytes, in most vocabularies
 
 
 class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True):
@@ -49,9 +50,8 @@ class Load:
         self.failed = 0
         self.last_error: CactusError | None = None
 
-    async def request(self, client: AsyncClient, number: int, max_tokens: int) -> None:
+    async def request(self, client: AsyncClient, prompt: list[int | str], max_tokens: int) -> None:
         """Stream one answer and note when its tokens came."""
-        prompt = f"{number}. Once upon a time there was {SUBJECTS[number % len(SUBJECTS)]}"
         started = before = time.perf_counter()
         is_first = True
         try:
@@ -71,17 +71,27 @@ class Load:
 
 
 async def bench_service(
-    endpoint: str, stream_endpoint: str | None, *, concurrency: int, requests: int, max_tokens: int
+    endpoint: str,
+    stream_endpoint: str | None,
+    *,
+    concurrency: int,
+    requests: int,
+    prompt_tokens: int,
+    max_tokens: int,
+    seed: int = 0,
 ) -> ServiceRecord:
-    """Measure `requests` requests; raises the last error if none succeeded."""
+    """Measure `requests` requests of random token ids, greedy, none ending early, no two prompts alike.
+
+    Raises the last error if none succeeded.
+    """
     load = Load()
-    numbers = iter(range(requests))
     async with AsyncClient(endpoint, stream_endpoint) as client:
-        await client.status()
+        vocab_size = (await client.status()).vocab_size
+        prompts = _prompts(random.Random(seed), vocab_size, requests, prompt_tokens)  # noqa: S311
 
         async def keep_asking() -> None:
-            for number in numbers:
-                await load.request(client, number, max_tokens)
+            for prompt in prompts:
+                await load.request(client, prompt, max_tokens)
 
         started = time.perf_counter()
         await asyncio.gather(*(keep_asking() for _ in range(concurrency)))
@@ -105,6 +115,14 @@ async def bench_service(
         request_ms_p50=percentile(load.request_ms, 50),
         request_ms_p99=percentile(load.request_ms, 99),
     )
+
+
+def _prompts(
+    generator: random.Random, vocab_size: int, count: int, num_tokens: int
+) -> Iterator[list[int | str]]:
+    ids = range(min(FIRST_ORDINARY_ID, vocab_size // 2), vocab_size)
+    for _ in range(count):
+        yield list(generator.choices(ids, k=num_tokens))
 
 
 def percentile(values: Sequence[float], percent: int) -> float:

@@ -67,10 +67,8 @@ def run_service(config: ServeConfig) -> None:
     service = Service(config, announce=lambda line: print(line, flush=True))
     service.start()
     endpoints = service.endpoints
-    print(
-        f"ready jobs={endpoints.jobs} stream={endpoints.stream} model={config.model} workers={config.workers}",
-        flush=True,
-    )
+    listening = f"jobs={endpoints.jobs} stream={endpoints.stream}"
+    print(f"ready {listening} model={config.model} workers={config.workers}", flush=True)
     try:
         service.tend(stop)
     finally:

@@ -76,8 +76,9 @@ class JobFollower:
         self.is_cancelled = False
         self._resume_pending = False
         # Fetch is answered when the job ends, so a Resume comes with it: an answer at once says it is known.
+        # It asks for no item: what was never shown may still be handed off.
         self._opening: list[ClientMessage] = (
-            [submit] if submit else [Fetch(job_id=job_id), Resume(job_id=job_id, credit=1)]
+            [submit] if submit else [Fetch(job_id=job_id), Resume(job_id=job_id, credit=0)]
         )
         self.outbox = list(self._opening)
         self._asked_at = now
@@ -183,7 +184,7 @@ class JobFollower:
             return
         self._resume_pending = True
         self._asked_at = now
-        credit = RESUME_CREDIT if self.streamed else 1
+        credit = RESUME_CREDIT if self.streamed else 0
         self.outbox.append(Resume(job_id=self.job_id, next_index=self._next_index, credit=credit))
 
     def _on_epoch(self, epoch: int, now: float) -> None:

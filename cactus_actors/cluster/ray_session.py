@@ -36,6 +36,7 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
     # A local ray.init switches token authentication on by itself, but its own token file is world readable.
     os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(_private_token(state_dir)))
     ray.init(
+        address="local",
         num_cpus=os.cpu_count(),
         include_dashboard=False,
         log_to_driver=False,

@@ -303,11 +303,11 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     uptime_s: float
     model: str
     max_context: int
+    vocab_size: int
     draining: bool
     desired_workers: int
     jobs: JobCounts
     workers: list[WorkerStatus]
-    vocab_size: int = 0
 
 
 RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Status
@@ -371,8 +371,8 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """One message a step, and once a second when idle: it is the heartbeat.
 
     `num_accepted` counts the dispatches taken since Hello, so that the router's credits are
-    free_slots - (sent - num_accepted). Counts and seconds are totals since Hello. `unavailable` says why a worker
-    takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
+    free_slots - (sent - num_accepted). Counts and seconds are totals since Hello. `unavailable` says why a
+    worker takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
     """
 
     num_accepted: int
