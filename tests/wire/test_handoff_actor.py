@@ -1,0 +1,413 @@
+"""The handoff actor over real ZeroMQ sockets, with the test as its router and a fake cloud behind it."""
+
+from __future__ import annotations
+
+import asyncio
+import inspect
+import time
+from collections.abc import AsyncIterator, Callable
+from typing import Any, TypeVar
+
+import msgspec
+import pytest
+import zmq
+import zmq.asyncio
+
+from cactus_actors.config import HandoffSettings
+from cactus_actors.handoff.actor import HandoffActor
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.messages import (
+    Abort,
+    CloudRequest,
+    Dispatch,
+    Drain,
+    Draining,
+    Goodbye,
+    Hello,
+    Report,
+    SequenceDelta,
+    Usage,
+    Welcome,
+    WorkerMessage,
+)
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.wire import encode, worker_message_decoder
+from tests.fake_cloud import EVENTS, Connection, FakeCloud, fake_cloud, fast, stalls, status
+
+M = TypeVar("M")
+PATIENCE_S = 10.0
+
+
+def make_dispatch(dispatch_id: int, **changes: Any) -> Dispatch:
+    dispatch = Dispatch(
+        dispatch_id=dispatch_id,
+        job_id="0" * 32,
+        prompt_ids=[],
+        emitted_ids=[],
+        params=SamplingParams(max_tokens=8),
+        request=CloudRequest(prompt="What is the capital of France?"),
+    )
+    return msgspec.structs.replace(dispatch, **changes)
+
+
+class Router:
+    """The router's end of the workers socket, and an actor that works for it on a thread."""
+
+    def __init__(self, endpoint: str = "tcp://127.0.0.1:*") -> None:
+        self._context = zmq.asyncio.Context()
+        self._socket = self._context.socket(zmq.ROUTER)
+        self._socket.setsockopt(zmq.LINGER, 0)
+        self._socket.bind(endpoint)
+        self.endpoint = self._socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        self._decoder = worker_message_decoder()
+        self._identity = b""
+        self.deltas: dict[int, list[SequenceDelta]] = {}
+        self.reports: list[Report] = []
+
+    async def receive(self) -> WorkerMessage:
+        async with asyncio.timeout(PATIENCE_S):
+            self._identity, *frames = await self._socket.recv_multipart()
+        message = self._decoder.decode(frames)
+        if isinstance(message, Report):
+            self.reports.append(message)
+            for delta in message.deltas:
+                self.deltas.setdefault(delta.dispatch_id, []).append(delta)
+        return message
+
+    async def send(self, message: msgspec.Struct) -> None:
+        await self._socket.send_multipart([self._identity, *encode(message)])
+
+    async def expect(self, kind: type[M], where: Callable[[M], bool] = lambda _: True) -> M:
+        """The next message of `kind` that fulfils `where`; others are taken note of and skipped."""
+        deadline = time.monotonic() + PATIENCE_S
+        while time.monotonic() < deadline:
+            message = await self.receive()
+            if isinstance(message, kind) and where(message):
+                return message
+        raise AssertionError(f"no {kind.__name__} like that in {PATIENCE_S} s")
+
+    async def until(self, where: Callable[[Report], bool]) -> Report:
+        """The latest Report, or the first later one, that fulfils `where`."""
+        while not (self.reports and where(self.reports[-1])):
+            await self.expect(Report)
+        return self.reports[-1]
+
+    async def welcome(self, epoch: int = 1) -> Hello:
+        hello = await self.expect(Hello)
+        await self.send(Welcome(epoch))
+        await self.expect(Report)
+        return hello
+
+    async def finished(self, dispatch_id: int) -> SequenceDelta:
+        """Read until a job ends; its last delta."""
+        while not any(delta.finish for delta in self.deltas.get(dispatch_id, [])):
+            await self.expect(Report)
+        return self.deltas[dispatch_id][-1]
+
+    def close(self) -> None:
+        self._socket.close()
+        self._context.term()
+
+
+class Stage:
+    """One router and the actors started for it."""
+
+    def __init__(self, router: Router) -> None:
+        self.router = router
+        self.runs: list[tuple[HandoffActor, asyncio.Future[str]]] = []
+
+    def start(self, cloud: FakeCloud | None = None, **changes: Any) -> HandoffActor:
+        settings = HandoffSettings(
+            base_url=cloud.base_url if cloud else "https://cloud.invalid/v1",
+            read_timeout_s=5.0,
+            max_concurrent=2,
+            max_retries=0,
+            model="big",
+        )
+        actor = HandoffActor(msgspec.structs.replace(settings, **changes))
+        loop = asyncio.get_running_loop()
+        self.runs.append((actor, loop.run_in_executor(None, actor.run, self.router.endpoint)))
+        return actor
+
+    async def ended(self) -> str:
+        async with asyncio.timeout(PATIENCE_S):
+            return await self.runs[-1][1]
+
+
+@pytest.fixture
+async def stage(monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> AsyncIterator[Stage]:
+    monkeypatch.setenv("CACTUS_HOME", str(tmp_path))
+    monkeypatch.delenv("CACTUS_CLOUD_KEY", raising=False)
+    monkeypatch.delenv("CACTUS_DISABLE_CLOUD_HANDOFF", raising=False)
+    stage = Stage(Router())
+    yield stage
+    for actor, run in stage.runs:
+        actor.stop()
+        await asyncio.wait_for(run, PATIENCE_S)
+    stage.router.close()
+
+
+async def test_a_dispatch_becomes_deltas_and_a_finish(stage: Stage) -> None:
+    async with fake_cloud(fast) as cloud:
+        actor = stage.start(cloud)
+        router = stage.router
+        hello = await router.welcome()
+        assert (hello.worker_id, hello.kind, hello.model, hello.num_slots, hello.num_blocks) == (
+            "cloud", "cloud", "big", 2, 0,
+        )  # fmt: skip
+        assert (router.reports[-1].free_slots, router.reports[-1].unavailable) == (2, None)
+
+        await router.send(make_dispatch(7))
+        await router.finished(7)
+        deltas = router.deltas[7]
+        assert "".join(delta.text for delta in deltas) == "Paris"
+        assert [id for delta in deltas for id in delta.token_ids] == [0, 0]
+        position = 0
+        for delta in deltas:
+            assert delta.position == position
+            assert delta.entropies == delta.logprobs == []
+            position += len(delta.token_ids)
+        finish = deltas[-1].finish
+        assert finish is not None
+        assert (finish.reason, finish.provider) == ("stop", "127.0.0.1/big")
+        assert finish.usage == Usage(prompt_tokens=5, completion_tokens=2, cached_tokens=1)
+
+        last = await router.until(lambda report: report.free_slots == 2)
+        assert (last.num_accepted, last.num_running, last.tokens_generated) == (1, 0, 2)
+        health = actor.health()
+        assert (health.connected, health.num_answered, health.num_failed) == (True, 1, {})
+
+
+async def test_chunks_are_reported_as_they_come(stage: Stage) -> None:
+    go_on = asyncio.Event()
+
+    async def in_two_parts(connection: Connection) -> None:
+        await connection.send(EVENTS)
+        await connection.chunk("Par")
+        await go_on.wait()
+        await connection.chunk("is", "stop")
+        await connection.event("[DONE]")
+
+    async with fake_cloud(in_two_parts) as cloud:
+        stage.start(cloud)
+        await stage.router.welcome()
+        await stage.router.send(make_dispatch(1))
+        await stage.router.expect(Report, lambda report: bool(report.deltas))
+        assert [delta.text for delta in stage.router.deltas[1]] == ["Par"]
+        go_on.set()
+        await stage.router.finished(1)
+        assert "".join(delta.text for delta in stage.router.deltas[1]) == "Paris"
+
+
+async def test_a_failure_is_a_finish_with_the_error(stage: Stage) -> None:
+    async with fake_cloud(status(500, "out of order")) as cloud:
+        stage.start(cloud)
+        await stage.router.welcome()
+        await stage.router.send(make_dispatch(1))
+        finish = (await stage.router.finished(1)).finish
+        assert finish is not None
+        assert finish.error is not None
+        assert (finish.reason, finish.error.type, finish.error.status) == ("error", "handoff_error", 502)
+        assert finish.error.message == "cloud_server_error: the cloud answered 500: out of order"
+
+
+@pytest.mark.parametrize(
+    "changes", [{"request": None}, {"emitted_ids": [0, 0]}], ids=["no text", "already begun"]
+)
+async def test_what_a_cloud_cannot_do_is_refused_without_asking_it(
+    stage: Stage, changes: dict[str, Any]
+) -> None:
+    async with fake_cloud(fast) as cloud:
+        stage.start(cloud)
+        await stage.router.welcome()
+        await stage.router.send(make_dispatch(1, **changes))
+        delta = await stage.router.finished(1)
+        assert delta.finish is not None
+        assert delta.finish.error is not None
+        assert delta.position == len(changes.get("emitted_ids", []))
+        assert cloud.requests == []
+
+
+async def test_an_abort_cancels_the_request_and_is_never_spoken_of_again(stage: Stage) -> None:
+    async with fake_cloud(stalls, fast) as cloud:
+        stage.start(cloud)
+        router = stage.router
+        await router.welcome()
+        await router.send(make_dispatch(1))
+        await router.expect(Report, lambda report: bool(report.deltas))
+        await router.send(Abort(1))
+        await asyncio.wait_for(cloud.gone.wait(), PATIENCE_S)
+        await router.send(make_dispatch(2))
+        await router.finished(2)
+        await router.until(lambda report: report.free_slots == 2)
+        assert [delta.text for delta in router.deltas[1]] == ["Par"]
+        assert router.reports[-1].num_accepted == 2
+
+
+async def test_more_jobs_than_slots_wait_their_turn(stage: Stage) -> None:
+    async with fake_cloud(stalls, stalls, fast) as cloud:
+        stage.start(cloud)
+        router = stage.router
+        await router.welcome()
+        for dispatch_id in (1, 2, 3):
+            await router.send(make_dispatch(dispatch_id))
+        await router.expect(Report, lambda report: report.num_accepted == 3)
+        while not (router.deltas.get(1) and router.deltas.get(2)):
+            await router.receive()
+        assert router.reports[-1].free_slots == 0
+        assert len(cloud.requests) == 2
+        await router.send(Abort(1))
+        await router.finished(3)
+        assert "".join(delta.text for delta in router.deltas[3]) == "Paris"
+
+
+async def test_a_welcome_that_was_not_asked_for_voids_everything(stage: Stage) -> None:
+    async with fake_cloud(stalls, fast) as cloud:
+        stage.start(cloud)
+        router = stage.router
+        await router.welcome(epoch=1)
+        await router.send(make_dispatch(1))
+        await router.expect(Report, lambda report: bool(report.deltas))
+        await router.send(Welcome(2))
+        await router.expect(Hello)
+        await asyncio.wait_for(cloud.gone.wait(), PATIENCE_S)
+        await router.send(Welcome(2))
+        first = await router.expect(Report)
+        assert (first.num_accepted, first.num_running, first.free_slots, first.deltas) == (0, 0, 2, [])
+        await router.send(make_dispatch(1))
+        await router.finished(1)
+        assert router.reports[-1].num_accepted == 1
+
+
+async def test_a_restarted_router_hears_nothing_of_the_past_and_is_greeted(stage: Stage) -> None:
+    async with fake_cloud(stalls, fast) as cloud:
+        stage.start(cloud)
+        await stage.router.welcome(epoch=1)
+        await stage.router.send(make_dispatch(1))
+        await stage.router.expect(Report, lambda report: bool(report.deltas))
+        stage.router.close()
+        stage.router = router = Router(stage.router.endpoint)
+        stranger = await router.receive()
+        assert isinstance(stranger, Report)
+        assert stranger.deltas == []
+        await router.send(Welcome(2))
+        await router.welcome(epoch=2)
+        await asyncio.wait_for(cloud.gone.wait(), PATIENCE_S)
+        await router.send(make_dispatch(1))
+        await router.finished(1)
+        assert "".join(delta.text for delta in router.deltas[1]) == "Paris"
+
+
+async def test_an_unanswered_hello_is_said_again(stage: Stage) -> None:
+    async with fake_cloud(fast) as cloud:
+        stage.start(cloud)
+        await stage.router.expect(Hello)
+        assert isinstance(await stage.router.receive(), Hello)  # and no Report in between
+
+
+async def test_it_reports_every_second_when_idle(stage: Stage) -> None:
+    async with fake_cloud(fast) as cloud:
+        stage.start(cloud)
+        await stage.router.welcome()
+        start = time.monotonic()
+        await stage.router.expect(Report)
+        await stage.router.expect(Report)
+        assert 1.5 < time.monotonic() - start < 4.0
+
+
+async def test_without_a_key_it_says_so_and_a_stored_key_is_found_without_a_restart(
+    stage: Stage, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    stage.start()
+    router = stage.router
+    await router.welcome()
+    assert (router.reports[-1].unavailable, router.reports[-1].free_slots) == ("no key", 0)
+    await router.send(make_dispatch(1))
+    finish = (await router.finished(1)).finish
+    assert finish is not None
+    assert finish.error is not None
+    assert finish.error.message == "cloud_unavailable: no key"
+    monkeypatch.setenv("CACTUS_CLOUD_KEY", "sk-planted")
+    await router.expect(Report, lambda report: report.unavailable is None and report.free_slots == 2)
+    monkeypatch.setenv("CACTUS_DISABLE_CLOUD_HANDOFF", "1")
+    await router.expect(Report, lambda report: report.unavailable == "disabled")
+
+
+async def test_a_spent_budget_and_an_open_breaker_are_told_at_once(stage: Stage) -> None:
+    async with fake_cloud(status(500)) as cloud:
+        stage.start(cloud, max_requests=2, breaker_failures=1, breaker_open_s=0.5)
+        router = stage.router
+        await router.welcome()
+        await router.send(make_dispatch(1))
+        await router.expect(Report, lambda report: report.unavailable == "breaker open")
+        half_open = await router.expect(Report, lambda report: report.unavailable is None)
+        assert half_open.free_slots == 1
+        await router.send(make_dispatch(2))
+        await router.expect(Report, lambda report: report.unavailable == "budget spent")
+        await router.finished(2)
+        await router.send(make_dispatch(3))
+        finish = (await router.finished(3)).finish
+        assert finish is not None
+        assert finish.error is not None
+        assert finish.error.message == "cloud_budget_spent: budget spent"
+        assert len(cloud.requests) == 2
+
+
+@pytest.mark.parametrize("asked_by", ["router", "actor"])
+async def test_a_drain_finishes_what_runs_and_leaves(stage: Stage, asked_by: str) -> None:
+    go_on = asyncio.Event()
+
+    async def waits(connection: Connection) -> None:
+        await connection.send(EVENTS)
+        await connection.chunk("Par")
+        await go_on.wait()
+        await connection.chunk("is", "stop")
+        await connection.event("[DONE]")
+
+    async with fake_cloud(waits) as cloud:
+        actor = stage.start(cloud)
+        router = stage.router
+        await router.welcome()
+        await router.send(make_dispatch(1))
+        await router.expect(Report, lambda report: bool(report.deltas))
+        if asked_by == "router":
+            await router.send(Drain())
+        else:
+            actor.drain()
+        await router.expect(Draining)
+        go_on.set()
+        assert (await router.finished(1)).finish is not None
+        assert router.reports[-1].free_slots == 0
+        await router.expect(Goodbye)
+        assert await stage.ended() == "drained"
+
+
+async def test_a_stop_leaves_at_once_and_closes_its_connections(stage: Stage) -> None:
+    async with fake_cloud(stalls) as cloud:
+        actor = stage.start(cloud)
+        router = stage.router
+        await router.welcome()
+        await router.send(make_dispatch(1))
+        await router.expect(Report, lambda report: bool(report.deltas))
+        start = time.monotonic()
+        actor.stop()
+        await router.expect(Goodbye)
+        assert await stage.ended() == "stopped"
+        await asyncio.wait_for(cloud.gone.wait(), PATIENCE_S)
+        assert time.monotonic() - start < 2.0
+
+
+def test_a_stop_before_the_run_is_not_forgotten() -> None:
+    actor = HandoffActor(HandoffSettings())
+    actor.stop()
+    assert actor.run("tcp://127.0.0.1:9") == "stopped"
+
+
+def test_ray_must_not_take_it_for_an_asynchronous_actor() -> None:
+    assert inspect.getmembers(HandoffActor, inspect.iscoroutinefunction) == []
+
+
+def test_settings_that_name_no_endpoint_are_refused_before_anything_starts() -> None:
+    with pytest.raises(ConfigurationInvalid) as caught:
+        HandoffActor(HandoffSettings(base_url="not a url"))
+    assert caught.value.param == "handoff.base_url"
