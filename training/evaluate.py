@@ -7,6 +7,7 @@ import json
 import os
 import time
 from collections.abc import Sequence
+from dataclasses import asdict, dataclass
 from pathlib import Path
 
 from training.answering import Answer, Backend, Question
@@ -22,6 +23,87 @@ MEASURES = ("entropy_confidence", "least_probability", "mean_probability")
 NOT_ANSWERABLE = "unknown"
 # A story has many right next words, so its probabilities say nothing about right or wrong.
 WITHOUT_ONE_ANSWER = "stories"
+THRESHOLDS = (0.90, 0.95, 0.98)
+
+
+@dataclass(frozen=True, slots=True)
+class Handoff:
+    """What a minimum of `entropy_confidence` does: hand on a share, and leave answers right this often."""
+
+    threshold: float
+    handed_on: float
+    accuracy_of_the_rest: float
+
+    def line(self) -> str:
+        right = f"the rest is right {self.accuracy_of_the_rest:5.1%}"
+        return f"  {self.threshold:.2f}  hands on {self.handed_on:5.1%}, {right}"
+
+
+@dataclass(frozen=True, slots=True)
+class Report:
+    """Shares are in [0, 1]; the AUROC of each measure counts an unanswerable question as not answered."""
+
+    num_questions: int
+    accuracy: dict[str, float]
+    facts: float
+    auroc: dict[str, float]
+    auroc_of_answerable: dict[str, float]
+    handoff: list[Handoff]
+
+    @classmethod
+    def of(cls, samples: Sequence[Sample], answers: Sequence[Answer]) -> Report:
+        judged = [
+            (sample, answer, is_right(sample, answer))
+            for sample, answer in zip(samples, answers, strict=True)
+        ]
+        accuracy = {
+            kind: _mean([right for sample, _, right in judged if sample.kind == kind])
+            for kind in EXAMINED_KINDS
+        }
+        answered = [
+            (answer, right and sample.kind != NOT_ANSWERABLE, sample.kind != NOT_ANSWERABLE)
+            for sample, answer, right in judged
+            if sample.kind != WITHOUT_ONE_ANSWER
+        ]
+        return cls(
+            len(judged),
+            accuracy,
+            _mean([accuracy[kind] for kind in FACT_KINDS]),
+            _areas([(answer, right) for answer, right, _ in answered]),
+            _areas([(answer, right) for answer, right, answerable in answered if answerable]),
+            [_handoff_at(threshold, answered) for threshold in THRESHOLDS],
+        )
+
+    def lines(self) -> list[str]:
+        """The report as people read it."""
+        return [
+            *(f"  {kind:20s} {share:6.1%}" for kind, share in self.accuracy.items()),
+            f"  {'all facts':20s} {self.facts:6.1%}",
+            "AUROC of confidence (unanswerable questions count as not answered; in brackets: without them)",
+            *(
+                f"  {name:20s} {self.auroc[name]:.3f}  ({self.auroc_of_answerable[name]:.3f})"
+                for name in MEASURES
+            ),
+            "A minimum of entropy_confidence (stories left out)",
+            *(at.line() for at in self.handoff),
+        ]
+
+
+def _mean(values: Sequence[float]) -> float:
+    return sum(values) / len(values) if values else 0.0
+
+
+def _areas(judged: Sequence[tuple[Answer, bool]]) -> dict[str, float]:
+    right = [is_true for _, is_true in judged]
+    return {
+        measure: area_under_curve([float(getattr(answer, measure)) for answer, _ in judged], right)
+        for measure in MEASURES
+    }
+
+
+def _handoff_at(threshold: float, answered: Sequence[tuple[Answer, bool, bool]]) -> Handoff:
+    kept = [right for answer, right, _ in answered if answer.entropy_confidence >= threshold]
+    return Handoff(threshold, 1 - len(kept) / len(answered), _mean(kept))
 
 
 def open_backend(options: argparse.Namespace) -> Backend:
@@ -38,42 +120,15 @@ def open_backend(options: argparse.Namespace) -> Backend:
     return TorchBackend.of_model(options.model, is_int8)
 
 
-def report(samples: Sequence[Sample], answers: Sequence[Answer]) -> dict[str, object]:
-    """Accuracy by kind, the mean over all facts, and the AUROC of each measure of confidence."""
-    right = [is_right(sample, answer) for sample, answer in zip(samples, answers, strict=True)]
-    accuracy = {
-        kind: sum(r for s, r in zip(samples, right, strict=True) if s.kind == kind)
-        / sum(sample.kind == kind for sample in samples)
-        for kind in EXAMINED_KINDS
-    }
-    asked = [place for place, s in enumerate(samples) if s.kind != WITHOUT_ONE_ANSWER]
-    answerable = [place for place in asked if samples[place].kind != NOT_ANSWERABLE]
-
-    def areas(places: Sequence[int]) -> dict[str, float]:
-        answered = [right[place] and samples[place].kind != NOT_ANSWERABLE for place in places]
-        return {
-            measure: area_under_curve([float(getattr(answers[p], measure)) for p in places], answered)
-            for measure in MEASURES
-        }
-
-    return {
-        "questions": len(samples),
-        "accuracy": accuracy,
-        "facts": sum(accuracy[kind] for kind in FACT_KINDS) / len(FACT_KINDS),
-        "auroc": areas(asked),
-        "auroc_answerable_only": areas(answerable),
-    }
-
-
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
     parser.add_argument("--backend", choices=("engine", "torch", "checkpoint"), default="engine")
-    parser.add_argument("--weights", choices=("float32", "bfloat16", "int8"), default="int8")
+    parser.add_argument("--weights", choices=("float32", "bfloat16", "int8", "int4"), default="int8")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of the engine")
     parser.add_argument("--per-kind", type=int, default=40, help="questions of each kind")
     parser.add_argument("--json", action="store_true")
-    parser.add_argument("--mistakes", metavar="KIND", help="print the wrong answers of a kind")
+    parser.add_argument("--mistakes", metavar="KIND", help="print the wrong answers of a kind instead")
     options = parser.parse_args()
     began = time.monotonic()
     samples = examination(SEED, options.per_kind)
@@ -85,27 +140,16 @@ def main() -> None:
     if options.mistakes:
         for sample, answer in zip(samples, answers, strict=True):
             if not is_right(sample, answer):
-                print(
-                    f"{sample.prompt[-1]['content']!r}\n  wanted {sample.wanted!r}\n  got    {answer.text!r}"
-                )
+                print(f"{sample.prompt[-1]['content']!r}")
+                print(f"  wanted {sample.wanted!r}\n  got    {answer.text!r}")
         return
-    found = report(samples, answers)
+    report = Report.of(samples, answers)
     if options.json:
-        print(json.dumps(found, indent=2))
+        print(json.dumps(asdict(report), indent=2))
         return
-    accuracy, auroc = found["accuracy"], found["auroc"]
-    answerable = found["auroc_answerable_only"]
-    assert isinstance(accuracy, dict)
-    assert isinstance(auroc, dict)
-    assert isinstance(answerable, dict)
     seconds = time.monotonic() - began
     print(f"{len(samples)} questions in held-out wordings, {options.weights} weights, {seconds:.0f} s")
-    for kind, share in accuracy.items():
-        print(f"  {kind:20s} {share:6.1%}")
-    print(f"  {'all facts':20s} {found['facts']:6.1%}")
-    print("AUROC of confidence (unanswerable questions count as not answered; in brackets: without them)")
-    for measure in MEASURES:
-        print(f"  {measure:20s} {auroc[measure]:.3f}  ({answerable[measure]:.3f})")
+    print(*report.lines(), sep="\n")
 
 
 if __name__ == "__main__":

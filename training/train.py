@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import argparse
 import os
+import signal
 import time
 from collections.abc import Iterator
 from dataclasses import dataclass, field
@@ -72,6 +73,7 @@ class Trainer:
             ),
         ]
         self.progress = Progress()
+        self._is_stopping = False
         self.cos, self.sin = rope_tables(self.shape, torch.arange(LONG_ROW_LENGTH))
         self.rng = np.random.default_rng(SEED)
         self.loss = torch.compile(self._loss, dynamic=False)
@@ -83,8 +85,9 @@ class Trainer:
         return self.directory / "checkpoint.pt"
 
     def run(self) -> None:
+        """Train until the time is over or `stop` is called, then save."""
         saved = time.monotonic()
-        while self.progress.seconds < self.seconds:
+        while self.progress.seconds < self.seconds and not self._is_stopping:
             began = time.monotonic()
             rows_of_shard = self._shard()
             for rows in batches(rows_of_shard, BATCH_TOKENS // rows_of_shard.tokens.shape[1]):
@@ -96,6 +99,10 @@ class Trainer:
                 self._save()
                 saved = time.monotonic()
         self._save()
+
+    def stop(self) -> None:
+        """Let the shard at hand be the last for now."""
+        self._is_stopping = True
 
     def _tokenizer(self) -> Tokenizer:
         path = self.directory / "tokenizer.json"
@@ -204,7 +211,9 @@ def main() -> None:
     options.directory.mkdir(parents=True, exist_ok=True)
     torch.set_num_threads(options.threads)
     torch.manual_seed(SEED)
-    Trainer(options.directory, options.minutes).run()
+    trainer = Trainer(options.directory, options.minutes)
+    signal.signal(signal.SIGTERM, lambda *_: trainer.stop())
+    trainer.run()
     export(options.directory, options.model)
 
 
