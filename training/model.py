@@ -8,6 +8,8 @@ import torch
 from torch import Tensor, nn
 from torch.nn import functional
 
+MAX_WRITTEN_OUT_TOKENS = 512
+
 
 @dataclass(frozen=True, slots=True)
 class Shape:
@@ -37,6 +39,15 @@ def rotate(x: Tensor, cos: Tensor, sin: Tensor) -> Tensor:
     """Rotate pairs (i, i + head_dim / 2) of each head; x is (rows, heads, tokens, head_dim)."""
     low, high = x.chunk(2, dim=-1)
     return x * cos + torch.cat((-high, low), dim=-1) * sin
+
+
+def attend(queries: Tensor, keys: Tensor, values: Tensor, mask: Tensor) -> Tensor:
+    """Softmax attention; mask is added to the scores."""
+    if queries.shape[2] > MAX_WRITTEN_OUT_TOKENS:
+        return functional.scaled_dot_product_attention(queries, keys, values, mask.to(queries.dtype))
+    # Written out, the compiler fuses it: over short rows its backward pass takes a third of the time.
+    scores = (queries * queries.shape[-1] ** -0.5) @ keys.transpose(-1, -2)
+    return (scores.float() + mask).softmax(dim=-1).to(queries.dtype) @ values
 
 
 class RMSNorm(nn.Module):
@@ -80,11 +91,7 @@ class Attention(nn.Module):
         repeats = self.shape.num_attention_heads // self.shape.num_key_value_heads
         keys_of_head = keys.repeat_interleave(repeats, dim=1)
         values_of_head = values.repeat_interleave(repeats, dim=1)
-        # Written out: the compiler fuses it, and at rows this short its backward pass takes a third of
-        # the time of the flash kernel's.
-        scores = (queries * self.shape.head_dim**-0.5) @ keys_of_head.transpose(-1, -2)
-        weights = (scores.float() + mask).softmax(dim=-1).to(x.dtype)
-        mixed = weights @ values_of_head
+        mixed = attend(queries, keys_of_head, values_of_head, mask)
         return self.o_proj(mixed.transpose(1, 2).reshape(rows, tokens, -1)), (keys, values)
 
 

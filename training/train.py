@@ -31,7 +31,7 @@ SHARD_TOKENS = 16 * BATCH_TOKENS
 ROW_LENGTH = 256
 # One shard in so many has rows as long as the model's context, filled with long conversations.
 LONG_ROW_LENGTH = 1024
-LONG_SHARD_PERIOD = 6
+LONG_SHARD_PERIOD = 8
 # Of a batch's 8192 tokens, this many enter the loss: the answers first, then prompt tokens drawn by lot.
 NUM_PREDICTED = 3584
 PROMPT_WEIGHT = 0.15
