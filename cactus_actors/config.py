@@ -55,8 +55,8 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
 class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the cloud-handoff actor is built from; the key itself is read by the actor, never passed.
 
-    `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_share` bounds the share of
-    jobs that may go to the cloud. `require_key` None asks for a key unless `base_url` is on this machine.
+    `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_requests` bounds how many
+    jobs may go to the cloud in all. `require_key` None asks for a key unless `base_url` is on this machine.
     Times are in seconds.
     """
 
