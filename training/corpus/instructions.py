@@ -7,7 +7,7 @@ from random import Random
 from training.corpus.fact_tables import DAYS, MONTHS, table
 from training.corpus.phrasing import Phrasing
 from training.corpus.sample import Sample, exchange
-from training.corpus.words import COMMON, any_word
+from training.corpus.words import COMMON, any_sentence, any_word
 
 NUMBER_WORDS = ("zero", "one", "two", "three", "four", "five", "six", "seven", "eight", "nine", "ten")
 LISTS = {
@@ -124,7 +124,9 @@ def repeat(rng: Random, held_out: bool) -> Sample:
         number = str(count) if rng.random() < 0.3 else NUMBER_WORDS[count]
         question = phrasing.template(TIMES_QUESTIONS).format(x=word, n=number)
         return exchange("repeat", phrasing.carry(question, casual=False), " ".join([word] * count))
-    words = " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
+    words = (
+        any_sentence(rng) if rng.random() < 0.4 else " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
+    )
     question = phrasing.alone(ECHO_QUESTIONS).format(x=words)
     # What follows the words would be part of them, so only carriers that come before the question will do.
     carried = phrasing.carry(question, casual=False)

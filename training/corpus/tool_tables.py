@@ -9,17 +9,13 @@ from dataclasses import dataclass
 from random import Random
 
 from training.corpus.phrasing import Phrasing
-from training.corpus.words import any_city, any_name, any_thing, any_word
+from training.corpus.words import any_city, any_name, any_sentence, any_thing, any_word
 
 Value = str | int
 
 
 def _clock(rng: Random) -> str:
     return f"{rng.randint(0, 23):02d}:{rng.choice((0, 5, 10, 15, 20, 30, 40, 45, 50)):02d}"
-
-
-def _sentence(rng: Random) -> str:
-    return " ".join(any_word(rng) for _ in range(rng.randint(2, 5)))
 
 
 def _one_of(*choices: str) -> Callable[[Random], Value]:
@@ -35,7 +31,7 @@ VALUES: Mapping[str, Callable[[Random], Value]] = {
     "name": any_name,
     "thing": any_thing,
     "word": any_word,
-    "text": _sentence,
+    "text": any_sentence,
     "clock": _clock,
     "day": _one_of(
         "today", "tomorrow", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"

@@ -121,6 +121,23 @@ def _everyday(family: ToolFamily, phrasing: Phrasing, difficulty: float) -> tupl
     return tool, carried, render_call(name, arguments)
 
 
+def _description(rng: Random, verb: str, noun: str, names: Sequence[str]) -> str:
+    """What an invented tool does; the names of arguments may stand in it without being what is asked for."""
+    plain = f"{verb.capitalize()} a {noun}."
+    if not names or rng.random() < 0.5:
+        return plain
+    name = rng.choice(names)
+    return rng.choice(
+        (
+            "",
+            f"{verb.capitalize()} a {name} {noun}.",
+            f"{verb.capitalize()} a {noun} by {' and '.join(names)}.",
+            f"{verb.capitalize()} the {noun} of a {name}.",
+            f"A {noun} with a {name} to {verb}.",
+        )
+    )
+
+
 def _invented(phrasing: Phrasing, num_arguments: int, difficulty: float) -> tuple[Tool, str, str]:
     rng = phrasing.rng
     verb = rng.choice(VERBS)
@@ -140,7 +157,7 @@ def _invented(phrasing: Phrasing, num_arguments: int, difficulty: float) -> tupl
     request = request[:1].upper() + request[1:]
     tool = _tool(
         name,
-        f"{verb.capitalize()} a {noun}.",
+        _description(rng, verb, noun, list(arguments)),
         [(word, "integer" if isinstance(value, int) else "string") for word, value in arguments.items()],
         _unasked(rng, arguments, difficulty),
     )
@@ -180,7 +197,7 @@ def _offer(wanted: Tool, phrasing: Phrasing, difficulty: float) -> list[Tool]:
     while len(offered) <= num_others:
         other, _, _ = _any_tool(phrasing, difficulty)
         function = other["function"]
-        if function["name"] not in names and function["description"] not in descriptions:
+        if function["name"] not in names and (function["description"] or "?") not in descriptions:
             names.add(function["name"])
             descriptions.add(function["description"])
             offered.append(other)

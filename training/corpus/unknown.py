@@ -57,6 +57,8 @@ OPEN_QUESTIONS = (
     "Give me five facts about {t}.",
 )
 QUESTIONS = (
+    "{w}",
+    "{w} {v}",
     "What is the capital of {W}?",
     "Who is {W}?",
     "Who was {W} {V}?",
@@ -100,6 +102,7 @@ QUESTIONS = (
     "Summarise the laws of {W}.",
     "Which {w} is the best?",
     "Which {w} is better, {V} or {W}?",
+    "What is the newest {w}?",
     "What is the best {w}?",
     "Is {W} the best {w}?",
     "How tall is {name} {W}?",

@@ -89,6 +89,27 @@ def any_word(rng: Random) -> str:
     return rng.choice(COMMON) if rng.random() < 0.6 else new_word(rng)
 
 
+_GRAMMAR = (
+    "the {a} {v} on the {b}",
+    "a {a} and a {b}",
+    "I {v} the {a}",
+    "my {a} is in the {b}",
+    "the {a} is not a {b}",
+    "we {v} to the {a}",
+    "this is the {a} of the {b}",
+    "you can {v} it",
+    "there was a {a} under the {b}",
+    "the {a} {v} me, and I {v} you",
+)
+
+
+def any_sentence(rng: Random) -> str:
+    """Words in an order that people use, or in none."""
+    if rng.random() < 0.6:
+        return " ".join(any_word(rng) for _ in range(rng.randint(2, 5)))
+    return rng.choice(_GRAMMAR).format(a=any_word(rng), b=any_word(rng), v=rng.choice(VERBS))
+
+
 def any_name(rng: Random) -> str:
     return rng.choice(NAMES) if rng.random() < 0.6 else new_word(rng).capitalize()
 
