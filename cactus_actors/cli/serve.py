@@ -51,7 +51,9 @@ def serve(
 
 
 def run_service(config: ServeConfig) -> None:
-    """Serve until SIGINT or SIGTERM; a second signal skips the drain."""
+    """Serve until SIGINT or SIGTERM, then let accepted jobs finish; a second signal ends it at once."""
+    from cactus_actors.cluster.service import Service
+
     stop = threading.Event()
 
     def on_signal(number: int, _: FrameType | None) -> None:
@@ -59,18 +61,17 @@ def run_service(config: ServeConfig) -> None:
             sys.exit(128 + number)
         stop.set()
 
-    signal.signal(signal.SIGINT, on_signal)
-    signal.signal(signal.SIGTERM, on_signal)
-
-    from cactus_actors.cluster.service import Service
-
     service = Service(config, announce=lambda line: print(line, flush=True))
     service.start()
+    # Not before: Ray installs handlers of its own, and an interrupted start cleans up by its exception.
+    signal.signal(signal.SIGINT, on_signal)
+    signal.signal(signal.SIGTERM, on_signal)
     endpoints = service.endpoints
     listening = f"jobs={endpoints.jobs} stream={endpoints.stream}"
     print(f"ready {listening} model={config.model} workers={config.workers}", flush=True)
     try:
         service.tend(stop)
+        print("stopping: accepted jobs may finish; a second signal does not wait for them", flush=True)
     finally:
         service.stop()
     print("stopped", flush=True)

@@ -46,10 +46,6 @@ class Running:
     client: Client
     lines: list[str]
 
-    @property
-    def endpoints(self) -> tuple[str, str]:
-        return self.client.jobs_endpoint, self.client.stream_endpoint
-
 
 @contextmanager
 def running_service(config: ServeConfig) -> Iterator[Running]:

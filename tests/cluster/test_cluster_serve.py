@@ -1,0 +1,62 @@
+"""`cactus serve` as people run it: a process, its ready line, and a signal to end it."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.client import Client
+
+CACTUS = [sys.executable, "-m", "cactus_actors.cli.main"]
+ANY_PORT = "tcp://127.0.0.1:*"
+
+
+@contextmanager
+def serving(
+    ray_address: str, state_dir: Path, *options: str
+) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+    """A `cactus serve` process and the words of its ready line."""
+    command = [*CACTUS, "serve", "--ray-address", ray_address, "--state-dir", str(state_dir), *options]
+    command += ["--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        try:
+            yield process, process.stdout.readline().split()
+        finally:
+            if process.poll() is None:
+                process.kill()
+
+
+@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+def test_it_says_ready_serves_and_stops_on_a_signal(
+    ray_address: str, tmp_path: Path, number: signal.Signals
+) -> None:
+    with serving(ray_address, tmp_path) as (process, (first, *words)):
+        assert first == "ready"
+        told = dict(word.split("=", 1) for word in words)
+        assert told["workers"] == "1"
+        with Client(told["jobs"], told["stream"]) as client:
+            job_id = client.submit(prompt="Tell me a story.", max_tokens=200, ignore_eos=True)
+            process.send_signal(number)
+            assert len(client.result(job_id).token_ids) == 200  # accepted jobs are finished first
+        assert process.wait(timeout=30) == 0
+        assert process.stdout is not None
+        assert process.stdout.read().splitlines()[-1] == "stopped"
+
+
+def test_a_busy_port_is_one_line_and_exit_code_2(ray_address: str, tmp_path: Path) -> None:
+    with serving(ray_address, tmp_path) as (_, ready):
+        taken = dict(word.split("=", 1) for word in ready[1:])["jobs"]
+        command = [*CACTUS, "serve", "--ray-address", ray_address, "--jobs-endpoint", taken]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert second.returncode == 2
+        assert second.stdout == ""
+        (line,) = second.stderr.splitlines()
+        assert taken in line
+        assert "in use" in line
