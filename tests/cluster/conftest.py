@@ -16,6 +16,7 @@ import pytest
 
 from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings, ServeConfig
+from router.actor import Endpoints
 
 CPUS_A_NODE = 3
 
@@ -44,6 +45,7 @@ class Running:
     """A service that is being tended, and a client of it."""
 
     client: Client
+    endpoints: Endpoints
     lines: list[str]
 
 
@@ -60,7 +62,7 @@ def running_service(config: ServeConfig) -> Iterator[Running]:
     tending.start()
     try:
         with Client(service.endpoints.jobs, service.endpoints.stream) as client:
-            yield Running(client, lines)
+            yield Running(client, service.endpoints, lines)
     finally:
         stop.set()
         tending.join()
