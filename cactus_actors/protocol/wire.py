@@ -63,10 +63,12 @@ class Decoder(Generic[M]):
     """Decodes one side's union of messages from its two frames.
 
     `decode` raises InvalidMessage (with the path of the offending field) or UnsupportedVersion, and nothing
-    else, whatever the bytes are.
+    else, whatever the bytes are. Without `takes_json` whatever it returns can be encoded again; JSON has
+    integers that fit no frame.
     """
 
-    def __init__(self, union: object) -> None:
+    def __init__(self, union: object, *, takes_json: bool = True) -> None:
+        self._takes_json = takes_json
         self._msgpack: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(union)
         self._json: msgspec.json.Decoder[M] = msgspec.json.Decoder(union)
 
@@ -75,6 +77,8 @@ class Decoder(Generic[M]):
             raise InvalidMessage(f"a message is 2 frames, header and payload; got {len(frames)}")
         header, payload = frames
         decoder = self._msgpack if encoding_of(header) == MSGPACK else self._json
+        if decoder is self._json and not self._takes_json:
+            raise InvalidMessage("only msgpack is spoken here")
         if len(payload) > MAX_MESSAGE_BYTES:
             raise InvalidMessage(f"payload of {len(payload)} bytes is above {MAX_MESSAGE_BYTES}")
         try:
@@ -106,7 +110,7 @@ def stream_message_decoder() -> Decoder[StreamMessage]:
 
 def worker_message_decoder() -> Decoder[WorkerMessage]:
     """What the router reads from workers."""
-    return Decoder(WorkerMessage)
+    return Decoder(WorkerMessage, takes_json=False)
 
 
 def router_command_decoder() -> Decoder[RouterCommand]:

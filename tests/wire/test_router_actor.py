@@ -417,6 +417,19 @@ def test_garbage_on_the_worker_socket_changes_nothing(service: Service) -> None:
     assert isinstance(stranger.receive(), Welcome)  # "say Hello first"
 
 
+@pytest.mark.parametrize("token_id", [10**40, 2**64 - 1])
+def test_numbers_of_a_lying_worker_do_not_end_the_router(service: Service, token_id: int) -> None:
+    worker, client = service.worker(), service.client()
+    client.send(submit(1))
+    dispatch_id = worker.receive(Dispatch).dispatch_id
+    delta = f'[{dispatch_id},0,[{token_id}],"x",[0.5],[-0.5],0,["stop"]]'
+    worker.send_frames(b"\x01j", f"[2,{token_id},{token_id},1,1,[{delta}],{token_id}]".encode())
+    worker.send(report(make_delta(dispatch_id, 0, "yo", finish=Finish("stop")), num_accepted=1))
+    client.receive(Accepted)
+    assert client.receive(Finished).result.text == "yo"
+    assert service.status().workers[0].tokens_generated == 0
+
+
 def test_a_worker_that_vanishes_is_noticed_by_its_silence() -> None:
     with serving(worker_timeout_s=1.0) as service:
         worker, client = service.worker(make_hello("w1")), service.client()
