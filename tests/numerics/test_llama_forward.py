@@ -6,9 +6,11 @@ import numpy as np
 import pytest
 
 from workers.batch import Batch
+from workers.kernels.formats import weight_format
 from workers.kv_cache import KVCache
 from workers.models import random_model
 from workers.models.config import ModelConfig
+from workers.models.llama import LlamaModel
 from workers.models.random_weights import RandomTensors, parse_random_spec
 
 # Sizes that are no multiple of any tile, several key-value groups, a head smaller than a vector.
@@ -206,3 +208,19 @@ def test_only_the_rows_asked_for_have_logits(odd):
         logits = odd.forward(asked, cache)
         assert logits.shape == (len(rows), odd.config.vocab_size)
         assert (logits == expected[rows]).all()
+
+
+@pytest.mark.parametrize("weights", ["float32", "int8"])
+@pytest.mark.parametrize("hidden", [48, 60])
+def test_a_row_that_is_not_finite_leaves_nothing_behind(weights, hidden):
+    config = parse_random_spec(
+        f"llama:hidden={hidden},ffn=40,layers=1,heads=2,kv_heads=2,head_dim=8,vocab=33,context=16"
+    )
+    tensors = dict(RandomTensors(config, seed=1))
+    tensors["layers.0.o_proj"] = tensors["layers.0.o_proj"] * np.float32(1e38)
+    tensors["layers.0.v_proj"] = tensors["layers.0.v_proj"] * np.float32(1e6)
+    tensors["embed_tokens"][1] = 0  # the only token that stays finite
+    model = LlamaModel(config, tensors, weight_format(weights), threads=1)
+    assert not np.isfinite(whole(model, [0])).any()
+    assert np.array_equal(whole(model, [1]), np.zeros((1, 33), dtype=np.float32))
+    model.close()

@@ -107,3 +107,6 @@ def _decode_weights(matrix: Any, index: int, out: Any, out_row: int) -> None:
     values = matrix.values
     for k in range(values.shape[2]):
         out[out_row, k] = values[0, index // 32, k, index % 32]
+    # A tile writes whole blocks of columns: what it left behind a row that was not finite must not stay.
+    for k in range(values.shape[2], out.shape[1]):
+        out[out_row, k] = 0
