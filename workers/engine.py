@@ -40,6 +40,7 @@ class Engine:
         self._tokenizer = tokenizer
         self._eos_ids = frozenset(eos_ids)
         self._block_size = block_size
+        self._max_context = min(model.config.max_context, cache_blocks * block_size)
         self._max_sequences = max_sequences
         self._cache = KVCache.allocate(model.config, cache_blocks, block_size)
         self._pool = BlockPool(cache_blocks)
@@ -136,14 +137,15 @@ class Engine:
             raise InvalidRequest("the prompt is empty", param="prompt")
         if not 0 <= min(known) <= max(known) < config.vocab_size:
             raise InvalidRequest(f"token ids must be in [0, {config.vocab_size})", param="prompt")
-        if len(known) > config.max_context:
+        if len(known) > self._max_context:
             raise ContextExceeded(
-                f"{len(known)} tokens do not fit a context of {config.max_context}", param="prompt"
+                f"{len(known)} tokens do not fit the {self._max_context} of context and cache here",
+                param="prompt",
             )
         detokenizer = Detokenizer(self._tokenizer, dispatch.params)
         for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
             self._text_of(detokenizer, token_id)
-        return Sequence(dispatch, detokenizer, max_context=config.max_context, block_size=self._block_size)
+        return Sequence(dispatch, detokenizer, max_context=self._max_context, block_size=self._block_size)
 
     def _commit(self, schedule: Schedule, samples: Samples) -> list[SequenceDelta]:
         """Account for what was computed and turn samples into deltas, ending what is complete."""

@@ -175,11 +175,15 @@ def test_a_prompt_that_cannot_run_is_refused_with_a_typed_error(
     assert (delta.position, delta.token_ids, error_type(delta)) == (0, [], kind)
 
 
-def test_a_sequence_that_outgrows_the_whole_cache_fails_with_what_it_has() -> None:
+def test_a_cache_smaller_than_the_context_ends_a_sequence_as_the_context_would() -> None:
     deltas = run(make_engine(cache_blocks=2), dispatch([1] * 6, max_tokens=50))
-    assert [token for delta in deltas for token in delta.token_ids] == [2, 3, 4]
-    assert error_type(deltas[-1]) == "exceed_context_size_error"
-    assert deltas[-1].position == 3
+    assert [token for delta in deltas for token in delta.token_ids] == [2, 3]
+    assert deltas[-1].finish == Finish("length")
+
+
+def test_a_prompt_larger_than_the_whole_cache_is_refused() -> None:
+    (delta,) = run(make_engine(cache_blocks=2), dispatch([1] * 9))
+    assert (delta.token_ids, error_type(delta)) == ([], "exceed_context_size_error")
 
 
 def test_logits_that_are_not_finite_end_that_sequence_only() -> None:
