@@ -25,7 +25,7 @@ from cactus_actors.protocol.errors import CactusError, Overloaded, ServerFailure
 from cactus_actors.protocol.messages import Result, Submit
 
 BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
-MAX_CANCELLATIONS = 3
+MAX_CANCELLATIONS = 100  # each interrupted run of a line is one, and the router remembers them all
 STALLED_S = 120.0
 MAX_RETRY_S = 30.0
 

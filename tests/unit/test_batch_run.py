@@ -246,6 +246,25 @@ def test_jobs_that_an_interrupt_cancelled_run_again(
     assert cancelled == 5
 
 
+def test_a_line_outlives_any_number_of_interrupts(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
+) -> None:
+    end = router.end
+    cancelled = 0
+
+    def cancel_first(job: ScriptedJob, finished: Finished) -> None:
+        nonlocal cancelled
+        if cancelled < 10:
+            cancelled += 1
+            finished = job.finish(finish_reason="cancelled")
+        end(job, finished)
+
+    router.end = cancel_first  # type: ignore[method-assign]
+    run(max_in_flight=1)
+    assert cancelled == 10
+    assert len(records(tmp_path / "out.jsonl")) == 20
+
+
 def test_resume_refuses_another_input_or_other_parameters(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path
 ) -> None:
