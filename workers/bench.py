@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import statistics
 import time
 from collections.abc import Iterator, Sequence
@@ -132,6 +133,7 @@ class Bench:
             block_size=BLOCK_SIZE,
             max_sequences=batch,
             token_budget=max(token_budget, batch),
+            max_step_s=math.inf,  # every step takes the whole budget
         )
 
     def run_round(self, seed: int) -> Round:

@@ -12,6 +12,7 @@ from workers.block_pool import BlockPool
 from workers.detokenizer import Detokenizer, TokenBytes
 from workers.kv_cache import KVCache
 from workers.models import Model
+from workers.pace import MAX_STEP_S, Pace
 from workers.sampler import Sampler, Samples
 from workers.scheduler import Counters, Schedule, Scheduler
 from workers.sequence import Sequence
@@ -35,6 +36,7 @@ class Engine:
         block_size: int = 16,
         max_sequences: int = 16,
         token_budget: int = 256,
+        max_step_s: float = MAX_STEP_S,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
@@ -45,8 +47,9 @@ class Engine:
         self._cache = KVCache.allocate(model.config, cache_blocks, block_size)
         self._pool = BlockPool(cache_blocks)
         self.counters = Counters()
+        self._pace = Pace(token_budget, model.config.num_weights, max_step_s)
         self._scheduler = Scheduler(
-            self._pool, self.counters, max_sequences=max_sequences, token_budget=token_budget
+            self._pool, self.counters, max_sequences=max_sequences, token_budget=self._pace.token_budget
         )
         self._sampler = Sampler(self._eos_ids)
         self._sequences: dict[int, Sequence] = {}
@@ -126,7 +129,10 @@ class Engine:
             samples = self._sampler.sample(logits, schedule.sampled)
         except Exception as error:  # the worker outlives a step that fails
             return self._fail(schedule, error)
-        self.counters.kernel_seconds += time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        self.counters.kernel_seconds += seconds
+        self._pace.on_step(len(batch.token_ids), seconds)
+        self._scheduler.token_budget = self._pace.token_budget
         return self._commit(schedule, samples)
 
     def _sequence_of(self, dispatch: Dispatch) -> Sequence:

@@ -51,13 +51,13 @@ class Counters:
 
 
 class Scheduler:
-    """Owner of the running and waiting sequences and of their blocks."""
+    """Owner of the running and waiting sequences and of their blocks; `token_budget` is for the next step."""
 
     def __init__(self, pool: BlockPool, counters: Counters, *, max_sequences: int, token_budget: int) -> None:
         self._pool = pool
         self._counters = counters
         self._max_sequences = max_sequences
-        self._token_budget = token_budget
+        self.token_budget = token_budget
         self.running: list[Sequence] = []  # by time of admission, oldest first
         self.waiting: deque[Sequence] = deque()
 
@@ -69,7 +69,7 @@ class Scheduler:
         """The next step; afterwards every running sequence has blocks for all its known tokens."""
         schedule = Schedule()
         preempted = self._grow_running(schedule)
-        budget = self._token_budget
+        budget = self.token_budget
         for sequence in self.running:
             budget -= self._take(sequence, budget, schedule)
         while budget > 0 and not preempted and self._admit_next(schedule):

@@ -301,3 +301,21 @@ def test_the_batch_lays_tokens_out_by_sequence() -> None:
     assert second.positions.tolist() == [2, 6]
     assert second.logit_rows.tolist() == [0, 1]
     assert all(array.dtype == np.int32 for array in (first.token_ids, first.positions, first.block_tables))
+
+
+def test_no_step_after_the_first_lasts_longer_than_a_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+    now = 0.0
+    sizes = []
+
+    class SlowModel(CountingModel):
+        def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+            nonlocal now
+            sizes.append(len(batch.token_ids))
+            now += 0.1 * len(batch.token_ids)
+            return super().forward(batch, cache)
+
+    monkeypatch.setattr("workers.engine.time.perf_counter", lambda: now)
+    engine = Engine(SlowModel(), LetterTokenizer(), [END_ID], cache_blocks=32, block_size=4, token_budget=32)
+    deltas = run(engine, dispatch([1] * 60, max_tokens=2))
+    assert [token for delta in deltas for token in delta.token_ids] == [2, 3]
+    assert sizes == [32, 10, 10, 8, 1]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from dataclasses import dataclass
 
 
@@ -25,6 +26,11 @@ class ModelConfig:
     norm_eps: float
     max_context: int
     tie_embeddings: bool
+
+    @property
+    def num_weights(self) -> int:
+        """How many numbers the model consists of."""
+        return sum(math.prod(shape) for shape in self.tensor_shapes().values())
 
     def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
         """Name and shape of every tensor, in the order of use; matrices are (outputs, inputs)."""
