@@ -12,19 +12,20 @@ from training.corpus.smalltalk import INTRODUCTIONS
 from training.corpus.words import any_name
 
 KIND = "long chats"
+# Two characters of a conversation are about one token; what is asked must fit the model's context of 1024.
+MAX_CHARACTERS = 1700
 
 
 def long_chat(rng: Random, held_out: bool, draw: Callable[[bool], Sample]) -> Sample:
     """Join what draw(held_out) gives; only the last question is worded in a held-out way."""
     turns: list[Message] = []
-    num_parts = rng.randint(4, 30)
-    while num_parts > 0:
+    length = rng.randint(200, MAX_CHARACTERS)
+    while sum(len(turn["content"]) for turn in turns) < length:
         part = draw(False)
         # One system message and one introduction at most, or there is no telling which holds.
         has_own_setting = part.tools or part.messages[0]["role"] == "system"
         if not has_own_setting and not part.messages[1]["content"].startswith("Nice to meet you,"):
             turns.extend(part.messages)
-            num_parts -= 1
     if rng.random() < 0.15:
         name = any_name(rng)
         introduction = user(Phrasing(rng, False).template(INTRODUCTIONS).format(x=name))

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
+from dataclasses import dataclass
 from random import Random
 
 # {q} is the question as it stands, {u} the same with its first letter uncapitalised.
@@ -43,6 +44,27 @@ HELD_OUT_CARRIERS = (
 )
 
 
+@dataclass(frozen=True, slots=True)
+class Wordings:
+    """Ways to say something, and further ways that are never trained on."""
+
+    trained: Sequence[str]
+    held_out: Sequence[str]
+
+    @classmethod
+    def read(cls, text: str) -> Wordings:
+        """Read `trained|trained || held out|held out`."""
+        trained, held_out = text.split(" || ")
+        return cls(tuple(trained.split("|")), tuple(held_out.split("|")))
+
+    @classmethod
+    def of(cls, templates: Sequence[str]) -> Wordings:
+        """Hold out the last fifth; of four templates one, of fewer none."""
+        num_held_out = len(templates) // 5 if len(templates) >= 5 else len(templates) // 4
+        num_trained = len(templates) - num_held_out
+        return cls(templates[:num_trained], templates[num_trained:])
+
+
 class Phrasing:
     """Chooses wordings for one sample, from the trained ones or, for evaluation, from those held out."""
 
@@ -54,17 +76,16 @@ class Phrasing:
         self.new_template = new in ("template", "both")
         self.new_carrier = new in ("carrier", "both")
 
-    def template(self, templates: Sequence[str]) -> str:
-        """One of the templates; a list of fewer than four holds none out, so that a new carrier must do."""
-        num_held_out = len(templates) // 5 if len(templates) >= 5 else len(templates) // 4
-        num_trained = len(templates) - num_held_out
-        if self.held_out and num_held_out == 0:
+    def template(self, templates: Sequence[str] | Wordings) -> str:
+        """One of the templates; where none is held out, a new carrier must do."""
+        wordings = templates if isinstance(templates, Wordings) else Wordings.of(templates)
+        if self.held_out and not wordings.held_out:
             self.new_carrier = True
-        if self.new_template and num_held_out:
-            return self.rng.choice(templates[num_trained:])
-        return self.rng.choice(templates[:num_trained])
+        if self.new_template and wordings.held_out:
+            return self.rng.choice(wordings.held_out)
+        return self.rng.choice(wordings.trained)
 
-    def alone(self, templates: Sequence[str]) -> str:
+    def alone(self, templates: Sequence[str] | Wordings) -> str:
         """A template that no carrier will be put around, so that it must be the held-out part itself."""
         self.new_template = self.held_out
         return self.template(templates)

@@ -7,7 +7,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 from random import Random
 
-from training.corpus.phrasing import Phrasing
+from training.corpus.phrasing import Phrasing, Wordings
 from training.corpus.sample import Sample, exchange
 from training.corpus.words import any_name
 
@@ -52,15 +52,13 @@ No|No.|No, thanks.|Not now.|No!|Not today.|No, not now.|Nothing, thanks. || No, 
 
 @dataclass(frozen=True, slots=True)
 class Intent:
-    trained: tuple[str, ...]
-    held_out: tuple[str, ...]
+    ways: Wordings
     answer: str
 
     @classmethod
     def read(cls, line: str) -> Intent:
         ways, answer = line.split(" => ")
-        trained, held_out = ways.split(" || ")
-        return cls(tuple(trained.split("|")), tuple(held_out.split("|")), answer)
+        return cls(Wordings.read(ways), answer)
 
 
 INTENTS = tuple(Intent.read(line) for line in _INTENTS.strip().splitlines())
@@ -83,7 +81,7 @@ def smalltalk(rng: Random, held_out: bool) -> Sample:
         text = phrasing.alone(INTRODUCTIONS).format(x=name)
         return exchange("small talk", text, f"Nice to meet you, {name}!")
     intent = rng.choice(INTENTS)
-    text = rng.choice(intent.held_out if held_out else intent.trained)
+    text = phrasing.alone(intent.ways)
     if not held_out and text.endswith("?") and rng.random() < 0.3:
         text = phrasing.carry(text)
     elif not held_out and rng.random() < 0.15:

@@ -18,6 +18,10 @@ from training.corpus.words import COMMON, NOUNS, VERBS, new_word
 
 Tool = Mapping[str, Any]
 INVENTED_REQUESTS = (
+    "Would you {verb} the {noun}{arguments}?",
+    "You should {verb} a {noun}{arguments}.",
+    "Let us {verb} this {noun}{arguments}.",
+    "I must {verb} that {noun}{arguments}.",
     "{verb} the {noun}{arguments}.",
     "Please {verb} a {noun}{arguments}.",
     "{verb} {noun}{arguments}",
@@ -30,6 +34,11 @@ INVENTED_REQUESTS = (
     "I would like to {verb} a {noun}{arguments}.",
 )
 INVENTED_ARGUMENTS = (
+    " whose {name} is {value}",
+    " using {name} {value}",
+    " for {name} {value}",
+    " having the {name} {value}",
+    "; the {name} is {value}",
     " with {name} {value}",
     ", {name} {value}",
     ", {name}: {value}",
@@ -149,7 +158,9 @@ def _invented(phrasing: Phrasing, num_arguments: int, difficulty: float) -> tupl
     arguments = {word: VALUES[value](rng) for word, value in parameters}
     said = "".join(
         phrasing.template(
-            INVENTED_ARGUMENTS if place == 0 else (", {name} {value}", " and {name} {value}")
+            INVENTED_ARGUMENTS
+            if place == 0
+            else (", {name} {value}", " and {name} {value}", " and the {name} is {value}")
         ).format(name=word, value=value)
         for place, (word, value) in enumerate(arguments.items())
     )
