@@ -123,7 +123,7 @@ FAMILIES = (
         "translate translate_text translator",
         "Translate text into a language.",
         "text|phrase|input:text,language|target|to:language",
-        "Translate {0} into {1}.|How do you say {0} in {1}?|Put {0} into {1}.|What is {0} in {1}?|Translate {0} to {1}.|Say {0} in {1}.|Give me {0} in {1}.|What does {0} become in {1}?|Please turn {0} into {1}.|The {1} for {0}, please.|Show me {0} in {1}. || I need {0} in {1}.",
+        "Translate {0} into {1}.|How do you say {0} in {1}?|Put {0} into {1}.|What is {0} in {1}?|Translate {0} to {1}.|Say {0} in {1}.|Please give {0} in {1}.|What does {0} become in {1}?|Please turn {0} into {1}.|The {1} for {0}, please.|Show me {0} in {1}. || I need {0} in {1}.",
     ),
     _family(
         "play_song play_music play music_player",
