@@ -35,7 +35,9 @@ from router.sockets import bind, jobs_socket, stream_socket, workers_socket
 
 TICK_S = 0.05
 MAX_CLIENT_MESSAGES = 16
-"""Client messages between two looks at the workers: preparing a prompt must not hold up tokens."""
+MAX_CLIENT_S = 0.02
+"""Client messages, and seconds of them, between two looks at the workers: preparing a prompt must not hold up
+tokens."""
 MAX_WORKER_MESSAGES = 256
 MAX_SUBSCRIPTIONS = 1024
 
@@ -123,8 +125,8 @@ class RouterActor:
                 poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000)))
                 self._take_calls()
                 self._take_subscriptions()
-                self._take_worker_messages()
                 self._take_client_messages()
+                self._take_worker_messages()  # right before the tick, which judges who was silent
                 self._tick()
             self._perform(self._core.on_stop(time.monotonic()))
         finally:
@@ -190,6 +192,7 @@ class RouterActor:
             self._perform(self._core.on_worker(identity, message, time.monotonic()))
 
     def _take_client_messages(self) -> None:
+        until = time.monotonic() + MAX_CLIENT_S
         for identity, *frames in _received(self._jobs, MAX_CLIENT_MESSAGES):
             try:
                 message = self._decode_client(frames)
@@ -199,6 +202,8 @@ class RouterActor:
                 now = time.monotonic()
                 effects = self._core.on_client(identity, message, encoding_of(frames[0]), now)
             self._perform(effects)
+            if time.monotonic() >= until:
+                return
 
     def _tick(self) -> None:
         now = time.monotonic()

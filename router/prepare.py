@@ -88,8 +88,10 @@ def _chat_ids(submit: Submit, model: PromptModel) -> list[int]:
     messages = submit.messages or []
     if not messages:
         raise InvalidRequest("messages must not be empty", param="messages")
-    _check_length(sum(len(message.content or "") for message in messages), "messages", model)
-    return model.encode_chat([msgspec.to_builtins(message) for message in messages], submit.tools)
+    turns = [msgspec.to_builtins(message) for message in messages]
+    _check_length(_num_characters(turns), "messages", model)
+    _check_length(_num_characters(submit.tools), "tools", model)
+    return model.encode_chat(turns, submit.tools)
 
 
 def _text_ids(prompt: str, model: PromptModel) -> list[int]:
@@ -103,7 +105,11 @@ def _text_ids(prompt: str, model: PromptModel) -> list[int]:
 
 def _mixed_ids(prompt: list[int | str], model: PromptModel) -> list[int]:
     """Ids as they are, strings tokenised; special tokens are added only before a string that comes first."""
-    _check_length(sum(len(part) for part in prompt if isinstance(part, str)), "prompt", model)
+    _check_length(_num_characters(prompt), "prompt", model)
+    if len(prompt) > model.max_context:
+        raise ContextExceeded(
+            f"{len(prompt)} parts cannot fit a context of {model.max_context} tokens", param="prompt"
+        )
     ids: list[int] = []
     for index, part in enumerate(prompt):
         if isinstance(part, str):
@@ -118,6 +124,21 @@ def _mixed_ids(prompt: list[int | str], model: PromptModel) -> list[int]:
     if not ids:
         raise InvalidRequest("prompt must not be empty", param="prompt")
     return ids
+
+
+def _num_characters(value: Any) -> int:
+    """Of all text in plain data, however deep."""
+    total, pending = 0, [value]
+    while pending:
+        match pending.pop():
+            case str() as text:
+                total += len(text)
+            case list() as items:
+                pending += items
+            case dict() as fields:
+                pending += fields.keys()
+                pending += fields.values()
+    return total
 
 
 def _check_length(num_characters: int, field: str, model: PromptModel) -> None:

@@ -123,3 +123,26 @@ def test_jobs_without_cached_prompts_leave_no_trace_in_the_prefix_index() -> Non
 def test_errors_are_typed() -> None:
     with pytest.raises(CactusError):
         prepare(make_submit(prompt=[5, -5]), LetterModel())
+
+
+LONG = "x" * (LetterModel.max_context * 64 + 1)
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"prompt": LONG}, "prompt"),
+        ({"prompt": [LONG, 5]}, "prompt"),
+        ({"prompt": [""] * 5000}, "prompt"),
+        ({"messages": [ChatMessage(role="user", content=LONG)]}, "messages"),
+        ({"messages": [ChatMessage(role="tool", content="x", tool_call_id=LONG)]}, "messages"),
+        ({"messages": [ChatMessage(role="assistant", content="x", tool_calls=[{"a": [LONG]}])]}, "messages"),
+        ({"messages": [ChatMessage(role="user", content="x")], "tools": [{"a": {LONG: 1}}]}, "tools"),
+    ],
+)
+def test_what_cannot_fit_is_refused_before_it_is_tokenised(fields: dict[str, Any], param: str) -> None:
+    model = LetterModel()
+    model.tokenizer = None  # type: ignore[assignment]
+    with pytest.raises(ContextExceeded) as refused:
+        prepare(make_submit(**fields), model)
+    assert refused.value.param == param

@@ -19,6 +19,7 @@ from cactus_actors.protocol.messages import (
     Abort,
     Accepted,
     Cancel,
+    ChatMessage,
     Dispatch,
     Fetch,
     Finish,
@@ -154,8 +155,8 @@ class Service:
 
 
 @contextmanager
-def serving(**settings: Any) -> Iterator[Service]:
-    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), LetterModel())
+def serving(model: LetterModel | None = None, **settings: Any) -> Iterator[Service]:
+    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), model or LetterModel())
     service = Service(actor.start(), actor)
     ended: list[str] = []
     thread = threading.Thread(target=lambda: ended.append(actor.run()))
@@ -442,6 +443,24 @@ def test_a_worker_that_vanishes_is_noticed_by_its_silence() -> None:
                 break
         assert isinstance(second.receive(), Dispatch)
         assert [seen.worker_id for seen in service.status().workers] == ["w2"]
+
+
+def test_a_worker_that_reports_is_alive_however_long_prompts_take() -> None:
+    class SlowModel(LetterModel):
+        def encode_chat(self, messages: Sequence[Any], tools: Sequence[Any] | None = None) -> list[int]:
+            threading.Event().wait(0.1)
+            return [1]
+
+    with serving(SlowModel(), worker_timeout_s=0.5) as service:
+        worker, client = service.worker(), service.client()
+        for number in range(20):
+            client.send(Submit(job_id=job_id(number), messages=[ChatMessage(role="user", content="x")]))
+        while client.receive(Accepted).job_id != job_id(19):
+            worker.send(report())
+        assert [seen.worker_id for seen in service.status().workers] == ["w1"]
+        worker.send(report())
+        while worker.socket.poll(100):
+            assert isinstance(worker.receive(), Dispatch), "it was taken for dead"
 
 
 def test_a_busy_port_is_named(service: Service) -> None:
