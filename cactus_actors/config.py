@@ -3,13 +3,15 @@
 from __future__ import annotations
 
 from pathlib import Path
-from typing import Literal
+from typing import Annotated, Literal
 
 import msgspec
+from msgspec import Meta
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
+Positive = Annotated[int, Meta(ge=1)]
 
 DEFAULT_MODEL = "cactus-sprout"
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
@@ -80,17 +82,17 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     model: str = DEFAULT_MODEL
     weights: WeightFormat = "int8"
-    workers: int = 1
-    threads: int = 1
+    workers: Annotated[int, Meta(ge=0, le=256)] = 1
+    threads: Positive = 1
     jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: str = "tcp://127.0.0.1:*"
     state_dir: Path = Path("~/.cactus")
     ray_address: str | None = None
-    max_sequences: int = 16
-    token_budget: int = 256
-    cache_tokens: int = 32_768
-    max_queued_jobs: int = 10_000
+    max_sequences: Positive = 16
+    token_budget: Positive = 256
+    cache_tokens: Positive = 32_768
+    max_queued_jobs: Positive = 10_000
     handoff: HandoffSettings = HandoffSettings()
 
 
