@@ -15,7 +15,7 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numba.core.typing import signature
 from numba.core.typing.templates import ConcreteTemplate, infer_global
 from numba.extending import intrinsic, lower_builtin, models, register_model
@@ -241,9 +241,3 @@ def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     scaled = builder.fmul(power, builder.bitcast(exponent, FLOATS))
     underflow = builder.fcmp_ordered("<", a, lowest)
     return builder.select(underflow, constant(FLOATS, 0.0), scaled)
-
-
-@njit(inline="always")
-def padded(count: int) -> int:
-    """`count` rounded up to whole vectors."""
-    return (count + 15) // 16 * 16
