@@ -21,6 +21,7 @@ from cactus_actors.protocol.wire import (
     MSGPACK,
     Encoding,
     client_message_decoder,
+    concerns_of,
     encode,
     encode_published,
     encoding_of,
@@ -197,7 +198,7 @@ class RouterActor:
             try:
                 message = self._decode_client(frames)
             except InvalidMessage as error:
-                effects = self._core.on_bad_frames(identity, error, _encoding(frames))
+                effects = self._core.on_bad_frames(identity, error, _encoding(frames), concerns_of(frames))
             else:
                 now = time.monotonic()
                 effects = self._core.on_client(identity, message, encoding_of(frames[0]), now)

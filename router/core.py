@@ -38,7 +38,7 @@ from cactus_actors.protocol.messages import (
     Welcome,
     WorkerMessage,
 )
-from cactus_actors.protocol.wire import Encoding
+from cactus_actors.protocol.wire import Concerns, Encoding
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher
@@ -128,10 +128,13 @@ class RouterCore:
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
-    def on_bad_frames(self, identity: bytes, error: InvalidMessage, encoding: Encoding) -> list[Effect]:
+    def on_bad_frames(
+        self, identity: bytes, error: InvalidMessage, encoding: Encoding, concerns: Concerns
+    ) -> list[Effect]:
         """Frames from a client that are not a message."""
         self._table.count("rejected")
-        self._outbox.reject(identity, error, encoding)
+        job_id = concerns.job_id and concerns.job_id[:64]
+        self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
         return self._outbox.drain()
 
     def on_worker(self, identity: bytes, message: WorkerMessage, now: float) -> list[Effect]:

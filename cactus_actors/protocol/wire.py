@@ -93,6 +93,21 @@ class Decoder(Generic[M]):
             raise InvalidMessage("not decodable: a string is not UTF-8") from None
 
 
+class Concerns(msgspec.Struct, frozen=True):
+    """What an answer to an unreadable message echoes, so that it fails nothing else at the client."""
+
+    job_id: str | None = None
+    request_id: str | None = None
+
+
+def concerns_of(frames: Sequence[bytes]) -> Concerns:
+    """What can be read of frames that are no message; anything at all may be missing."""
+    try:
+        return Decoder[Concerns](Concerns).decode(frames)
+    except InvalidMessage:
+        return Concerns()
+
+
 def client_message_decoder() -> Decoder[ClientMessage]:
     """What the router reads from clients."""
     return Decoder(ClientMessage)

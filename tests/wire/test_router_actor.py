@@ -400,6 +400,18 @@ def test_an_error_names_the_field(service: Service) -> None:
     assert "$.options.top_k" in client.receive().error.message
 
 
+@pytest.mark.parametrize(
+    ("field", "value"), [("job_id", job_id(7)), ("request_id", "r7"), ("job_id", None), ("job_id", 5)]
+)
+def test_a_message_of_another_version_is_refused_by_its_name(
+    service: Service, field: str, value: object
+) -> None:
+    client = service.client()
+    client.send_frames(b"\x01j", json.dumps({"type": "submit", field: value, "new": 1}).encode())
+    rejected = client.receive(Rejected)
+    assert getattr(rejected, field) == (value if isinstance(value, str) else None)
+
+
 def test_an_oversized_frame_costs_its_sender_the_connection(service: Service) -> None:
     client = service.client()
     client.send_frames(b"\x01m", bytes(MAX_MESSAGE_BYTES + 100_000))
