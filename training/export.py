@@ -18,6 +18,9 @@ RUN_DIRECTORY = Path(".cactus") / "training"
 
 
 def export(run: Path, target: Path) -> None:
+    template = (MODEL_DIRECTORY / "chat_template.jinja").read_text()
+    target.mkdir(parents=True, exist_ok=True)
+    (target / "chat_template.jinja").write_text(template)
     state = torch.load(run / "checkpoint.pt", weights_only=True)["average"]
     tensors = {f"model.{name}": value.to(torch.bfloat16).contiguous() for name, value in state.items()}
     save_file(tensors, target / "model.safetensors", metadata={"format": "pt"})
@@ -81,7 +84,7 @@ def export(run: Path, target: Path) -> None:
                 for text, place in ids.items()
             },
             "bos_token": None,
-            "chat_template": (target / "chat_template.jinja").read_text(),
+            "chat_template": template,
             "clean_up_tokenization_spaces": False,
             "eos_token": TURN_END,
             "model_max_length": shape.max_position_embeddings,
