@@ -49,6 +49,14 @@ def test_a_structured_call_renders_like_the_text_the_model_wrote() -> None:
     assert Chat().render([user("Hi"), as_json_text], [WEATHER]) == written
 
 
+def test_content_may_come_in_parts() -> None:
+    parts = {
+        "role": "user",
+        "content": [{"type": "text", "text": "Hello, "}, {"type": "text", "text": "you"}],
+    }
+    assert Chat().render([parts]) == Chat().render([user("Hello, you")])
+
+
 def test_the_service_reads_every_examination_prompt_as_training_does() -> None:
     service, chat = load_text_model(MODEL_DIRECTORY), Chat()
     for sample in examination(5, 2):
