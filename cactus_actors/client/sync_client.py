@@ -38,6 +38,8 @@ class Client:
             jobs_endpoint, stream_endpoint, timeout=timeout, reconnect_timeout=reconnect_timeout
         )
         self._loop = asyncio.new_event_loop()
+        self._lock = threading.Lock()  # nothing is handed to the loop once it has been told to close
+        self._is_closed = False
         self._thread = threading.Thread(target=self._run_loop, name="cactus-client", daemon=True)
         self._thread.start()
 
@@ -51,10 +53,13 @@ class Client:
 
     def close(self) -> None:
         """Release sockets and the thread; jobs that were submitted and not cancelled go on running."""
-        if self._loop.is_closed():
-            return
-        self._wait(self._client.close())
-        self._loop.call_soon_threadsafe(self._loop.stop)
+        with self._lock:
+            is_first, self._is_closed = not self._is_closed, True
+        if is_first:
+            try:
+                asyncio.run_coroutine_threadsafe(self._client.close(), self._loop).result()
+            finally:
+                self._loop.call_soon_threadsafe(self._loop.stop)
         self._thread.join()
 
     def complete(
@@ -129,10 +134,11 @@ class Client:
             runner.get_loop().run_forever()
 
     def _wait(self, work: Coroutine[Any, Any, T]) -> T:
-        if self._loop.is_closed():
-            work.close()
-            raise Unavailable("the client was closed")
-        future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        with self._lock:
+            if self._is_closed:
+                work.close()
+                raise Unavailable("the client was closed")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
         try:
             return future.result()
         except concurrent.futures.CancelledError:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import gc
 import threading
 from collections.abc import Iterator
@@ -85,3 +86,25 @@ def test_close_ends_the_thread_and_what_waits(router: ScriptedRouter) -> None:
     client.close()
     with pytest.raises(Unavailable, match="closed"):
         client.complete("hello")
+
+
+def test_closing_in_many_threads_beside_calls_leaves_nobody_waiting(router: ScriptedRouter) -> None:
+    for _ in range(20):
+        client = Client(router.endpoint, router.stream_endpoint, timeout=3)
+        start = threading.Barrier(8)
+
+        def close(client: Client = client, start: threading.Barrier = start) -> None:
+            start.wait()
+            client.close()
+
+        def ask(client: Client = client, start: threading.Barrier = start) -> None:
+            start.wait()
+            with contextlib.suppress(Unavailable):
+                client.status()
+
+        threads = [threading.Thread(target=target, daemon=True) for target in [close, ask] * 4]
+        for thread in threads:
+            thread.start()
+        for thread in threads:
+            thread.join(10)
+        assert not any(thread.is_alive() for thread in threads)
