@@ -124,7 +124,7 @@ def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
     parser.add_argument("--backend", choices=("engine", "torch", "checkpoint"), default="engine")
-    parser.add_argument("--weights", choices=("float32", "bfloat16", "int8", "int4"), default="int8")
+    parser.add_argument("--weights", choices=("float32", "int8"), default="int8")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1, help="of the engine")
     parser.add_argument("--per-kind", type=int, default=40, help="questions of each kind")
     parser.add_argument("--json", action="store_true")
