@@ -56,9 +56,10 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Health:
-    """A recent count of what the router holds."""
+    """A recent count of what the router holds; `desired_workers` is what clients wish for."""
 
     epoch: int
+    desired_workers: int
     num_ready_workers: int
     num_queued: int
     num_unfinished: int
@@ -83,8 +84,7 @@ class RouterActor:
         self._is_stopping = False
         self._stopped = threading.Event()
         self._drained = threading.Event()
-        self._health = Health(0, 0, 0, 0)
-        self._desired_workers = settings.desired_workers
+        self._health = Health(0, settings.desired_workers, 0, 0, 0)
         self._next_tick = 0.0
 
     def start(self) -> Endpoints:
@@ -101,7 +101,7 @@ class RouterActor:
             vocab_size=model.tokenizer.vocab_size,
             version=_version(),
         )
-        self._health = Health(epoch, 0, 0, 0)
+        self._health = Health(epoch, self._settings.desired_workers, 0, 0, 0)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._jobs = jobs_socket(self._context)
         self._stream = stream_socket(self._context)
@@ -136,10 +136,6 @@ class RouterActor:
 
     def health(self) -> Health:
         return self._health
-
-    def desired_workers(self) -> int:
-        """How many local workers clients wish for."""
-        return self._desired_workers
 
     def worker_lost(self, worker_id: str) -> None:
         """That worker's process is known to be gone: its jobs need not wait for its silence."""
@@ -214,11 +210,11 @@ class RouterActor:
         self._perform(self._core.on_tick(now))
         self._health = Health(
             self._health.epoch,
+            self._core.desired_workers,
             self._core.num_ready_workers,
             self._core.num_queued,
             self._core.num_unfinished,
         )
-        self._desired_workers = self._core.desired_workers
         if self._core.is_drained:
             self._drained.set()
 

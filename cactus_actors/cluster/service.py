@@ -1,7 +1,6 @@
 """One running service: a router, local workers and the handoff actor, placed and watched over by Ray.
 
 Ray carries placement and control only; jobs and tokens travel over ZeroMQ between the actors themselves.
-An actor's `run` lasts as long as the actor: when it ends, the actor left or died, and `tend` says which.
 """
 
 from __future__ import annotations
@@ -10,31 +9,25 @@ import contextlib
 import threading
 import time
 from collections.abc import Callable
-from dataclasses import dataclass
-from typing import Any
 
 import ray
-from ray.exceptions import RayActorError, RayError
+from ray.exceptions import RayError
 
 from cactus_actors.cluster import ray_session
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
+from cactus_actors.cluster.watched import Watched, answer_of
 from cactus_actors.config import RouterSettings, ServeConfig, WorkerSettings
 from cactus_actors.handoff.actor import HandoffActor
-from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, Unavailable
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import CactusError, Unavailable
+from cactus_actors.text import load_text_model
 from router.actor import Endpoints, RouterActor
 from workers.actor import WorkerActor
 
 READY_TIMEOUT_S = 120.0
 CONTROL_TIMEOUT_S = 10.0
 TEND_INTERVAL_S = 0.25
-
-
-@dataclass(frozen=True)
-class Placed:
-    """An actor and the reference that ends when its `run` does."""
-
-    actor: Any
-    run: ray.ObjectRef[Any]
+ROUTER_RETRY_S = 1.0
 
 
 class Service:
@@ -47,11 +40,12 @@ class Service:
         self._config = config
         self._announce = announce
         self._fleet = Fleet(desired=config.workers)
-        self._placed: dict[str, Placed] = {}
-        self._router: Placed | None = None
-        self._handoff: Placed | None = None
+        self._workers: dict[str, Watched] = {}
+        self._router: Watched | None = None
+        self._handoff: Watched | None = None
         self._endpoints: Endpoints | None = None
         self._owns_session = False
+        self._router_not_before = 0.0
 
     @property
     def endpoints(self) -> Endpoints:
@@ -64,10 +58,10 @@ class Service:
 
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
+        load_text_model(resolve_model(self._config.model))  # a wrong path need not wait for Ray
         try:
-            self._owns_session = ray_session.connect(
-                self._config.ray_address, self._config.state_dir.expanduser()
-            )
+            state_dir = self._config.state_dir.expanduser()
+            self._owns_session = ray_session.connect(self._config.ray_address, state_dir)
             self._start_router()
             self._start_handoff()
             self._apply_plan()
@@ -77,24 +71,28 @@ class Service:
             raise
 
     def tend(self, stop: threading.Event) -> None:
-        """Replace what dies and follow the wished number of workers until `stop` is set."""
+        """Replace what dies or hangs, and follow the wished number of workers, until `stop` is set."""
         while not stop.wait(TEND_INTERVAL_S):
-            self._tend_once()
+            now = time.monotonic()
+            self._tend_router(now)
+            self._tend_handoff(now)
+            for worker_id in list(self._workers):
+                self._tend_worker(worker_id, now)
+            self._apply_plan()
 
     def stop(self, drain_s: float = 10.0) -> None:
         """Refuse new jobs, give running ones `drain_s` seconds, then end every actor and leave Ray."""
         if self._router is not None:
             with contextlib.suppress(RayError):
-                self._control(self._router, "drain", drain_s, timeout_s=drain_s + CONTROL_TIMEOUT_S)
-        everyone = [*self._placed.values(), *(actor for actor in (self._handoff, self._router) if actor)]
-        for placed in everyone:
-            with contextlib.suppress(RayError):
-                placed.actor.stop.options(concurrency_group="control").remote()
-        if everyone and ray.is_initialized():
-            ray.wait([placed.run for placed in everyone], num_returns=len(everyone), timeout=2.0)
-            for placed in everyone:
-                ray.kill(placed.actor)
-        self._placed.clear()
+                ray.get(self._router.control("drain", drain_s), timeout=drain_s + CONTROL_TIMEOUT_S)
+        everyone = [*self._workers.values(), *(actor for actor in (self._handoff, self._router) if actor)]
+        for watched in everyone:
+            watched.tell("stop")
+        if everyone:
+            ray.wait([watched.run for watched in everyone], num_returns=len(everyone), timeout=2.0)
+        for watched in everyone:
+            watched.kill()
+        self._workers.clear()
         self._router = self._handoff = None
         if self._owns_session:
             ray_session.disconnect()
@@ -110,13 +108,18 @@ class Service:
             desired_workers=self._fleet.desired,
             max_queued_jobs=config.max_queued_jobs,
         )
-        actor = _place(RouterActor, settings, where=ray_session.this_node())
-        self._endpoints = _result(actor.start.remote(), READY_TIMEOUT_S)
-        self._router = Placed(actor, actor.run.remote())
+        router = Watched(RouterActor, settings, where=ray_session.this_node())
+        try:
+            self._endpoints = answer_of(router.actor.start.remote(), READY_TIMEOUT_S)
+        except CactusError:
+            router.kill()
+            raise
+        router.begin()
+        self._router = router
 
     def _start_handoff(self) -> None:
-        actor = _place(HandoffActor, self._config.handoff, where=ray_session.this_node())
-        self._handoff = Placed(actor, actor.run.remote(self.endpoints.workers))
+        self._handoff = Watched(HandoffActor, self._config.handoff, where=ray_session.this_node())
+        self._handoff.begin(self.endpoints.workers)
 
     def _start_worker(self, worker_id: str) -> None:
         config = self._config
@@ -131,105 +134,79 @@ class Service:
         )
         # A private local Ray has one machine and one user: how many workers share its cores is their choice.
         num_cpus = 0 if config.ray_address is None else config.threads
-        actor = _place(WorkerActor, settings, where="SPREAD", num_cpus=num_cpus)
-        self._placed[worker_id] = Placed(actor, actor.run.remote(self.endpoints.workers))
+        worker = Watched(WorkerActor, settings, where="SPREAD", num_cpus=num_cpus)
+        worker.begin(self.endpoints.workers)
+        self._workers[worker_id] = worker
 
     def _apply_plan(self) -> None:
         for action in self._fleet.plan(time.monotonic()):
             match action:
                 case StartWorker(worker_id):
                     self._start_worker(worker_id)
+                    self._announce(f"{worker_id} starts")
                 case DrainWorker(worker_id):
+                    self._workers[worker_id].tell("drain")
                     self._announce(f"{worker_id} drains")
-                    self._placed[worker_id].actor.drain.options(concurrency_group="control").remote()
 
     def _await_workers(self, deadline: float) -> None:
-        while self._ready_workers() < self._config.workers:
+        assert self._router is not None
+        num_ready = 0
+        while num_ready < self._config.workers:
             if time.monotonic() > deadline:
                 raise Unavailable(
-                    f"{self._config.workers} workers were not ready within {READY_TIMEOUT_S:.0f} s"
+                    f"{num_ready} of {self._config.workers} workers were ready within "
+                    f"{READY_TIMEOUT_S:.0f} s; does Ray have a free CPU for each of their threads?"
                 )
-            for placed in self._placed.values():
-                _raise_if_failed(placed)
+            for worker in self._workers.values():
+                if worker.ending() is not None:
+                    answer_of(worker.run, CONTROL_TIMEOUT_S)
+                    raise Unavailable("a worker left before it was ready")
+            num_ready = answer_of(self._router.control("health"), CONTROL_TIMEOUT_S).num_ready_workers
             time.sleep(0.05)
 
-    def _ready_workers(self) -> int:
+    def _tend_router(self, now: float) -> None:
         assert self._router is not None
-        health = self._control(self._router, "health")
-        return int(health.num_ready_workers)
+        if reason := self._router.ending():
+            if now < self._router_not_before:
+                return
+            self._router_not_before = now + ROUTER_RETRY_S
+            self._announce(f"the router ended ({reason}); it restarts on the same endpoints")
+            try:
+                self._start_router()
+            except CactusError as error:
+                self._announce(f"the router did not start: {error.message}")
+        elif self._router.is_hung(now):
+            self._announce("the router does not answer; it is ended")
+            self._router.kill()
+        elif health := self._router.health(now):
+            self._fleet.desired = health.desired_workers
 
-    def _tend_once(self) -> None:
-        now = time.monotonic()
-        if self._router is not None and (reason := _ending(self._router)):
-            self._announce(f"router ended ({reason}); restarting it on the same endpoints")
-            self._start_router()
-        if self._handoff is not None and (reason := _ending(self._handoff)):
-            self._announce(f"handoff actor ended ({reason}); restarting it")
+    def _tend_handoff(self, now: float) -> None:
+        assert self._handoff is not None
+        self._handoff.health(now)
+        if reason := self._handoff.ending():
+            self._announce(f"the handoff actor ended ({reason}); it restarts")
             self._start_handoff()
-        for worker_id, placed in list(self._placed.items()):
-            if reason := _ending(placed):
-                self._on_worker_ended(worker_id, reason, now)
-        with contextlib.suppress(RayError):
-            self._fleet.desired = int(self._control(self._router, "desired_workers"))
-        self._apply_plan()
+        elif self._handoff.is_hung(now):
+            self._handoff.kill()
+
+    def _tend_worker(self, worker_id: str, now: float) -> None:
+        worker = self._workers[worker_id]
+        worker.health(now)
+        if reason := worker.ending():
+            del self._workers[worker_id]
+            self._on_worker_ended(worker_id, reason, now)
+            worker.kill()
+        elif worker.is_hung(now):
+            self._announce(f"{worker_id} does not answer; it is ended")
+            worker.kill()
 
     def _on_worker_ended(self, worker_id: str, reason: str, now: float) -> None:
-        placed = self._placed.pop(worker_id)
-        left = reason == "drained"
-        if left:
+        if reason == "drained":
             self._fleet.on_left(worker_id)
             self._announce(f"{worker_id} left")
-        else:
-            delay = self._fleet.on_died(worker_id, now)
-            self._announce(
-                f"{worker_id} died ({reason}); its jobs go on elsewhere, a new one in {delay:.0f} s"
-            )
-            with contextlib.suppress(RayError):
-                self._control(self._router, "worker_lost", worker_id)
-        with contextlib.suppress(RayError):
-            ray.kill(placed.actor)
-
-    def _control(
-        self, placed: Placed | None, method: str, *arguments: object, timeout_s: float = CONTROL_TIMEOUT_S
-    ) -> Any:
-        assert placed is not None
-        call = getattr(placed.actor, method).options(concurrency_group="control")
-        return ray.get(call.remote(*arguments), timeout=timeout_s)
-
-
-def _place(kind: type[Any], settings: object, *, where: object, num_cpus: int = 0) -> Any:
-    """An actor of `kind`, with threads apart from its `run` for control calls."""
-    remote: Any = ray.remote
-    return remote(num_cpus=num_cpus, concurrency_groups={"control": 2}, scheduling_strategy=where)(
-        kind
-    ).remote(settings)
-
-
-def _ending(placed: Placed) -> str | None:
-    """Why an actor's `run` ended, or None while it runs."""
-    done, _ = ray.wait([placed.run], timeout=0)
-    if not done:
-        return None
-    try:
-        return str(ray.get(placed.run))
-    except RayActorError as error:
-        return type(error).__name__
-    except Exception as error:  # whatever ended the actor, the service goes on
-        return str(error).strip().splitlines()[-1]
-
-
-def _raise_if_failed(placed: Placed) -> None:
-    done, _ = ray.wait([placed.run], timeout=0)
-    if done:
-        _result(placed.run, CONTROL_TIMEOUT_S)
-
-
-def _result(reference: Any, timeout_s: float) -> Any:
-    """The value of a call, or the CactusError that it raised inside the actor."""
-    try:
-        return ray.get(reference, timeout=timeout_s)
-    except RayError as error:
-        cause = getattr(error, "cause", None)
-        if isinstance(cause, CactusError):
-            raise cause from None
-        raise ConfigurationInvalid(f"an actor did not start: {str(error).strip().splitlines()[-1]}") from None
+            return
+        delay = self._fleet.on_died(worker_id, now)
+        self._announce(f"{worker_id} ended ({reason}); its jobs go on elsewhere, a new one in {delay:.0f} s")
+        if self._router is not None:
+            self._router.tell("worker_lost", worker_id)

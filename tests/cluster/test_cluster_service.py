@@ -81,6 +81,21 @@ def test_a_killed_worker_is_replaced_and_its_stream_goes_on(serve_on_cluster: An
         assert after.jobs.failed == 0
 
 
+def test_a_hung_worker_is_replaced_and_its_stream_goes_on(serve_on_cluster: Any) -> None:
+    with serve_on_cluster(workers=1) as running:
+        undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
+        (hung,) = (worker for worker in running.client.status().workers if worker.kind == "local")
+        stream = running.client.stream(prompt=STORY, **OPTIONS)
+        seen: list[int] = []
+        for delta in stream:
+            if not seen:
+                os.kill(hung.pid, signal.SIGSTOP)
+            seen += delta.token_ids
+        os.kill(hung.pid, signal.SIGKILL)  # what is stopped cannot leave by itself
+        assert seen == undisturbed.token_ids
+        assert local_workers(running.client.status()) != [hung.worker_id]
+
+
 def test_scaling_while_jobs_run_loses_none(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=1) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
