@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cactus_actors.config import ServeConfig
+from cactus_actors.protocol.params import Options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -27,6 +28,8 @@ if TYPE_CHECKING:
 
 ANY_PORT = "tcp://127.0.0.1:*"
 STREAMED_PROMPT = "Tell me a short story about a fox."
+# The model card says what this threshold hands on: hedges and most wrong answers, few right ones.
+OPTIONS = Options(temperature=0.0, max_tokens=96, cloud_handoff_threshold=0.95)
 
 
 @dataclass
@@ -112,7 +115,8 @@ async def _run(endpoints: Endpoints, output: Path, console: Console) -> Tally:
         async with AsyncClient(endpoints.jobs, endpoints.stream) as client, asyncio.TaskGroup() as tasks:
             tasks.create_task(_stream(client, streamed))
             started = time.monotonic()
-            await run_batch(BatchRequest(source=prompts, output=output, overwrite=True), client, observe)
+            request = BatchRequest(source=prompts, output=output, options=OPTIONS, overwrite=True)
+            await run_batch(request, client, observe)
             tally.seconds = time.monotonic() - started
     return tally
 
@@ -134,7 +138,9 @@ def _report(tally: Tally, output: Path, console: Console) -> None:
         "time to first token", f"p50 {_percentile(first, 50):.0f} ms, p99 {_percentile(first, 99):.0f} ms"
     )
     table.add_row("by worker", ", ".join(f"{name} {count}" for name, count in sorted(tally.workers.items())))
-    table.add_row("unsure", f"{tally.handoffs.total()} of {len(first)} fell under their confidence threshold")
+    table.add_row(
+        "escalated", f"{tally.handoffs.total()} of {len(first)} fell under their confidence threshold"
+    )
     for outcome, count in tally.handoffs.most_common():
         table.add_row("", f"{count} {outcome}")
     console.print(table)
