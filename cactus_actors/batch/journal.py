@@ -1,4 +1,4 @@
-"""The journal beside the output: what run this is, and the lock that keeps it to one process."""
+"""The journal beside the output: which run makes or made it, and the lock that keeps it to one process."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 
 from cactus_actors.batch.failures import InputChanged, OutputFailed, OutputLocked, OutputRefused
 
-JOURNAL_VERSION = 1
+JOURNAL_VERSION = 2
 _COMPLETE = b'{"complete":true}'
 
 
@@ -31,16 +31,19 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     def check_same(self, now: Run, source: Path) -> None:
         """Raise InputChanged unless `now` is the same input under the same parameters."""
         if self.input_sha256 != now.input_sha256:
-            what = "it is not the file that the unfinished run began with"
+            what = "it is not the file that the run here began with"
         elif self.parameters != now.parameters:
-            what = f"the unfinished run began with other parameters: {self.parameters}"
+            what = f"the run here began with other parameters: {self.parameters}"
         else:
             return
         raise InputChanged(f"{source}: input_changed: {what}; restore it, or start again with --overwrite")
 
 
 class Journal:
-    """The locked journal file: one line that is the Run, a second one when only renames are left to do.
+    """The locked journal file: a line for each Run, and one after it when only renames are left to do.
+
+    The last run counts. A line is only ever added, so that a kill leaves either what was there or the new
+    state; a torn last line is none. It outlives the run, to tell what made the output.
 
     The lock goes with the process, so that a dead run leaves none. While another one
     lives, OutputLocked is raised.
@@ -49,45 +52,46 @@ class Journal:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._descriptor = self._lock()
-        self._is_empty = os.fstat(self._descriptor).st_size == 0
 
     def read(self) -> tuple[Run | None, bool]:
-        """The run that was begun here, if any, and whether it is complete. Raises OutputRefused."""
-        content = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
-        first, line_end, rest = content.partition(b"\n")
-        if not line_end:
+        """The last run that was begun here, if any, and whether it is complete. Raises OutputRefused."""
+        lines = self._whole_lines().splitlines()
+        if not lines:
             return None, False  # killed before it began
+        is_complete = lines[-1] == _COMPLETE
         try:
-            version = msgspec.json.decode(first)["version"]
+            begun = lines[-2] if is_complete else lines[-1]
+            version = msgspec.json.decode(begun)["version"]
             if version == JOURNAL_VERSION:
-                return msgspec.json.decode(first, type=Run), rest.startswith(_COMPLETE)
+                return msgspec.json.decode(begun, type=Run), is_complete
             what = f"is of version {version}, this program reads version {JOURNAL_VERSION}"
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, TypeError):
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, IndexError, TypeError):
             what = "is damaged"
         raise OutputRefused(
-            f"{self.path}: the journal of an unfinished run {what}; "
-            "finish it with the program that began it, or start again with --overwrite"
+            f"{self.path}: the journal of the run here {what}; "
+            "go on with the program that began it, or start again with --overwrite"
         )
 
     def begin(self, run: Run) -> None:
-        """Forget what was there and note `run`, before anything else of it is written."""
-        self._write(0, msgspec.json.encode(run))
+        """Note `run`, before anything else of it is written."""
+        self._add(msgspec.json.encode(run))
 
     def mark_complete(self) -> None:
         """Note that every line is on the disk."""
-        self._write(os.fstat(self._descriptor).st_size, _COMPLETE)
-
-    def remove(self) -> None:
-        """Forget the run; its files are final."""
-        self.path.unlink(missing_ok=True)
+        self._add(_COMPLETE)
 
     def close(self) -> None:
         """Give the lock back; a journal that no run was begun in leaves no trace."""
-        if self._is_empty:
+        if os.fstat(self._descriptor).st_size == 0:
             self.path.unlink(missing_ok=True)
         os.close(self._descriptor)
 
-    def _write(self, offset: int, line: bytes) -> None:
+    def _whole_lines(self) -> bytes:
+        content = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+        return content[: content.rfind(b"\n") + 1]
+
+    def _add(self, line: bytes) -> None:
+        offset = len(self._whole_lines())
         content = memoryview(line + b"\n")
         try:
             os.ftruncate(self._descriptor, offset)
@@ -97,7 +101,6 @@ class Journal:
             os.fsync(self._descriptor)
         except OSError as error:
             raise OutputFailed(f"{self.path}: {error.strerror}") from None
-        self._is_empty = False
 
     def _lock(self) -> int:
         while True:
@@ -114,4 +117,4 @@ class Journal:
                 raise OutputLocked(f"{self.path}: output_locked: another run is writing here") from None
             except FileNotFoundError:
                 pass
-            os.close(descriptor)  # the run that held it has just ended and removed it
+            os.close(descriptor)  # the run that held it has just ended and left no trace

@@ -11,7 +11,7 @@ from cactus_actors.batch.failures import InputInvalid
 from cactus_actors.batch.reader import MAX_LINE_BYTES, Format, RawLine
 from cactus_actors.client.request import make_submit, ready_to_send
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.openai import submit_from_body
 from cactus_actors.protocol.params import Options
 
@@ -28,6 +28,11 @@ class PromptLine:
     custom_id: str
     value: Any = None
     error: InvalidRequest | None = None
+
+    @property
+    def is_plain(self) -> bool:
+        """Whether it is text alone, a JSON string or a line of a text file."""
+        return isinstance(self.value, str)
 
     @property
     def is_batch_line(self) -> bool:
@@ -57,8 +62,14 @@ def decode_line(raw: RawLine, form: Format) -> PromptLine:
     return PromptLine(raw.number, _checked_custom_id(value.get("custom_id"), raw.number), value)
 
 
-def submit_of_line(line: PromptLine, job_id: str, defaults: Options, only_model: str | None) -> Submit:
-    """The job of a line; `defaults` fill in the options that it leaves out. Raises InvalidRequest."""
+def submit_of_line(
+    line: PromptLine, job_id: str, defaults: Options, only_model: str | None, *, as_chat: bool = False
+) -> Submit:
+    """The job of a line; raises InvalidRequest.
+
+    `defaults` fill in the options that it leaves out; a plain line is one user message `as_chat`, else a
+    prompt.
+    """
     if line.error is not None:
         raise line.error
     if line.model is not None and line.model != only_model:
@@ -66,7 +77,7 @@ def submit_of_line(line: PromptLine, job_id: str, defaults: Options, only_model:
             f"a prompt file is for one model: the first line that names one says {only_model!r}",
             param="model",
         )
-    submit = _submit_as_written(line, job_id)
+    submit = _submit_without_defaults(line, job_id, as_chat=as_chat)
     given = _given(submit.options)
     if "random_seed" in given:  # the line's own spelling of the seed
         defaults = msgspec.structs.replace(defaults, seed=None)
@@ -74,8 +85,11 @@ def submit_of_line(line: PromptLine, job_id: str, defaults: Options, only_model:
     return ready_to_send(msgspec.structs.replace(submit, options=options))
 
 
-def _submit_as_written(line: PromptLine, job_id: str) -> Submit:
+def _submit_without_defaults(line: PromptLine, job_id: str, *, as_chat: bool) -> Submit:
     match line.value:
+        case str() if as_chat:
+            message = ChatMessage(role="user", content=line.value)
+            return make_submit(messages=[message], job_id=job_id, options={})
         case str():
             return make_submit(line.value, job_id=job_id, options={})
         case dict() as fields if line.is_batch_line:

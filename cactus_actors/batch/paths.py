@@ -22,7 +22,7 @@ class BatchPaths:
 
     @property
     def journal(self) -> Path:
-        """What the run is; there from before its first line until after its last rename."""
+        """What the run is; there from before its first line, and kept beside the finished output."""
         return self.output.with_name(f"{self.output.name}.journal")
 
     @property

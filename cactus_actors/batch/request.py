@@ -18,12 +18,17 @@ DEFAULT_MAX_IN_FLIGHT = 64
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRequest:
-    """What to run and how; `options` fill in what a line leaves out; `form` None: by suffix and content."""
+    """What to run and how.
+
+    `options` fill in what a line leaves out; `form` None is by suffix and content; `raw` keeps plain lines
+    from the chat template.
+    """
 
     source: Path
     output: Path
     options: Options = field(default_factory=Options)
     form: Format | None = None
+    raw: bool = False
     max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
     resume: bool = False
     overwrite: bool = False

@@ -3,31 +3,26 @@
 from __future__ import annotations
 
 import asyncio
-import hashlib
-import random
 import secrets
 import time
 from collections.abc import Iterator
 
 import msgspec
 
+from cactus_actors.batch.answering import LineAnswerer
 from cactus_actors.batch.failures import InputChanged, OutputRefused
+from cactus_actors.batch.finished import finished_before
 from cactus_actors.batch.journal import Journal, Run
-from cactus_actors.batch.lines import PromptLine, decode_line, submit_of_line
+from cactus_actors.batch.lines import PromptLine, decode_line
 from cactus_actors.batch.output import BatchOutput, discard_partial, publish
 from cactus_actors.batch.reader import Format, PromptFile
-from cactus_actors.batch.rendering import render_error, render_result
 from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer
-from cactus_actors.batch.result_file import read_keys
-from cactus_actors.batch.scan import id_key, scan
+from cactus_actors.batch.scan import scan
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.errors import CactusError, Overloaded, ServerFailure, Unavailable
-from cactus_actors.protocol.messages import Result, Submit
+from cactus_actors.protocol.messages import Result
+from cactus_actors.protocol.params import resolve_options
 
-BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
-MAX_CANCELLATIONS = 100  # each interrupted run of a line is one, and the router remembers them all
-STALLED_S = 120.0
-MAX_RETRY_S = 30.0
+ANY_CONTEXT = 2**31 - 1
 
 
 async def run_batch(
@@ -37,10 +32,11 @@ async def run_batch(
 ) -> BatchProgress:
     """Run every line of the source that is not done yet; the final files are there when this returns.
 
-    `observe` is called at the start and after each line, with its result if it has one. Raises InputInvalid,
-    InputChanged, OutputRefused, OutputLocked before anything runs; OutputFailed or Unavailable in the middle,
-    after which the run can be resumed.
+    `observe` is called at the start and after each line, with its result if it has one. Raises InvalidRequest
+    for options out of range, InputInvalid, InputChanged, OutputRefused, OutputLocked before anything runs;
+    OutputFailed or Unavailable in the middle, after which the run can be resumed.
     """
+    resolve_options(request.options, context_left=ANY_CONTEXT)
     paths = request.paths
     with PromptFile(request.source) as file:
         paths.check()
@@ -51,21 +47,21 @@ async def run_batch(
         created=int(time.time()),
         input_sha256=scanned.sha256,
         num_lines=scanned.num_lines,
-        parameters={"form": form, "options": msgspec.to_builtins(request.options)},
+        parameters={"form": form, "raw": request.raw, "options": msgspec.to_builtins(request.options)},
     )
     journal = Journal(paths.journal)
     try:
-        begun, is_complete = (None, False) if request.overwrite else journal.read()
+        begun, is_complete = _read(journal, request)
         if is_complete:
             publish(paths)
-            journal.remove()
-            begun = None
-        if begun is None and paths.output.exists() and not request.overwrite:
-            return _finished_before(request, form, scanned.num_lines)
-        if begun is None:
+        is_unfinished = begun is not None and not is_complete
+        if paths.output.exists() and not is_unfinished and not request.overwrite:
+            return finished_before(request, form, wanted, begun)
+        if begun is None or is_complete or request.overwrite:
             await client.status()  # nothing is written for a service that is not there
             discard_partial(paths)
             journal.begin(wanted)
+            begun = wanted
         elif not request.resume:
             raise OutputRefused(
                 f"{paths.journal}: an unfinished run is there; continue it with --resume, "
@@ -75,47 +71,25 @@ async def run_batch(
             begun.check_same(wanted, request.source)
         output = BatchOutput(paths)
         try:
-            runner = _Runner(request, form, begun or wanted, scanned.model, client, output, observe)
-            progress = await runner.run()
+            answerer = LineAnswerer(client, request, begun, scanned.model)
+            progress = await _Runner(request, form, begun, answerer, output, observe).run()
             output.sync()
         finally:
             output.close()
         journal.mark_complete()
         publish(paths)
-        journal.remove()
         return progress
     finally:
         journal.close()
 
 
-def _finished_before(request: BatchRequest, form: Format, num_lines: int) -> BatchProgress:
-    """The finished run that is to be resumed; raises OutputRefused unless it holds every input line."""
-    paths = request.paths
-    if not request.resume:
-        raise OutputRefused(f"{paths.output}: exists already; --overwrite replaces it")
-    keys: list[set[int]] = []
-    for path in (paths.output, paths.errors):
-        if not path.exists():
-            keys.append(set())
-            continue
-        with path.open("rb") as results:
-            keys.append(read_keys(results)[0])
-    with PromptFile(request.source) as file:
-        for raw in file.lines():
-            key = id_key(decode_line(raw, form).custom_id)
-            if not any(key in known for known in keys):
-                raise OutputRefused(
-                    f"{paths.output}: is finished and has no line {raw.number} of {request.source}; "
-                    "--overwrite replaces it"
-                )
-    return BatchProgress(
-        num_lines=num_lines,
-        num_succeeded=len(keys[0]),
-        num_failed=len(keys[1]),
-        num_resumed=num_lines,
-        completion_tokens=0,
-        started=time.monotonic(),
-    )
+def _read(journal: Journal, request: BatchRequest) -> tuple[Run | None, bool]:
+    try:
+        return journal.read()
+    except OutputRefused:
+        if not request.overwrite:
+            raise
+        return None, False
 
 
 class _Runner:
@@ -124,23 +98,16 @@ class _Runner:
         request: BatchRequest,
         form: Format,
         run: Run,
-        model: str | None,
-        client: AsyncClient,
+        answerer: LineAnswerer,
         output: BatchOutput,
         observe: Observer | None,
     ) -> None:
         self._request = request
         self._form = form
         self._run = run
-        self._model = model
-        self._client = client
+        self._answerer = answerer
         self._output = output
         self._observe = observe
-        self._advanced_at = time.monotonic()
-        options = request.options
-        if options.priority is None:
-            options = msgspec.structs.replace(options, priority=BATCH_PRIORITY)
-        self._options = options
         self._progress = BatchProgress(
             num_lines=run.num_lines,
             num_succeeded=output.num_succeeded,
@@ -175,51 +142,14 @@ class _Runner:
             await self._run_line(line)
 
     async def _run_line(self, line: PromptLine) -> None:
-        job_id = self._job_id(line, 0)
-        result: Result | None = None
-        try:
-            for attempt in range(MAX_CANCELLATIONS):
-                job_id = self._job_id(line, attempt)
-                submit = submit_of_line(line, job_id, self._options, self._model)
-                result = await self._answer(submit)
-                # An interrupted run has cancelled what it had in flight, and the router remembers.
-                if result.finish_reason != "cancelled":
-                    break
-            else:
-                raise ServerFailure("the job was cancelled again and again")
-            rendered = render_result(line, submit, result, self._run.created)
-        except (Overloaded, Unavailable):
-            raise  # the service's state, not this line's fault
-        except CactusError as error:
-            result = error.result
-            self._finish(line, render_error(line, job_id, error), result, succeeded=False)
-        else:
-            self._finish(line, rendered, result, succeeded=True)
-
-    async def _answer(self, submit: Submit) -> Result:
-        while True:
-            try:
-                return await self._client.run(submit)
-            except (Overloaded, Unavailable) as error:
-                if time.monotonic() - self._advanced_at > STALLED_S or error.retry_after is None:
-                    raise
-                wait_s = min(error.retry_after, MAX_RETRY_S)
-                await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)
-
-    def _finish(self, line: PromptLine, rendered: bytes, result: Result | None, *, succeeded: bool) -> None:
-        self._output.add(line.custom_id, rendered, succeeded=succeeded)
-        self._advanced_at = time.monotonic()
-        self._progress.num_succeeded += succeeded
-        self._progress.num_failed += not succeeded
-        if result is not None:
-            self._progress.completion_tokens += result.usage.completion_tokens
-        self._tell(line, result)
+        outcome = await self._answerer.answer(line)
+        self._output.add(line.custom_id, outcome.rendered, succeeded=outcome.succeeded)
+        self._progress.num_succeeded += outcome.succeeded
+        self._progress.num_failed += not outcome.succeeded
+        if outcome.result is not None:
+            self._progress.completion_tokens += outcome.result.usage.completion_tokens
+        self._tell(line, outcome.result)
 
     def _tell(self, line: PromptLine | None, result: Result | None) -> None:
         if self._observe is not None:
             self._observe(self._progress, line, result)
-
-    def _job_id(self, line: PromptLine, attempt: int) -> str:
-        """The same in every process of this run, so that a resumed run finds its jobs in the router."""
-        name = f"{self._run.run_id}/{self._run.input_sha256}/{line.number}/{attempt}"
-        return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()

@@ -43,6 +43,9 @@ def batch(
     form: Annotated[
         Format | None, typer.Option("--format", help="How lines are read, if not by suffix and content.")
     ] = None,
+    raw: Annotated[
+        bool, typer.Option("--raw", help="Continue plain lines as they stand, without the chat template.")
+    ] = False,
     max_tokens: MaxTokens = None,
     temperature: Temperature = None,
     seed: Seed = None,
@@ -53,7 +56,14 @@ def batch(
 ) -> None:
     """Run every line of a prompt file, each exactly once, whatever is killed in between.
 
-    Options fill in what a line leaves out. Lines that fail go to the error file beside OUT.
+    A plain line (text, or a JSON string) is a question to a chat model, and text to continue for a model
+    without a chat template or with --raw; {"prompt": ...} is always text to continue, {"messages": ...} a
+    chat, and OpenAI batch lines are what their url says. Options fill in what a line leaves out.
+
+    Results are added to OUT.partial as they finish and become OUT when all are there; lines that fail go to
+    the error file beside it in the same way. OUT.journal stays, so that --resume notices a changed input.
+
+    Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option is wrong for all of them.
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume
     """
@@ -70,6 +80,7 @@ def batch(
             cloud_handoff_threshold=cloud_handoff_threshold,
         ),
         form=form,
+        raw=raw,
         max_in_flight=max_in_flight,
         resume=resume,
         overwrite=overwrite,
@@ -80,6 +91,8 @@ def batch(
         typer.secho("interrupted; --resume continues", fg=typer.colors.YELLOW, err=True)
         raise
     _report(progress, request, as_json=as_json)
+    if progress.num_failed:
+        raise typer.Exit(1)
 
 
 async def _run(request: BatchRequest, endpoint: str, stream_endpoint: str | None) -> BatchProgress:

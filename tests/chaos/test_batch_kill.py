@@ -78,6 +78,7 @@ def check_each_line_once(directory: Path) -> None:
     assert sorted(path.name for path in directory.iterdir()) == [
         "out.errors.jsonl",
         "out.jsonl",
+        "out.jsonl.journal",
         "prompts.jsonl",
     ]
     expected = {f"line-{number + 1}" for number in range(NUM_LINES)}
@@ -93,7 +94,7 @@ def resume(arguments: list[str]) -> None:
         text=True,
         timeout=60,
     )
-    assert finished.returncode == 0, finished.stderr
+    assert finished.returncode == 1, finished.stderr  # one line is malformed
 
 
 def test_killed_at_every_change_of_a_file(
@@ -106,7 +107,7 @@ def test_killed_at_every_change_of_a_file(
         killed = subprocess.run(
             [sys.executable, "-c", KILLED_AT, str(limit), *arguments], capture_output=True, timeout=60
         )
-        if killed.returncode == 0:
+        if killed.returncode == 1:
             break
         assert killed.returncode == -signal.SIGKILL, killed.stderr
         final_exists = (tmp_path / "out.jsonl").exists()
@@ -116,11 +117,40 @@ def test_killed_at_every_change_of_a_file(
         resume(arguments)
         check_each_line_once(tmp_path)
         # what was written is not computed again
-        submitted = {message.prompt for message in router.received if isinstance(message, Submit)}
+        submitted = {
+            message.messages[0].content
+            for message in router.received
+            if isinstance(message, Submit) and message.messages
+        }
         assert not submitted & done
     else:
         pytest.fail("the run never came to its end")
     assert limit > NUM_LINES
+
+
+@pytest.mark.parametrize("limit", range(1, 6))
+def test_an_overwrite_killed_as_it_begins_never_passes_old_results_for_new(
+    arguments: list[str], tmp_path: Path, limit: int
+) -> None:
+    resume(arguments)
+    finished = (tmp_path / "out.jsonl").read_bytes()
+    source = tmp_path / "prompts.jsonl"
+    source.write_text(source.read_text().replace("prompt", "changed"))
+    again = [argument for argument in arguments if argument != "--resume"]
+    killed = subprocess.run(
+        [sys.executable, "-c", KILLED_AT, str(limit), *again, "--overwrite"], capture_output=True, timeout=60
+    )
+    assert killed.returncode == -signal.SIGKILL
+    assert (tmp_path / "out.jsonl").read_bytes() == finished
+    resumed = subprocess.run(
+        [sys.executable, "-m", "cactus_actors.cli.main", *arguments], capture_output=True, timeout=60
+    )
+    if resumed.returncode == 66:
+        assert (tmp_path / "out.jsonl").read_bytes() == finished
+    else:
+        assert resumed.returncode == 1
+        check_each_line_once(tmp_path)
+        assert b"prompt " not in (tmp_path / "out.jsonl").read_bytes()
 
 
 def test_killed_again_and_again_at_random(

@@ -161,6 +161,8 @@ def test_scan_counts_lines_and_finds_the_model(tmp_path: Path) -> None:
 
 def test_the_four_forms_of_a_line() -> None:
     assert submit_of('"hi"').prompt == "hi"
+    plain = submit_of_line(PromptLine(1, "line-1", "hi"), JOB_ID, Options(), None, as_chat=True)
+    assert (plain.prompt, plain.messages) == (None, [ChatMessage(role="user", content="hi")])
     assert submit_of('{"prompt": [1, 2], "max_tokens": 3}').prompt == [1, 2]
     chat = submit_of('{"messages": [{"role": "user", "content": "hi"}], "temperature": 0}')
     assert chat.messages == [ChatMessage(role="user", content="hi")]

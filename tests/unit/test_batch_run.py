@@ -24,10 +24,12 @@ from cactus_actors.batch import (
     run_batch,
 )
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.errors import ModelFailure, Overloaded, Unavailable
+from cactus_actors.protocol.errors import InvalidRequest, ModelFailure, NotSupported, Overloaded, Unavailable
 from cactus_actors.protocol.messages import Finished, Rejected, Submit
 from cactus_actors.protocol.params import Options
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
+
+FINISHED = {"out.jsonl", "out.errors.jsonl", "out.jsonl.journal"}
 
 
 @pytest.fixture
@@ -69,13 +71,13 @@ def names(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()} - {"prompts.jsonl"}
 
 
-def test_every_line_is_answered_and_nothing_else_is_left(
+def test_every_line_is_answered_and_only_the_journal_is_left(
     run: Callable[..., BatchProgress], tmp_path: Path
 ) -> None:
     progress = run()
     assert (progress.num_lines, progress.num_succeeded, progress.num_failed) == (20, 20, 0)
     assert progress.completion_tokens == 100
-    assert names(tmp_path) == {"out.jsonl", "out.errors.jsonl"}
+    assert names(tmp_path) == FINISHED
     answers = records(tmp_path / "out.jsonl")
     assert answers.keys() == {f"job-{number}" for number in range(20)}
     body = answers["job-3"]["response"]["body"]
@@ -93,7 +95,7 @@ def test_malformed_lines_and_failed_jobs_are_error_lines(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
 ) -> None:
     def fail_some(job: ScriptedJob, finished: Finished) -> None:
-        if job.submit.prompt == "bad":
+        if job.texts[0] == "bad":
             finished = job.finish(
                 success=False, error=ModelFailure("not finite").info(), finish_reason="error"
             )
@@ -115,6 +117,130 @@ def test_malformed_lines_and_failed_jobs_are_error_lines(
     }
     assert errors["line-3"]["error"]["code"] == "model_error"
     assert "unknown option 'n'" in errors["line-5"]["error"]["message"]
+
+
+def plain_source(source: Path) -> None:
+    source.write_text(
+        '"plain"\n{"prompt": "written"}\n{"messages": [{"role": "user", "content": "asked"}]}\n"plain too"\n'
+    )
+
+
+def refuse_messages(router: ScriptedRouter) -> None:
+    """Answer as a model without a chat template."""
+
+    def refuse(identity: bytes, submit: Submit) -> None:
+        if submit.messages is None:
+            on_submit(identity, submit)
+            return
+        error = NotSupported("the model has no chat template; send a prompt instead", param="messages")
+        router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
+
+    on_submit, router.on_submit = router.on_submit, refuse  # type: ignore[method-assign]
+
+
+def objects(path: Path) -> dict[str, str]:
+    return {name: line["response"]["body"]["object"] for name, line in records(path).items()}
+
+
+def test_a_plain_line_is_a_user_message(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
+) -> None:
+    plain_source(source)
+    assert run().num_succeeded == 4
+    asked = {submit.prompt or submit.messages[0].content for submit in router.received_of(Submit)}  # type: ignore[union-attr, index]
+    assert asked == {"plain", "written", "asked", "plain too"}
+    assert objects(tmp_path / "out.jsonl") == {
+        "line-1": "chat.completion",
+        "line-2": "text_completion",
+        "line-3": "chat.completion",
+        "line-4": "chat.completion",
+    }
+
+
+def test_a_plain_line_is_raw_for_a_model_without_a_chat_template(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
+) -> None:
+    refuse_messages(router)
+    plain_source(source)
+    progress = run(max_in_flight=1)
+    assert (progress.num_succeeded, progress.num_failed) == (3, 1)
+    assert set(objects(tmp_path / "out.jsonl").values()) == {"text_completion"}
+    assert records(tmp_path / "out.errors.jsonl")["line-3"]["error"]["param"] == "messages"
+    # the first refusal is enough: one for it, and the line that asks for a chat itself
+    refused = [submit for submit in router.received_of(Submit) if submit.messages is not None]  # type: ignore[union-attr]
+    assert len(refused) == 2
+
+
+def test_many_plain_lines_at_once_are_all_raw_for_a_model_without_a_chat_template(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path
+) -> None:
+    refuse_messages(router)
+    source.write_text("".join(f'"prompt {number}"\n' for number in range(30)))
+    assert run().num_succeeded == 30
+
+
+def test_a_resumed_raw_line_makes_the_same_tokens(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
+) -> None:
+    """Its job id, and so its seed, is the same whether or not a refusal came before it."""
+    refuse_messages(router)
+    source.write_text("".join(f'"prompt {number}"\n' for number in range(6)))
+    interrupted(run, router, after=3)
+    before = {submit.prompt: submit.job_id for submit in router.received_of(Submit)}  # type: ignore[union-attr]
+    router.received.clear()
+    assert run(resume=True, max_in_flight=6).num_succeeded == 6
+    again = {submit.prompt: submit.job_id for submit in router.received_of(Submit)}  # type: ignore[union-attr]
+    begun = before.keys() & again.keys() - {None}
+    assert begun
+    assert all(before[prompt] == again[prompt] for prompt in begun)
+
+
+def test_a_raw_run_keeps_plain_lines_from_the_template_and_is_no_other_run(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
+) -> None:
+    plain_source(source)
+    interrupted(lambda **changes: run(raw=True, **changes), router, after=1)
+    with pytest.raises(InputChanged, match="parameters"):
+        run(resume=True)
+    assert run(resume=True, raw=True).num_succeeded == 4
+    assert objects(tmp_path / "out.jsonl")["line-4"] == "text_completion"
+
+
+def test_options_wrong_for_every_line_are_refused_before_anything_is_written(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        run(options=Options(temperature=9.0))
+    assert caught.value.param == "temperature"
+    assert names(tmp_path) == set()
+    assert not router.received
+
+
+def command(router: ScriptedRouter, *arguments: str) -> subprocess.CompletedProcess[str]:
+    environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
+    return subprocess.run(
+        [sys.executable, "-m", "cactus_actors.cli.main", "batch", *arguments],
+        env=os.environ | environment,
+        capture_output=True,
+        text=True,
+        timeout=60,
+    )
+
+
+def test_exit_codes(router: ScriptedRouter, source: Path, tmp_path: Path) -> None:
+    arguments = (str(source), "-o", str(tmp_path / "out.jsonl"))
+    wrong = command(router, *arguments, "--temperature", "9")
+    assert (wrong.returncode, names(tmp_path)) == (2, set())
+    assert command(router, *arguments).returncode == 0
+    source.write_bytes(source.read_bytes() + b"not json\n")
+    changed = command(router, *arguments, "--resume")
+    assert changed.returncode == 66
+    assert "input_changed" in changed.stderr
+    for how in ("--overwrite", "--resume"):
+        failed = command(router, *arguments, how)
+        assert failed.returncode == 1
+        assert failed.stdout.startswith("20 of 21 lines done")
+        assert "1 failed" in failed.stdout
 
 
 def test_in_flight_is_bounded(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
@@ -165,10 +291,53 @@ def test_a_finished_output_is_not_written_over(run: Callable[..., BatchProgress]
     assert (tmp_path / "out.jsonl").read_bytes() != before  # another run has other job ids
 
 
-def test_resuming_another_file_into_a_finished_output_is_refused(
-    run: Callable[..., BatchProgress], source: Path
+def test_resuming_a_changed_input_into_a_finished_output_is_refused(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
 ) -> None:
     run()
+    finished = (tmp_path / "out.jsonl").read_bytes()
+    original = source.read_bytes()
+    source.write_bytes(original.replace(b"prompt 3", b"prompt X"))
+    with pytest.raises(InputChanged, match="input_changed"):
+        run(resume=True)
+    source.write_bytes(original)
+    with pytest.raises(InputChanged, match=r"input_changed.*parameters"):
+        run(resume=True, options=Options(max_tokens=2))
+    router.received.clear()
+    assert run(resume=True).num_resumed == 20
+    assert not router.received_of(Submit)
+    assert (tmp_path / "out.jsonl").read_bytes() == finished
+
+
+def test_a_changed_input_may_be_run_over_a_finished_output(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
+) -> None:
+    run()
+    source.write_bytes(source.read_bytes() + b'"one more"\n')
+    assert run(overwrite=True).num_lines == 21
+    assert run(resume=True).num_resumed == 21
+    (tmp_path / "out.jsonl").unlink()
+    assert run(resume=True, options=Options(max_tokens=2)).num_resumed == 0
+
+
+def test_an_overwrite_cut_off_while_it_begins_leaves_what_was_finished(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
+) -> None:
+    run()
+    with (tmp_path / "out.jsonl.journal").open("ab") as file:
+        file.write(b'{"version":2,"run_id":"0123')
+    assert run(resume=True).num_resumed == 20
+    source.write_bytes(source.read_bytes() + b'"one more"\n')
+    with pytest.raises(InputChanged):
+        run(resume=True)
+
+
+def test_another_file_into_an_output_without_a_journal_is_refused(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
+) -> None:
+    run()
+    (tmp_path / "out.jsonl.journal").unlink()
+    assert run(resume=True).num_resumed == 20
     source.write_text(source.read_text() + '{"custom_id": "new", "prompt": "x"}\n')
     with pytest.raises(OutputRefused, match="no line 21"):
         run(resume=True)
@@ -209,7 +378,7 @@ def test_resume_runs_only_what_is_not_done(
     answers = records(tmp_path / "out.jsonl")
     assert answers.keys() == {f"job-{number}" for number in range(20)}
     assert {name: answers[name] for name in done} == done
-    assert names(tmp_path) == {"out.jsonl", "out.errors.jsonl"}
+    assert names(tmp_path) == FINISHED
 
 
 @pytest.mark.parametrize("torn", [b'{"id":"x","custom_id":"job-19","res', b"\0\0\0\0\n", b'{"half":1}\n'])
@@ -294,7 +463,9 @@ def test_an_input_that_changes_under_the_run_is_noticed(
     assert not (tmp_path / "out.jsonl").exists()
 
 
-@pytest.mark.parametrize("content", [b"garbage\n", b'{"version":99}\n', b'{"version":1}\n', b"[]\n"])
+@pytest.mark.parametrize(
+    "content", [b"garbage\n", b'{"version":99}\n', b'{"version":2}\n', b"[]\n", b'{"complete":true}\n']
+)
 def test_a_journal_that_is_not_ours_is_refused(
     run: Callable[..., BatchProgress], tmp_path: Path, content: bytes
 ) -> None:

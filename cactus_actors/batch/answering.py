@@ -1,0 +1,98 @@
+"""One line through the service: submitted, waited for, and made ready to be written."""
+
+from __future__ import annotations
+
+import asyncio
+import hashlib
+import random
+import time
+from typing import NamedTuple
+
+import msgspec
+
+from cactus_actors.batch.journal import Run
+from cactus_actors.batch.lines import PromptLine, submit_of_line
+from cactus_actors.batch.rendering import render_error, render_result
+from cactus_actors.batch.request import BatchRequest
+from cactus_actors.client import AsyncClient
+from cactus_actors.protocol.errors import CactusError, NotSupported, Overloaded, ServerFailure, Unavailable
+from cactus_actors.protocol.messages import Result, Submit
+
+BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
+MAX_CANCELLATIONS = 100  # each interrupted run of a line is one, and the router remembers them all
+STALLED_S = 120.0
+MAX_RETRY_S = 30.0
+
+
+class Outcome(NamedTuple):
+    """A finished line as it is to be written, and the result behind it if there is one."""
+
+    rendered: bytes
+    result: Result | None
+    succeeded: bool
+
+
+class LineAnswerer:
+    """Answers the lines of one run, any number at once.
+
+    A plain line is a user message, unless the run is raw or the model has no chat template: the refusal of
+    the first one says so for all. That follows from the model alone, so a resumed run comes to the same.
+    """
+
+    def __init__(self, client: AsyncClient, request: BatchRequest, run: Run, model: str | None) -> None:
+        self._client = client
+        self._run = run
+        self._model = model
+        self._plain_is_chat = not request.raw
+        options = request.options
+        if options.priority is None:
+            options = msgspec.structs.replace(options, priority=BATCH_PRIORITY)
+        self._options = options
+        self._advanced_at = time.monotonic()
+
+    async def answer(self, line: PromptLine) -> Outcome:
+        """The outcome of `line`, failed or not; raises Overloaded and Unavailable, which are no line's."""
+        try:
+            outcome = await self._outcome(line, as_chat=line.is_plain and self._plain_is_chat)
+        except NotSupported:
+            self._plain_is_chat = False
+            outcome = await self._outcome(line, as_chat=False)
+        self._advanced_at = time.monotonic()
+        return outcome
+
+    async def _outcome(self, line: PromptLine, *, as_chat: bool) -> Outcome:
+        """What became of `line`; raises NotSupported for one `as_chat` where the model has no template."""
+        job_id = self._job_id(line, 0, as_chat=as_chat)
+        try:
+            for attempt in range(MAX_CANCELLATIONS):
+                job_id = self._job_id(line, attempt, as_chat=as_chat)
+                submit = submit_of_line(line, job_id, self._options, self._model, as_chat=as_chat)
+                result = await self._result(submit)
+                # An interrupted run has cancelled what it had in flight, and the router remembers.
+                if result.finish_reason != "cancelled":
+                    break
+            else:
+                raise ServerFailure("the job was cancelled again and again")
+            return Outcome(render_result(line, submit, result, self._run.created), result, succeeded=True)
+        except (Overloaded, Unavailable):
+            raise  # the service's state, not this line's fault
+        except CactusError as error:
+            if as_chat and isinstance(error, NotSupported) and error.param == "messages":
+                raise
+            return Outcome(render_error(line, job_id, error), error.result, succeeded=False)
+
+    async def _result(self, submit: Submit) -> Result:
+        while True:
+            try:
+                return await self._client.run(submit)
+            except (Overloaded, Unavailable) as error:
+                if time.monotonic() - self._advanced_at > STALLED_S or error.retry_after is None:
+                    raise
+                wait_s = min(error.retry_after, MAX_RETRY_S)
+                await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)
+
+    def _job_id(self, line: PromptLine, attempt: int, *, as_chat: bool) -> str:
+        """The same in every process of this run, so that a resumed run finds its jobs in the router."""
+        form = "chat" if as_chat else "as written"
+        name = f"{self._run.run_id}/{self._run.input_sha256}/{line.number}/{form}/{attempt}"
+        return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()

@@ -1,0 +1,49 @@
+"""A finished output that is to be resumed: whether it is this run's, and how the run went."""
+
+from __future__ import annotations
+
+import time
+
+from cactus_actors.batch.failures import OutputRefused
+from cactus_actors.batch.journal import Run
+from cactus_actors.batch.lines import decode_line
+from cactus_actors.batch.reader import Format, PromptFile
+from cactus_actors.batch.request import BatchProgress, BatchRequest
+from cactus_actors.batch.result_file import read_keys
+from cactus_actors.batch.scan import id_key
+
+
+def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: Run | None) -> BatchProgress:
+    """The progress of a run that has nothing left to do.
+
+    `made_by` is what the journal tells of the output. Raises InputChanged where that is not `wanted`,
+    OutputRefused unless the output holds every input line, as one without a journal may not.
+    """
+    paths = request.paths
+    if not request.resume:
+        raise OutputRefused(f"{paths.output}: exists already; --overwrite replaces it")
+    if made_by is not None:
+        made_by.check_same(wanted, request.source)
+    keys: list[set[int]] = []
+    for path in (paths.output, paths.errors):
+        if not path.exists():
+            keys.append(set())
+            continue
+        with path.open("rb") as results:
+            keys.append(read_keys(results)[0])
+    with PromptFile(request.source) as file:
+        for raw in file.lines():
+            key = id_key(decode_line(raw, form).custom_id)
+            if not any(key in known for known in keys):
+                raise OutputRefused(
+                    f"{paths.output}: is finished and has no line {raw.number} of {request.source}; "
+                    "--overwrite replaces it"
+                )
+    return BatchProgress(
+        num_lines=wanted.num_lines,
+        num_succeeded=len(keys[0]),
+        num_failed=len(keys[1]),
+        num_resumed=wanted.num_lines,
+        completion_tokens=0,
+        started=time.monotonic(),
+    )
