@@ -2,18 +2,24 @@
 //
 //   npm install && node complete.mjs "What is the capital of France?"
 //
-// The endpoints can be given in CACTUS_JOBS and CACTUS_STREAM.
+// The endpoints can be given in CACTUS_ENDPOINT and CACTUS_STREAM_ENDPOINT.
 
 import { randomBytes } from "node:crypto";
 import { Dealer, Subscriber } from "zeromq";
 
-const JOBS = process.env.CACTUS_JOBS ?? "tcp://127.0.0.1:5555";
-const STREAM = process.env.CACTUS_STREAM ?? "tcp://127.0.0.1:5556";
+const JOBS = process.env.CACTUS_ENDPOINT ?? "tcp://127.0.0.1:5555";
+const STREAM = process.env.CACTUS_STREAM_ENDPOINT ?? "tcp://127.0.0.1:5556";
 const HEADER = Buffer.from([1, "j".charCodeAt(0)]);
 const SILENCE_MS = 2000;
 
 const question = process.argv.slice(2).join(" ") || "What is the capital of France?";
 const jobId = randomBytes(16).toString("hex");
+const job = {
+  type: "submit",
+  job_id: jobId,
+  messages: [{ role: "user", content: question }],
+  options: { temperature: 0 }, // no seed to keep: the same job always makes the same tokens
+};
 
 const jobs = new Dealer({ linger: 500 });
 const stream = new Subscriber({ linger: 0 });
@@ -21,39 +27,71 @@ jobs.connect(JOBS);
 stream.connect(STREAM);
 stream.subscribe(jobId); // before the submit, so that no token can be missed for want of a subscription
 
-const send = (message) => jobs.send([HEADER, JSON.stringify(message)]);
-const resume = () => send({ type: "resume", job_id: jobId, next_index: next, credit: 1024 });
-
 let next = 0; // the stream index that we expect
+let printed = 0; // how much of the result's text was printed
+let isResuming = false; // at most one resume waits for its replay
+let epoch = null; // the run of the router that knows our job
 let lastHeard = Date.now();
 
-function applyDelta(delta) {
-  if (delta.index > next) return resume();
-  if (delta.index + delta.token_ids.length <= next) return; // had it already
-  next = delta.index + delta.token_ids.length;
-  process.stdout.write(delta.text);
+// one send at a time, which is all that a ZeroMQ socket takes
+let sent = Promise.resolve();
+const send = (message) => (sent = sent.then(() => jobs.send([HEADER, JSON.stringify(message)])));
+
+function resume() {
+  if (isResuming) return;
+  isResuming = true;
+  send({ type: "resume", job_id: jobId, next_index: next, credit: 1024 });
 }
 
-function finish({ length, result }) {
-  if (length > next) return resume(); // the result is here already; ask for the tail to print all of it
+function submit() {
+  epoch = null;
+  isResuming = false;
+  send(job);
+}
+
+function applyDelta({ index, token_ids, text }) {
+  if (index + token_ids.length <= next) return; // had it already, or text without tokens: the result brings it
+  if (index !== next) return resume(); // a gap, or an overlap whose text cannot be cut; a replay begins at `next`
+  next += token_ids.length;
+  printed += text.length;
+  process.stdout.write(text);
+}
+
+function applyReplay({ deltas, length, finished }) {
+  isResuming = false;
+  deltas.forEach(applyDelta);
+  if (finished) return finish(finished);
+  if (deltas.length > 0 && next < length) resume();
+}
+
+function finish({ result }) {
+  process.stdout.write(result.text.slice(printed)); // the whole text is here, so nothing need be asked for
   console.log(`\n\n${result.finish_reason}, ${result.usage.completion_tokens} tokens, confidence ${result.confidence}`);
   if (result.error) console.error(`${result.error.type}: ${result.error.message}`);
   process.exit(result.success ? 0 : 1);
 }
 
+function reject({ error }) {
+  if (error.type === "not_found_error") return submit(); // the router was restarted
+  console.error(`${error.type}: ${error.message}`);
+  process.exit(1);
+}
+
 function handle(message) {
   lastHeard = Date.now();
+  if (message.epoch !== undefined) {
+    if (epoch !== null && message.epoch !== epoch) return submit(); // the router was restarted
+    epoch = message.epoch;
+  }
   switch (message.type) {
     case "rejected":
-      console.error(`${message.error.type}: ${message.error.message}`);
-      return process.exit(1);
+      return reject(message);
     case "delta":
       return applyDelta(message);
     case "progress":
       return message.length > next ? resume() : undefined;
     case "replay":
-      message.deltas.forEach(applyDelta);
-      return message.finished ? finish(message.finished) : undefined;
+      return applyReplay(message);
     case "finished":
       return finish(message);
   }
@@ -67,10 +105,14 @@ async function readStream() {
   for await (const [, , payload] of stream) handle(JSON.parse(payload.toString()));
 }
 
-await send({ type: "submit", job_id: jobId, messages: [{ role: "user", content: question }], options: { temperature: 0 } });
+submit();
 setInterval(() => {
-  if (Date.now() - lastHeard > SILENCE_MS) resume();
-  if (Date.now() - lastHeard > 10 * SILENCE_MS) {
+  const silence = Date.now() - lastHeard;
+  if (silence > SILENCE_MS) {
+    isResuming = false; // the answer was lost with a connection
+    resume();
+  }
+  if (silence > 10 * SILENCE_MS) {
     console.error(`no answer from ${JOBS}: is \`cactus serve\` running?`);
     process.exit(69);
   }
