@@ -58,8 +58,8 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """What the cloud-handoff actor is built from; the key itself is read by the actor, never passed.
 
     `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_requests` bounds how many
-    jobs may go to the cloud in all. `require_key` None asks for a key unless `base_url` is on this machine.
-    Times are in seconds.
+    HTTP requests may be sent in all, retries included. `require_key` None asks for a key unless `base_url` is
+    on this machine. Times are in seconds.
     """
 
     worker_id: str = "cloud"

@@ -4,24 +4,25 @@ from __future__ import annotations
 
 
 class Budget:
-    """Counts jobs, not HTTP requests: the retries of a job are one."""
+    """Jobs at once, and HTTP requests in all: each one sent counts, retries included."""
 
     def __init__(self, *, max_concurrent: int, max_requests: int | None) -> None:
         self._max_concurrent = max_concurrent
         self._max_requests = max_requests
         self.num_running = 0
         self.num_started = 0
+        self.num_requests = 0
 
     @property
     def is_spent(self) -> bool:
-        """Whether no job may ever start again."""
-        return self._max_requests is not None and self.num_started >= self._max_requests
+        """Whether no request may ever be sent again."""
+        return self._max_requests is not None and self.num_requests >= self._max_requests
 
     @property
     def free_slots(self) -> int:
-        """How many jobs may start now."""
+        """How many jobs may start now; those that start together may still find the budget spent."""
         free = self._max_concurrent - self.num_running
-        left = free if self._max_requests is None else self._max_requests - self.num_started
+        left = free if self._max_requests is None else self._max_requests - self.num_requests
         return max(0, min(free, left))
 
     def start(self) -> None:
@@ -34,3 +35,8 @@ class Budget:
         """A started job ended, however it did."""
         assert self.num_running > 0
         self.num_running -= 1
+
+    def spend(self) -> None:
+        """A request is sent; the budget must not be spent."""
+        assert not self.is_spent
+        self.num_requests += 1

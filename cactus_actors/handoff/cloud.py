@@ -24,6 +24,7 @@ from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.access import check_base_url, is_loopback
 from cactus_actors.handoff.answer import MAX_DETAIL_CHARACTERS, Answer, AnswerReader, error_detail
 from cactus_actors.handoff.breaker import Breaker, Outcome
+from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, status_failure
@@ -62,10 +63,11 @@ class Cloud:
     choose where a request goes.
     """
 
-    def __init__(self, settings: HandoffSettings, breaker: Breaker) -> None:
+    def __init__(self, settings: HandoffSettings, breaker: Breaker, budget: Budget) -> None:
         url = check_base_url(settings.base_url)
         self._settings = settings
         self._breaker = breaker
+        self._budget = budget
         self._url = settings.base_url.rstrip("/") + "/chat/completions"
         self.provider = f"{url.host}/{settings.model}"
         self._client = httpx.AsyncClient(
@@ -106,6 +108,7 @@ class Cloud:
                 and error.retriable
                 and not exchange.has_forwarded
                 and self._breaker.admits(time.monotonic())
+                and not self._budget.is_spent
             )
 
         attempts = AsyncRetrying(
@@ -126,10 +129,13 @@ class Cloud:
         return (asked or 0.0) + backoff
 
     async def _attempt(self, exchange: _Exchange) -> Answer:
-        """One HTTP request, under the deadline, its outcome told to the breaker."""
+        """One HTTP request, under the deadline, counted by the budget, its outcome told to the breaker."""
+        if self._budget.is_spent:  # by another job, since this one started or failed
+            raise CloudFailure("cloud_budget_spent", "budget spent")
         permit = self._breaker.admit(time.monotonic())
         if permit is None:
             raise CloudFailure("cloud_unavailable", "breaker open")
+        self._budget.spend()
         outcome: Outcome = "neutral"  # also what an aborted request counts as
         try:
             async with asyncio.timeout_at(exchange.ends_at):

@@ -34,7 +34,7 @@ class Desk:
         self._wake = wake
         self._breaker = Breaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
         self._budget = Budget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
-        self._cloud = Cloud(settings, self._breaker)
+        self._cloud = Cloud(settings, self._breaker, self._budget)
         self._access = Access(refusal="not started")
         self._access_read_at = -math.inf
         self._requests: set[asyncio.Task[None]] = set()
@@ -47,6 +47,11 @@ class Desk:
     def num_started(self) -> int:
         """Jobs that were sent to the cloud."""
         return self._budget.num_started
+
+    @property
+    def num_requests(self) -> int:
+        """HTTP requests that were sent, retries included."""
+        return self._budget.num_requests
 
     def breaker_state(self) -> str:
         """closed, open or half_open."""

@@ -35,7 +35,7 @@ NO_CONTEXT_LIMIT = 2**31 - 1
 
 
 class HandoffHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The handoff at a glance; `num_failed` counts failed jobs by kind."""
+    """The handoff at a glance; `num_requests` counts HTTP requests, the others jobs, `num_failed` by kind."""
 
     worker_id: str
     connected: bool
@@ -43,6 +43,7 @@ class HandoffHealth(msgspec.Struct, frozen=True, kw_only=True):
     breaker: str
     num_running: int
     num_started: int
+    num_requests: int
     num_answered: int
     num_failed: dict[str, int]
 
@@ -88,6 +89,7 @@ class CloudWorker:
             breaker=desk.breaker_state(),
             num_running=len(desk.jobs),
             num_started=desk.num_started,
+            num_requests=desk.num_requests,
             num_answered=desk.num_answered,
             num_failed={kind: count for kind, count in desk.num_failed.items() if count},
         )

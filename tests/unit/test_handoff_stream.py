@@ -145,14 +145,18 @@ def test_retry_after_in_both_forms(header: str | None, seconds: float | None) ->
     assert parse_retry_after(header, unix_now=40.0) == seconds
 
 
-def test_a_budget_bounds_what_runs_and_what_ever_ran() -> None:
-    budget = Budget(max_concurrent=2, max_requests=3)
+def test_a_budget_bounds_jobs_at_once_and_requests_in_all() -> None:
+    budget = Budget(max_concurrent=2, max_requests=4)
     budget.start()
+    budget.spend()
     budget.start()
+    budget.spend()
     assert budget.free_slots == 0
+    budget.spend()  # a retry
     budget.end()
     budget.end()
     assert (budget.free_slots, budget.is_spent) == (1, False)
     budget.start()
+    budget.spend()
     budget.end()
     assert (budget.free_slots, budget.is_spent) == (0, True)

@@ -353,6 +353,18 @@ async def test_a_spent_budget_and_an_open_breaker_are_told_at_once(stage: Stage)
         assert len(cloud.requests) == 2
 
 
+async def test_the_budget_counts_http_requests_of_all_jobs(stage: Stage) -> None:
+    async with fake_cloud(status(500)) as cloud:
+        stage.start(cloud, max_requests=3, max_concurrent=8, max_retries=2, breaker_failures=100)
+        router = stage.router
+        await router.welcome()
+        for dispatch_id in range(1, 7):
+            await router.send(make_dispatch(dispatch_id))
+        for dispatch_id in range(1, 7):
+            assert (await router.finished(dispatch_id)).finish is not None
+        assert len(cloud.requests) == 3
+
+
 @pytest.mark.parametrize("asked_by", ["router", "actor"])
 async def test_a_drain_finishes_what_runs_and_leaves(stage: Stage, asked_by: str) -> None:
     go_on = asyncio.Event()

@@ -14,6 +14,7 @@ import pytest
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.answer import Answer
 from cactus_actors.handoff.breaker import Breaker
+from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.cloud import Cloud
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.failures import CloudFailure
@@ -51,7 +52,8 @@ class Asker:
     def __init__(self, base_url: str, **changes: Any) -> None:
         settings = msgspec.structs.replace(QUICK, base_url=base_url, **changes)
         self.breaker = Breaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
-        self.cloud = Cloud(settings, self.breaker)
+        self.budget = Budget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
+        self.cloud = Cloud(settings, self.breaker, self.budget)
         self.chunks: list[str] = []
 
     async def ask(self, job_s: float | None = None, forward: Callable[[str], None] | None = None) -> Answer:
@@ -150,6 +152,24 @@ async def test_an_open_breaker_half_opens_and_two_answers_close_it(asker_of: Mak
         assert asker.breaker_state == "half_open"
         await asker.ask()
         assert asker.breaker_state == "closed"
+
+
+async def test_retries_count_against_the_budget(asker_of: MakeAsker) -> None:
+    async with fake_cloud(status(503)) as cloud:
+        asker = asker_of(cloud, max_requests=4)
+        assert (await asker.fail()).kind == "cloud_overloaded"
+        assert len(cloud.requests) == 3
+        assert (await asker.fail()).kind == "cloud_overloaded"  # what the cloud said, not that we stopped
+        assert (await asker.fail()).kind == "cloud_budget_spent"
+        assert len(cloud.requests) == asker.budget.num_requests == 4
+
+
+async def test_jobs_at_once_send_no_request_beyond_the_budget(asker_of: MakeAsker) -> None:
+    async with fake_cloud(status(503)) as cloud:
+        asker = asker_of(cloud, max_requests=12)
+        failures = await asyncio.gather(*[asker.fail() for _ in range(8)])
+        assert {failure.kind for failure in failures} <= {"cloud_overloaded", "cloud_budget_spent"}
+        assert len(cloud.requests) == 12
 
 
 @pytest.mark.parametrize("code", [400, 401, 403, 404, 422])
