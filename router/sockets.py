@@ -10,14 +10,20 @@ from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 MAX_FRAME = MAX_MESSAGE_BYTES + 1024
 MAX_SUBSCRIPTION_FRAME = 1024
 HIGH_WATER_MARK = 10_000
+CLIENT_HIGH_WATER_MARK = 256
 STREAM_HIGH_WATER_MARK = 2_000
 LINGER_MS = 500
 MAX_PORT = 65_535
 
 
 def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
-    """ROUTER for clients; a reply that cannot be delivered raises instead of vanishing."""
-    return _router(context)
+    """ROUTER for clients; a reply that cannot be delivered raises instead of vanishing.
+
+    What one client may have waiting to be read is bounded in number, and each in size.
+    """
+    socket = _router(context)
+    socket.setsockopt(zmq.RCVHWM, CLIENT_HIGH_WATER_MARK)
+    return socket
 
 
 def workers_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
