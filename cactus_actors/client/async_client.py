@@ -148,15 +148,20 @@ class AsyncClient:
         Raises TimeoutError when it has not ended within `timeout` seconds; the job goes on.
         """
         check_job_id(job_id)
-        async with asyncio.timeout(timeout):
-            job = self._submitted.get(job_id) or self._connection.followed(job_id)
-            if job is None:
-                job = await self._connection.follow(job_id, None, streamed=False)
-            try:
-                return await job.outcome()
-            finally:
-                if job.follower.outcome is not None:
-                    self._submitted.pop(job_id, None)
+        try:
+            async with asyncio.timeout(timeout) as limit:
+                job = self._submitted.get(job_id) or self._connection.followed(job_id)
+                if job is None:
+                    job = await self._connection.follow(job_id, None, streamed=False)
+                try:
+                    return await job.outcome()
+                finally:
+                    if job.follower.outcome is not None:
+                        self._submitted.pop(job_id, None)
+        except TimeoutError:
+            if not limit.expired():
+                raise
+            raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s; it goes on") from None
 
     async def cancel(self, job_id: str) -> JobState:
         """End a job and return its state, which tells one that had ended before; raises JobNotFound."""

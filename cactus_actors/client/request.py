@@ -11,12 +11,20 @@ import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import ChatMessage, Submit
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.params import Options, resolve_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, is_job_id
 
 Prompt = str | Sequence[int | str]
 Messages = str | Sequence[Mapping[str, Any] | ChatMessage]
 Tools = Sequence[Mapping[str, Any]]
+
+# the types of Options' fields
+_IN_WORDS: dict[Any, str] = {
+    int | None: "an integer",
+    float | None: "a number",
+    bool | None: "true or false",
+    str | list[str] | None: "a string or a list of strings",
+}
 
 
 def new_job_id() -> str:
@@ -36,9 +44,6 @@ def make_submit(
     """The Submit that the arguments ask for; raises InvalidRequest with `param` set."""
     if (prompt is None) == (messages is None):
         raise InvalidRequest("give exactly one of prompt and messages", param="prompt")
-    for name in options:
-        if name not in Options.__struct_fields__:
-            raise InvalidRequest(f"unknown option {name!r}{_similar(name)}", param=name)
     if job_id is None:
         job_id = new_job_id()
     check_job_id(job_id)
@@ -53,17 +58,33 @@ def make_submit(
         messages=_convert(messages, list[ChatMessage] | None, "messages"),
         tools=_convert(tools, list[dict[str, Any]] | None, "tools"),
         model=_convert(model, str | None, "model"),
-        options=_convert(dict(options), Options, "options"),
+        options=make_options(options),
     )
 
 
+def make_options(given: Mapping[str, Any]) -> Options:
+    """Options of keyword arguments; raises InvalidRequest for an unknown name or a wrong type."""
+    types = {field.name: field.type for field in msgspec.structs.fields(Options)}
+    for name, value in given.items():
+        if name not in types:
+            raise InvalidRequest(f"unknown option {name!r}{_similar(name)}", param=name)
+        try:
+            msgspec.convert(value, types[name])
+        except msgspec.ValidationError:
+            raise InvalidRequest(
+                f"{name} must be {_IN_WORDS[types[name]]}, got {value!r:.80}", param=name
+            ) from None
+    return msgspec.convert(dict(given), Options)
+
+
 def ready_to_send(submit: Submit) -> Submit:
-    """The same job with a seed; raises InvalidRequest for what no frame can carry.
+    """The same job with a seed; raises InvalidRequest for options out of range and what no frame can carry.
 
     A job without a seed takes one from its id, so that the same id and content is the same job whoever sends
     it again, and a router that has forgotten the job makes the same tokens.
     """
     options = submit.options
+    resolve_options(options, context_left=0)  # for its checks; the router knows what context is left
     if all(seed is None or seed == -1 for seed in (options.seed, options.random_seed)):
         options = msgspec.structs.replace(options, seed=int(submit.job_id[:16], 16), random_seed=None)
         submit = msgspec.structs.replace(submit, options=options)
@@ -89,10 +110,7 @@ def _convert(value: Any, wanted: Any, param: str) -> Any:
     try:
         return msgspec.convert(value, wanted, from_attributes=True)
     except msgspec.ValidationError as error:
-        message = str(error)
-        if param == "options" and "`$." in message:
-            param = message.rsplit("`$.", 1)[1].rstrip("`").split("[")[0]
-        raise InvalidRequest(f"{param}: {message}", param=param) from None
+        raise InvalidRequest(f"{param}: {error}", param=param) from None
 
 
 def _similar(name: str) -> str:
