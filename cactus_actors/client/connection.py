@@ -130,7 +130,8 @@ class Connection:
     async def follow(self, job_id: str, submit: Submit | None, *, streamed: bool) -> Followed:
         """Subscribe to the job if `streamed`, then open it."""
         self.open()
-        if job_id in self._followed:
+        earlier = self._followed.get(job_id)
+        if earlier is not None and not earlier.follower.is_abandoned:
             raise InvalidRequest(f"job {job_id} is already followed by this client", param="job_id")
         if streamed:
             self._stream.setsockopt(zmq.SUBSCRIBE, job_id.encode())
@@ -146,11 +147,13 @@ class Connection:
         return self._followed.get(job_id)
 
     def abandon(self, job_id: str) -> None:
-        """Cancel a job that nobody waits for any more, without waiting for the answer."""
+        """Cancel a job whose deltas nobody wants any more; its result is awaited by whoever still asks."""
         if (job := self._followed.get(job_id)) is None or self._is_closed:
             return
-        job.follower.outcome = Result(finish_reason="cancelled")
-        self._settle(job)
+        if job.follower.streamed:
+            self._stream.setsockopt(zmq.UNSUBSCRIBE, job_id.encode())
+        job.follower.abandon()
+        job.wake()
         task = asyncio.get_running_loop().create_task(self._send(Cancel(job_id=job_id)))
         self._last_words.add(task)
         task.add_done_callback(self._last_words.discard)
@@ -241,9 +244,11 @@ class Connection:
         job.wake()
 
     def _settle(self, job: Followed) -> None:
-        ended = self._followed.pop(job.follower.job_id, None)
-        if ended is not None and job.follower.streamed:
-            self._stream.setsockopt(zmq.UNSUBSCRIBE, job.follower.job_id.encode())
+        job_id = job.follower.job_id
+        if self._followed.get(job_id) is job:
+            del self._followed[job_id]
+            if job.follower.streamed:
+                self._stream.setsockopt(zmq.UNSUBSCRIBE, job_id.encode())
         job.wake()
 
     async def _send(self, message: ClientMessage) -> None:

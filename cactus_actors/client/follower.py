@@ -53,6 +53,7 @@ class JobFollower:
     Invariant: `deltas` ever put out join to items 0..next_index-1 without a gap or a repeat, and their text
     joins to a prefix of the result's text. `outcome` is set once, when nothing more will come.
     Without `submit` the job is somebody else's and cannot be submitted again; nor is it with `is_cancelled`.
+    With `is_abandoned` only the result is still taken, and no deltas.
     """
 
     def __init__(
@@ -74,6 +75,7 @@ class JobFollower:
         self._heard_at = now
         self._was_answered = False
         self.is_cancelled = False
+        self.is_abandoned = False
         self._resume_pending = False
         # Fetch is answered when the job ends, so a Resume comes with it: an answer at once says it is known.
         # It asks for no item: what was never shown may still be handed off.
@@ -88,6 +90,11 @@ class JobFollower:
         """End following because of something outside this job."""
         if self.outcome is None:
             self.outcome = error
+
+    def abandon(self) -> None:
+        """Go on for the result alone, of a job that is being cancelled."""
+        self.is_cancelled = self.is_abandoned = True
+        self.streamed = False
 
     def on_message(self, message: RouterReply | Progress, now: float, *, from_stream: bool = False) -> None:
         """Take in one message about this job."""
@@ -195,6 +202,9 @@ class JobFollower:
             self._epoch = epoch
 
     def _open_again(self, now: float) -> None:
+        if self.is_cancelled and self._submit is not None:
+            self.outcome = Result(finish_reason="cancelled")
+            return
         self._epoch = None
         self._resume_pending = False
         self._reopen_at = now + RESEND_S

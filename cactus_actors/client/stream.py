@@ -8,8 +8,10 @@ from types import TracebackType
 from typing import Any, Self
 
 from cactus_actors.client.connection import Connection, Followed
-from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.protocol.messages import Delta, Result, Submit
+
+CLOSED_RESULT_S = 5.0  # a cancelled job ends at once
 
 
 class AsyncTokenStream(AsyncIterator[Delta]):
@@ -25,6 +27,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         self._submit = submit
         self._job: Followed | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
+        self._is_closed = False
 
     @property
     def job_id(self) -> str:
@@ -48,6 +51,8 @@ class AsyncTokenStream(AsyncIterator[Delta]):
     async def __anext__(self) -> Delta:
         follower = (await self._following()).follower
         while not follower.deltas:
+            if self._is_closed:
+                raise StopAsyncIteration
             if isinstance(follower.outcome, CactusError):
                 raise follower.outcome
             if follower.outcome is not None:
@@ -67,19 +72,31 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return [first, *rest]
 
     async def result(self) -> Result:
-        """The job's Result; deltas that were not read stay readable."""
-        return await (await self._following()).outcome()
+        """The job's Result; deltas that were not read stay readable.
+
+        After `close()` it is what the service had when it cancelled the job; raises Unavailable if the
+        service does not tell soon.
+        """
+        job = await self._following()
+        try:
+            async with asyncio.timeout(CLOSED_RESULT_S if self._is_closed else None):
+                return await job.outcome()
+        except TimeoutError:
+            raise Unavailable(f"no result of the cancelled job {self.job_id} yet") from None
 
     async def close(self) -> None:
         """Cancel the job, unless it has ended."""
-        if self._job is not None:
+        if self._job is not None and not self._is_closed:
+            self._is_closed = True
             self._connection.abandon(self.job_id)
 
     aclose = close
 
     def __del__(self) -> None:
         job, loop = self._job, self._loop
-        if job is not None and job.follower.outcome is None and loop is not None and not loop.is_closed():
+        if job is None or self._is_closed or job.follower.outcome is not None:
+            return
+        if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._connection.abandon, self.job_id)
 
     async def _started(self) -> Self:

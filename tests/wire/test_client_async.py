@@ -7,6 +7,7 @@ import gc
 import threading
 from collections.abc import AsyncIterator, Iterator
 
+import msgspec
 import pytest
 
 from cactus_actors import (
@@ -15,6 +16,7 @@ from cactus_actors import (
     InvalidRequest,
     JobNotFound,
     ModelFailure,
+    Options,
     Overloaded,
     Unavailable,
 )
@@ -216,7 +218,44 @@ async def test_closing_a_stream_early_cancels_the_job(client: AsyncClient, route
     async with client.stream("hello") as stream:
         await anext(stream)
     await asyncio.to_thread(until, lambda: Cancel(job_id=stream.job_id) in router.received)
+    result = await stream.result()
+    assert result.finish_reason == "cancelled"
+    assert result.text.startswith("hello")  # the service's own result, with what was delivered
+    assert result == await client.result(stream.job_id)
+    assert [delta async for delta in stream] == []
+
+
+async def test_closing_a_stream_of_a_silent_service_is_not_a_made_up_result(
+    client: AsyncClient, router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cactus_actors.client.stream.CLOSED_RESULT_S", 0.1)
+    router.step_s = 0.05
+    async with client.stream("hello") as stream:
+        await anext(stream)
+        router.is_silent.set()
+    with pytest.raises(Unavailable, match=stream.job_id):
+        await stream.result()
+
+
+async def test_a_job_that_was_left_can_be_asked_for_again_at_once(
+    client: AsyncClient, router: ScriptedRouter
+) -> None:
+    router.step_s = 0.05
+    with pytest.raises(TimeoutError):
+        await asyncio.wait_for(client.complete("hello", job_id="a" * 32, seed=7), 0.1)
+    assert (await client.complete("hello", job_id="a" * 32, seed=7)).finish_reason == "cancelled"
+
+
+async def test_a_cancelled_job_is_not_submitted_to_a_restarted_router(
+    client: AsyncClient, router: ScriptedRouter
+) -> None:
+    router.step_s = 0.05
+    stream = client.stream("hello")
+    await anext(stream)
+    await asyncio.to_thread(router.restart)
+    await stream.close()
     assert (await stream.result()).finish_reason == "cancelled"
+    assert len(router.received_of(Submit)) == 1
 
 
 async def test_dropping_a_stream_cancels_the_job(client: AsyncClient, router: ScriptedRouter) -> None:
@@ -260,7 +299,7 @@ async def test_waiting_for_a_result_has_a_timeout_and_the_job_goes_on(
 ) -> None:
     router.step_s = 0.1
     job_id = await client.submit("hello", seed=7)
-    with pytest.raises(TimeoutError):
+    with pytest.raises(TimeoutError, match=rf"job {job_id} .* 0\.05 s"):
         await client.result(job_id, timeout=0.05)
     assert (await client.result(job_id)).text == WHOLE
     assert not router.received_of(Cancel)
@@ -324,7 +363,9 @@ async def test_a_router_of_another_version_is_an_error_not_a_timeout(
     [
         ({"prompt": "hi", "temprature": 1}, "temprature"),
         ({"prompt": "hi", "temperature": "hot"}, "temperature"),
+        ({"prompt": "hi", "temperature": 9}, "temperature"),
         ({"prompt": "hi", "stop": [1]}, "stop"),
+        ({"prompt": "hi", "seed": 2**64}, "seed"),
         ({}, "prompt"),
         ({"prompt": "hi", "messages": []}, "prompt"),
         ({"prompt": 5}, "prompt"),
@@ -353,6 +394,32 @@ async def test_a_mistyped_option_names_the_right_one(client: AsyncClient) -> Non
 
 
 @pytest.mark.parametrize(
+    ("options", "message"),
+    [
+        ({"temperature": "hot"}, "temperature must be a number, got 'hot'"),
+        ({"max_tokens": 1.5}, "max_tokens must be an integer, got 1.5"),
+        ({"ignore_eos": 3}, "ignore_eos must be true or false, got 3"),
+        ({"stop": ["a", 1]}, "stop must be a string or a list of strings, got ['a', 1]"),
+        ({"seed": 2**64}, f"seed must be between -1 and {2**64 - 1}, got {2**64}"),
+    ],
+)
+async def test_an_option_that_cannot_be_is_told_in_plain_words(
+    client: AsyncClient, options: dict[str, object], message: str
+) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        await client.complete("hi", **options)  # type: ignore[arg-type]
+    assert caught.value.message == message
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(Options), ids=lambda field: field.name)
+async def test_every_option_has_words_for_its_type(
+    client: AsyncClient, field: msgspec.structs.FieldInfo
+) -> None:
+    with pytest.raises(InvalidRequest, match=f"{field.name} must be "):
+        await client.complete("hi", **{field.name: {}})  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
     "endpoint", ["tcp://127.0.0.1", "localhost:5555", "ipc:///tmp/x", "tcp://h:notaport"]
 )
 def test_an_endpoint_without_a_port_is_refused(endpoint: str) -> None:
@@ -366,7 +433,7 @@ async def test_many_jobs_at_once(client: AsyncClient) -> None:
 
 
 async def test_closing_leaves_no_socket_and_no_waiting_task(router: ScriptedRouter) -> None:
-    tasks_before, threads_before = len(asyncio.all_tasks()), threading.active_count()
+    tasks_before, threads_before = len(asyncio.all_tasks()), set(threading.enumerate())
     client = AsyncClient(router.endpoint, router.stream_endpoint)
     router.step_s = 0.5
     waiting = asyncio.create_task(client.complete("hello"))
@@ -378,6 +445,7 @@ async def test_closing_leaves_no_socket_and_no_waiting_task(router: ScriptedRout
     assert context is not None
     assert context.closed
     assert len(asyncio.all_tasks()) == tasks_before
-    assert threading.active_count() <= threads_before + 1  # the loop's own executor thread
+    threads = set(threading.enumerate()) - threads_before
+    assert all(thread.name.startswith("asyncio_") for thread in threads)  # the loop's own executor
     with pytest.raises(Unavailable, match="closed"):
         await client.status()
