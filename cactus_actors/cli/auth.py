@@ -40,7 +40,9 @@ def auth(
         else:
             typer.echo(_masked(key.reveal()))
     else:
-        typer.echo(f"stored in {store_key(CloudKey(_ask_for_key()))}")
+        if not (key_given := _ask_for_key()):
+            raise ConfigurationInvalid("no key was given; nothing is stored")
+        typer.echo(f"stored in {store_key(CloudKey(key_given))}")
 
 
 def _ask_for_key() -> str:

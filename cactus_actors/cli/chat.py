@@ -19,7 +19,8 @@ from cactus_actors.cli.options import (
 )
 from cactus_actors.cli.terminal import show, summary
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
-from cactus_actors.protocol.errors import CactusError, ContextExceeded, Unavailable
+from cactus_actors.protocol.errors import CactusError, ContextExceeded, NotSupported, Unavailable
+from cactus_actors.protocol.params import Options, resolve_options
 
 if TYPE_CHECKING:
     from cactus_actors.client import Client
@@ -50,12 +51,13 @@ def chat(
         "seed": seed,
         "cloud_handoff_threshold": cloud_handoff_threshold,
     }
-    options = {name: value for name, value in given.items() if value is not None}
+    options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     with contextlib.suppress(ImportError):
         import readline  # noqa: F401  (line editing and history for input)
 
     from cactus_actors.client import Client
 
+    resolve_options(Options(**options), context_left=0)  # a mistake is told before anybody has typed a word
     with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S) as client:
         _whisper(f"{client.status().model} · /help for commands")
         Conversation(client, system, options).run()
@@ -93,19 +95,18 @@ class Conversation:
         answer = ""
         try:
             with self._client.stream(messages=asked, **self._options) as stream:
-                try:
-                    for delta in stream:
-                        answer += delta.text
-                        show(delta.text)
-                    result = stream.result()
-                except KeyboardInterrupt:
-                    stream.close()
-                    show("\n")
-                    _whisper("stopped")
-                else:
-                    show("\n")
-                    _whisper(summary(result))
-        except Unavailable:
+                for delta in stream:
+                    answer += delta.text
+                    show(delta.text)
+                result = stream.result()
+            show("\n")
+            _whisper(summary(result))
+        except KeyboardInterrupt:  # wherever it came; leaving the stream has cancelled the job
+            show("\n")
+            _whisper("stopped")
+            if not answer:
+                return
+        except (Unavailable, NotSupported):  # no other turn would fare better
             raise
         except ContextExceeded as error:
             _whisper(f"{error.message}; /reset starts again")

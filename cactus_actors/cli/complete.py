@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import io
 import sys
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -32,7 +33,10 @@ if TYPE_CHECKING:
 
 
 def complete(
-    prompt: Annotated[str | None, typer.Argument(help="The question; read from stdin if left out.")] = None,
+    words: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[PROMPT]...", help="The question; read from stdin if left out."),
+    ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Show the answer while it is made.")] = False,
     system: Annotated[str | None, typer.Option(help="A system message before the question.")] = None,
     raw: Annotated[
@@ -61,7 +65,9 @@ def complete(
 
     Example: cactus complete "What is the capital of France?" --stream --temperature 0
     """
-    text = prompt if prompt is not None else _standard_input()
+    text = " ".join(words) if words else _standard_input()
+    if not text:
+        raise InvalidRequest("the prompt is empty", param="prompt")
     options = {
         "max_tokens": max_tokens,
         "temperature": temperature,
@@ -117,7 +123,7 @@ def _finish(result: Result, *, as_json: bool, was_shown: bool) -> None:
         _print_json(result)
         return
     show("\n" if was_shown else result.text + "\n")
-    if sys.stderr.isatty():
+    if sys.stderr.isatty() or result.handoff.status != "none":
         typer.secho(summary(result), dim=True, err=True)
 
 
@@ -130,6 +136,9 @@ def _print_json(value: object) -> None:
 def _standard_input() -> str:
     if sys.stdin.isatty():
         raise InvalidRequest("give a prompt, or send one on stdin", param="prompt")
+    # the C.UTF-8 locale would pass what is not UTF-8 on as surrogates
+    if isinstance(sys.stdin, io.TextIOWrapper):
+        sys.stdin.reconfigure(encoding="utf-8", errors="strict")
     try:
         text = sys.stdin.read()
     except UnicodeDecodeError as error:

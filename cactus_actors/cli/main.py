@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import os
 import sys
+from typing import Annotated
 
 import typer
 
@@ -32,14 +33,31 @@ _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "
 
 app = typer.Typer(
     name="cactus",
-    help="Small language models on ordinary CPUs; what they are not sure of goes to the cloud.",
     no_args_is_help=True,
     add_completion=False,
     pretty_exceptions_enable=False,
     rich_markup_mode=None,
+    context_settings={"help_option_names": ["-h", "--help"]},
 )
 for command in (serve, complete, chat, batch, status, scale, models, auth, bench, demo):
     app.command()(command)
+
+
+def _print_version(is_wanted: bool) -> None:
+    if is_wanted:
+        import importlib.metadata
+
+        typer.echo(f"cactus-actors {importlib.metadata.version('cactus-actors')}")
+        raise typer.Exit
+
+
+@app.callback()
+def cactus(
+    version: Annotated[
+        bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
+    ] = False,
+) -> None:
+    """Small language models on ordinary CPUs; what they are not sure of goes to the cloud."""
 
 
 def main() -> None:

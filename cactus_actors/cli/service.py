@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cactus_actors.cli.options import FIRST_ANSWER_S, AsJson, Endpoint
+from cactus_actors.cli.terminal import natural_order
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 
 if TYPE_CHECKING:
@@ -73,7 +74,7 @@ def _print_tables(answer: Status) -> None:
         table.add_column(heading, no_wrap=True)
     for heading in ("running", "slots", "blocks", "tokens", "cached", "seen"):
         table.add_column(heading, justify="right", no_wrap=True)
-    for worker in answer.workers:
+    for worker in sorted(answer.workers, key=lambda worker: natural_order(worker.worker_id)):
         table.add_row(
             worker.worker_id,
             worker.kind,

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import sys
 
 from cactus_actors.protocol.messages import Result
@@ -13,6 +14,12 @@ def show(text: str) -> None:
         text = "".join(letter for letter in text if letter in "\n\t" or letter.isprintable())
     sys.stdout.write(text)
     sys.stdout.flush()
+
+
+def natural_order(name: str) -> list[tuple[int, str]]:
+    """A sort key by which worker-2 comes before worker-10."""
+    pieces = re.split(r"(\d+)", name)  # every second one is a number
+    return [(int(piece), "") if place % 2 else (-1, piece) for place, piece in enumerate(pieces)]
 
 
 def summary(result: Result) -> str:

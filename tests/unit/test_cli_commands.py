@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
 import re
 import resource
+import signal
 import stat
 import subprocess
 import sys
@@ -18,6 +20,7 @@ import typer.testing
 
 from cactus_actors.cli.bench_service import percentile
 from cactus_actors.cli.main import app, exit_code, main
+from cactus_actors.cli.terminal import natural_order
 from cactus_actors.protocol.errors import (
     ConfigurationInvalid,
     InvalidRequest,
@@ -27,8 +30,16 @@ from cactus_actors.protocol.errors import (
     Overloaded,
     Unavailable,
 )
-from cactus_actors.protocol.messages import Rejected, Status, Submit, WorkerStatus
-from tests.scripted_router import ScriptedRouter
+from cactus_actors.protocol.messages import (
+    Cancel,
+    Finished,
+    Handoff,
+    Rejected,
+    Status,
+    Submit,
+    WorkerStatus,
+)
+from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 
 COMMANDS = ("serve", "complete", "chat", "batch", "status", "scale", "models", "auth", "bench", "demo")
 
@@ -77,15 +88,55 @@ def test_every_command_has_help_with_an_example(
 ) -> None:
     result = cactus(command, "--help")
     assert result.exit_code == 0
+    assert cactus(command, "-h").stdout == result.stdout
     assert f"Example: cactus {command}" in result.stdout
+
+
+def test_version_and_help(cactus: Callable[..., typer.testing.Result]) -> None:
+    assert cactus("--version").stdout == f"cactus-actors {importlib.metadata.version('cactus-actors')}\n"
+    assert "Small language models" in cactus("-h").stdout
 
 
 def test_complete(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
     assert cactus("complete", "hello").stdout == "hello w1 w2 w3 w4\n"
     assert cactus("complete", "hello", "--stream").stdout == "hello w1 w2 w3 w4\n"
     assert cactus("complete", input="from stdin\n").stdout == "from stdin w1 w2 w3 w4\n"
+    assert cactus("complete", "hello", "world", "--max-tokens", "1").stdout == "hello world\n"
     asked = [message for message in router.received if isinstance(message, Submit)]
-    assert [len(submit.messages or []) for submit in asked] == [1, 1, 1]
+    assert [len(submit.messages or []) for submit in asked] == [1, 1, 1, 1]
+
+
+@pytest.mark.parametrize(("arguments", "given"), [([""], None), ([], ""), ([], "\n"), (["--raw"], "")])
+def test_an_empty_prompt_is_an_error(
+    cactus: Callable[..., typer.testing.Result], arguments: list[str], given: str | None
+) -> None:
+    with pytest.raises(InvalidRequest, match="prompt is empty"):
+        cactus("complete", *arguments, input=given)
+
+
+@pytest.mark.parametrize("locale", ["C.UTF-8", "C"])
+def test_a_prompt_that_is_not_utf8_is_told_plainly(locale: str) -> None:
+    finished = subprocess.run(
+        [sys.executable, "-m", "cactus_actors.cli.main", "complete"],
+        input=b"caf\xe9",
+        capture_output=True,
+        timeout=60,
+        env=os.environ | {"LC_ALL": locale, "CACTUS_ENDPOINT": "tcp://127.0.0.1:9"},
+    )
+    assert (finished.returncode, finished.stderr) == (2, b"error: stdin is not UTF-8 at byte 3\n")
+
+
+def test_a_handoff_is_told_even_when_nobody_sits_at_the_terminal(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    def hand_off(job: ScriptedJob, finished: Finished) -> None:
+        end(job, job.finish(handoff=Handoff(status="recommended")))
+
+    assert cactus("complete", "hello").stderr == ""
+    end, router.end = router.end, hand_off  # type: ignore[method-assign]
+    result = cactus("complete", "hello")
+    assert result.stdout == "hello w1 w2 w3 w4\n"
+    assert "handoff recommended" in result.stderr
 
 
 def test_complete_options_reach_the_service(
@@ -144,6 +195,58 @@ def test_chat_remembers_and_resets(
     assert roles == [opening, [*opening, "assistant", "user"], opening]
 
 
+def test_chat_refuses_wrong_options_before_it_opens(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    with pytest.raises(InvalidRequest, match="temperature must be between"):
+        cactus("chat", "--temperature", "9", input="hello\n")
+    assert not router.received
+
+
+def test_chat_with_a_model_without_a_template_ends_at_once(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    def without_template(identity: bytes, submit: Submit) -> None:
+        error = NotSupported("the model has no chat template", param="messages").info()
+        router.reply(identity, Rejected(error=error, job_id=submit.job_id))
+
+    router.on_submit = without_template  # type: ignore[method-assign]
+    with pytest.raises(NotSupported, match="no chat template"):
+        cactus("chat", input="one\ntwo\n")
+    assert len(router.received_of(Submit)) == 1
+
+
+def test_an_interrupt_before_the_job_is_accepted_keeps_the_conversation(router: ScriptedRouter) -> None:
+    def hold_the_second(identity: bytes, submit: Submit) -> None:
+        if submit.messages is None or submit.messages[-1].content != "second":
+            on_submit(identity, submit)
+
+    on_submit, router.on_submit = router.on_submit, hold_the_second  # type: ignore[method-assign]
+    endpoints = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
+    with subprocess.Popen(
+        [sys.executable, "-m", "cactus_actors.cli.main", "chat"],
+        stdin=subprocess.PIPE,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | endpoints,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as chat:
+        assert chat.stdin is not None
+        chat.stdin.write("first\nsecond\n")
+        chat.stdin.flush()
+        until(lambda: len(router.received_of(Submit)) == 2, 30)
+        chat.send_signal(signal.SIGINT)
+        until(lambda: bool(router.received_of(Cancel)))
+        stdout, stderr = chat.communicate("third\n", timeout=30)
+    assert chat.returncode == 0, stderr
+    assert stdout == "first w1 w2 w3 w4\n\nthird w1 w2 w3 w4\n"
+    assert "stopped" in stderr
+    last = router.received_of(Submit)[-1]
+    assert isinstance(last, Submit)
+    assert [turn.content for turn in last.messages or []] == ["first", "first w1 w2 w3 w4", "third"]
+
+
 def test_batch_writes_results_and_says_so(
     cactus: Callable[..., typer.testing.Result], tmp_path: Path
 ) -> None:
@@ -200,6 +303,18 @@ def test_status_shows_each_worker_whole(
     assert row.split()[3:] == ["4194304", "ready", "13", "3/16", "100/2048", "123456", "7", "0.2", "s"]
 
 
+def test_workers_stand_in_natural_order() -> None:
+    names = ["worker-10", "cloud", "worker-2", "worker-1b", "7", "worker-1"]
+    assert sorted(names, key=natural_order) == [
+        "7",
+        "cloud",
+        "worker-1",
+        "worker-1b",
+        "worker-2",
+        "worker-10",
+    ]
+
+
 def test_models(cactus: Callable[..., typer.testing.Result]) -> None:
     report = json.loads(cactus("models", "--json").stdout)
     assert "llama" in report["families"]
@@ -217,8 +332,9 @@ def test_auth_keeps_a_key_that_nobody_else_reads(
     assert cactus("auth", "--show").stdout == "sk-…mnop\n"
     assert "forgotten" in cactus("auth", "--forget").stdout
     assert not path.exists()
-    with pytest.raises(ConfigurationInvalid):
-        cactus("auth", input="\n")
+    for nothing in ("\n", ""):
+        with pytest.raises(ConfigurationInvalid, match="no key was given"):
+            cactus("auth", input=nothing)
 
 
 def test_bench_of_a_service(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
