@@ -46,4 +46,4 @@ bench: $(VENV)/.dev      ## end-to-end tokens/s at 1, 4 and 16 concurrent jobs, 
 	$(BIN)/python -m benchmarks.end_to_end
 
 clean:                   ## remove what the commands above made
-	rm -rf $(VENV) .venv-train build *.egg-info demo-results*.jsonl demo-errors*.jsonl
+	rm -rf $(VENV) .venv-train build *.egg-info demo-results*
