@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def complete(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="[PROMPT]...", help="The question; read from stdin if left out."),
+        typer.Argument(metavar="PROMPT", help="The question; read from stdin if left out."),
     ] = None,
     stream: Annotated[bool, typer.Option("--stream", help="Show the answer while it is made.")] = False,
     system: Annotated[str | None, typer.Option(help="A system message before the question.")] = None,

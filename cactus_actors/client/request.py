@@ -90,7 +90,9 @@ def ready_to_send(submit: Submit) -> Submit:
         submit = msgspec.structs.replace(submit, options=options)
     try:
         size = len(encode(submit)[1])
-    except (TypeError, OverflowError, UnicodeEncodeError) as error:
+    except UnicodeEncodeError:
+        raise InvalidRequest("the request holds text that is not Unicode", param="prompt") from None
+    except (TypeError, OverflowError) as error:
         raise InvalidRequest(f"the request cannot be sent: {error}", param="prompt") from None
     if size > MAX_MESSAGE_BYTES:
         raise InvalidRequest(
