@@ -61,7 +61,7 @@ def run_service(config: ServeConfig) -> None:
             sys.exit(128 + number)
         stop.set()
 
-    service = Service(config, announce=lambda line: print(line, flush=True))
+    service = Service(config, announce=lambda line: print(line, file=sys.stderr, flush=True))
     service.start()
     # Not before: Ray installs handlers of its own, and an interrupted start cleans up by its exception.
     signal.signal(signal.SIGINT, on_signal)
