@@ -176,7 +176,11 @@ def test_an_interrupted_run_says_how_to_go_on(
 ) -> None:
     router.step_s = 0.2
     process = subprocess.Popen(
-        [sys.executable, "-m", "cactus_actors.cli.main", *arguments], stderr=subprocess.PIPE, text=True
+        [sys.executable, "-m", "cactus_actors.cli.main", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        # a test run that itself was started in the background hands down an ignored SIGINT
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
     )
     deadline = time.monotonic() + 20
     while not router.received_of(Submit):
