@@ -5,6 +5,7 @@ from __future__ import annotations
 import zmq
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 MAX_FRAME = MAX_MESSAGE_BYTES + 1024
@@ -67,10 +68,6 @@ def _limit(socket: zmq.Socket[bytes], max_frame: int) -> None:
         zmq.SNDHWM: HIGH_WATER_MARK,
         zmq.RCVHWM: HIGH_WATER_MARK,
         zmq.MAXMSGSIZE: max_frame,
-        zmq.HEARTBEAT_IVL: 1000,
-        zmq.HEARTBEAT_TIMEOUT: 3000,
-        zmq.HEARTBEAT_TTL: 3000,
         zmq.HANDSHAKE_IVL: 2000,
     }
-    for option, value in options.items():
-        socket.setsockopt(option, value)
+    set_options(socket, options)

@@ -7,6 +7,7 @@ from types import TracebackType
 
 import zmq
 
+from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.messages import RouterCommand, WorkerMessage
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, router_command_decoder
 
@@ -19,9 +20,6 @@ _OPTIONS = {
     zmq.RCVHWM: QUEUE_MESSAGES,
     zmq.MAXMSGSIZE: MAX_MESSAGE_BYTES,
     zmq.HANDSHAKE_IVL: 2000,
-    zmq.HEARTBEAT_IVL: 1000,
-    zmq.HEARTBEAT_TIMEOUT: 3000,
-    zmq.HEARTBEAT_TTL: 3000,
     zmq.RECONNECT_IVL: 100,
     zmq.RECONNECT_IVL_MAX: 2000,
 }
@@ -33,8 +31,7 @@ class RouterLink:
     def __init__(self, endpoint: str) -> None:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
-        for option, value in _OPTIONS.items():
-            self._socket.setsockopt(option, value)
+        set_options(self._socket, _OPTIONS)
         self._socket.connect(endpoint)
         self._decoder = router_command_decoder()
 

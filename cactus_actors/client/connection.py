@@ -20,6 +20,7 @@ from cactus_actors.protocol.errors import (
     Unavailable,
     error_from_info,
 )
+from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.messages import (
     Cancel,
     ClientMessage,
@@ -38,15 +39,13 @@ READS_IN_A_ROW = 32
 ASK_AGAIN_S = 1.0
 LINGER_MS = 300
 MAX_WAITING_MESSAGES = 100_000
-SOCKET_OPTIONS = (
-    (zmq.LINGER, LINGER_MS),
-    (zmq.SNDHWM, MAX_WAITING_MESSAGES),
-    (zmq.RCVHWM, MAX_WAITING_MESSAGES),
-    (zmq.HEARTBEAT_IVL, 1000),
-    (zmq.HEARTBEAT_TIMEOUT, 3000),
-    (zmq.RECONNECT_IVL, 100),
-    (zmq.RECONNECT_IVL_MAX, 1000),
-)
+SOCKET_OPTIONS = {
+    zmq.LINGER: LINGER_MS,
+    zmq.SNDHWM: MAX_WAITING_MESSAGES,
+    zmq.RCVHWM: MAX_WAITING_MESSAGES,
+    zmq.RECONNECT_IVL: 100,
+    zmq.RECONNECT_IVL_MAX: 1000,
+}
 
 
 class Followed:
@@ -281,8 +280,7 @@ def next_port(endpoint: str) -> str:
 
 def _connect(context: zmq.asyncio.Context, kind: int, endpoint: str) -> zmq.asyncio.Socket:
     socket = context.socket(kind)
-    for option, value in SOCKET_OPTIONS:
-        socket.setsockopt(option, value)
+    set_options(socket, SOCKET_OPTIONS)
     try:
         socket.connect(endpoint)
     except zmq.ZMQError as error:

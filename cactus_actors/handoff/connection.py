@@ -9,6 +9,7 @@ import msgspec
 import zmq
 import zmq.asyncio
 
+from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 
 _OPTIONS = {
@@ -18,9 +19,6 @@ _OPTIONS = {
     zmq.SNDHWM: 1000,
     zmq.RCVHWM: 1000,
     zmq.MAXMSGSIZE: 16 * MAX_MESSAGE_BYTES,
-    zmq.HEARTBEAT_IVL: 1000,
-    zmq.HEARTBEAT_TIMEOUT: 3000,
-    zmq.HEARTBEAT_TTL: 3000,
     zmq.RECONNECT_IVL: 100,
     zmq.RECONNECT_IVL_MAX: 1000,
 }
@@ -29,8 +27,7 @@ _OPTIONS = {
 def connect(context: zmq.asyncio.Context, endpoint: str, worker_id: str) -> zmq.asyncio.Socket:
     """A socket that keeps itself connected to the router's workers endpoint."""
     socket = context.socket(zmq.DEALER)
-    for option, value in _OPTIONS.items():
-        socket.setsockopt(option, value)
+    set_options(socket, _OPTIONS)
     # Stable over reconnects, new for every process: a predecessor's connection may still be dying.
     socket.setsockopt(zmq.ROUTING_ID, f"{worker_id}-{uuid.uuid4().hex}".encode())
     socket.connect(endpoint)
