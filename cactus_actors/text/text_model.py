@@ -12,7 +12,8 @@ from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.text import huggingface
 from cactus_actors.text.chat_template import ChatTemplate
-from cactus_actors.text.gguf_vocabulary import Vocabulary, tokenizer_from_gguf
+from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
+from cactus_actors.text.gguf_vocabulary import Vocabulary
 from cactus_actors.text.tokenizer import Tokenizer
 
 MAX_CONTEXT = 1 << 24

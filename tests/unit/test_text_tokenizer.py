@@ -16,7 +16,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.text import TextModel, Tokenizer, load_text_model
-from cactus_actors.text.gguf_vocabulary import tokenizer_from_gguf
+from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.tokenizer import byte_of_character
 
 BYTE_LEVEL_WORDS = ["he", "ll", "hell", "hello", "\u0120w", "\u0120wo"]
