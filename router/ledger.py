@@ -91,6 +91,8 @@ class WorkerRecord:
             preemptions=report.preemptions,
             step_seconds=report.step_seconds,
             kernel_seconds=report.kernel_seconds,
+            draft_tokens=report.draft_tokens,
+            accepted_draft_tokens=report.accepted_draft_tokens,
         )
 
 

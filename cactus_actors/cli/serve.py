@@ -21,6 +21,12 @@ def serve(
     weights: Annotated[WeightFormat | None, typer.Option(help="How weights are held in memory.")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Model workers to keep alive.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each worker.")] = None,
+    speculate: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Tokens that a sequence may guess ahead from its own text; changes no token."
+        ),
+    ] = None,
     jobs_endpoint: Annotated[str | None, typer.Option(help="Where clients submit jobs.")] = None,
     stream_endpoint: Annotated[str | None, typer.Option(help="Where tokens are published.")] = None,
     workers_endpoint: Annotated[
@@ -41,6 +47,7 @@ def serve(
         "weights": weights,
         "workers": workers,
         "threads": threads,
+        "speculation": speculate,
         "jobs_endpoint": jobs_endpoint,
         "stream_endpoint": stream_endpoint,
         "workers_endpoint": workers_endpoint,

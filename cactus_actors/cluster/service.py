@@ -131,6 +131,7 @@ class Service:
             max_sequences=config.max_sequences,
             token_budget=config.token_budget,
             cache_tokens=config.cache_tokens,
+            speculation=config.speculation,
         )
         # A private local Ray has one machine and one user: how many workers share its cores is their choice.
         num_cpus = 0 if config.ray_address is None else config.threads

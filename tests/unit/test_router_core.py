@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cactus_actors.protocol.errors import ErrorInfo, ModelFailure
@@ -318,6 +319,24 @@ def test_replay_gives_at_most_credit_items_with_their_text(router: RouterHarness
     assert replay.finished == router.finished(1)[0]
 
 
+def test_several_tokens_of_one_step_keep_the_text_of_each(router: RouterHarness) -> None:
+    """So a client that got other cuts from an attempt before resumes anywhere with the right text."""
+    worker = router.connect()
+    router.subscribe(1)
+    router.submit(1)
+    router.report(
+        worker, make_delta(1, 0, "a"), make_delta(1, 1, "bdé", token_ids=[98, 99, 100, 233], cuts=(1, 1, 2))
+    )
+    router.report(worker, make_delta(1, 3, "dé!", cuts=(1, 2), finish=STOP))  # two of three are known
+    assert router.streamed_text(1) == router.result(1).text == "abdé!"
+    assert router.result(1).token_ids == [97, 98, 99, 100, 233, 33]
+    texts = []
+    for index in range(6):
+        [replay] = router.client(Resume(job_id=job_id(1), next_index=index, credit=1))
+        texts.append(replay.deltas[0].text)
+    assert texts == ["a", "b", "", "d", "é", "!"]
+
+
 def test_a_replay_of_a_long_stream_comes_in_several_deltas(router: RouterHarness) -> None:
     worker = router.connect()
     router.submit(1)
@@ -459,7 +478,8 @@ def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:
     worker = router.connect("w1", num_slots=1)
     for number in (1, 2, 3):
         router.submit(number)
-    router.report(worker)
+    counts = {"draft_tokens": 9, "accepted_draft_tokens": 4}
+    router.say(worker, msgspec.structs.replace(worker.report(), **counts))
     router.now += 1.0
     [status] = router.client(StatusRequest(request_id="r"))
     assert status.request_id == "r"
@@ -468,6 +488,7 @@ def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:
     [seen] = status.workers
     assert (seen.worker_id, seen.free_slots, seen.num_slots) == (worker.hello.worker_id, 0, 1)
     assert seen.last_seen_s == pytest.approx(1.0)
+    assert {name: getattr(seen, name) for name in counts} == counts
 
 
 def test_draining_refuses_new_jobs_and_finishes_old_ones(router: RouterHarness) -> None:
