@@ -93,6 +93,7 @@ class WorkerRecord:
             kernel_seconds=report.kernel_seconds,
             draft_tokens=report.draft_tokens,
             accepted_draft_tokens=report.accepted_draft_tokens,
+            queried_prompt_tokens=report.queried_prompt_tokens,
         )
 
 
@@ -165,6 +166,7 @@ def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
         emitted_ids=list(job.local.token_ids),
         params=prepared.params,
         timeout_s=_time_left(job, now),
+        cache_salt=prepared.policy.cache_salt,
     )
 
 

@@ -135,4 +135,5 @@ class WorkerCore:
             kernel_seconds=counters.kernel_seconds,
             draft_tokens=counters.draft_tokens,
             accepted_draft_tokens=counters.accepted_draft_tokens,
+            queried_prompt_tokens=counters.queried_prompt_tokens,
         )

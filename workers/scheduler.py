@@ -44,7 +44,8 @@ class Counters:
     """Totals of what a worker did; recomputing a preempted prompt counts again.
 
     `kernel_seconds` is the part of `step_seconds` inside compiled code: the forward pass and sampling.
-    `draft_tokens` were guessed, `accepted_draft_tokens` of them right.
+    `draft_tokens` were guessed, `accepted_draft_tokens` of them right. `queried_prompt_tokens` were looked up
+    in the prefix cache, `cached_prompt_tokens` of them found.
     """
 
     tokens_generated: int = 0
@@ -55,6 +56,7 @@ class Counters:
     kernel_seconds: float = 0.0
     draft_tokens: int = 0
     accepted_draft_tokens: int = 0
+    queried_prompt_tokens: int = 0
 
     def reset(self) -> None:
         """Start counting again."""
@@ -213,6 +215,8 @@ class Scheduler:
         if sequence.num_cached_prompt_tokens is None:
             sequence.num_cached_prompt_tokens = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
             self._counters.cached_prompt_tokens += sequence.num_cached_prompt_tokens
+            if sequence.params.cache_prompt:
+                self._counters.queried_prompt_tokens += sequence.num_prompt_tokens
         self.running.append(sequence)
         return True
 

@@ -42,6 +42,9 @@ class Sequence:
         self.block_table: list[int] = []
         self.num_computed_tokens = 0
         self.num_cached_prompt_tokens: int | None = None  # None until first admitted
+        self._root_hash = hashlib.blake2b(
+            dispatch.cache_salt.encode(), digest_size=16, person=b"salt"
+        ).digest()
         self._block_hashes: list[BlockHash] = []
 
         known = dispatch.prompt_ids + dispatch.emitted_ids
@@ -89,10 +92,10 @@ class Sequence:
         self.num_tokens += 1
 
     def block_hashes(self, num_blocks: int) -> list[BlockHash]:
-        """Names of the first `num_blocks` full blocks; each covers its tokens and all tokens before them."""
+        """Names of the first `num_blocks` full blocks; each covers the salt and all tokens up to its last."""
         while len(self._block_hashes) < num_blocks:
             start = len(self._block_hashes) * self.block_size
-            parent = self._block_hashes[-1] if self._block_hashes else b""
+            parent = self._block_hashes[-1] if self._block_hashes else self._root_hash
             tokens = self._tokens[start : start + self.block_size].tobytes()
             self._block_hashes.append(hashlib.blake2b(parent + tokens, digest_size=16).digest())
         return self._block_hashes[:num_blocks]

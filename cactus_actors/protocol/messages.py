@@ -253,7 +253,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One worker as the router sees it; `last_seen_s` is seconds since its last message.
 
     `kernel_seconds` is the part of `step_seconds`, all time spent in steps, that compiled code took.
-    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right.
+    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
+    of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
     """
 
     worker_id: str
@@ -278,6 +279,7 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     kernel_seconds: float = 0.0
     draft_tokens: int = 0
     accepted_draft_tokens: int = 0
+    queried_prompt_tokens: int = 0
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -378,7 +380,8 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     `num_accepted` counts the dispatches taken since Hello, so that the router's credits are
     free_slots - (sent - num_accepted). Counts and seconds are totals since Hello. `unavailable` says why a
     worker takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
-    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right.
+    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
+    of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
     """
 
     num_accepted: int
@@ -395,6 +398,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     kernel_seconds: float = 0.0
     draft_tokens: int = 0
     accepted_draft_tokens: int = 0
+    queried_prompt_tokens: int = 0
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):
@@ -429,7 +433,8 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Run one sequence: compute prompt + emitted, then sample on from position len(emitted_ids).
 
     `dispatch_id` is never used again within an epoch, so that it fences off an older attempt at the same job.
-    `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker.
+    `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker. Cached
+    prefixes are shared with dispatches of the same `cache_salt` only.
     """
 
     dispatch_id: int
@@ -440,6 +445,7 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     choice: int = 0
     timeout_s: float | None = None
     request: CloudRequest | None = None
+    cache_salt: str = ""
 
 
 class Abort(msgspec.Struct, frozen=True, array_like=True, tag=3):

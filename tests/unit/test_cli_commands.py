@@ -292,15 +292,31 @@ def test_status_shows_each_worker_whole(
             tokens_generated=123456,
             prompt_tokens_computed=1,
             cached_prompt_tokens=7,
+            queried_prompt_tokens=28,
             preemptions=0,
         )
         return msgspec.structs.replace(status(request_id), workers=[worker])
 
     status, router.status = router.status, with_worker  # type: ignore[method-assign]
     heading, row = cactus("status").stdout.splitlines()[-2:]
-    assert " ".join(heading.split()) == "worker kind node pid state running slots blocks tokens cached seen"
+    assert (
+        " ".join(heading.split())
+        == "worker kind node pid state running slots blocks tokens cached drafts seen"
+    )
     assert row.split()[:2] == ["a-worker-with-a-long-name", "local"]
-    assert row.split()[3:] == ["4194304", "ready", "13", "3/16", "100/2048", "123456", "7", "0.2", "s"]
+    assert row.split()[3:] == [
+        "4194304",
+        "ready",
+        "13",
+        "3/16",
+        "100/2048",
+        "123456",
+        "7",
+        "(25%)",
+        "0",
+        "0.2",
+        "s",
+    ]
 
 
 def test_workers_stand_in_natural_order() -> None:

@@ -170,6 +170,17 @@ def test_the_longest_cached_prefix_goes_first_but_nobody_waits_for_it_too_long(
     assert not router.is_running(5)
 
 
+def test_placement_does_not_chase_blocks_of_another_salt(router: RouterHarness) -> None:
+    shared = "s" * 64
+    worker = router.connect(num_slots=1)
+    router.submit(1, shared + "one", cache_salt="a")
+    for number, salt in ((2, "b"), (3, ""), (4, "a")):
+        router.submit(number, shared + "more", cache_salt=salt)
+    router.generate(1, "x", finish=STOP)
+    dispatch = next(iter(worker.dispatches.values()))
+    assert (dispatch.job_id, dispatch.cache_salt) == (job_id(4), "a")
+
+
 def test_a_lost_workers_jobs_continue_elsewhere_without_gap_or_repeat(router: RouterHarness) -> None:
     first = router.connect("w1")
     router.subscribe(1)
@@ -478,7 +489,7 @@ def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:
     worker = router.connect("w1", num_slots=1)
     for number in (1, 2, 3):
         router.submit(number)
-    counts = {"draft_tokens": 9, "accepted_draft_tokens": 4}
+    counts = {"draft_tokens": 9, "accepted_draft_tokens": 4, "queried_prompt_tokens": 70}
     router.say(worker, msgspec.structs.replace(worker.report(), **counts))
     router.now += 1.0
     [status] = router.client(StatusRequest(request_id="r"))
