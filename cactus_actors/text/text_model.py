@@ -9,6 +9,7 @@ from typing import Any
 
 from cactus_actors.models.files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
+from cactus_actors.models.hub_cache import repository_of
 from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.text import huggingface
 from cactus_actors.text.chat_template import ChatTemplate
@@ -74,7 +75,7 @@ def _from_directory(directory: Path) -> TextModel:
     source = huggingface.template_source(directory, tokenizer_config)
     eos_id = tokenizer.id_of(specials["eos_token"]) if "eos_token" in specials else None
     return TextModel(
-        name=directory.resolve().name,
+        name=repository_of(directory.resolve()) or directory.resolve().name,
         tokenizer=tokenizer,
         chat_template=ChatTemplate.compile(source[1], source[0], specials) if source else None,
         eos_ids=huggingface.end_ids(directory, [config, generation_config], tokenizer, eos_id),
