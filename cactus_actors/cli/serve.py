@@ -16,7 +16,10 @@ from cactus_actors.config import ServeConfig, WeightFormat, make_config, read_co
 
 def serve(
     model: Annotated[
-        str | None, typer.Option(help="Embedded model name, a Hugging Face directory, or a GGUF file.")
+        str | None,
+        typer.Option(
+            help="Embedded model name, a directory, a GGUF file, or owner/name[:file.gguf] on the hub."
+        ),
     ] = None,
     weights: Annotated[WeightFormat | None, typer.Option(help="How weights are held in memory.")] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Model workers to keep alive.")] = None,
@@ -40,7 +43,7 @@ def serve(
 ) -> None:
     """Start the router, the workers and the handoff actor, and print one `ready` line.
 
-    Example: cactus serve --workers 2 --model ./SmolLM2-135M
+    Example: cactus serve --model HuggingFaceTB/SmolLM2-135M-Instruct
     """
     flags: dict[str, object] = {
         "model": model,

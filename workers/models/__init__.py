@@ -6,7 +6,7 @@ Importing this package is light: numba is loaded with the first model.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
@@ -35,6 +35,23 @@ class Model(Protocol):
 
     def close(self) -> None:
         """Stop the threads."""
+
+
+class Family(NamedTuple):
+    """Models that are computed alike.
+
+    `architectures` are the names in config.json, `gguf_architectures` those in `general.architecture`.
+    """
+
+    name: str
+    examples: str  # models that people know it by
+    architectures: tuple[str, ...]
+    gguf_architectures: tuple[str, ...]
+
+
+def list_families() -> tuple[Family, ...]:
+    """The families that can be loaded."""
+    return (Family("llama", "Llama 2, SmolLM2, TinyLlama", ("LlamaForCausalLM",), ("llama",)),)
 
 
 def load_model(path: Path, *, weights: WeightsName, threads: int) -> Model:
