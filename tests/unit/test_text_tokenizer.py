@@ -218,6 +218,22 @@ def test_end_tokens_of_a_directory(tmp_path: Path) -> None:
     assert (model.name, model.max_context) == ("m", 128)
 
 
+@pytest.mark.parametrize(
+    ("config", "max_context"),
+    [
+        ({"rope_scaling": {"type": "longrope", "short_factor": [1.0], "long_factor": [2.0]}}, 32),
+        ({"rope_scaling": {"type": "longrope", "short_factor": [1.0], "long_factor": [1.0]}}, 128),
+        ({"text_config": {"max_position_embeddings": 64}}, 64),
+    ],
+    ids=["LongRoPE within its short context", "LongRoPE with one set of factors", "a model that sees images"],
+)
+def test_context_of_a_directory(tmp_path: Path, config: dict[str, Any], max_context: int) -> None:
+    directory = write_directory(
+        tmp_path / "m", make_json_tokenizer(), original_max_position_embeddings=32, **config
+    )
+    assert load_text_model(directory).max_context == max_context
+
+
 def test_end_tokens_of_gguf(tmp_path: Path) -> None:
     tokens = byte_level_tokens()
     types = [3, 3, *[1] * (len(tokens) - 2)]
