@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.batch import Chunk
-from workers.kernels.compiling import compiling_alone
-from workers.kernels.sampling import SAMPLING_ROW, sample_rows
+from workers.kernels.compiling import compiling_alone, fingerprint
+from workers.kernels.sampling import SAMPLING_ROW, compiled_sampler, new_scratch
 from workers.sequence import Sequence
 
 _NO_TOKENS = np.empty(0, dtype=np.int32)
@@ -35,7 +35,9 @@ class Sampler:
 
     def __init__(self, end_ids: Iterable[int]) -> None:
         self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
-        with compiling_alone(sample_rows):
+        self._scratch = new_scratch(1, self._end_ids.size)
+        self._sample_rows = compiled_sampler(fingerprint())
+        with compiling_alone(self._sample_rows):
             self._run(
                 np.zeros((1, 1), np.float32),
                 [tuple(np.zeros(1, SAMPLING_ROW)[0])],
@@ -78,7 +80,11 @@ class Sampler:
             logprobs=np.zeros(num_rows),
             finite=np.zeros(num_rows, dtype=np.bool_),
         )
-        sample_rows(
+        if logits.shape[1] != self._scratch.weights.size:
+            self._scratch = new_scratch(logits.shape[1], self._end_ids.size)
+        self._sample_rows(
+            0,
+            1,
             np.ascontiguousarray(logits),  # one type for compiled code, whatever the model's padding
             np.array(rows, dtype=SAMPLING_ROW),
             np.array(positions, dtype=np.int64),
@@ -86,6 +92,7 @@ class Sampler:
             self._end_ids,
             np.concatenate([_NO_TOKENS, *windows]),
             np.cumsum([window.size for window in windows], dtype=np.int64),
+            self._scratch,
             samples.token_ids,
             samples.entropies,
             samples.logprobs,
