@@ -40,7 +40,7 @@ class Sampler:
         with compiling_alone(self._sample_rows):
             self._run(
                 np.zeros((1, 1), np.float32),
-                [tuple(np.zeros(1, SAMPLING_ROW)[0])],
+                [bytes(SAMPLING_ROW.itemsize)],
                 [0],
                 [False],
                 [_NO_TOKENS],
@@ -52,23 +52,26 @@ class Sampler:
         A row after drafts is sampled as if they were the sequence's tokens. `logits` is written to meanwhile
         and is the same again on return.
         """
-        rows: list[tuple[float | int, ...]] = []
+        rows: list[bytes] = []
         positions: list[int] = []
         masked: list[bool] = []
         windows: list[NDArray[np.int32]] = []
         for chunk in chunks:
             sequence, num_rows = chunk.sequence, chunk.num_rows
             first = sequence.num_completion_tokens
-            rows += [sampling_row(sequence)] * num_rows
-            positions += range(first, first + num_rows)
-            masked += [position < sequence.params.min_tokens for position in range(first, first + num_rows)]
-            windows += [penalty_window(sequence, num_drafts) for num_drafts in range(num_rows)]
+            if not sequence.sampling_row:
+                sequence.sampling_row = sampling_row(sequence)
+            for num_drafts in range(num_rows):
+                rows.append(sequence.sampling_row)
+                positions.append(first + num_drafts)
+                masked.append(first + num_drafts < sequence.params.min_tokens)
+                windows.append(penalty_window(sequence, num_drafts))
         return self._run(logits, rows, positions, masked, windows)
 
     def _run(
         self,
         logits: NDArray[np.float32],
-        rows: list[tuple[float | int, ...]],
+        rows: list[bytes],
         positions: list[int],
         masked: list[bool],
         windows: list[NDArray[np.int32]],
@@ -86,7 +89,7 @@ class Sampler:
             0,
             1,
             np.ascontiguousarray(logits),  # one type for compiled code, whatever the model's padding
-            np.array(rows, dtype=SAMPLING_ROW),
+            np.frombuffer(b"".join(rows), dtype=SAMPLING_ROW),
             np.array(positions, dtype=np.int64),
             np.array(masked, dtype=np.bool_),
             self._end_ids,
@@ -101,10 +104,10 @@ class Sampler:
         return samples
 
 
-def sampling_row(sequence: Sequence) -> tuple[float | int, ...]:
+def sampling_row(sequence: Sequence) -> bytes:
     """The SAMPLING_ROW of a sequence."""
     params = sequence.params
-    return (
+    row = (
         params.temperature,
         params.top_p,
         params.min_p,
@@ -115,6 +118,7 @@ def sampling_row(sequence: Sequence) -> tuple[float | int, ...]:
         params.seed,
         sequence.choice,
     )
+    return np.array(row, dtype=SAMPLING_ROW).tobytes()
 
 
 def penalty_window(sequence: Sequence, num_drafts: int = 0) -> NDArray[np.int32]:
