@@ -16,9 +16,10 @@ from cactus_actors.protocol.messages import Dispatch
 from cactus_actors.protocol.params import SamplingParams
 from workers.batch import Chunk
 from workers.detokenizer import Detokenizer
+from workers.kernels.compiling import fingerprint
 from workers.kernels.nucleus import MAX_SORTED, cut_of
-from workers.kernels.sampling import uniform
-from workers.sampler import Sampler, Samples
+from workers.kernels.sampling import SAMPLING_ROW, compiled_sampler, new_scratch, uniform
+from workers.sampler import Sampler, Samples, sampling_row
 from workers.sequence import Sequence
 
 VOCAB = 300
@@ -310,3 +311,35 @@ def test_golden_tokens_stay_what_they_are() -> None:
     ]
     digest = hashlib.sha256(sample(*cases).token_ids.tobytes()).hexdigest()
     assert digest[:16] == "148e0bc12db98a28"
+
+
+def test_rows_can_be_shared_by_threads_with_a_scratch_each() -> None:
+    cases = [
+        make_case(seed, temperature=seed % 2 * 0.9, top_p=(1.0, 0.9)[seed % 3 % 2], top_k=seed % 4 * 3)
+        for seed in range(9)
+    ]
+    logits = np.stack([case.logits for case in cases])
+    together = Sampler([]).sample(logits, [case.chunk for case in cases])
+    apart = Samples(np.zeros(9, np.int32), np.zeros(9), np.zeros(9), np.zeros(9, np.bool_))
+    rows = np.frombuffer(b"".join(sampling_row(case.chunk.sequence) for case in cases), SAMPLING_ROW)
+    for rank in (2, 0, 1):
+        compiled_sampler(fingerprint())(
+            rank,
+            3,
+            logits,
+            rows,
+            np.zeros(9, np.int64),
+            np.zeros(9, np.bool_),
+            np.empty(0, np.int32),
+            np.empty(0, np.int32),
+            np.zeros(9, np.int64),
+            new_scratch(VOCAB, 0),
+            apart.token_ids,
+            apart.entropies,
+            apart.logprobs,
+            apart.finite,
+        )
+    np.testing.assert_array_equal(apart.token_ids, together.token_ids)
+    np.testing.assert_array_equal(apart.entropies, together.entropies)
+    np.testing.assert_array_equal(apart.logprobs, together.logprobs)
+    assert apart.finite.all()
