@@ -143,6 +143,40 @@ def store(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     return types.void(array, types.intp, vector), generate
 
 
+def _lanes_below(builder: ir.IRBuilder, count: ir.Value) -> ir.Value:
+    lane = ir.Constant(INTEGERS, list(range(LANES)))
+    return builder.icmp_signed("<", lane, splat(builder, builder.trunc(count, I32), LANES))
+
+
+@primitive
+def load_first(typing: Any, array: Any, offset: Any, count: Any) -> Any:
+    """The first `count` (0..16) floats from a flat offset, zeros in the other lanes; nothing behind is read."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        pointer = address(context, builder, array, values[0], values[1], FLOATS)
+        inside = _lanes_below(builder, values[2])
+        name = "llvm.masked.load.v16f32.p0"
+        return call(
+            builder, name, FLOATS, pointer, ir.Constant(I32, 4), inside, ir.Constant(FLOATS, [0.0] * LANES)
+        )
+
+    return vector(array, types.intp, types.int64), generate
+
+
+@primitive
+def store_first(typing: Any, array: Any, offset: Any, value: Any, count: Any) -> Any:
+    """The first `count` (0..16) lanes to a flat offset; nothing behind is touched."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        pointer = address(context, builder, array, values[0], values[1], FLOATS)
+        inside = _lanes_below(builder, values[3])
+        name = "llvm.masked.store.v16f32.p0"
+        call(builder, name, ir.VoidType(), values[2], pointer, ir.Constant(I32, 4), inside)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vector, types.int64), generate
+
+
 @primitive
 def store_bytes(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     """round(value) + 128 as sixteen uint8, for |value| <= 127; ties go to even.
@@ -218,9 +252,8 @@ def max_of_lanes(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     return _fold(builder, a, lambda b, c: call(builder, "llvm.maximum.v16f32", FLOATS, b, c))
 
 
-@_operation(vector)
-def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
-    """e^a within 2 units in the last place; 0 below -87, about 2e38 above 88.3, NaN for NaN.
+def exponential_of(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """The instructions of `exponential`, for use inside of other primitives.
 
     e^a = 2^n * e^r with n = round(a / ln 2) and |r| <= ln(2) / 2; e^r is its Taylor polynomial of degree 7.
     """
@@ -240,4 +273,60 @@ def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     )
     scaled = builder.fmul(power, builder.bitcast(exponent, FLOATS))
     underflow = builder.fcmp_ordered("<", a, lowest)
+    return builder.select(underflow, constant(FLOATS, 0.0), scaled)
+
+
+@_operation(vector)
+def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """e^a within 2 units in the last place; 0 below -87, about 2e38 above 88.3, NaN for NaN."""
+    return exponential_of(builder, a)
+
+
+@primitive
+def within(typing: Any, value: Any, first: Any, stop: Any, outside: Any) -> Any:
+    """Lanes from `first` to below `stop` of a vector, `outside` in the others."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        value, first, stop, outside = values
+        lane = ir.Constant(INTEGERS, list(range(LANES)))
+        first, stop = (splat(builder, builder.trunc(bound, I32), LANES) for bound in (first, stop))
+        inside = builder.and_(
+            builder.icmp_signed(">=", lane, first), builder.icmp_signed("<", lane, stop)
+        )
+        return builder.select(inside, value, splat(builder, outside, LANES))
+
+    return vector(vector, types.intp, types.intp, types.float32), generate
+
+
+@_operation(vector, vector)
+def larger(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The larger of a and b in one instruction; b where either is NaN."""
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+@_operation(vector, vector, result=types.boolean)
+def any_above(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """Whether a > b in any lane."""
+    above = builder.bitcast(builder.fcmp_ordered(">", a, b), ir.IntType(LANES))
+    return builder.icmp_unsigned("!=", above, ir.Constant(above.type, 0))
+
+
+@_operation(vector)
+def power_of_two(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """2^a for a <= 0, within 2 units in the last place; 0 below -126, NaN for NaN.
+
+    2^a = 2^n * 2^r with n = round(a) and |r| <= 1/2; 2^r is its Taylor polynomial of degree 7.
+    """
+    # The sum with `magic` has n + 127, the exponent of 2^n, in its low bits.
+    lowest, magic = constant(FLOATS, -126.0), constant(FLOATS, 1.5 * 2**23 + 127)
+    underflow = builder.fcmp_ordered("<", a, lowest)
+    x = builder.select(underflow, lowest, a)
+    shifted = builder.fadd(x, magic)
+    r = builder.fsub(x, builder.fsub(shifted, magic))
+    power = constant(FLOATS, math.log(2) ** 7 / math.factorial(7))
+    for degree in range(6, -1, -1):
+        coefficient = math.log(2) ** degree / math.factorial(degree)
+        power = multiply_add(builder, power, r, constant(FLOATS, coefficient))
+    exponent = builder.shl(builder.bitcast(shifted, INTEGERS), constant(INTEGERS, 23))
+    scaled = builder.fmul(power, builder.bitcast(exponent, FLOATS))
     return builder.select(underflow, constant(FLOATS, 0.0), scaled)
