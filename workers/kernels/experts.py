@@ -49,7 +49,7 @@ def choose_experts(
 
 
 @njit(error_model="numpy")
-def _choose(logits: Any, start: int, num_experts: int, top_k: int, ids: Any, out_start: int) -> float:
+def _choose(logits: Any, start: int, num_experts: int, top_k: int, ids: Any, out_start: int) -> Any:
     """Write the ids; the largest logit."""
     best = np.float32(-math.inf)
     last, last_id = np.float32(math.inf), -1
@@ -70,7 +70,7 @@ def _choose(logits: Any, start: int, num_experts: int, top_k: int, ids: Any, out
 
 
 @njit(error_model="numpy")
-def _sum_of_exponentials(values: Any, start: int, count: int, largest: float) -> float:
+def _sum_of_exponentials(values: Any, start: int, count: int, largest: float) -> Any:
     total = np.float32(0)
     for index in range(0, count, 16):
         num = min(16, count - index)

@@ -93,7 +93,7 @@ def rotate(values: Any, start: int, rotary_dim: int, cosines: Any, sines: Any, t
 
 @njit(error_model="numpy")
 def gate_silu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int) -> None:
-    """out = silu(gate) * up (Shazeer 2020): the gate's columns, then those of `up`, with no padding between."""
+    """out = silu(gate) * up (Shazeer 2020); `num_columns` of gate, then as many of up, unpadded between."""
     whole, rest = num_columns // 16 * 16, num_columns % 16
     up_start = start + num_columns
     for column in range(0, whole, 16):
@@ -108,7 +108,7 @@ def gate_silu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: i
 
 @njit(error_model="numpy")
 def gate_gelu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int) -> None:
-    """out = gelu(gate) * up, laid out as for `gate_silu`; gelu in its tanh form (Hendrycks and Gimpel 2016)."""
+    """`gate_silu` with gelu in its tanh form in the place of silu (Hendrycks and Gimpel 2016)."""
     whole, rest = num_columns // 16 * 16, num_columns % 16
     up_start = start + num_columns
     for column in range(0, whole, 16):
@@ -159,7 +159,7 @@ def softcap_row(values: Any, start: int, num_columns: int, cap: float) -> None:
 
 
 @njit(error_model="numpy")
-def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> float:
+def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> Any:
     whole, rest = num_columns // 16 * 16, num_columns % 16
     squares = broadcast(np.float32(0))
     for column in range(0, whole, 16):

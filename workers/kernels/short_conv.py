@@ -74,5 +74,5 @@ def short_conv(
 
 
 @njit(error_model="numpy")
-def _state_start(states: Any, layer: int, block: int, slot: int) -> int:
+def _state_start(states: Any, layer: int, block: int, slot: int) -> Any:
     return ((layer * states.shape[1] + block) * states.shape[2] + slot) * states.shape[3]

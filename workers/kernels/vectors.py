@@ -150,7 +150,7 @@ def _lanes_below(builder: ir.IRBuilder, count: ir.Value) -> ir.Value:
 
 @primitive
 def load_first(typing: Any, array: Any, offset: Any, count: Any) -> Any:
-    """The first `count` (0..16) floats from a flat offset, zeros in the other lanes; nothing behind is read."""
+    """The first `count` (0..16) floats from a flat offset, zeros behind them; no other is read."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
         pointer = address(context, builder, array, values[0], values[1], FLOATS)
@@ -282,6 +282,24 @@ def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     return exponential_of(builder, a)
 
 
+@_operation(vector)
+def hyperbolic_tangent(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """tanh(a) within 4 units in the last place, NaN for NaN.
+
+    tanh |a| = -m / (2 + m) with m = e^y - 1 and y = -2 |a|. Where e^y is near one, m is the Taylor
+    polynomial of degree 10 instead of a difference.
+    """
+    one = constant(FLOATS, 1.0)
+    y = builder.fmul(call(builder, "llvm.fabs.v16f32", FLOATS, a), constant(FLOATS, -2.0))
+    series = constant(FLOATS, 1 / math.factorial(10))
+    for degree in range(9, 0, -1):
+        series = multiply_add(builder, series, y, constant(FLOATS, 1 / math.factorial(degree)))
+    near_one = builder.fcmp_ordered(">", y, constant(FLOATS, -1.0))
+    m = builder.select(near_one, builder.fmul(series, y), builder.fsub(exponential_of(builder, y), one))
+    size = builder.fdiv(builder.fneg(m), builder.fadd(m, constant(FLOATS, 2.0)))
+    return call(builder, "llvm.copysign.v16f32", FLOATS, size, a)
+
+
 @primitive
 def within(typing: Any, value: Any, first: Any, stop: Any, outside: Any) -> Any:
     """Lanes from `first` to below `stop` of a vector, `outside` in the others."""
@@ -290,9 +308,7 @@ def within(typing: Any, value: Any, first: Any, stop: Any, outside: Any) -> Any:
         value, first, stop, outside = values
         lane = ir.Constant(INTEGERS, list(range(LANES)))
         first, stop = (splat(builder, builder.trunc(bound, I32), LANES) for bound in (first, stop))
-        inside = builder.and_(
-            builder.icmp_signed(">=", lane, first), builder.icmp_signed("<", lane, stop)
-        )
+        inside = builder.and_(builder.icmp_signed(">=", lane, first), builder.icmp_signed("<", lane, stop))
         return builder.select(inside, value, splat(builder, outside, LANES))
 
     return vector(vector, types.intp, types.intp, types.float32), generate
