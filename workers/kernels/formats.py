@@ -14,7 +14,7 @@ def weight_format(name: str) -> WeightFormat:
     instruction_set = choose_instruction_set()
     match name:
         case "float32":
-            return Float32Format(instruction_set.name)
+            return Float32Format(instruction_set)
         case "int8":
             return Int8Format(instruction_set)
     raise ConfigurationInvalid(

@@ -1,70 +1,48 @@
-# ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 """Weights and rows as int8 with a scale for each group of 64: integer sums inside a group, floats across.
 
-A row is quantised when it is written, each group by its own largest value. It is kept unsigned, x + 128,
-because that is what dot-product instructions multiply with signed weights; the sum starts at -128 times
-the sum of the weights.
+A row is quantised when it is encoded, each group by its own largest value. Weights are kept unsigned,
+w + 128, because that is what dot-product instructions multiply with signed inputs; the sum of a group
+starts at -128 times the sum of the row's integers.
 """
 
 from __future__ import annotations
 
 from dataclasses import dataclass
-from typing import Any, NamedTuple
+from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba.extending import overload
 from numpy.typing import NDArray
 
-from workers.kernels import matrix as operations
-from workers.kernels.instruction_sets import AVX512_VNNI, PORTABLE, InstructionSet
-from workers.kernels.memory import aligned_zeros, round_up
-from workers.kernels.tiles import Operand, Reduce, counted, index, make_matmul, variables
-from workers.kernels.vectors import (
-    F32,
-    FLOATS,
-    I8,
-    I32,
-    INTEGERS,
-    absolute,
-    broadcast,
-    constant,
-    load,
-    max_of_lanes,
-    maximum,
-    multiply_add,
-    splat,
-    store_bytes,
+from workers.kernels.arena import load_float
+from workers.kernels.instruction_sets import InstructionSet
+from workers.kernels.matrix import Kernels, Layout, weights_types
+from workers.kernels.memory import round_up
+from workers.kernels.quantised_rows import make_encode_row
+from workers.kernels.tiles import (
+    Reduce,
+    at,
+    counted,
+    index,
+    make_matmul,
+    make_num_blocks,
+    variables,
 )
-from workers.weights.quantize import GROUP_SIZE, SMALLEST_GROUP, quantize_int8
+from workers.kernels.vectors import F32, FLOATS, I8, I32, INTEGERS, constant, multiply_add, splat
+from workers.weights.quantize import GROUP_SIZE, quantize_int8
 
-COLUMNS = 16
+OUTPUTS = 16
 QUADS = GROUP_SIZE // 4
-CHAINS = 4
-"""A single row keeps this many integer sums, because one would wait for each dot product."""
+SCALES_BYTES = OUTPUTS * 4
+QUAD_BYTES = OUTPUTS * 4
+ZERO_POINT = 128
+CHAINS = 8
+"""A tile keeps at least this many integer sums, because one would wait for each dot product."""
 
+LAYOUT = Layout(OUTPUTS, GROUP_SIZE, SCALES_BYTES + QUADS * QUAD_BYTES, 8 + GROUP_SIZE)
+"""A block's group: 16 float32 scales, then [16 quads of inputs][16 outputs][4 inputs] of w + 128.
 
-class Int8Matrix(NamedTuple):
-    """Stacked weights; a block is 16 rows of a weight, four inputs of each side by side."""
-
-    values: NDArray[np.int8]  # (layers, blocks, columns / 4, 16, 4)
-    scales: NDArray[np.float32]  # (layers, blocks, groups, 16)
-    corrections: NDArray[np.int32]  # (layers, blocks, groups, 16): -128 times the sum of the group's weights
-
-
-class VnniInt8Matrix(NamedTuple):
-    """An Int8Matrix whose type asks for the kernels with AVX-512 VNNI."""
-
-    values: NDArray[np.int8]
-    scales: NDArray[np.float32]
-    corrections: NDArray[np.int32]
-
-
-class Int8Rows(NamedTuple):
-    """Quantised rows: x = (value - 128) * scale of its group."""
-
-    values: NDArray[np.uint8]  # (rows, columns)
-    scales: NDArray[np.float32]  # (rows, groups)
+A group of a tile of h rows: h float32 scales, h int32 corrections, then [16 quads][h rows][4 inputs]."""
 
 
 @dataclass(frozen=True)
@@ -79,136 +57,123 @@ class Int8Format:
         """The instruction set in use."""
         return self.instruction_set.name
 
-    def empty_matrix(self, num_layers: int, num_rows: int, num_columns: int) -> Int8Matrix | VnniInt8Matrix:
-        """Zeros, padded to whole blocks and groups."""
-        num_blocks = round_up(num_rows, COLUMNS) // COLUMNS
-        num_groups = round_up(num_columns, GROUP_SIZE) // GROUP_SIZE
-        make = VnniInt8Matrix if self.instruction_set is AVX512_VNNI else Int8Matrix
-        return make(
-            aligned_zeros((num_layers, num_blocks, num_groups * QUADS, COLUMNS, 4), np.int8),
-            aligned_zeros((num_layers, num_blocks, num_groups, COLUMNS), np.float32),
-            aligned_zeros((num_layers, num_blocks, num_groups, COLUMNS), np.int32),
-        )
+    def num_bytes(self, num_rows: int, num_columns: int) -> int:
+        """Packed size of a weight."""
+        return LAYOUT.num_bytes(num_rows, num_columns)
 
-    def fill(self, matrix: Any, layer: int, weights: NDArray[np.float32]) -> None:
+    def row_bytes(self, num_columns: int) -> int:
+        """Size of one encoded row."""
+        return LAYOUT.row_bytes(num_columns)
+
+    def wrap(self, data: NDArray[np.uint8]) -> Any:
+        """The arena as compiled code takes it."""
+        return TYPES[self.instruction_set.name](data)
+
+    def pack(self, weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
         """Quantise and pack, some thousand weight rows at a time to bound the memory it takes."""
-        rows_at_once = 128 * COLUMNS
+        num_groups = LAYOUT.num_groups(weights.shape[1])
+        blocks = target.reshape(-1, num_groups, LAYOUT.group_bytes)
+        rows_at_once = 128 * OUTPUTS
         for first in range(0, len(weights), rows_at_once):
             values, scales = quantize_int8(weights[first : first + rows_at_once])
-            num_blocks = round_up(len(values), COLUMNS) // COLUMNS
-            missing = num_blocks * COLUMNS - len(values)
-            values = np.pad(values, ((0, missing), (0, 0))).reshape(num_blocks, COLUMNS, -1, 4)
-            scales = np.pad(scales, ((0, missing), (0, 0))).reshape(num_blocks, COLUMNS, -1)
-            sums = values.reshape(*scales.shape, GROUP_SIZE).sum(axis=3, dtype=np.int32)
-            blocks = slice(first // COLUMNS, first // COLUMNS + num_blocks)
-            matrix.values[layer, blocks] = values.swapaxes(1, 2)
-            matrix.scales[layer, blocks] = scales.swapaxes(1, 2)
-            matrix.corrections[layer, blocks] = -128 * sums.swapaxes(1, 2)
-
-    def empty_rows(self, max_rows: int, num_columns: int) -> Int8Rows:
-        """Zeros, as wide as the matrix is deep."""
-        num_groups = round_up(num_columns, GROUP_SIZE) // GROUP_SIZE
-        return Int8Rows(
-            aligned_zeros((max_rows, num_groups * GROUP_SIZE), np.uint8),
-            aligned_zeros((max_rows, num_groups), np.float32),
-        )
+            num_blocks = round_up(len(values), OUTPUTS) // OUTPUTS
+            missing = num_blocks * OUTPUTS - len(values)
+            values = np.pad(values, ((0, missing), (0, 0))).reshape(num_blocks, OUTPUTS, num_groups, QUADS, 4)
+            scales = np.pad(scales, ((0, missing), (0, 0))).reshape(num_blocks, OUTPUTS, num_groups)
+            part = blocks[first // OUTPUTS : first // OUTPUTS + num_blocks]
+            part[:, :, :SCALES_BYTES].view(np.float32)[...] = scales.swapaxes(1, 2)
+            part[:, :, SCALES_BYTES:] = (
+                (values.view(np.uint8) ^ 0x80).transpose(0, 2, 3, 1, 4).reshape(num_blocks, num_groups, -1)
+            )
 
 
-def _reduce_with(instructions: InstructionSet) -> Reduce:
+def _make_reduce(instructions: InstructionSet) -> Reduce:
     def reduce(
-        builder: ir.IRBuilder, height: int, rows: Operand, row: ir.Value, matrix: Operand, block: ir.Value
-    ) -> list[ir.Value]:
-        num_groups = matrix.extent("scales", 2)
-        depth = builder.mul(num_groups, index(GROUP_SIZE))
-        inputs = rows.pointer("values", builder.mul(row, depth), I8)
-        input_scales = rows.pointer("scales", builder.mul(row, num_groups), F32)
-        weights = matrix.pointer("values", builder.mul(builder.mul(block, depth), index(COLUMNS)), I8)
-        group_lanes = builder.mul(builder.mul(block, num_groups), index(COLUMNS))
-        scales = matrix.pointer("scales", group_lanes, F32)
-        corrections = matrix.pointer("corrections", group_lanes, I32)
-        num_chains = CHAINS if height == 1 else 1
-
-        def lanes_of(pointer: ir.Value, group: ir.Value, wide: ir.Type) -> ir.Value:
-            at = builder.gep(pointer, [builder.mul(group, index(COLUMNS))])
-            return builder.load(builder.bitcast(at, wide.as_pointer()), align=64)
-
-        def below(pointer: ir.Value, rows_down: int, stride: ir.Value, offset: ir.Value) -> ir.Value:
-            return builder.gep(pointer, [builder.add(builder.mul(stride, index(rows_down)), offset)])
-
-        totals = variables(builder, constant(FLOATS, 0.0), height)
+        builder: ir.IRBuilder, height: int, blocks: list[ir.Value], rows: ir.Value, num_groups: ir.Value
+    ) -> list[list[ir.Value]]:
+        width = len(blocks)
+        num_chains = max(1, CHAINS // (height * width))
+        totals = [variables(builder, constant(FLOATS, 0.0), width) for _ in range(height)]
         with counted(builder, num_groups, 1) as (group, _):
-            first_quad = builder.mul(group, index(QUADS))
-            sums = [variables(builder, constant(INTEGERS, 0), num_chains) for _ in range(height)]
-            for chains in sums:
-                builder.store(lanes_of(corrections, group, INTEGERS), chains[0])
-            with counted(builder, index(QUADS), instructions.unroll) as (quad, _):
+            inputs = at(builder, rows, builder.mul(group, index(LAYOUT.row_group_bytes * height)), I8)
+            weights = [
+                at(builder, block, builder.mul(group, index(LAYOUT.group_bytes)), I8) for block in blocks
+            ]
+            sums = [
+                [variables(builder, constant(INTEGERS, 0), num_chains) for _ in blocks] for _ in range(height)
+            ]
+            for row, chains in enumerate(sums):
+                correction = builder.load(at(builder, inputs, 4 * (height + row), I32), align=4)
+                for block in range(width):
+                    builder.store(splat(builder, correction, OUTPUTS), chains[block][0])
+            with counted(builder, index(QUADS), instructions.unroll) as (first_quad, _):
+                quad_weights = [
+                    at(builder, block, builder.mul(first_quad, index(QUAD_BYTES)), I8) for block in weights
+                ]
+                quad_inputs = at(builder, inputs, builder.mul(first_quad, index(4 * height)), I8)
                 for step in range(instructions.unroll):
-                    at = builder.add(first_quad, builder.add(quad, index(step)))
-                    packed = builder.gep(weights, [builder.mul(at, index(4 * COLUMNS))])
-                    packed = builder.bitcast(packed, ir.VectorType(I8, 4 * COLUMNS).as_pointer())
-                    packed = builder.load(packed, align=64)
-                    for rows_down, chains in enumerate(sums):
-                        four = below(inputs, rows_down, depth, builder.mul(at, index(4)))
-                        four = builder.load(builder.bitcast(four, I32.as_pointer()), align=4)
-                        chain = chains[step % num_chains]
-                        builder.store(instructions.dot(builder, builder.load(chain), four, packed), chain)
-            weight_scale = lanes_of(scales, group, FLOATS)
-            for rows_down, (chains, total) in enumerate(zip(sums, totals, strict=True)):
-                integer = builder.load(chains[0])
-                for chain in chains[1:]:
-                    integer = builder.add(integer, builder.load(chain))
-                input_scale = builder.load(below(input_scales, rows_down, num_groups, group))
-                scale = builder.fmul(weight_scale, splat(builder, input_scale, COLUMNS))
-                real = builder.sitofp(integer, FLOATS)
-                builder.store(multiply_add(builder, real, scale, builder.load(total)), total)
-        return [builder.load(total) for total in totals]
+                    packed = [
+                        builder.load(
+                            at(
+                                builder,
+                                block,
+                                SCALES_BYTES + step * QUAD_BYTES,
+                                ir.VectorType(I8, QUAD_BYTES),
+                            ),
+                            align=64,
+                        )
+                        for block in quad_weights
+                    ]
+                    for row, chains in enumerate(sums):
+                        four = builder.load(
+                            at(builder, quad_inputs, (8 + 4 * step) * height + 4 * row, I32), align=4
+                        )
+                        for block in range(width):
+                            chain = chains[block][step % num_chains]
+                            total = instructions.dot(builder, builder.load(chain), four, packed[block])
+                            builder.store(total, chain)
+            scales = [builder.load(at(builder, block, 0, FLOATS), align=64) for block in weights]
+            for row, chains in enumerate(sums):
+                row_scale = builder.load(at(builder, inputs, 4 * row, F32), align=4)
+                for block in range(width):
+                    integer = builder.load(chains[block][0])
+                    for chain in chains[block][1:]:
+                        integer = builder.add(integer, builder.load(chain))
+                    scale = builder.fmul(scales[block], splat(builder, row_scale, OUTPUTS))
+                    total = totals[row][block]
+                    real = builder.sitofp(integer, FLOATS)
+                    builder.store(multiply_add(builder, real, scale, builder.load(total)), total)
+        return [[builder.load(total) for total in row] for row in totals]
 
     return reduce
 
 
-_matmul_vnni = make_matmul(_reduce_with(AVX512_VNNI), COLUMNS)
-_matmul_portable = make_matmul(_reduce_with(PORTABLE), COLUMNS)
+def _make_decode_row() -> Any:
+    outputs, inputs, group_bytes = LAYOUT.outputs, LAYOUT.inputs, LAYOUT.group_bytes
+    scales_bytes, quad_bytes = SCALES_BYTES, QUAD_BYTES
+
+    def decode_row(weights: Any, matrix: Any, index: int, out: Any, out_start: int) -> None:
+        num_groups = (matrix.num_columns + inputs - 1) // inputs
+        block, lane = index // outputs, index % outputs
+        for group in range(num_groups):
+            start = matrix.start + (block * num_groups + group) * group_bytes
+            scale = load_float(weights.data, start + 4 * lane)
+            for k in range(inputs):
+                byte = weights.data[start + scales_bytes + k // 4 * quad_bytes + 4 * lane + k % 4]
+                out[out_start + group * inputs + k] = np.float32(np.int32(byte) - 128) * scale
+
+    return decode_row
 
 
-@overload(operations.matmul, jit_options={"error_model": "numpy"})
-def _choose_matmul(
-    rows: Any, num_rows: int, matrix: Any, layer: int, out: Any, accumulate: bool, rank: int, size: int
-) -> Any:
-    if operations.is_a(matrix, VnniInt8Matrix):
-        return _matmul_vnni
-    return _matmul_portable if operations.is_a(matrix, Int8Matrix) else None
+def _make_kernels(instructions: InstructionSet) -> Kernels:
+    return Kernels(
+        encode_row=make_encode_row(LAYOUT, instructions.max_height, ZERO_POINT),
+        matmul=make_matmul(
+            _make_reduce(instructions), LAYOUT, instructions.max_height, instructions.max_width
+        ),
+        decode_row=_make_decode_row(),
+        num_blocks=make_num_blocks(LAYOUT),
+    )
 
 
-@overload(operations.encode_row, jit_options={"error_model": "numpy"})
-def _choose_encode_row(matrix: Any, rows: Any, row: int, source: Any, source_row: int) -> Any:
-    return _encode_row if operations.is_a(matrix, VnniInt8Matrix, Int8Matrix) else None
-
-
-def _encode_row(matrix: Any, rows: Any, row: int, source: Any, source_row: int) -> None:
-    values, scales = rows.values, rows.scales
-    depth, num_groups = values.shape[1], scales.shape[1]
-    start = source_row * source.shape[1]
-    for group in range(num_groups):
-        first = group * 64
-        largest = absolute(load(source, start + first))
-        for k in range(first + 16, first + 64, 16):
-            largest = maximum(largest, absolute(load(source, start + k)))
-        peak = max_of_lanes(largest)
-        scales[row, group] = peak / np.float32(127)
-        inverse = np.float32(0) if peak < SMALLEST_GROUP else np.float32(127) / peak
-        for k in range(first, first + 64, 16):
-            store_bytes(values, row * depth + k, load(source, start + k) * broadcast(inverse))
-
-
-@overload(operations.decode_weights, jit_options={"error_model": "numpy"})
-def _choose_decode_weights(matrix: Any, index: int, out: Any, out_row: int) -> Any:
-    return _decode_weights if operations.is_a(matrix, VnniInt8Matrix, Int8Matrix) else None
-
-
-def _decode_weights(matrix: Any, index: int, out: Any, out_row: int) -> None:
-    values, scales = matrix.values, matrix.scales
-    block, lane = index // 16, index % 16
-    for quad in range(values.shape[2]):
-        scale = scales[0, block, quad // 16, lane]
-        for k in range(4):
-            out[out_row, quad * 4 + k] = np.float32(values[0, block, quad, lane, k]) * scale
+TYPES = weights_types("int8", _make_kernels)
