@@ -16,6 +16,7 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.errors import ModelFileInvalid
 
 Floats = NDArray[np.float32]
+ONE = np.float32(1)
 
 
 class Scaling(ABC):
@@ -44,7 +45,7 @@ class LinearScaling(Scaling):
         _require_positive(self.factor)
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
-        return 1 / wavelengths / np.float32(self.factor)
+        return ONE / wavelengths / np.float32(self.factor)
 
 
 @dataclass(frozen=True)
@@ -57,10 +58,10 @@ class FactorsScaling(Scaling):
         _require_positive(*self.factors)
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
-        return 1 / wavelengths / _one_for_each(self.factors, wavelengths)
+        return ONE / wavelengths / _one_for_each(self.factors, wavelengths)
 
 
-@dataclass(frozen=True, kw_only=True)
+@dataclass(frozen=True)
 class Llama3Scaling(Scaling):
     """Low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1's reference code).
 
@@ -80,7 +81,7 @@ class Llama3Scaling(Scaling):
         )
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
-        kept = 1 / wavelengths
+        kept = ONE / wavelengths
         turn = np.float32(2 * math.pi) / kept  # positions
         ramp = (np.float32(self.original_context) / turn - np.float32(self.low_freq_factor)) / np.float32(
             self.high_freq_factor - self.low_freq_factor
@@ -94,7 +95,7 @@ class Llama3Scaling(Scaling):
 
 @dataclass(frozen=True, kw_only=True)
 class YarnScaling(Scaling):
-    """High frequencies kept, low ones divided by `factor`, a ramp over the pairs between (YaRN, Peng et al. 2023).
+    """High frequencies kept, low ones divided by `factor`, a ramp over the pairs (YaRN, Peng et al. 2023).
 
     The ramp runs from the pair that turns `beta_fast` times in `original_context` positions to the one that
     turns `beta_slow` times, both rounded outwards if `truncate`. The amplitude is `attention_factor` if
@@ -134,8 +135,9 @@ class YarnScaling(Scaling):
             high += 0.001
         pairs = np.arange(num_pairs, dtype=np.float32)
         kept = 1 - np.clip((pairs - np.float32(low)) / np.float32(high - low), 0, 1)
-        divided = 1 / (np.float32(self.factor) * wavelengths)
-        return divided * (1 - kept) + 1 / wavelengths * kept
+        divided = ONE / (np.float32(self.factor) * wavelengths)
+        blend: Floats = divided * (1 - kept) + ONE / wavelengths * kept
+        return blend
 
     def _pair_that_turns(self, turns: float, num_pairs: int, theta: float) -> float:
         """Which pair, in fractions, turns so often in the original context."""
@@ -158,9 +160,9 @@ class LongRopeScaling(Scaling):
     short_factors: tuple[float, ...]
     long_factors: tuple[float, ...]
     original_context: int
-    max_context: int  # positions that the model is served for
     factor: float  # the model's full context by the original one
     attention_factor: float | None = None
+    max_context: int | None = None  # positions that the model is served for, if not its full context
 
     def __post_init__(self) -> None:
         _require_positive(*self.short_factors, *self.long_factors, self.factor)
@@ -173,9 +175,9 @@ class LongRopeScaling(Scaling):
         return math.sqrt(1 + max(0.0, math.log(self.factor)) / math.log(self.original_context))
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
-        is_long = self.max_context > self.original_context
-        factors = self.long_factors if is_long else self.short_factors
-        return 1 / (_one_for_each(factors, wavelengths) * wavelengths)
+        served = self.factor * self.original_context if self.max_context is None else self.max_context
+        factors = self.long_factors if served > self.original_context else self.short_factors
+        return ONE / (_one_for_each(factors, wavelengths) * wavelengths)
 
 
 def _one_for_each(factors: tuple[float, ...], wavelengths: Floats) -> Floats:

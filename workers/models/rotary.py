@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import math
 from collections.abc import Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.kernels.memory import aligned_zeros, round_up
-from workers.models.rope_scaling import Scaling
+from workers.models.rope_scaling import LongRopeScaling, Scaling
 
 ROWS_AT_ONCE = 1024
 """Positions whose angles are in memory together while tables are made."""
@@ -23,7 +23,7 @@ ROWS_AT_ONCE = 1024
 
 @dataclass(frozen=True)
 class Rope:
-    """Rotary embedding of the first `rotary_dim` lanes of a head: pair i turns at theta^(-2i / rotary_dim)."""
+    """The first `rotary_dim` lanes of a head turn in pairs: pair i at theta^(-2i / rotary_dim)."""
 
     theta: float
     rotary_dim: int
@@ -45,12 +45,18 @@ class Rope:
         """What cosines and sines are multiplied by."""
         return 1.0 if self.scaling is None else self.scaling.amplitude
 
+    def served_for(self, max_context: int) -> Rope:
+        """The embedding of the same model when no sequence gets longer than that."""
+        if isinstance(self.scaling, LongRopeScaling):
+            return replace(self, scaling=replace(self.scaling, max_context=max_context))
+        return self
+
     def frequencies(self) -> NDArray[np.float32]:
         """Radians per position, (num_pairs,). Raises ModelFileInvalid when the scaling does not fit."""
         exponents = np.arange(0, self.rotary_dim, 2, dtype=np.float32) / np.float32(self.rotary_dim)
         wavelengths = np.power(self.theta, exponents.astype(np.float64)).astype(np.float32)
         if self.scaling is None:
-            return 1 / wavelengths
+            return np.float32(1) / wavelengths
         return self.scaling.frequencies(wavelengths, self.theta)
 
 
