@@ -1,0 +1,135 @@
+"""Rotary embeddings as config.json and GGUF metadata describe them."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+
+from cactus_actors.models.gguf_file import GGUFFile
+from workers.models.keys import Keys
+from workers.models.rotary import Rope
+from workers.models.rope_scaling import (
+    FactorsScaling,
+    LinearScaling,
+    Llama3Scaling,
+    LongRopeScaling,
+    Scaling,
+    YarnScaling,
+)
+
+TYPES = "default, linear, llama3, yarn, longrope"
+
+
+def rope_from_json(keys: Keys, head_dim: int, *, section: str = "", default_theta: float = 10000.0) -> Rope:
+    """The rotary embedding of a config.json.
+
+    Older files say `rope_theta` and `rope_scaling`, newer ones `rope_parameters`, where models with several
+    ropes have one object for each kind of layer: `section` names it.
+    """
+    parameters = keys.below("rope_parameters")
+    if section and isinstance(parameters.get(section), dict):
+        parameters = Keys(keys.path, parameters.get(section))
+    theta = parameters.number("rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", default_theta))
+    scaling = parameters if _kind(parameters) is not None else keys.below("rope_scaling")
+    partial = parameters.get("partial_rotary_factor") or keys.get("partial_rotary_factor") or 1.0
+    keys.require(isinstance(partial, int | float) and 0 < partial <= 1, "partial_rotary_factor", "0 to 1")
+    return Rope(theta, int(head_dim * partial), _scaling(keys, scaling))
+
+
+def rope_from_gguf(keys: Keys, file: GGUFFile, head_dim: int, *, theta_key: str = "rope.freq_base") -> Rope:
+    """The rotary embedding of a GGUF file; factors of Llama 3 and LongRoPE stand in tensors of their own."""
+    theta = keys.number(theta_key, "rope_theta", 10000.0)
+    rotary_dim = keys.integer("rope.dimension_count", "head_dim", head_dim)
+    return Rope(theta, rotary_dim, _scaling_of_gguf(keys, file))
+
+
+def _kind(keys: Keys) -> Any:
+    return keys.get("rope_type") or keys.get("type")
+
+
+def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
+    context = keys.integer("max_position_embeddings", "max_context", 2048)
+
+    def number(key: str, default: float | None = None) -> float:
+        return scaling.number(key, "factor", default)
+
+    def optional(key: str) -> float | None:
+        return number(key) if scaling.get(key) is not None else None
+
+    def original_context(default: int) -> int:
+        key = "original_max_position_embeddings"
+        return scaling.integer(key, "max_context", keys.integer(key, "max_context", default))
+
+    match _kind(scaling):
+        case None | "default":
+            return None
+        case "linear":
+            return LinearScaling(number("factor"))
+        case "llama3":
+            return Llama3Scaling(
+                number("factor"), number("low_freq_factor"), number("high_freq_factor"), original_context(8192)
+            )
+        case "yarn":
+            return YarnScaling(
+                factor=number("factor"),
+                original_context=original_context(context),
+                beta_fast=number("beta_fast", 32.0),
+                beta_slow=number("beta_slow", 1.0),
+                mscale=optional("mscale"),
+                mscale_all_dim=optional("mscale_all_dim"),
+                attention_factor=optional("attention_factor"),
+                truncate=scaling.boolean("truncate", default=True),
+            )
+        case "longrope":
+            original = original_context(context)
+            return LongRopeScaling(
+                short_factors=_factors(scaling, "short_factor"),
+                long_factors=_factors(scaling, "long_factor"),
+                original_context=original,
+                factor=number("factor", context / original),
+                attention_factor=optional("attention_factor"),
+            )
+        case other:
+            scaling.require(False, "rope_type" if scaling.get("rope_type") else "type", TYPES)
+            raise AssertionError(other)
+
+
+def _scaling_of_gguf(keys: Keys, file: GGUFFile) -> Scaling | None:
+    if "rope_freqs.weight" in file.tensors:
+        return FactorsScaling(_tensor(file, "rope_freqs.weight"))
+    if "rope_factors_short.weight" in file.tensors:
+        context = keys.integer("context_length", "max_context")
+        original = keys.integer("rope.scaling.original_context_length", "max_context", context)
+        given = keys.get("rope.scaling.attn_factor")
+        return LongRopeScaling(
+            short_factors=_tensor(file, "rope_factors_short.weight"),
+            long_factors=_tensor(file, "rope_factors_long.weight"),
+            original_context=original,
+            factor=context / original,
+            attention_factor=None if given is None else keys.number("rope.scaling.attn_factor", "factor"),
+        )
+    match keys.get("rope.scaling.type"):
+        case None | "none":
+            return None
+        case "linear":
+            return LinearScaling(keys.number("rope.scaling.factor", "factor"))
+        case "yarn":
+            return YarnScaling(
+                factor=keys.number("rope.scaling.factor", "factor"),
+                original_context=keys.integer("rope.scaling.original_context_length", "max_context"),
+            )
+        case other:
+            keys.require(False, "rope.scaling.type", "none, linear, yarn")
+            raise AssertionError(other)
+
+
+def _factors(keys: Keys, key: str) -> tuple[float, ...]:
+    values = keys.get(key)
+    is_list = isinstance(values, list) and all(type(value) in (int, float) for value in values)
+    keys.require(is_list, key, "a list of numbers")
+    return tuple(float(value) for value in values)
+
+
+def _tensor(file: GGUFFile, name: str) -> tuple[float, ...]:
+    return tuple(np.ravel(file.read_tensor(name)).tolist())

@@ -1,0 +1,140 @@
+"""Packed models on disk: written once, then mapped by every worker, which share them through the page cache."""
+
+from __future__ import annotations
+
+import fcntl
+import hashlib
+import json
+import logging
+import mmap
+import os
+import tempfile
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+import numpy as np
+
+from workers.kernels.memory import CACHE_LINE, round_up
+from workers.runtime.layout import Layout
+from workers.weights.pack import Arenas, OnProgress, pack
+from workers.weights.reader import ModelFiles
+
+ENVIRONMENT_VARIABLE = "CACTUS_CACHE_DIR"
+LAYOUT_VERSION = 1
+"""Raised whenever a format packs the same weights into other bytes."""
+
+HEADER_BYTES = 4096  # a whole page, so that the arenas behind it start on one
+MAGIC = b"cactus packed\n"
+
+_log = logging.getLogger(__name__)
+
+
+def cache_directory() -> Path:
+    """Where packed models are kept: CACTUS_CACHE_DIR, or `cactus-actors` in the user's cache directory."""
+    if chosen := os.environ.get(ENVIRONMENT_VARIABLE):
+        return Path(chosen).expanduser()
+    base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
+    return Path(base).expanduser() / "cactus-actors"
+
+
+def packed_path(source: Path, layout: Layout) -> Path:
+    """The packed file of the model in `source`, a directory or a GGUF file, for one layout.
+
+    Another size or time of change of any of the model's files gives another name.
+    """
+    source = source.resolve()
+    files = [source] if source.is_file() else sorted(source.glob("*.safetensors*")) + [source / "config.json"]
+    stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
+    identity = json.dumps([LAYOUT_VERSION, layout.body.name, layout.head.name, stats])
+    digest = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
+    return cache_directory() / "packed" / f"{source.stem}-{layout.body.name}-{digest}.cactus"
+
+
+def packed_arenas(source: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> Arenas:
+    """The packed weights of a model, mapped from the cache; packed first if they are not there.
+
+    A cache that cannot be written costs memory, not the model: the weights are then packed into this process.
+    """
+    path = packed_path(source, layout)
+    try:
+        with _packing_alone(path):
+            if not _is_whole(path, layout):
+                _write(path, files, layout, on_progress)
+        return _map(path, layout)
+    except OSError as error:
+        _log.warning("%s cannot be written (%s); this worker keeps its own copy of the weights", path, error)
+        arenas = Arenas.empty(layout)
+        pack(files.graph, layout, files.tensors, arenas, on_progress)
+        return arenas
+
+
+@contextmanager
+def _packing_alone(path: Path) -> Iterator[None]:
+    """Hold the lock of a packed file, so that a second process maps what the first has written."""
+    path.parent.mkdir(parents=True, exist_ok=True)
+    with path.with_suffix(".lock").open("w") as lock:
+        fcntl.flock(lock, fcntl.LOCK_EX)
+        yield
+
+
+def _write(path: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> None:
+    """Pack into a file beside `path`, and give it its name when it is whole."""
+    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
+    part = Path(name)
+    try:
+        os.posix_fallocate(descriptor, 0, _file_bytes(layout))
+        with mmap.mmap(descriptor, _file_bytes(layout)) as content:
+            content[: len(_header(layout))] = _header(layout)
+            pack(files.graph, layout, files.tensors, _arenas_in(content, layout), on_progress)
+            content.flush()
+        part.replace(path)
+    finally:
+        os.close(descriptor)
+        part.unlink(missing_ok=True)
+
+
+def _map(path: Path, layout: Layout) -> Arenas:
+    """The arenas in a packed file. The pages are private only if written, which nobody does."""
+    with path.open("rb") as file:
+        content = mmap.mmap(
+            file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE
+        )
+    return _arenas_in(content, layout)
+
+
+def _is_whole(path: Path, layout: Layout) -> bool:
+    if not path.is_file() or path.stat().st_size != _file_bytes(layout):
+        return False
+    header = _header(layout)
+    with path.open("rb") as file:
+        return file.read(len(header)) == header
+
+
+def _header(layout: Layout) -> bytes:
+    description = {
+        "layout": LAYOUT_VERSION,
+        "body": [layout.body.name, layout.body_bytes],
+        "head": [layout.head.name, layout.head_bytes],
+        "vectors": layout.num_vector_floats,
+    }
+    return MAGIC + json.dumps(description).encode()
+
+
+def _file_bytes(layout: Layout) -> int:
+    return _starts(layout)[2] + 4 * layout.num_vector_floats
+
+
+def _starts(layout: Layout) -> tuple[int, int, int]:
+    """Where body, head and vectors begin."""
+    head = HEADER_BYTES + round_up(layout.body_bytes, CACHE_LINE)
+    return HEADER_BYTES, head, head + round_up(layout.head_bytes, CACHE_LINE)
+
+
+def _arenas_in(content: mmap.mmap, layout: Layout) -> Arenas:
+    body, head, vectors = _starts(layout)
+    return Arenas(
+        np.frombuffer(content, np.uint8, layout.body_bytes, body),
+        np.frombuffer(content, np.uint8, layout.head_bytes, head),
+        np.frombuffer(content, np.float32, layout.num_vector_floats, vectors),
+    )
