@@ -29,10 +29,10 @@ def long_rope(**changed):
     )
 
 
-# From transformers 5.23 with torch 2.13: ROPE_INIT_FUNCTIONS[rope_type] of a LlamaConfig with this head_dim and
-# these rope_parameters, then torch.outer(positions.float(), frequencies).cos() and .sin() times its attention
-# factor. Pairs 1, dim / 8, dim / 4 and dim / 2 - 3; cosine of pair dim / 8 and sine of pair dim / 4
-# at position 4095.
+# From transformers 5.23 with torch 2.13: ROPE_INIT_FUNCTIONS[rope_type] of a LlamaConfig with this head_dim
+# and these rope_parameters, then cosines and sines of torch.outer(positions.float(), frequencies), times its
+# attention factor. Frequencies of pairs 1, dim / 8, dim / 4 and dim / 2 - 3; the attention factor, the cosine
+# of pair dim / 8 and the sine of pair dim / 4 at position 4095.
 REFERENCE = {
     "default": (
         Rope(10000.0, 64),

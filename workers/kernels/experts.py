@@ -35,7 +35,8 @@ def choose_experts(
     Ids and weights go to `out_start` and behind. The ids are valid and distinct whatever the logits are; a
     logit that is not a number comes last and makes every weight that it takes part in not a number.
     """
-    best = _choose(logits, start, num_experts, top_k, ids, out_start)
+    _choose(logits, start, num_experts, top_k, ids, weights, out_start)
+    best = weights[out_start]
     for rank in range(top_k):
         weights[out_start + rank] = logits[start + ids[out_start + rank]]
     if normalise_over_chosen:
@@ -49,24 +50,21 @@ def choose_experts(
 
 
 @njit(error_model="numpy")
-def _choose(logits: Any, start: int, num_experts: int, top_k: int, ids: Any, out_start: int) -> Any:
-    """Write the ids; the largest logit."""
-    best = np.float32(-math.inf)
-    last, last_id = np.float32(math.inf), -1
-    for rank in range(top_k):
-        chosen, chosen_id = np.float32(-math.inf), -1
-        for expert in range(num_experts):
-            logit = logits[start + expert]
-            if math.isnan(logit):
-                logit = np.float32(-math.inf)
-            is_behind_last = logit < last or (logit == last and expert > last_id)
-            if is_behind_last and (chosen_id < 0 or logit > chosen):
-                chosen, chosen_id = logit, expert
-        ids[out_start + rank] = chosen_id
-        last, last_id = chosen, chosen_id
-        if rank == 0:
-            best = chosen
-    return best
+def _choose(
+    logits: Any, start: int, num_experts: int, top_k: int, ids: Any, weights: Any, out_start: int
+) -> None:
+    """Insert one expert after the other into the chosen ones, whose logits stand in `weights` meanwhile."""
+    for expert in range(num_experts):
+        logit = logits[start + expert]
+        if math.isnan(logit):
+            logit = np.float32(-math.inf)
+        place = out_start + min(expert, top_k)
+        while place > out_start and weights[place - 1] < logit:
+            place -= 1
+        for behind in range(out_start + min(expert, top_k - 1), place, -1):
+            ids[behind], weights[behind] = ids[behind - 1], weights[behind - 1]
+        if place < out_start + top_k:
+            ids[place], weights[place] = expert, logit
 
 
 @njit(error_model="numpy")

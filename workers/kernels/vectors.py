@@ -252,50 +252,51 @@ def max_of_lanes(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     return _fold(builder, a, lambda b, c: call(builder, "llvm.maximum.v16f32", FLOATS, b, c))
 
 
-def exponential_of(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
-    """The instructions of `exponential`, for use inside of other primitives.
+def _powers(builder: ir.IRBuilder, a: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """2^n, r and (e^r - 1) / r with e^a = 2^n * e^r, for -87 <= a <= 88.3 or NaN.
 
-    e^a = 2^n * e^r with n = round(a / ln 2) and |r| <= ln(2) / 2; e^r is its Taylor polynomial of degree 7.
+    n = round(a / ln 2), so |r| <= ln(2) / 2; the last is from the Taylor polynomial of degree 7 of e^r.
     """
-    lowest, magic = constant(FLOATS, -87.0), constant(FLOATS, 1.5 * 2**23)
-    x = call(builder, "llvm.minimum.v16f32", FLOATS, a, constant(FLOATS, 88.3))
-    x = call(builder, "llvm.maximum.v16f32", FLOATS, x, lowest)
-    shifted = multiply_add(builder, x, constant(FLOATS, 1 / math.log(2)), magic)
-    n = builder.fsub(shifted, magic)
+    shifted = multiply_add(builder, a, constant(FLOATS, 1 / math.log(2)), constant(FLOATS, 1.5 * 2**23))
+    n = builder.fsub(shifted, constant(FLOATS, 1.5 * 2**23))
     # ln 2 in two parts: n times the first is exact.
-    r = multiply_add(builder, n, constant(FLOATS, -0.693359375), x)
+    r = multiply_add(builder, n, constant(FLOATS, -0.693359375), a)
     r = multiply_add(builder, n, constant(FLOATS, 2.12194440e-4), r)
-    power = constant(FLOATS, 1 / math.factorial(7))
-    for degree in range(6, -1, -1):
-        power = multiply_add(builder, power, r, constant(FLOATS, 1 / math.factorial(degree)))
+    slope = constant(FLOATS, 1 / math.factorial(7))
+    for degree in range(6, 0, -1):
+        slope = multiply_add(builder, slope, r, constant(FLOATS, 1 / math.factorial(degree)))
     exponent = builder.shl(
         builder.add(builder.bitcast(shifted, INTEGERS), constant(INTEGERS, 127)), constant(INTEGERS, 23)
     )
-    scaled = builder.fmul(power, builder.bitcast(exponent, FLOATS))
-    underflow = builder.fcmp_ordered("<", a, lowest)
-    return builder.select(underflow, constant(FLOATS, 0.0), scaled)
+    return builder.bitcast(exponent, FLOATS), r, slope
 
 
 @_operation(vector)
 def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     """e^a within 2 units in the last place; 0 below -87, about 2e38 above 88.3, NaN for NaN."""
-    return exponential_of(builder, a)
+    lowest, highest = constant(FLOATS, -87.0), constant(FLOATS, 88.3)
+    underflow = builder.fcmp_ordered("<", a, lowest)
+    # Comparisons with NaN are false: it stays.
+    a = builder.select(underflow, lowest, a)
+    a = builder.select(builder.fcmp_ordered(">", a, highest), highest, a)
+    scale, r, slope = _powers(builder, a)
+    power = builder.fmul(multiply_add(builder, slope, r, constant(FLOATS, 1.0)), scale)
+    return builder.select(underflow, constant(FLOATS, 0.0), power)
 
 
 @_operation(vector)
 def hyperbolic_tangent(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
-    """tanh(a) within 4 units in the last place, NaN for NaN.
+    """tanh(a) within 3 units in the last place, NaN for NaN.
 
-    tanh |a| = -m / (2 + m) with m = e^y - 1 and y = -2 |a|. Where e^y is near one, m is the Taylor
-    polynomial of degree 10 instead of a difference.
+    tanh |a| = -m / (2 + m) with m = e^y - 1 = 2^n (e^r - 1) + (2^n - 1) and y = -2 |a|: nothing cancels
+    where m is small, as n is zero there.
     """
-    one = constant(FLOATS, 1.0)
+    lowest = constant(FLOATS, -40.0)
     y = builder.fmul(call(builder, "llvm.fabs.v16f32", FLOATS, a), constant(FLOATS, -2.0))
-    series = constant(FLOATS, 1 / math.factorial(10))
-    for degree in range(9, 0, -1):
-        series = multiply_add(builder, series, y, constant(FLOATS, 1 / math.factorial(degree)))
-    near_one = builder.fcmp_ordered(">", y, constant(FLOATS, -1.0))
-    m = builder.select(near_one, builder.fmul(series, y), builder.fsub(exponential_of(builder, y), one))
+    y = builder.select(builder.fcmp_ordered("<", y, lowest), lowest, y)
+    scale, r, slope = _powers(builder, y)
+    rest = builder.fadd(scale, constant(FLOATS, -1.0))
+    m = multiply_add(builder, scale, builder.fmul(slope, r), rest)
     size = builder.fdiv(builder.fneg(m), builder.fadd(m, constant(FLOATS, 2.0)))
     return call(builder, "llvm.copysign.v16f32", FLOATS, size, a)
 
