@@ -1,0 +1,212 @@
+"""Writes a checkpoint directory as a GGUF file, with the names and orders of rows that llama.cpp expects.
+
+Keys and tensor names are those of the `gguf` package; what each architecture stores is what llama.cpp's
+converter stores (conversion/*.py in ggml-org/llama.cpp), except that the window of a Mistral is not left
+out. The vocabulary is made up.
+"""
+
+from __future__ import annotations
+
+import json
+import math
+import re
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+from numpy.typing import NDArray
+
+Tensors = dict[str, NDArray[np.float32]]
+
+ARCHITECTURES = {
+    "LlamaForCausalLM": "llama",
+    "MistralForCausalLM": "llama",
+    "MixtralForCausalLM": "llama",
+    "SmolLM3ForCausalLM": "smollm3",
+    "Qwen2ForCausalLM": "qwen2",
+    "Qwen3ForCausalLM": "qwen3",
+    "Qwen3MoeForCausalLM": "qwen3moe",
+    "Gemma2ForCausalLM": "gemma2",
+    "Gemma3ForCausalLM": "gemma3",
+    "Phi3ForCausalLM": "phi3",
+    "Lfm2ForCausalLM": "lfm2",
+}
+INTERLEAVED = ("llama", "smollm3")  # keep the two halves of each rotated head row by row
+
+
+def write_gguf(directory: Path, path: Path, matrices: str = "F32") -> Path:
+    """Writes the checkpoint in `directory` to `path`, its matrices as "F32" or "F16"; returns `path`."""
+    config = json.loads((directory / "config.json").read_text())
+    architecture = ARCHITECTURES[config["architectures"][0]]
+    tensors = read_safetensors(directory / "model.safetensors")
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_file_type(gguf.LlamaFileType.ALL_F32 if matrices == "F32" else gguf.LlamaFileType.MOSTLY_F16)
+    write_metadata(writer, config, architecture, tensors)
+    write_vocabulary(writer, config)
+    for name, values in stored_tensors(config, architecture, tensors):
+        # llama.cpp keeps vectors, routers and convolutions in float32.
+        keep = values.ndim == 1 or matrices == "F32" or "ffn_gate_inp" in name or "shortconv.conv" in name
+        writer.add_tensor(name, np.ascontiguousarray(values if keep else values.astype(np.float16)))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def read_safetensors(path: Path) -> Tensors:
+    """All tensors of a file as float32; bfloat16, which NumPy lacks, is the upper half of a float32."""
+    content = path.read_bytes()
+    header_bytes = int.from_bytes(content[:8], "little")
+    tensors: Tensors = {}
+    for name, info in json.loads(content[8 : 8 + header_bytes]).items():
+        if name == "__metadata__":
+            continue
+        first, last = (8 + header_bytes + offset for offset in info["data_offsets"])
+        if info["dtype"] == "BF16":
+            values = (np.frombuffer(content[first:last], np.uint16).astype(np.uint32) << 16).view(np.float32)
+        else:
+            values = np.frombuffer(content[first:last], np.dtype(f"f{2 if info['dtype'] == 'F16' else 4}"))
+        tensors[name] = values.astype(np.float32).reshape(info["shape"])
+    return tensors
+
+
+def write_metadata(
+    writer: gguf.GGUFWriter, config: dict[str, Any], architecture: str, tensors: Tensors
+) -> None:
+    num_heads = config["num_attention_heads"]
+    num_kv_heads = config["num_key_value_heads"]
+    head_dim = config.get("head_dim", config["hidden_size"] // num_heads)
+    rope = rope_parameters(config)
+    writer.add_block_count(config["num_hidden_layers"])
+    writer.add_context_length(config["max_position_embeddings"])
+    writer.add_embedding_length(config["hidden_size"])
+    writer.add_vocab_size(config["vocab_size"])
+    writer.add_head_count(num_heads)
+    writer.add_layer_norm_rms_eps(config.get("rms_norm_eps", config.get("norm_eps")))
+    writer.add_rope_freq_base(rope["rope_theta"])
+    if "head_dim" in config:
+        writer.add_key_length(head_dim)
+        writer.add_value_length(head_dim)
+    if architecture in (*INTERLEAVED, "phi3"):
+        writer.add_rope_dimension_count(int(config.get("partial_rotary_factor", 1.0) * head_dim))
+
+    if architecture == "lfm2":
+        kinds = [i in config["full_attn_idxs"] for i in range(config["num_hidden_layers"])]
+        writer.add_head_count_kv([num_kv_heads if attends else 0 for attends in kinds])
+        writer.add_feed_forward_length(tensors["model.layers.0.feed_forward.w1.weight"].shape[0])
+        writer.add_shortconv_l_cache(config["conv_L_cache"])
+    else:
+        writer.add_head_count_kv(num_kv_heads)
+        writer.add_feed_forward_length(config["intermediate_size"])
+    if num_experts := config.get("num_local_experts", config.get("num_experts")):
+        writer.add_expert_count(num_experts)
+        writer.add_expert_used_count(config["num_experts_per_tok"])
+    if architecture == "qwen3moe":
+        writer.add_expert_feed_forward_length(config["moe_intermediate_size"])
+    if (window := config.get("sliding_window")) and config.get("use_sliding_window", True):
+        writer.add_sliding_window(window)
+    if architecture == "gemma2":
+        writer.add_attn_logit_softcapping(config["attn_logit_softcapping"])
+        writer.add_final_logit_softcapping(config["final_logit_softcapping"])
+    if architecture == "gemma3" and rope["rope_local_base_freq"] != 10000:
+        writer.add_rope_freq_base_swa(rope["rope_local_base_freq"])
+    if rope.get("rope_type") == "linear":
+        writer.add_rope_scaling_type(gguf.RopeScalingType.LINEAR)
+        writer.add_rope_scaling_factor(rope["factor"])
+    if architecture == "phi3":
+        original = config["original_max_position_embeddings"]
+        writer.add_rope_scaling_orig_ctx_len(original)
+        if rope.get("rope_type") == "longrope":
+            factor = config["max_position_embeddings"] / original
+            writer.add_rope_scaling_attn_factors(math.sqrt(1 + math.log(factor) / math.log(original)))
+
+
+def rope_parameters(config: dict[str, Any]) -> dict[str, Any]:
+    """Bases and scaling (of the global layers where there are two kinds), however config.json has them."""
+    newer = config.get("rope_parameters") or {}
+    found = {
+        "rope_theta": config.get("rope_theta", 10000.0),
+        "rope_local_base_freq": newer.get("sliding_attention", {}).get(
+            "rope_theta", config.get("rope_local_base_freq", 10000.0)
+        ),
+        **(config.get("rope_scaling") or {}),
+        **newer.get("full_attention", newer),
+    }
+    return {"rope_type": found.get("type", "default"), **found}
+
+
+def write_vocabulary(writer: gguf.GGUFWriter, config: dict[str, Any]) -> None:
+    """As many tokens as the model has, none of them with a meaning."""
+    names = {0: "<unk>", config["bos_token_id"]: "<s>"}
+    ends = config["eos_token_id"]
+    names |= {end: f"</s{end}>" for end in (ends if isinstance(ends, list) else [ends])}
+    types = dict.fromkeys(names, gguf.TokenType.CONTROL) | {0: gguf.TokenType.UNKNOWN}
+    ids = range(config["vocab_size"])
+    writer.add_tokenizer_model("llama")
+    writer.add_tokenizer_pre("default")
+    writer.add_token_list([names.get(token_id, f"token{token_id}") for token_id in ids])
+    writer.add_token_scores([-float(token_id) for token_id in ids])
+    writer.add_token_types([types.get(token_id, gguf.TokenType.NORMAL) for token_id in ids])
+    writer.add_bos_token_id(config["bos_token_id"])
+    writer.add_eos_token_id(ends[0] if isinstance(ends, list) else ends)
+    writer.add_unk_token_id(0)
+
+
+def stored_tensors(
+    config: dict[str, Any], architecture: str, tensors: Tensors
+) -> Iterator[tuple[str, NDArray[np.float32]]]:
+    """Names and values as the file has them."""
+    kind = next(key for key, name in gguf.MODEL_ARCH_NAMES.items() if name == architecture)
+    names = gguf.get_tensor_name_map(kind, config["num_hidden_layers"])
+    heads = {"q_proj": config["num_attention_heads"], "k_proj": config["num_key_value_heads"]}
+    for name, values in with_stacked_experts(tensors).items():
+        projection = name.split(".")[-2]
+        if architecture in INTERLEAVED and projection in heads:
+            values = interleaved(values, heads[projection])
+        if architecture.startswith("gemma") and projection.endswith("norm"):
+            values = values + np.float32(1.0)
+        if projection == "conv":
+            values = values[:, 0, :]
+        stored_name = names.get_name(name, try_suffixes=(".weight", ".bias"))
+        assert stored_name is not None, f"{architecture} has no tensor {name}"
+        yield stored_name, values
+    rope = rope_parameters(config)
+    if rope["rope_type"] == "llama3":
+        yield "rope_freqs.weight", llama3_factors(config, rope)
+    if rope["rope_type"] == "longrope":
+        yield "rope_factors_long.weight", np.array(rope["long_factor"], np.float32)
+        yield "rope_factors_short.weight", np.array(rope["short_factor"], np.float32)
+
+
+def interleaved(values: NDArray[np.float32], num_heads: int) -> NDArray[np.float32]:
+    """Rows (or biases) of each head reordered: element i of its first half, element i of its second, ..."""
+    halves = values.reshape(num_heads, 2, -1, *values.shape[1:])
+    return halves.swapaxes(1, 2).reshape(values.shape)
+
+
+def with_stacked_experts(tensors: Tensors) -> Tensors:
+    """The experts of a layer as one tensor (experts, outputs, inputs) for each of their projections."""
+    stacked: Tensors = {}
+    experts: dict[str, list[NDArray[np.float32]]] = {}
+    for name in sorted(tensors, key=lambda name: [int(n) for n in re.findall(r"\.(\d+)\.", name)]):
+        if ".experts." in name:
+            merged = re.sub(r"\.experts\.\d+\.", ".experts.", name)
+            merged = merged.removeprefix("model.").replace("block_sparse_moe", "feed_forward")
+            experts.setdefault(merged if "feed_forward" in merged else f"model.{merged}", []).append(
+                tensors[name]
+            )
+        else:
+            stacked[name] = tensors[name]
+    return stacked | {name: np.stack(values) for name, values in experts.items()}
+
+
+def llama3_factors(config: dict[str, Any], rope: dict[str, Any]) -> NDArray[np.float32]:
+    """What each rotary frequency of Llama 3.1 is divided by: 1 for short waves, `factor` for long ones."""
+    head_dim = config.get("head_dim", config["hidden_size"] // config["num_attention_heads"])
+    waves = 2 * math.pi * rope["rope_theta"] ** (np.arange(0, head_dim, 2) / head_dim)
+    low, high = rope["low_freq_factor"], rope["high_freq_factor"]
+    smooth = np.clip((rope["original_max_position_embeddings"] / waves - low) / (high - low), 0.0, 1.0)
+    return (1.0 / ((1.0 - smooth) / rope["factor"] + smooth)).astype(np.float32)
