@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from cactus_actors.config import ServeConfig, WeightFormat, make_config, read_config_file
+from cactus_actors.config import CacheFormat, ServeConfig, WeightFormat, make_config, read_config_file
 
 
 def serve(
@@ -19,6 +19,9 @@ def serve(
         str | None, typer.Option(help="Embedded model name, a Hugging Face directory, or a GGUF file.")
     ] = None,
     weights: Annotated[WeightFormat | None, typer.Option(help="How weights are held in memory.")] = None,
+    kv_cache: Annotated[
+        CacheFormat | None, typer.Option(help="How keys and values are held in memory.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Model workers to keep alive.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each worker.")] = None,
     jobs_endpoint: Annotated[str | None, typer.Option(help="Where clients submit jobs.")] = None,
@@ -39,6 +42,7 @@ def serve(
     flags: dict[str, object] = {
         "model": model,
         "weights": weights,
+        "kv_cache": kv_cache,
         "workers": workers,
         "threads": threads,
         "jobs_endpoint": jobs_endpoint,

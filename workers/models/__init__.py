@@ -6,19 +6,18 @@ Importing this package is light: numba is loaded with the first model.
 from __future__ import annotations
 
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cactus_actors.config import CacheFormat, WeightFormat
 
 if TYPE_CHECKING:
     from workers.batch import Batch
     from workers.kv_cache import KVCache
     from workers.models.config import ModelConfig
     from workers.weights.pack import OnProgress
-
-WeightsName = Literal["float32", "bfloat16", "int8", "int4"]
-KVFormat = Literal["float32", "float16", "int8"]
 
 
 class Model(Protocol):
@@ -49,15 +48,14 @@ class Model(Protocol):
 def load_model(
     path: Path,
     *,
-    weights: WeightsName,
+    weights: WeightFormat,
     threads: int,
-    kv_format: KVFormat | None = None,
+    kv_cache: CacheFormat = "auto",
     on_progress: OnProgress = lambda *_: None,
 ) -> Model:
-    """The model of a directory or GGUF file, compiled; packed once, then mapped from the cache of packed models.
+    """The model of a directory or GGUF file, compiled; packed once, then mapped from the cache.
 
-    `kv_format` None takes float32 beside float32 weights and float16 otherwise. Raises ModelFileInvalid, or
-    ConfigurationInvalid for weights or threads that cannot be had.
+    Raises ModelFileInvalid, or ConfigurationInvalid for weights or threads that cannot be had.
     """
     from workers.runtime.layout import Layout
     from workers.runtime.transformer import TransformerModel
@@ -68,12 +66,34 @@ def load_model(
     layout = Layout.for_weights(files.graph, weights)
     arenas = packed_arenas(path, files, layout, on_progress)
     return TransformerModel(
-        files.config, files.graph, layout, arenas, threads=threads, kv_format=kv_format or _kv_beside(weights)
+        files.config, files.graph, layout, arenas, threads=threads, kv_format=_cache_format(kv_cache, weights)
     )
 
 
+class Packed(NamedTuple):
+    """A packed model's file, and whether this call wrote it."""
+
+    path: Path
+    is_new: bool
+
+
+def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None) -> Packed:
+    """Put a model into the cache of packed models, unless it is there.
+
+    Raises ModelFileInvalid, or OSError if the cache cannot be written.
+    """
+    from workers.runtime.layout import Layout
+    from workers.weights.packed_file import ensure_packed, packed_path
+    from workers.weights.reader import read_model
+
+    files = read_model(path)
+    layout = Layout.for_weights(files.graph, weights)
+    target = packed_path(path, layout)
+    return Packed(target, ensure_packed(target, files, layout, on_progress))
+
+
 def random_model(
-    spec: str, *, weights: WeightsName, threads: int, seed: int = 0, kv_format: KVFormat | None = None
+    spec: str, *, weights: WeightFormat, threads: int, seed: int = 0, kv_cache: CacheFormat = "auto"
 ) -> Model:
     """A model with random weights of the shape that `spec` describes (see `parse_random_spec`)."""
     from workers.models.families import family_named
@@ -89,9 +109,11 @@ def random_model(
     arenas = Arenas.empty(layout)
     pack(graph, layout, RandomTensors(graph.tensor_shapes, seed), arenas)
     return TransformerModel(
-        config, graph, layout, arenas, threads=threads, kv_format=kv_format or _kv_beside(weights)
+        config, graph, layout, arenas, threads=threads, kv_format=_cache_format(kv_cache, weights)
     )
 
 
-def _kv_beside(weights: WeightsName) -> KVFormat:
+def _cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
+    if chosen != "auto":
+        return chosen
     return "float32" if weights == "float32" else "float16"

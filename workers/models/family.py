@@ -105,7 +105,7 @@ def decoder_from_gguf(keys: Keys, file: GGUFFile, family: str, **special: Any) -
     vocab_size = embedding.shape[0]
     tokens = file.metadata.get("tokenizer.ggml.tokens", [])
     if not isinstance(tokens, list) or len(tokens) > vocab_size:
-        raise invalid(file.path, f"tokenizer.ggml.tokens must be at most {vocab_size}, the rows of the embedding")
+        raise invalid(file.path, f"tokenizer.ggml.tokens: more than the {vocab_size} rows of the embedding")
     keys.require_one_of("vocab_size", vocab_size, None)
     num_heads = keys.integer("attention.head_count", "num_heads")
     hidden_size = keys.integer("embedding_length", "hidden_size")

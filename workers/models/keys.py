@@ -31,7 +31,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 
 @dataclass(frozen=True)
 class Keys:
-    """The keys of one file; with a `prefix` (`llama.`) all names are below it. Errors are ModelFileInvalid."""
+    """The keys of one file, all below `prefix` (`llama.`) if there is one. Errors are ModelFileInvalid."""
 
     path: Path
     values: Mapping[str, Any]

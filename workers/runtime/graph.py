@@ -125,7 +125,7 @@ class Graph:
         return x
 
     def rms_norm(self, x: Value, name: str, *, plus_one: bool = False) -> Value:
-        """x / rms(x) * gain, where the gain is the tensor `name`, plus one if asked (Zhang, Sennrich 2019)."""
+        """x / rms(x) * gain; the gain is the tensor `name`, plus one if asked (Zhang, Sennrich 2019)."""
         normed = self._value(x.width, x.rows)
         gains = VectorRef((name,), (x.width,), offset=float(plus_one))
         self._note(Code.NORM, source=x, target=normed, vector=gains)
@@ -167,9 +167,7 @@ class Graph:
         config, layer = self.config, self.num_attention_layers
         self.num_attention_layers += 1
         if rope is not None:
-            self._note(
-                Code.ROTATE, target=qkv, rope=rope, count=config.num_heads + config.num_kv_heads
-            )
+            self._note(Code.ROTATE, target=qkv, rope=rope, count=config.num_heads + config.num_kv_heads)
         self._note(Code.STORE, source=qkv, layer=layer, column=config.query_size)
         attended = self._value(config.query_size)
         self._note(
@@ -230,7 +228,7 @@ class Graph:
         return combined
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
-        """The logits of the rows that are asked for: a last norm, the head, and the soft cap if there is one."""
+        """The logits of the rows that are asked for: a last norm, the head, and a soft cap if there is one."""
         rows = self._value(x.width, Rows.LOGITS)
         self._note(Code.GATHER, source=x, target=rows)
         normed = self._encode(self.rms_norm(rows, norm, plus_one=plus_one), for_head=True)

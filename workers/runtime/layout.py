@@ -1,4 +1,4 @@
-"""Where every weight lies in memory: one arena of bytes for the layers, one for embedding and output, one of floats."""
+"""Where every weight lies: an arena of bytes for the layers, one for embedding and output, one of floats."""
 
 from __future__ import annotations
 
@@ -43,7 +43,9 @@ class Layout:
         for vector in graph.vectors:
             vector_starts[vector] = num_floats
             num_floats += padded_floats(vector)
-        return cls(body, head, starts[False], starts[True], vector_starts, sizes[False], sizes[True], num_floats)
+        return cls(
+            body, head, starts[False], starts[True], vector_starts, sizes[False], sizes[True], num_floats
+        )
 
     def start_of(self, matrix: MatrixRef) -> int:
         """Its first byte in its arena."""

@@ -262,21 +262,29 @@ def _work_on_row(
 
 @njit(error_model="numpy")
 def _multiply(op: Any, weights: Weights, step: Step, work: Workspace, rank: int, size: int) -> None:
-    matrix = Matrix(op.start, op.num_rows, op.num_columns)
-    rows, out = work.starts[op.source], work.starts[op.target]
-    accumulate = op.flag != 0
-    if op.rows == TOKENS:
-        num, blocks = len(step.token_ids), num_blocks(weights.body, matrix)
-        first, last = blocks * rank // size, blocks * (rank + 1) // size
-        matmul(
-            weights.body, matrix, work.encoded, rows, num, work.floats, out, op.target_width, accumulate, first, last
-        )  # fmt: skip
+    if op.rows == LOGITS:
+        _multiply_rows(op, weights.head, len(step.logit_rows), work, rank, size)
     else:
-        num, blocks = len(step.logit_rows), num_blocks(weights.head, matrix)
-        first, last = blocks * rank // size, blocks * (rank + 1) // size
-        matmul(
-            weights.head, matrix, work.encoded, rows, num, work.floats, out, op.target_width, accumulate, first, last
-        )  # fmt: skip
+        _multiply_rows(op, weights.body, len(step.token_ids), work, rank, size)
+
+
+@njit(error_model="numpy")
+def _multiply_rows(op: Any, arena: Any, num_rows: int, work: Workspace, rank: int, size: int) -> None:
+    matrix = Matrix(op.start, op.num_rows, op.num_columns)
+    blocks = num_blocks(arena, matrix)
+    matmul(
+        arena,
+        matrix,
+        work.encoded,
+        work.starts[op.source],
+        num_rows,
+        work.floats,
+        work.starts[op.target],
+        op.target_width,
+        op.flag != 0,
+        blocks * rank // size,
+        blocks * (rank + 1) // size,
+    )
 
 
 @njit(error_model="numpy")

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
@@ -16,10 +17,10 @@ from workers.kernels.memory import CACHE_LINE, aligned_zeros
 from workers.kernels.team import Team
 from workers.kv_cache import CacheShape, KVCache
 from workers.models.config import ModelConfig
+from workers.models.rotary import RotaryTables
 from workers.runtime.graph import Graph, Rows
 from workers.runtime.layout import Layout
 from workers.runtime.program import Program
-from workers.models.rotary import RotaryTables
 from workers.runtime.step import Rotary, Shape, Step, Weights, Workspace, compiled_step
 from workers.weights.pack import Arenas
 
@@ -35,7 +36,14 @@ class TransformerModel:
     """
 
     def __init__(
-        self, config: ModelConfig, graph: Graph, layout: Layout, arenas: Arenas, *, threads: int, kv_format: str
+        self,
+        config: ModelConfig,
+        graph: Graph,
+        layout: Layout,
+        arenas: Arenas,
+        *,
+        threads: int,
+        kv_format: str,
     ) -> None:
         check_runnable(config, threads)
         self.config = config
@@ -186,7 +194,7 @@ def shape_of(config: ModelConfig) -> Shape:
         config.num_kv_heads,
         config.head_dim,
         config.experts.num_chosen if config.experts else 0,
-        np.float32(config.norm_eps),
+        config.norm_eps,
     )
 
 
@@ -198,5 +206,5 @@ def tiles_of(sequence_of_token: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
     begins = np.flatnonzero(is_first)
     if len(begins) == num_tokens + 1:  # every sequence decodes
         return begins.astype(np.int32)
-    tiles = [np.arange(first, end, TOKENS_PER_TILE) for first, end in zip(begins[:-1], begins[1:], strict=True)]
+    tiles = [np.arange(first, end, TOKENS_PER_TILE) for first, end in pairwise(begins)]
     return np.concatenate([*tiles, begins[-1:]]).astype(np.int32)

@@ -55,9 +55,7 @@ def pack(
 def _pack_matrix(
     matrix: MatrixRef, layout: Layout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
 ) -> None:
-    weight_format, arena = (
-        (layout.head, arenas.head) if matrix.is_head else (layout.body, arenas.body)
-    )
+    weight_format, arena = (layout.head, arenas.head) if matrix.is_head else (layout.body, arenas.body)
     parts = [_read(tensors, name, shapes[name]) for name in matrix.names]
     weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
     start = layout.start_of(matrix)

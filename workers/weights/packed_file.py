@@ -1,4 +1,4 @@
-"""Packed models on disk: written once, then mapped by every worker, which share them through the page cache."""
+"""Packed models on disk: written once, then mapped by all workers, which share them in the page cache."""
 
 from __future__ import annotations
 
@@ -44,7 +44,7 @@ def packed_path(source: Path, layout: Layout) -> Path:
     Another size or time of change of any of the model's files gives another name.
     """
     source = source.resolve()
-    files = [source] if source.is_file() else sorted(source.glob("*.safetensors*")) + [source / "config.json"]
+    files = [source] if source.is_file() else [*sorted(source.glob("*.safetensors*")), source / "config.json"]
     stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
     identity = json.dumps([LAYOUT_VERSION, layout.body.name, layout.head.name, stats])
     digest = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
@@ -58,15 +58,22 @@ def packed_arenas(source: Path, files: ModelFiles, layout: Layout, on_progress: 
     """
     path = packed_path(source, layout)
     try:
-        with _packing_alone(path):
-            if not _is_whole(path, layout):
-                _write(path, files, layout, on_progress)
+        ensure_packed(path, files, layout, on_progress)
         return _map(path, layout)
     except OSError as error:
         _log.warning("%s cannot be written (%s); this worker keeps its own copy of the weights", path, error)
         arenas = Arenas.empty(layout)
         pack(files.graph, layout, files.tensors, arenas, on_progress)
         return arenas
+
+
+def ensure_packed(path: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> bool:
+    """Write the packed file `path` unless it is there; whether it was written. Raises OSError."""
+    with _packing_alone(path):
+        if _is_whole(path, layout):
+            return False
+        _write(path, files, layout, on_progress)
+        return True
 
 
 @contextmanager
@@ -97,9 +104,7 @@ def _write(path: Path, files: ModelFiles, layout: Layout, on_progress: OnProgres
 def _map(path: Path, layout: Layout) -> Arenas:
     """The arenas in a packed file. The pages are private only if written, which nobody does."""
     with path.open("rb") as file:
-        content = mmap.mmap(
-            file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE
-        )
+        content = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
     return _arenas_in(content, layout)
 
 
