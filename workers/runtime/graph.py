@@ -30,14 +30,14 @@ class Code(IntEnum):
     ATTEND = 9
     GATE = 10
     ADD = 11
-    STORE_STATE = 12
-    SHORT_CONV = 13
-    SOFTCAP = 14
+    SOFTCAP = 12
+    STORE_STATE = 13
+    SHORT_CONV = 14
     CHOOSE = 15
-    GROUP = 16
-    ENCODE_CHOSEN = 17
-    EXPERT_MATMUL = 18
-    COMBINE = 19
+    COMBINE = 16
+    GROUP = 17  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 18
+    EXPERT_MATMUL = 19
 
 
 class Rows(IntEnum):
@@ -228,7 +228,7 @@ class Graph:
         return combined
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
-        """The logits of the rows that are asked for: a last norm, the head, and a soft cap if there is one."""
+        """The logits of the rows that are asked for: a last norm, the head, and the soft cap."""
         rows = self._value(x.width, Rows.LOGITS)
         self._note(Code.GATHER, source=x, target=rows)
         normed = self._encode(self.rms_norm(rows, norm, plus_one=plus_one), for_head=True)

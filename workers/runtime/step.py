@@ -30,19 +30,15 @@ from workers.kernels.rows import (
 from workers.kernels.short_conv import short_conv, store_state
 from workers.runtime.graph import Code, Rows
 
-EMBED, GATHER, NORM, ENCODE, MATMUL = (
-    int(code) for code in (Code.EMBED, Code.GATHER, Code.NORM, Code.ENCODE, Code.MATMUL)
+EMBED, GATHER, NORM, ENCODE, MATMUL = map(int, (Code.EMBED, Code.GATHER, Code.NORM, Code.ENCODE, Code.MATMUL))
+BIAS, NORM_HEADS, ROTATE, STORE, ATTEND = map(
+    int, (Code.BIAS, Code.NORM_HEADS, Code.ROTATE, Code.STORE, Code.ATTEND)
 )
-BIAS, NORM_HEADS, ROTATE, STORE, ATTEND = (
-    int(code) for code in (Code.BIAS, Code.NORM_HEADS, Code.ROTATE, Code.STORE, Code.ATTEND)
+GATE, ADD, SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(
+    int, (Code.GATE, Code.ADD, Code.SOFTCAP, Code.STORE_STATE, Code.CHOOSE, Code.COMBINE)
 )
-GATE, ADD, STORE_STATE, SHORT_CONV, SOFTCAP = (
-    int(code) for code in (Code.GATE, Code.ADD, Code.STORE_STATE, Code.SHORT_CONV, Code.SOFTCAP)
-)
-CHOOSE, GROUP, ENCODE_CHOSEN, EXPERT_MATMUL, COMBINE = (
-    int(code) for code in (Code.CHOOSE, Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL, Code.COMBINE)
-)
-TOKENS, LOGITS = int(Rows.TOKENS), int(Rows.LOGITS)
+GROUP, ENCODE_CHOSEN = map(int, (Code.GROUP, Code.ENCODE_CHOSEN))
+TOKENS, LOGITS, CHOICES = int(Rows.TOKENS), int(Rows.LOGITS), int(Rows.CHOICES)
 
 ROWS_TOGETHER = 8
 """Encoded rows stand interleaved by eight at most: two threads never write to the same group."""
@@ -54,7 +50,6 @@ class Shape(NamedTuple):
     num_heads: int
     num_kv_heads: int
     head_dim: int
-    num_chosen: int  # experts for each token
     norm_eps: float
 
 
@@ -94,20 +89,27 @@ class Workspace(NamedTuple):
     starts: NDArray[Any]  # (buffers,)
     scratch: NDArray[Any]  # (ranks * scratch_size,) of attention
     scratch_size: int
-    expert_ids: NDArray[Any]  # (tokens * chosen,)
-    expert_weights: NDArray[Any]
-    expert_starts: NDArray[Any]  # (experts + 1,) into the choices in the order of experts
-    choice_at: NDArray[Any]  # (tokens * chosen,) which choice stands at a place of that order
-    place_of: NDArray[Any]  # the inverse
     barrier: NDArray[Any]
     tasks: NDArray[Any]  # (operations,) how many tasks of an operation are taken
+
+
+class Choices(NamedTuple):
+    """Which experts the tokens of a step have chosen; a choice is a token and one of its experts."""
+
+    num_chosen: int  # experts for each token
+    ids: NDArray[Any]  # (choices,)
+    weights: NDArray[Any]  # (choices,) float32
+    starts: NDArray[Any]  # (experts + 1,) where an expert's choices begin when they are sorted
+    choice_at: NDArray[Any]  # (choices,) which choice stands at a place of that order
+    place_of: NDArray[Any]  # the inverse
 
 
 def compiled_step(fingerprint: str) -> Callable[..., None]:
     """The step that every rank of a team runs.
 
     `fingerprint` is read only so that numba, which keys its cache by the variables of a closure, compiles
-    again when the kernels have changed.
+    again when the kernels have changed. `choices` is None for a model without experts, `states` (of the
+    cache) for one without short convolutions: their operations are then not even compiled.
     """
 
     @njit(nogil=True, cache=True, error_model="numpy")
@@ -120,6 +122,8 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
         rotary: Rotary,
         step: Step,
         cache: Any,
+        states: Any,
+        choices: Any,
         work: Workspace,
     ) -> None:
         _ = fingerprint
@@ -130,17 +134,15 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
                 _multiply(op, weights, step, work, rank, size)
             elif code == ATTEND:
                 _attend(op, index, shape, step, cache, work, rank)
-            elif code == GROUP:
-                if rank == 0:
-                    _group_by_expert(op, shape, step, work)
-            elif code == ENCODE_CHOSEN:
-                _encode_chosen(op, shape, weights, work, rank, size)
-            elif code == EXPERT_MATMUL:
-                _multiply_by_expert(op, weights, work, rank, size)
+            elif code >= GROUP:
+                if choices is not None:
+                    _run_experts(op, weights, step, choices, work, rank, size)
             else:
-                num_rows = _num_rows(op, shape, step)
+                num_rows = _num_rows(op, step, choices)
                 for row in range(_first_row(num_rows, rank, size), _first_row(num_rows, rank + 1, size)):
-                    _work_on_row(op, row, num_rows, shape, weights, rotary, step, cache, work)
+                    _work_on_row(
+                        op, row, num_rows, shape, weights, rotary, step, cache, states, choices, work
+                    )
             if op.barrier:
                 wait(work.barrier, size)
 
@@ -148,12 +150,13 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
 
 
 @njit(error_model="numpy")
-def _num_rows(op: Any, shape: Shape, step: Step) -> int:
-    if op.rows == TOKENS:
-        return len(step.token_ids)
+def _num_rows(op: Any, step: Step, choices: Any) -> Any:
     if op.rows == LOGITS:
         return len(step.logit_rows)
-    return len(step.token_ids) * shape.num_chosen
+    num_tokens = len(step.token_ids)
+    if choices is not None and op.rows == CHOICES:
+        return num_tokens * choices.num_chosen
+    return num_tokens
 
 
 @njit(error_model="numpy")
@@ -173,6 +176,8 @@ def _work_on_row(
     rotary: Rotary,
     step: Step,
     cache: Any,
+    states: Any,
+    choices: Any,
     work: Workspace,
 ) -> None:
     floats, code = work.floats, op.code
@@ -221,18 +226,31 @@ def _work_on_row(
         token = work.starts[op.source] + step.logit_rows[row] * op.source_width
         for column in range(op.source_width):
             floats[target + column] = floats[token + column]
-    elif code == STORE_STATE:
-        block_size = cache.states.shape[2]
-        position = step.positions[row]
-        block = step.block_tables[step.sequence_of_token[row], position // block_size]
-        store_state(cache.states, op.layer, block, position % block_size, floats, source, op.count)
-    elif code == SHORT_CONV:
+    elif code == SOFTCAP:
+        softcap_row(floats, target, op.target_width, op.softcap)
+    elif code in (CHOOSE, COMBINE):
+        if choices is not None:
+            _choose_or_combine(op, row, source, target, choices, work)
+    elif states is not None:
+        _convolve(op, row, source, target, weights, step, states, floats)
+
+
+@njit(error_model="numpy")
+def _convolve(
+    op: Any, row: int, source: int, target: int, weights: Weights, step: Step, states: Any, floats: Any
+) -> None:
+    sequence, position = step.sequence_of_token[row], step.positions[row]
+    if op.code == STORE_STATE:
+        block_size = states.shape[2]
+        block = step.block_tables[sequence, position // block_size]
+        store_state(states, op.layer, block, position % block_size, floats, source, op.count)
+    else:
         short_conv(
-            cache.states,
+            states,
             op.layer,
             step.block_tables,
-            step.sequence_of_token[row],
-            step.positions[row],
+            sequence,
+            position,
             floats,
             source,
             weights.vectors,
@@ -242,22 +260,6 @@ def _work_on_row(
             floats,
             target,
         )
-    elif code == SOFTCAP:
-        softcap_row(floats, target, op.target_width, op.softcap)
-    elif code == CHOOSE:
-        first = row * shape.num_chosen
-        choose_experts(
-            floats,
-            source,
-            op.num_columns,
-            op.count,
-            op.flag != 0,
-            work.expert_ids,
-            work.expert_weights,
-            first,
-        )
-    elif code == COMBINE:
-        _combine(op, row, target, work)
 
 
 @njit(error_model="numpy")
@@ -322,33 +324,74 @@ def _attend(op: Any, index: int, shape: Shape, step: Step, cache: Any, work: Wor
 
 
 @njit(error_model="numpy")
-def _group_by_expert(op: Any, shape: Shape, step: Step, work: Workspace) -> None:
+def _choose_or_combine(
+    op: Any, row: int, source: int, target: int, choices: Choices, work: Workspace
+) -> None:
+    first = row * choices.num_chosen
+    if op.code == CHOOSE:
+        choose_experts(
+            work.floats,
+            source,
+            op.num_columns,
+            op.count,
+            op.flag != 0,
+            choices.ids,
+            choices.weights,
+            first,
+        )
+        return
+    floats = work.floats
+    for column in range(op.target_width):
+        floats[target + column] = 0
+    for choice in range(first, first + choices.num_chosen):
+        place = work.starts[op.source] + choices.place_of[choice] * op.source_width
+        share = choices.weights[choice]
+        for column in range(op.target_width):
+            floats[target + column] += share * floats[place + column]
+
+
+@njit(error_model="numpy")
+def _run_experts(
+    op: Any, weights: Weights, step: Step, choices: Choices, work: Workspace, rank: int, size: int
+) -> None:
+    if op.code == GROUP:
+        if rank == 0:
+            _group_by_expert(op.count, len(step.token_ids) * choices.num_chosen, choices)
+    elif op.code == ENCODE_CHOSEN:
+        _encode_chosen(op, weights, choices, work, rank, size)
+    else:
+        _multiply_by_expert(op, weights, choices, work, rank, size)
+
+
+@njit(error_model="numpy")
+def _group_by_expert(num_experts: int, num_choices: int, choices: Choices) -> None:
     """Sort the choices by expert, those of one expert in the order of their tokens."""
-    num_choices = len(step.token_ids) * shape.num_chosen
-    starts = work.expert_starts
-    starts[: op.count + 1] = 0
+    starts = choices.starts
+    starts[: num_experts + 1] = 0
     for choice in range(num_choices):
-        starts[work.expert_ids[choice] + 1] += 1
-    for expert in range(op.count):
+        starts[choices.ids[choice] + 1] += 1
+    for expert in range(num_experts):
         starts[expert + 1] += starts[expert]
     for choice in range(num_choices):
-        expert = work.expert_ids[choice]
-        work.choice_at[starts[expert]] = choice
-        work.place_of[choice] = starts[expert]
+        expert = choices.ids[choice]
+        choices.choice_at[starts[expert]] = choice
+        choices.place_of[choice] = starts[expert]
         starts[expert] += 1
-    for expert in range(op.count, 0, -1):
+    for expert in range(num_experts, 0, -1):
         starts[expert] = starts[expert - 1]
     starts[0] = 0
 
 
 @njit(error_model="numpy")
-def _encode_chosen(op: Any, shape: Shape, weights: Weights, work: Workspace, rank: int, size: int) -> None:
+def _encode_chosen(
+    op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int
+) -> None:
     for expert in range(rank, op.count, size):
-        first, last = work.expert_starts[expert], work.expert_starts[expert + 1]
+        first, last = choices.starts[expert], choices.starts[expert + 1]
         rows = work.starts[op.target] + first * op.target_width
         for place in range(first, last):
-            source_row = work.choice_at[place] // shape.num_chosen if op.source_rows == TOKENS else place
-            source = work.starts[op.source] + source_row * op.source_width
+            is_of_token = op.source_rows == TOKENS
+            source_row = choices.choice_at[place] // choices.num_chosen if is_of_token else place
             encode_row(
                 weights.body,
                 work.encoded,
@@ -357,14 +400,16 @@ def _encode_chosen(op: Any, shape: Shape, weights: Weights, work: Workspace, ran
                 place - first,
                 op.num_columns,
                 work.floats,
-                source,
+                work.starts[op.source] + source_row * op.source_width,
             )
 
 
 @njit(error_model="numpy")
-def _multiply_by_expert(op: Any, weights: Weights, work: Workspace, rank: int, size: int) -> None:
+def _multiply_by_expert(
+    op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int
+) -> None:
     for expert in range(op.count):
-        first, last = work.expert_starts[expert], work.expert_starts[expert + 1]
+        first, last = choices.starts[expert], choices.starts[expert + 1]
         if first == last:
             continue
         matrix = Matrix(op.start + expert * op.stride, op.num_rows, op.num_columns)
@@ -382,15 +427,3 @@ def _multiply_by_expert(op: Any, weights: Weights, work: Workspace, rank: int, s
             blocks * rank // size,
             blocks * (rank + 1) // size,
         )
-
-
-@njit(error_model="numpy")
-def _combine(op: Any, row: int, target: int, work: Workspace) -> None:
-    floats = work.floats
-    for column in range(op.target_width):
-        floats[target + column] = 0
-    for choice in range(row * op.count, (row + 1) * op.count):
-        source = work.starts[op.source] + work.place_of[choice] * op.source_width
-        share = work.expert_weights[choice]
-        for column in range(op.target_width):
-            floats[target + column] += share * floats[source + column]

@@ -16,12 +16,12 @@ from workers.kernels.compiling import compiling_alone, fingerprint
 from workers.kernels.memory import CACHE_LINE, aligned_zeros
 from workers.kernels.team import Team
 from workers.kv_cache import CacheShape, KVCache
-from workers.models.config import ModelConfig
+from workers.models.config import Experts, ModelConfig
 from workers.models.rotary import RotaryTables
 from workers.runtime.graph import Graph, Rows
 from workers.runtime.layout import Layout
 from workers.runtime.program import Program
-from workers.runtime.step import Rotary, Shape, Step, Weights, Workspace, compiled_step
+from workers.runtime.step import Choices, Rotary, Shape, Step, Weights, Workspace, compiled_step
 from workers.weights.pack import Arenas
 
 TOKENS_PER_TILE = 8
@@ -94,6 +94,8 @@ class TransformerModel:
             self._rotary,
             step,
             cache.arrays,
+            cache.arrays.states if self.cache_shape.num_state_layers else None,
+            self._choices,
             self._workspace,
         )
         return self._logits[:num_rows, : self.config.vocab_size]
@@ -128,7 +130,8 @@ class TransformerModel:
             return
         self._max_tokens = max(self._max_tokens, 1 << (num_tokens - 1).bit_length())
         self._max_rows = max(self._max_rows, num_rows)
-        num_choices = self._max_tokens * max(1, self._shape.num_chosen)
+        experts = self.config.experts
+        num_choices = self._max_tokens * experts.num_chosen if experts else 0
         max_rows = {
             Rows.TOKENS: self._max_tokens,
             Rows.LOGITS: self._max_rows,
@@ -139,21 +142,16 @@ class TransformerModel:
             starts.append(sizes[buffer.is_encoded])
             sizes[buffer.is_encoded] += buffer.width * max_rows[buffer.rows]
         scratch_size = attention_scratch(self.config.head_dim)
-        num_experts = self.config.experts.num_experts if self.config.experts else 0
         self._workspace = Workspace(
             floats=aligned_zeros((sizes[False] + CACHE_LINE,), np.float32),
             encoded=aligned_zeros((sizes[True],), np.uint8),
             starts=np.array(starts, np.int64),
             scratch=aligned_zeros((self._threads * scratch_size,), np.float32),
             scratch_size=scratch_size,
-            expert_ids=np.zeros(num_choices, np.int32),
-            expert_weights=np.zeros(num_choices, np.float32),
-            expert_starts=np.zeros(num_experts + 1, np.int64),
-            choice_at=np.zeros(num_choices, np.int64),
-            place_of=np.zeros(num_choices, np.int64),
             barrier=new_barrier(),
             tasks=np.zeros(len(self._program.operations), np.int64),
         )
+        self._choices = new_choices(experts, num_choices) if experts else None
         buffer, start = self._program.buffers[self._program.logits], starts[self._program.logits]
         logits = self._workspace.floats[start : start + buffer.width * self._max_rows]
         self._logits = logits.reshape(self._max_rows, buffer.width)
@@ -161,6 +159,7 @@ class TransformerModel:
     def _warm_up(self, step: Any) -> None:
         """Compile the step by running one token through it on this thread."""
         one = np.zeros(1, dtype=np.int32)
+        cache = self.new_cache(1)
         batch = Step(one, one, one, one.reshape(1, 1), one, np.array([0, 1], np.int32))
         step(
             0,
@@ -170,7 +169,9 @@ class TransformerModel:
             self._weights,
             self._rotary,
             batch,
-            self.new_cache(1).arrays,
+            cache.arrays,
+            cache.arrays.states if self.cache_shape.num_state_layers else None,
+            self._choices,
             self._workspace,
         )
 
@@ -193,8 +194,19 @@ def shape_of(config: ModelConfig) -> Shape:
         config.num_heads,
         config.num_kv_heads,
         config.head_dim,
-        config.experts.num_chosen if config.experts else 0,
         config.norm_eps,
+    )
+
+
+def new_choices(experts: Experts, num_choices: int) -> Choices:
+    """Room for so many choices of a step."""
+    return Choices(
+        num_chosen=experts.num_chosen,
+        ids=np.zeros(num_choices, np.int32),
+        weights=np.zeros(num_choices, np.float32),
+        starts=np.zeros(experts.num_experts + 1, np.int64),
+        choice_at=np.zeros(num_choices, np.int64),
+        place_of=np.zeros(num_choices, np.int64),
     )
 
 
