@@ -18,25 +18,22 @@ from workers.kernels.attention_tiles import (
     CHUNK,
     CHUNK_VECTORS,
     MAX_HEIGHT,
-    PLACE_FLOATS,
+    RECORD_FLOATS,
+    get_range,
     mix,
-    scale_weights,
     score,
-    set_place,
+    set_record,
+    weigh,
 )
 from workers.kernels.memory import round_up
 from workers.kernels.vectors import (
     LANES,
-    any_above,
     broadcast,
     hyperbolic_tangent,
-    larger,
     load,
-    max_of_lanes,
-    power_of_two,
     store,
+    store_first,
     sum_of_lanes,
-    within,
 )
 
 GROUP = 16
@@ -45,9 +42,13 @@ GROUP = 16
 LOG2_E = 1 / math.log(2)
 
 
+PLACES_FLOATS = CHUNK_VECTORS * RECORD_FLOATS
+
+
 def attention_scratch(head_dim: int) -> int:
     """Floats of scratch that one thread's `attend` needs, a multiple of 16."""
-    return PLACE_FLOATS + GROUP * (2 * round_up(head_dim, LANES) + CHUNK + 2 * LANES) + 2 * GROUP
+    each = 2 * round_up(head_dim, LANES) + CHUNK + 2 * LANES + RECORD_FLOATS
+    return 2 * PLACES_FLOATS + GROUP * each
 
 
 @njit(error_model="numpy")
@@ -78,37 +79,112 @@ def attend(
     them unless that is 0. Row r and head h have their query at query_start + r * query_width + h * head_dim
     and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap).
     """
-    head_dim = cache.keys.shape[3]
+    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
     block_size, width = cache.values.shape[3:]
-    lanes = cache.keys.shape[4]
     # Powers of two are cheaper than those of e; a cap wants the plain score over it.
     factor = broadcast(np.float32(scale / softcap if softcap > 0 else scale * LOG2_E))
+    ranges = scratch_start + 2 * PLACES_FLOATS
+    packed = ranges + GROUP * RECORD_FLOATS
+    sums = packed + GROUP * width
+    scores = sums + GROUP * width
+    states = scores + GROUP * CHUNK
+
     num_items = num_rows * num_heads
-    for first in range(0, num_items, GROUP):
-        count = min(GROUP, num_items - first)
+    for first_item in range(0, num_items, GROUP):
+        count = min(GROUP, num_items - first_item)
         for item in range(count):
-            row, head = divmod(first + item, num_heads)
+            row, head = divmod(first_item + item, num_heads)
             position = first_position + row
+            # Ranges are counted in lanes: a block has whole vectors of them.
             low = max(position - window + 1, 0) if window > 0 else 0
-            _begin_item(
+            low = low // block_size * lanes + low % block_size
+            high = position // block_size * lanes + position % block_size + 1
+            set_record(scratch, ranges + item * RECORD_FLOATS, low, high, 0, 0)
+            query = query_start + row * query_width + head * head_dim
+            _begin(
                 scratch,
-                scratch_start,
-                width,
-                item,
                 queries,
-                query_start + row * query_width + head * head_dim,
+                query,
                 factor,
-                low // block_size * lanes + low % block_size,
-                position // block_size * lanes + position % block_size + 1,
-            )
-        _attend_group(cache, layer, kv_head, block_tables, sequence, softcap, scratch, scratch_start, count)
-        for item in range(count):
-            row, head = divmod(first + item, num_heads)
-            _finish_item(
-                scratch,
-                scratch_start,
+                packed + item * width,
+                sums + item * width,
                 width,
-                item,
+                states + item * 2 * LANES,
+            )
+
+        group_low, _ = get_range(scratch, ranges)
+        _, group_high = get_range(scratch, ranges + (count - 1) * RECORD_FLOATS)
+        places, next_places = scratch_start, scratch_start + PLACES_FLOATS
+        begin = group_low // CHUNK * CHUNK
+        for chunk in range(begin - CHUNK, group_high, CHUNK):
+            if chunk + CHUNK < group_high:
+                for number in range(CHUNK_VECTORS):
+                    # Vectors without positions of the group stand for another: its block may be unknown.
+                    lane = max(chunk + CHUNK + number * LANES, group_low // LANES * LANES)
+                    lane = min(lane, (group_high - 1) // LANES * LANES)
+                    index, slot = divmod(lane, lanes)
+                    head = (layer * num_blocks + block_tables[sequence, index]) * kv_heads + kv_head
+                    set_record(
+                        scratch,
+                        next_places + number * RECORD_FLOATS,
+                        head * head_dim * lanes + slot,
+                        (head * block_size + slot) * width,
+                        head * lanes + slot,
+                        min(block_size - slot, LANES),
+                    )
+            if chunk >= begin:
+                first = max(group_low - chunk, 0) // LANES
+                last = min((group_high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
+                for item in range(0, count, MAX_HEIGHT):
+                    height = min(count - item, MAX_HEIGHT)
+                    query, weights, total = packed + item * width, scores + item * CHUNK, sums + item * width
+                    score(cache, scratch, places, first, last, height, query, width, weights)
+                    if softcap > 0:
+                        _cap(scratch, weights, height * CHUNK, np.float32(softcap * LOG2_E))
+                    ranges_here, states_here = ranges + item * RECORD_FLOATS, states + item * 2 * LANES
+                    weigh(
+                        cache, scratch, places, chunk, height, ranges_here, weights, total, width, states_here
+                    )
+                    # A row is mixed with others where all of them attend, and alone at the ends: nothing is
+                    # multiplied by the weight of a position outside its range, as that may not be finite.
+                    low, _ = get_range(scratch, ranges_here + (height - 1) * RECORD_FLOATS)
+                    _, high = get_range(scratch, ranges_here)
+                    low, high = max(low - chunk, 0), min(high - chunk, CHUNK)
+                    if low >= high:
+                        low = high = CHUNK
+                    mixed = height
+                    for turn in range(3):
+                        for row in range(height):
+                            own_low, own_high = get_range(scratch, ranges_here + row * RECORD_FLOATS)
+                            if turn == 0:
+                                start, stop = max(own_low - chunk, 0), min(own_high - chunk, low)
+                            elif turn == 1:
+                                start, stop = low, high
+                                if row > 0:
+                                    continue
+                            else:
+                                start, stop = high, min(own_high - chunk, CHUNK)
+                            mixed = height if turn == 1 else 1
+                            if start < stop:
+                                mix(
+                                    cache,
+                                    scratch,
+                                    places,
+                                    next_places,
+                                    start,
+                                    stop,
+                                    mixed,
+                                    weights + row * CHUNK,
+                                    total + row * width,
+                                )
+            places, next_places = next_places, places
+
+        for item in range(count):
+            row, head = divmod(first_item + item, num_heads)
+            _finish(
+                scratch,
+                sums + item * width,
+                states + (2 * item + 1) * LANES,
                 head_dim,
                 out,
                 out_start + row * out_width + head * head_dim,
@@ -116,159 +192,25 @@ def attend(
 
 
 @njit(error_model="numpy")
-def _parts(start: int, width: int) -> Any:
-    # Behind the places: queries, sums, scores (then weights), masses, largest scores, ranges of lanes.
-    queries = start + PLACE_FLOATS
-    sums = queries + GROUP * width
-    scores = sums + GROUP * width
-    masses = scores + GROUP * CHUNK
-    tops = masses + GROUP * LANES
-    return queries, sums, scores, masses, tops, tops + GROUP * LANES
-
-
-@njit(error_model="numpy")
-def _begin_item(
-    scratch: Any,
-    start: int,
-    width: int,
-    item: int,
-    queries: Any,
-    query: int,
-    factor: Any,
-    low: int,
-    high: int,
+def _begin(
+    scratch: Any, queries: Any, query: int, factor: Any, packed: int, sums: int, width: int, state: int
 ) -> None:
-    packed, sums, _, masses, tops, ranges = _parts(start, width)
     zero = broadcast(np.float32(0))
     for index in range(0, width, LANES):
-        store(scratch, packed + item * width + index, load(queries, query + index) * factor)
-        store(scratch, sums + item * width + index, zero)
-    store(scratch, masses + item * LANES, zero)
-    store(scratch, tops + item * LANES, broadcast(np.float32(-np.inf)))
-    scratch[ranges + 2 * item] = low
-    scratch[ranges + 2 * item + 1] = high
+        store(scratch, packed + index, load(queries, query + index) * factor)
+        store(scratch, sums + index, zero)
+    store(scratch, state, broadcast(np.float32(-np.inf)))
+    store(scratch, state + LANES, zero)
 
 
 @njit(error_model="numpy")
-def _finish_item(
-    scratch: Any, start: int, width: int, item: int, head_dim: int, out: Any, target: int
-) -> None:
-    _, sums, _, masses, _, _ = _parts(start, width)
-    share = np.float32(1) / sum_of_lanes(load(scratch, masses + item * LANES))
-    for index in range(head_dim):
-        out[target + index] = scratch[sums + item * width + index] * share
+def _cap(scratch: Any, scores: int, count: int, cap: Any) -> None:
+    for index in range(scores, scores + count, LANES):
+        store(scratch, index, hyperbolic_tangent(load(scratch, index)) * broadcast(cap))
 
 
 @njit(error_model="numpy")
-def _attend_group(
-    cache: Any,
-    layer: int,
-    kv_head: int,
-    block_tables: Any,
-    sequence: int,
-    softcap: float,
-    scratch: Any,
-    start: int,
-    count: int,
-) -> None:
-    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
-    block_size, width = cache.values.shape[3:]
-    queries, _, scores, _, _, ranges = _parts(start, width)
-    group_low, group_high = int(scratch[ranges]), int(scratch[ranges + 2 * count - 1])
-    for chunk in range(group_low // CHUNK * CHUNK, group_high, CHUNK):
-        first = max(group_low - chunk, 0) // LANES
-        last = min((group_high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
-        for vector in range(first, last):
-            index, slot = divmod(chunk + vector * LANES, lanes)
-            head = (layer * num_blocks + block_tables[sequence, index]) * kv_heads + kv_head
-            key, value = head * head_dim * lanes + slot, (head * block_size + slot) * width
-            set_place(scratch, start, vector, key, value, head * lanes + slot, min(block_size - slot, LANES))
-        for item in range(0, count, MAX_HEIGHT):
-            height = min(count - item, MAX_HEIGHT)
-            query, below = queries + item * width, scores + item * CHUNK
-            score(cache, scratch, start, first, last, height, query, width, below)
-            for one in range(item, item + height):
-                low, high = _range_of(scratch, ranges, one, chunk)
-                if low < high:
-                    _weigh(cache, scratch, start, width, one, low, high, block_size, lanes, chunk, softcap)
-            _mix_tile(cache, scratch, start, width, item, height, chunk)
-
-
-@njit(error_model="numpy")
-def _range_of(scratch: Any, ranges: int, item: int, chunk: int) -> Any:
-    low, high = int(scratch[ranges + 2 * item]), int(scratch[ranges + 2 * item + 1])
-    return max(low - chunk, 0), min(high - chunk, CHUNK)
-
-
-@njit(error_model="numpy")
-def _weigh(
-    cache: Any,
-    scratch: Any,
-    start: int,
-    width: int,
-    item: int,
-    low: int,
-    high: int,
-    block_size: int,
-    lanes: int,
-    chunk: int,
-    softcap: float,
-) -> None:
-    # Scores of the item's lanes low..high-1 of a chunk become weights; what was summed shrinks with them.
-    _, sums, scores, masses, tops, _ = _parts(start, width)
-    scores, top = scores + item * CHUNK, tops + item * LANES
-    first, last = low // LANES, (high + LANES - 1) // LANES
-    lowest = np.float32(-np.inf)
-    before = load(scratch, top)
-    largest = before
-    for vector in range(first, last):
-        lane = vector * LANES
-        score = load(scratch, scores + lane)
-        if softcap > 0:
-            score = hyperbolic_tangent(score) * broadcast(np.float32(softcap * LOG2_E))
-        stop = min(high - lane, block_size - (chunk + lane) % lanes)
-        if low > lane or stop < LANES:
-            score = within(score, low - lane, stop, lowest)
-        store(scratch, scores + lane, score)
-        largest = larger(score, largest)
-
-    mass = load(scratch, masses + item * LANES)
-    if any_above(largest, before):
-        largest = broadcast(max_of_lanes(largest))
-        shrink = power_of_two(before - largest)
-        mass = mass * shrink
-        for index in range(0, width, LANES):
-            total = sums + item * width + index
-            store(scratch, total, load(scratch, total) * shrink)
-        store(scratch, top, largest)
-    else:
-        largest = before
-
-    for vector in range(first, last):
-        lane = vector * LANES
-        weight = power_of_two(load(scratch, scores + lane) - largest)
-        mass = mass + weight
-        store(scratch, scores + lane, scale_weights(cache, scratch, start, vector, weight))
-    store(scratch, masses + item * LANES, mass)
-
-
-@njit(error_model="numpy")
-def _mix_tile(cache: Any, scratch: Any, start: int, width: int, item: int, height: int, chunk: int) -> None:
-    # A row is mixed with others where all of them attend, and alone at the ends: nothing is multiplied by
-    # the weight of a position outside its range, as that might not be finite.
-    _, sums, scores, _, _, ranges = _parts(start, width)
-    low, _ = _range_of(scratch, ranges, item + height - 1, chunk)
-    _, high = _range_of(scratch, ranges, item, chunk)
-    if low >= high:
-        low = high = CHUNK
-    for one in range(item, item + height):
-        mine, stop = _range_of(scratch, ranges, one, chunk)
-        stop = min(stop, low)
-        if mine < stop:
-            mix(cache, scratch, start, mine, stop, 1, scores + one * CHUNK, sums + one * width)
-    if low < high:
-        mix(cache, scratch, start, low, high, height, scores + item * CHUNK, sums + item * width)
-    for one in range(item, item + height):
-        mine, stop = _range_of(scratch, ranges, one, chunk)
-        if high < stop:
-            mix(cache, scratch, start, high, stop, 1, scores + one * CHUNK, sums + one * width)
+def _finish(scratch: Any, sums: int, mass: int, head_dim: int, out: Any, target: int) -> None:
+    share = broadcast(np.float32(1) / sum_of_lanes(load(scratch, mass)))
+    for index in range(0, head_dim, LANES):
+        store_first(out, target + index, load(scratch, sums + index) * share, head_dim - index)

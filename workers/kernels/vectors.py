@@ -301,35 +301,23 @@ def hyperbolic_tangent(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     return call(builder, "llvm.copysign.v16f32", FLOATS, size, a)
 
 
-@primitive
-def within(typing: Any, value: Any, first: Any, stop: Any, outside: Any) -> Any:
-    """Lanes from `first` to below `stop` of a vector, `outside` in the others."""
-
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        value, first, stop, outside = values
-        lane = ir.Constant(INTEGERS, list(range(LANES)))
-        first, stop = (splat(builder, builder.trunc(bound, I32), LANES) for bound in (first, stop))
-        inside = builder.and_(builder.icmp_signed(">=", lane, first), builder.icmp_signed("<", lane, stop))
-        return builder.select(inside, value, splat(builder, outside, LANES))
-
-    return vector(vector, types.intp, types.intp, types.float32), generate
-
-
-@_operation(vector, vector)
-def larger(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+def larger_of(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
     """The larger of a and b in one instruction; b where either is NaN."""
     return builder.select(builder.fcmp_ordered(">", a, b), a, b)
 
 
-@_operation(vector, vector, result=types.boolean)
-def any_above(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
-    """Whether a > b in any lane."""
-    above = builder.bitcast(builder.fcmp_ordered(">", a, b), ir.IntType(LANES))
-    return builder.icmp_unsigned("!=", above, ir.Constant(above.type, 0))
+def largest_lane_of(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """The largest lane, in every lane; any of them if there is a NaN."""
+    return splat(builder, _fold(builder, a, lambda b, c: larger_of(builder, b, c)), LANES)
 
 
-@_operation(vector)
-def power_of_two(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+def any_lane_of(builder: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
+    """Whether one of sixteen truth values is true."""
+    bits = builder.bitcast(lanes, ir.IntType(LANES))
+    return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+
+def power_of_two_of(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     """2^a for a <= 0, within 2 units in the last place; 0 below -126, NaN for NaN.
 
     2^a = 2^n * 2^r with n = round(a) and |r| <= 1/2; 2^r is its Taylor polynomial of degree 7.
