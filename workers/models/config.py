@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from typing import Literal
 
 from workers.models.rotary import Rope
@@ -55,6 +55,11 @@ class ModelConfig:
     logit_softcap: float = 0.0
     num_taps: int = 0  # of the short convolutions
     experts: Experts | None = None
+
+    def served_for(self, max_context: int) -> ModelConfig:
+        """The same model when no sequence gets longer than that."""
+        ropes = tuple(rope.served_for(max_context) for rope in self.ropes)
+        return replace(self, max_context=max_context, ropes=ropes)
 
     @property
     def num_layers(self) -> int:

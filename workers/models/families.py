@@ -5,10 +5,19 @@ from __future__ import annotations
 from pathlib import Path
 
 from cactus_actors.models.files import invalid
-from workers.models import llama
+from workers.models import gemma2, gemma3, llama, mistral, phi3, qwen2, qwen3, smollm3
 from workers.models.family import Family
 
-FAMILIES: tuple[Family, ...] = (llama.FAMILY,)
+FAMILIES: tuple[Family, ...] = (
+    llama.FAMILY,
+    mistral.FAMILY,
+    qwen2.FAMILY,
+    qwen3.FAMILY,
+    gemma2.FAMILY,
+    gemma3.FAMILY,
+    phi3.FAMILY,
+    smollm3.FAMILY,
+)
 
 
 def family_of_architectures(path: Path, architectures: object) -> Family:

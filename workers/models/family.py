@@ -91,7 +91,7 @@ def decoder_from_json(keys: Keys, family: str, **special: Any) -> ModelConfig:
             "max_context": keys.integer("max_position_embeddings", "max_context", 2048),
             "tie_embeddings": keys.boolean("tie_word_embeddings", default=False),
             "layers": (Layer(),) * num_layers,
-            "ropes": (rope_from_json(keys, head_dim),),
+            "ropes": special.get("ropes") or (rope_from_json(keys, head_dim),),
         },
         special,
     )
@@ -126,7 +126,7 @@ def decoder_from_gguf(keys: Keys, file: GGUFFile, family: str, **special: Any) -
             "max_context": keys.integer("context_length", "max_context"),
             "tie_embeddings": "output.weight" not in file.tensors,
             "layers": (Layer(),) * num_layers,
-            "ropes": (rope_from_gguf(keys, file, head_dim),),
+            "ropes": special.get("ropes") or (rope_from_gguf(keys, file, head_dim),),
         },
         special,
     )
@@ -142,4 +142,6 @@ def _checked(keys: Keys, common: dict[str, Any], special: dict[str, Any]) -> Mod
         )
     if config.head_dim % 2:
         raise invalid(keys.path, f"head size {config.head_dim} is odd; rotary embedding needs pairs")
+    for rope in config.ropes:
+        rope.frequencies()  # raises for factors of another number of pairs
     return config

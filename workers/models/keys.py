@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
@@ -20,6 +20,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
     "num_kv_heads": (1, 1 << 12),
     "head_dim": (2, 1 << 11),
     "max_context": (1, 1 << 24),
+    "window": (0, 1 << 24),
     "num_experts": (1, 1 << 12),
     "num_taps": (1, 64),
     "rope_theta": (1.0, 1e12),
@@ -40,6 +41,14 @@ class Keys:
     def get(self, key: str) -> Any:
         """The raw value, None if it is missing."""
         return self.values.get(self.prefix + key)
+
+    def with_defaults(self, **defaults: Any) -> Keys:
+        """The same keys, and these where they are missing; a null is not missing."""
+        return replace(self, values=self._prefixed(defaults) | dict(self.values))
+
+    def replaced(self, **values: Any) -> Keys:
+        """The same keys, but for these."""
+        return replace(self, values=dict(self.values) | self._prefixed(values))
 
     def require(self, condition: bool, key: str, supported: str) -> None:
         """Refuse the file unless `condition` holds; `supported` says what would have been accepted."""
@@ -89,7 +98,11 @@ class Keys:
         value = self.get(key)
         if value is not None and not isinstance(value, dict):
             raise invalid(self.path, f"{self.prefix}{key} must be an object, not {value!r:.100}")
-        return Keys(self.path, {f"{key}.{name}": item for name, item in (value or {}).items()}, f"{key}.")
+        prefix = f"{self.prefix}{key}."
+        return Keys(self.path, {f"{prefix}{name}": item for name, item in (value or {}).items()}, prefix)
+
+    def _prefixed(self, values: Mapping[str, Any]) -> dict[str, Any]:
+        return {self.prefix + key: value for key, value in values.items()}
 
     def _given(self, key: str, default: Any) -> Any:
         value = self.get(key)

@@ -6,9 +6,11 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models.config import ModelConfig
+from workers.models.blocks import attention, down, gate_and_up, queries_keys_values
+from workers.models.config import Layer, ModelConfig
 from workers.models.family import Family, decoder_from_gguf, decoder_from_json
 from workers.models.keys import Keys
+from workers.models.windows import window_from_gguf
 from workers.runtime.graph import Graph
 
 
@@ -18,20 +20,12 @@ def forward(g: Graph, c: ModelConfig) -> None:
     for index, layer in enumerate(c.layers):
         name = f"layers.{index}"
         h = g.rms_norm(x, f"{name}.input_layernorm")
-        qkv = g.linear(  # (tokens, (heads + 2 kv_heads) * head_dim)
-            h,
-            [f"{name}.self_attn.{part}_proj" for part in "qkv"],
-            [c.query_size, c.kv_size, c.kv_size],
-            bias=c.attention_bias,
-        )
-        attended = g.attention(qkv, rope=layer.rope, window=layer.window)  # (tokens, heads * head_dim)
-        x = x + g.linear(attended, [f"{name}.self_attn.o_proj"], [c.hidden_size], bias=c.output_bias)
+        qkv = queries_keys_values(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
+        x = x + attention(g, c, qkv, layer, f"{name}.self_attn")
 
         h = g.rms_norm(x, f"{name}.post_attention_layernorm")
-        gate_up = g.linear(  # (tokens, 2 ffn)
-            h, [f"{name}.mlp.gate_proj", f"{name}.mlp.up_proj"], [c.ffn_size] * 2, bias=c.ffn_bias
-        )
-        x = x + g.linear(g.silu_gate(gate_up), [f"{name}.mlp.down_proj"], [c.hidden_size], bias=c.ffn_bias)
+        gate_up = gate_and_up(g, c, h, f"{name}.mlp")  # (tokens, 2 ffn)
+        x = x + down(g, c, g.silu_gate(gate_up), f"{name}.mlp")
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
@@ -50,13 +44,14 @@ def read_json(keys: Keys) -> ModelConfig:
 
 
 def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
-    """The metadata below `llama.`."""
+    """The metadata below `llama.`, which Mistral's files have too."""
     keys.require_one_of("expert_count", 0, None)
-    keys.require_one_of("attention.sliding_window", 0, None)
+    num_layers = keys.integer("block_count", "num_layers")
     return decoder_from_gguf(
         keys,
         file,
         FAMILY.name,
+        layers=(Layer(window=window_from_gguf(keys)),) * num_layers,
         attention_bias="blk.0.attn_q.bias" in file.tensors,
         output_bias="blk.0.attn_output.bias" in file.tensors,
         ffn_bias="blk.0.ffn_down.bias" in file.tensors,

@@ -8,7 +8,6 @@ import numpy as np
 
 from cactus_actors.models.gguf_file import GGUFFile
 from workers.models.keys import Keys
-from workers.models.rotary import Rope
 from workers.models.rope_scaling import (
     FactorsScaling,
     LinearScaling,
@@ -17,6 +16,7 @@ from workers.models.rope_scaling import (
     Scaling,
     YarnScaling,
 )
+from workers.models.rotary import Rope
 
 TYPES = "default, linear, llama3, yarn, longrope"
 
@@ -28,9 +28,14 @@ def rope_from_json(keys: Keys, head_dim: int, *, section: str = "", default_thet
     ropes have one object for each kind of layer: `section` names it.
     """
     parameters = keys.below("rope_parameters")
-    if section and isinstance(parameters.get(section), dict):
-        parameters = Keys(keys.path, parameters.get(section))
-    theta = parameters.number("rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", default_theta))
+    is_nested = any(isinstance(value, dict) for value in parameters.values.values())
+    keys.require(bool(section) or not is_nested, "rope_parameters", "one rotary embedding for all layers")
+    if section and parameters.values:
+        keys.require(is_nested, "rope_parameters", "an object for each kind of layer")
+        parameters = parameters.below(section)
+    theta = parameters.number(
+        "rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", default_theta)
+    )
     scaling = parameters if _kind(parameters) is not None else keys.below("rope_scaling")
     partial = parameters.get("partial_rotary_factor") or keys.get("partial_rotary_factor") or 1.0
     keys.require(isinstance(partial, int | float) and 0 < partial <= 1, "partial_rotary_factor", "0 to 1")
@@ -59,7 +64,7 @@ def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
 
     def original_context(default: int) -> int:
         key = "original_max_position_embeddings"
-        return scaling.integer(key, "max_context", keys.integer(key, "max_context", default))
+        return keys.integer(key, "max_context", scaling.integer(key, "max_context", default))
 
     match _kind(scaling):
         case None | "default":
@@ -68,7 +73,10 @@ def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
             return LinearScaling(number("factor"))
         case "llama3":
             return Llama3Scaling(
-                number("factor"), number("low_freq_factor"), number("high_freq_factor"), original_context(8192)
+                number("factor"),
+                number("low_freq_factor"),
+                number("high_freq_factor"),
+                original_context(8192),
             )
         case "yarn":
             return YarnScaling(
@@ -81,7 +89,7 @@ def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
                 attention_factor=optional("attention_factor"),
                 truncate=scaling.boolean("truncate", default=True),
             )
-        case "longrope":
+        case "longrope" | "su":
             original = original_context(context)
             return LongRopeScaling(
                 short_factors=_factors(scaling, "short_factor"),
@@ -115,9 +123,13 @@ def _scaling_of_gguf(keys: Keys, file: GGUFFile) -> Scaling | None:
         case "linear":
             return LinearScaling(keys.number("rope.scaling.factor", "factor"))
         case "yarn":
+            for key in ("attn_factor", "yarn_attn_factor", "yarn_ext_factor"):
+                keys.require_one_of(f"rope.scaling.{key}", 1.0, None)
             return YarnScaling(
                 factor=keys.number("rope.scaling.factor", "factor"),
                 original_context=keys.integer("rope.scaling.original_context_length", "max_context"),
+                beta_fast=keys.number("rope.scaling.yarn_beta_fast", "factor", 32.0),
+                beta_slow=keys.number("rope.scaling.yarn_beta_slow", "factor", 1.0),
             )
         case other:
             keys.require(False, "rope.scaling.type", "none, linear, yarn")
