@@ -68,6 +68,16 @@ def _yield_core(typing: Any) -> Any:
     return types.void(), generate
 
 
+@primitive
+def cycles(typing: Any) -> Any:
+    """The core's time stamp counter, for profiles."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
+        return call(builder, "llvm.readcyclecounter", ir.IntType(64))
+
+    return types.int64(), generate
+
+
 @njit(error_model="numpy")
 def wait(barrier: Any, size: int) -> None:
     """Return once all `size` threads have called; what they wrote before is visible to all."""

@@ -18,7 +18,7 @@ from workers.kernels.team import Team
 from workers.kv_cache import CacheShape, KVCache
 from workers.models.config import Experts, ModelConfig
 from workers.models.rotary import RotaryTables
-from workers.runtime.graph import Graph, Rows
+from workers.runtime.graph import Code, Graph, Rows
 from workers.runtime.layout import Layout
 from workers.runtime.program import Program
 from workers.runtime.step import Choices, Rotary, Shape, Step, Weights, Workspace, compiled_step
@@ -67,6 +67,7 @@ class TransformerModel:
             self._tables.cosines, self._tables.sines, config.max_context, 2 * self._tables.num_pairs
         )
         self._max_tokens = self._max_rows = 0
+        self._profile: NDArray[np.int64] | None = None
         self._make_room(16, 16)
         step = compiled_step(fingerprint())
         with compiling_alone(step):
@@ -97,8 +98,19 @@ class TransformerModel:
             cache.arrays.states if self.cache_shape.num_state_layers else None,
             self._choices,
             self._workspace,
+            self._profile,
         )
         return self._logits[:num_rows, : self.config.vocab_size]
+
+    def start_profile(self) -> None:
+        """Count cycles from now on; the next step is compiled again for it."""
+        self._profile = np.zeros((self._threads, len(self._program.operations), 2), np.int64)
+
+    def profile(self) -> dict[str, NDArray[np.int64]]:
+        """Cycles since `start_profile` by kind of operation: (ranks, 2) of work and of waiting after it."""
+        assert self._profile is not None, "start_profile comes first"
+        codes = self._program.operations["code"]
+        return {code.name: self._profile[:, codes == code].sum(axis=1) for code in Code if code in codes}
 
     def close(self) -> None:
         """Stop the threads; the model runs no more steps."""
@@ -173,6 +185,7 @@ class TransformerModel:
             cache.arrays.states if self.cache_shape.num_state_layers else None,
             self._choices,
             self._workspace,
+            None,
         )
 
 
