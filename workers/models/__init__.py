@@ -5,6 +5,7 @@ Importing this package is light: numba is loaded with the first model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 from typing import TYPE_CHECKING, NamedTuple, Protocol
 
@@ -92,25 +93,42 @@ def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = l
     return Packed(target, ensure_packed(target, files, layout, on_progress))
 
 
-def random_model(
-    spec: str, *, weights: WeightFormat, threads: int, seed: int = 0, kv_cache: CacheFormat = "auto"
+def model_of(
+    config: ModelConfig,
+    tensors: Mapping[str, NDArray[np.float32]],
+    *,
+    weights: WeightFormat,
+    threads: int,
+    kv_cache: CacheFormat = "auto",
 ) -> Model:
-    """A model with random weights of the shape that `spec` describes (see `parse_random_spec`)."""
+    """A model whose weights, named and shaped as its graph says, are packed into memory of this process.
+
+    Raises ModelFileInvalid for tensors that do not fit, ConfigurationInvalid as `load_model` does.
+    """
     from workers.models.families import family_named
     from workers.models.family import graph_of
-    from workers.models.random_weights import RandomTensors, parse_random_spec
     from workers.runtime.layout import Layout
     from workers.runtime.transformer import TransformerModel
     from workers.weights.pack import Arenas, pack
 
-    config = parse_random_spec(spec)
     graph = graph_of(family_named(config.family), config)
     layout = Layout.for_weights(graph, weights)
     arenas = Arenas.empty(layout)
-    pack(graph, layout, RandomTensors(graph.tensor_shapes, seed), arenas)
+    pack(graph, layout, tensors, arenas)
     return TransformerModel(
         config, graph, layout, arenas, threads=threads, kv_format=_cache_format(kv_cache, weights)
     )
+
+
+def random_model(
+    spec: str, *, weights: WeightFormat, threads: int, seed: int = 0, kv_cache: CacheFormat = "auto"
+) -> Model:
+    """A model with random weights of the shape that `spec` describes (see `parse_random_spec`)."""
+    from workers.models.random_weights import parse_random_spec, random_tensors
+
+    config = parse_random_spec(spec)
+    tensors = random_tensors(config, seed)
+    return model_of(config, tensors, weights=weights, threads=threads, kv_cache=kv_cache)
 
 
 def _cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:

@@ -10,6 +10,8 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from workers.models.config import Layer, ModelConfig
+from workers.models.families import family_named
+from workers.models.family import graph_of
 from workers.models.rotary import Rope
 
 _REQUIRED = {
@@ -57,6 +59,11 @@ def parse_random_spec(spec: str) -> ModelConfig:
         ropes=(Rope(10000.0, head_dim),),
         layers=(Layer(),) * given["layers"],
     )
+
+
+def random_tensors(config: ModelConfig, seed: int) -> RandomTensors:
+    """All tensors of a model."""
+    return RandomTensors(graph_of(family_named(config.family), config).tensor_shapes, seed)
 
 
 class RandomTensors(Mapping[str, NDArray[np.float32]]):

@@ -330,6 +330,11 @@ def _attend(op: Any, index: int, shape: Shape, step: Step, cache: Any, work: Wor
             work.starts[op.target] + token * op.target_width + column,
             op.target_width,
         )
+        if kv_head == shape.num_kv_heads - 1:
+            for row in range(token, step.tiles[tile + 1]):
+                end = work.starts[op.target] + (row + 1) * op.target_width
+                for padding in range(end - op.target_width + shape.num_heads * shape.head_dim, end):
+                    work.floats[padding] = 0
 
 
 @njit(error_model="numpy")
