@@ -47,6 +47,7 @@ The place of a vector of positions: offsets of its keys, of its values and of it
 positions it has. The range of a row: its first lane and the one behind its last, counted from position 0.
 """
 
+SCALES = ("key_scales", "value_scales")
 INDEX = ir.IntType(64)
 
 
@@ -87,7 +88,7 @@ def _each_height(builder: ir.IRBuilder, height: ir.Value, emit: Callable[[int], 
 def _prefetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
     pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
     one = ir.IntType(32)
-    call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(0), one(3), one(1))
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(0), one(2), one(1))
 
 
 def _call_once_written(
@@ -183,7 +184,7 @@ def score(
         operands = [
             arrays.data("values"),
             keys,
-            arrays.data("key_scales") if scaled else builder.bitcast(keys, F32.as_pointer()),
+            *(arrays.data(name) if scaled else builder.bitcast(keys, F32.as_pointer()) for name in SCALES),
             arrays.extent("keys", 3),
             arrays.extent("keys", 4),
             address(context, builder, scratch, scratch_value, places, INDEX),
@@ -198,9 +199,21 @@ def score(
         return context.get_dummy_value()
 
     def write(builder: ir.IRBuilder, *given: ir.Value) -> None:
-        values, keys, scales, head_dim, stride, places, first, last, height, queries, query_width, scores = (
-            given
-        )
+        (
+            values,
+            keys,
+            scales,
+            value_scales,
+            head_dim,
+            stride,
+            places,
+            first,
+            last,
+            height,
+            queries,
+            query_width,
+            scores,
+        ) = given
 
         def emit(rows: int, start: ir.Value, width: int) -> None:
             numbers = [builder.add(start, _index(column)) for column in range(width)]
@@ -210,16 +223,21 @@ def score(
             sums = _variables(builder, rows * width)
             for total in sums:
                 builder.store(constant(FLOATS, 0.0), total)
-            with _range(builder, _index(0), head_dim) as (dim, _):
-                offset = builder.mul(dim, stride)
-                for block in next_values:
-                    _prefetch(builder, builder.gep(block, [offset]))
-                lanes = [widen(builder, dtype, builder.gep(block, [offset])) for block in blocks]
-                for row, line in enumerate(lines):
-                    query = splat(builder, builder.load(builder.gep(line, [dim])), LANES)
-                    for column, lane in enumerate(lanes):
-                        total = sums[row * width + column]
-                        builder.store(multiply_add(builder, query, lane, builder.load(total)), total)
+            for number in numbers if scaled else ():
+                for array in (scales, value_scales):
+                    _prefetch(builder, builder.gep(array, [_member(builder, places, number, 2)]))
+            with _range(builder, _index(0), head_dim, 2) as (even, _):
+                for dim in (even, builder.add(even, _index(1))):
+                    offset = builder.mul(dim, stride)
+                    if dim is even or dtype == types.float32:
+                        for block in next_values:
+                            _prefetch(builder, builder.gep(block, [offset]))
+                    lanes = [widen(builder, dtype, builder.gep(block, [offset])) for block in blocks]
+                    for row, line in enumerate(lines):
+                        query = splat(builder, builder.load(builder.gep(line, [dim])), LANES)
+                        for column, lane in enumerate(lanes):
+                            total = sums[row * width + column]
+                            builder.store(multiply_add(builder, query, lane, builder.load(total)), total)
             for column, number in enumerate(numbers):
                 scale = builder.gep(scales, [_member(builder, places, number, 2)])
                 scale = widen(builder, types.float32, scale) if scaled else None
