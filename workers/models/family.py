@@ -142,6 +142,4 @@ def _checked(keys: Keys, common: dict[str, Any], special: dict[str, Any]) -> Mod
         )
     if config.head_dim % 2:
         raise invalid(keys.path, f"head size {config.head_dim} is odd; rotary embedding needs pairs")
-    for rope in config.ropes:
-        rope.frequencies()  # raises for factors of another number of pairs
     return config

@@ -55,9 +55,13 @@ def forward(g: Graph, c: ModelConfig) -> None:
 
 
 def read_json(keys: Keys) -> ModelConfig:
-    """The keys of Gemma3ForCausalLM."""
+    """The keys of Gemma3ForCausalLM, or of the text part of Gemma3ForConditionalGeneration."""
+    keys.require_one_of("quantization_config", None)
+    if keys.get("text_config") is not None:
+        keys = keys.below("text_config")
     keys = keys.with_defaults(**DEFAULTS)
     gemma2.check_supported(keys)
+    keys.require_one_of("attn_logit_softcapping", None)
     period = keys.integer("sliding_window_pattern", "num_layers")
     windows = windows_from_json(keys, window_from_json(keys), lambda index: (index + 1) % period != 0)
     bias = keys.boolean("attention_bias", default=False)
@@ -69,7 +73,6 @@ def read_json(keys: Keys) -> ModelConfig:
         attention_bias=bias,
         output_bias=bias,
         attention_scale=keys.number("query_pre_attn_scalar", "head_dim") ** -0.5,
-        attention_softcap=keys.number("attn_logit_softcapping", "softcap", 0.0),
         logit_softcap=keys.number("final_logit_softcapping", "softcap", 0.0),
     )
 
@@ -82,7 +85,9 @@ def layers_of(windows: list[int]) -> tuple[Layer, ...]:
 def ropes_from_json(keys: Keys) -> tuple[Rope, Rope]:
     """The global and the local rope; in older files only the global one is scaled."""
     head_dim = keys.integer("head_dim", "head_dim")
-    local_keys = keys.replaced(rope_theta=keys.get("rope_local_base_freq"), rope_scaling=None)
+    local_keys = keys.replaced(
+        rope_theta=keys.number("rope_local_base_freq", "rope_theta"), rope_scaling=None
+    )
     return (
         rope_from_json(keys, head_dim, section="full_attention"),
         rope_from_json(local_keys, head_dim, section="sliding_attention"),
@@ -107,8 +112,8 @@ def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
 
 FAMILY = Family(
     name="Gemma 3",
-    examples="Gemma 3 270M, 1B; the text part of 4B, 12B, 27B as GGUF",
-    architectures=("Gemma3ForCausalLM",),
+    examples="Gemma 3 270M, 1B; the text part of 4B, 12B, 27B",
+    architectures=("Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"),
     gguf_architectures=("gemma3",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -36,8 +36,8 @@ def layers_from_json(keys: Keys) -> tuple[Layer, ...]:
     """Where `use_sliding_window` asks for it, a window from layer `max_window_layers` on."""
     window = window_from_json(keys) if keys.boolean("use_sliding_window", default=False) else 0
     first = keys.integer("max_window_layers", "window") if window else 0
-    windows = windows_from_json(keys, window, lambda index: index >= first)
-    return tuple(Layer(window=window) for window in windows)
+    windows = windows_from_json(keys, window, lambda index: window > 0 and index >= first)
+    return tuple(Layer(window=each) for each in windows)
 
 
 def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:

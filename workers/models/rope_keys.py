@@ -2,11 +2,16 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import numpy as np
 
+from cactus_actors.models.files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.models.keys import Keys
 from workers.models.rope_scaling import (
     FactorsScaling,
@@ -39,14 +44,32 @@ def rope_from_json(keys: Keys, head_dim: int, *, section: str = "", default_thet
     scaling = parameters if _kind(parameters) is not None else keys.below("rope_scaling")
     partial = parameters.get("partial_rotary_factor") or keys.get("partial_rotary_factor") or 1.0
     keys.require(isinstance(partial, int | float) and 0 < partial <= 1, "partial_rotary_factor", "0 to 1")
-    return Rope(theta, int(head_dim * partial), _scaling(keys, scaling))
+    with _naming(keys.path):
+        return _usable(Rope(theta, int(head_dim * partial), _scaling(keys, scaling)))
 
 
 def rope_from_gguf(keys: Keys, file: GGUFFile, head_dim: int, *, theta_key: str = "rope.freq_base") -> Rope:
     """The rotary embedding of a GGUF file; factors of Llama 3 and LongRoPE stand in tensors of their own."""
     theta = keys.number(theta_key, "rope_theta", 10000.0)
     rotary_dim = keys.integer("rope.dimension_count", "head_dim", head_dim)
-    return Rope(theta, rotary_dim, _scaling_of_gguf(keys, file))
+    with _naming(keys.path):
+        return _usable(Rope(theta, rotary_dim, _scaling_of_gguf(keys, file)))
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of ropes and scalings, which know of no file, name this one."""
+    try:
+        yield
+    except ModelFileInvalid as error:
+        if error.param is not None:
+            raise
+        raise invalid(path, error.message) from error
+
+
+def _usable(rope: Rope) -> Rope:
+    rope.frequencies()  # raises for factors of another number of pairs
+    return rope
 
 
 def _kind(keys: Keys) -> Any:

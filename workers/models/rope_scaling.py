@@ -167,6 +167,10 @@ class LongRopeScaling(Scaling):
     def __post_init__(self) -> None:
         _require_positive(*self.short_factors, *self.long_factors, self.factor)
         _require(self.original_context > 1, "the original context must be above 1")
+        _require(
+            len(self.short_factors) == len(self.long_factors),
+            f"{len(self.short_factors)} short rotary factors beside {len(self.long_factors)} long ones",
+        )
 
     @property
     def amplitude(self) -> float:

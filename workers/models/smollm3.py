@@ -26,7 +26,7 @@ def read_json(keys: Keys) -> ModelConfig:
     keys.require_one_of("hidden_act", "silu", None)
     has_rope = rotated_layers(keys)
     window = window_from_json(keys) if keys.boolean("use_sliding_window", default=False) else 0
-    windows = windows_from_json(keys, window, lambda index: not has_rope[index])
+    windows = windows_from_json(keys, window, lambda index: window > 0 and not has_rope[index])
     bias = keys.boolean("attention_bias", default=False)
     return decoder_from_json(
         keys,

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Callable
 
 from workers.models.keys import Keys
 
@@ -17,12 +17,13 @@ def window_from_json(keys: Keys) -> int:
 def windows_from_json(keys: Keys, window: int, slides: Callable[[int], bool]) -> list[int]:
     """The window of each layer, 0 for all positions: by `layer_types`, else by `slides` of its index."""
     num_layers = keys.integer("num_hidden_layers", "num_layers")
-    is_sliding = [slides(index) for index in range(num_layers)]
-    if keys.get("layer_types") is not None:
+    if keys.get("layer_types") is None:
+        is_sliding = [slides(index) for index in range(num_layers)]
+    else:
         kinds = keys.strings("layer_types", num_layers)
         keys.require(set(kinds) <= set(KINDS), "layer_types", " and ".join(KINDS))
         is_sliding = [kind == "sliding_attention" for kind in kinds]
-        keys.require(window > 0 or not any(is_sliding), "layer_types", "full_attention as there is no window")
+    keys.require(window > 0 or not any(is_sliding), "sliding_window", "a number, as some layers need it")
     return [window if each else 0 for each in is_sliding]
 
 
@@ -36,7 +37,7 @@ def windows_from_gguf(keys: Keys, window: int, period: int) -> list[int]:
     """The window of each layer: of `period` layers the last sees all positions, if no pattern is given."""
     num_layers = keys.integer("block_count", "num_layers")
     key = "attention.sliding_window_pattern"
-    pattern: Sequence[object] | int | None = keys.get(key)
+    pattern = keys.get(key)
     if isinstance(pattern, list):
         keys.require(
             len(pattern) == num_layers and all(each in (0, 1) for each in pattern),

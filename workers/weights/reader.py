@@ -23,6 +23,7 @@ from workers.weights.tensors import Read, TensorSource
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARDS = 1000
+PARTS_FOR_IMAGES = ("vision_tower.", "multi_modal_projector.")
 
 
 class ModelFiles(NamedTuple):
@@ -143,10 +144,13 @@ def _inside(directory: Path, name: str) -> Path:
 
 
 def _name_of_hugging_face(stored: str) -> str | None:
-    """The canonical name of a tensor, None for one that is derived and not needed."""
-    if stored.endswith("rotary_emb.inv_freq"):
+    """The canonical name of a tensor, None for one that is derived or of a part for images."""
+    name = stored
+    for wrapper in ("model.", "language_model.", "model."):
+        name = name.removeprefix(wrapper)
+    if name.endswith("rotary_emb.inv_freq") or name.startswith(PARTS_FOR_IMAGES):
         return None
-    return stored.removeprefix("model.").removesuffix(".weight")
+    return name.removesuffix(".weight")
 
 
 def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:
