@@ -36,7 +36,7 @@ from workers.kernels.vectors import (
     sum_of_lanes,
 )
 
-GROUP = 16
+GROUP = 32
 """Rows times heads that go through the cache together."""
 
 LOG2_E = 1 / math.log(2)
@@ -79,7 +79,7 @@ def attend(
     them unless that is 0. Row r and head h have their query at query_start + r * query_width + h * head_dim
     and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap).
     """
-    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
+    head_dim, lanes = cache.keys.shape[3:]
     block_size, width = cache.values.shape[3:]
     # Powers of two are cheaper than those of e; a cap wants the plain score over it.
     factor = broadcast(np.float32(scale / softcap if softcap > 0 else scale * LOG2_E))
@@ -100,100 +100,116 @@ def attend(
             low = low // block_size * lanes + low % block_size
             high = position // block_size * lanes + position % block_size + 1
             set_record(scratch, ranges + item * RECORD_FLOATS, low, high, 0, 0)
-            query = query_start + row * query_width + head * head_dim
-            _begin(
-                scratch,
-                queries,
-                query,
-                factor,
-                packed + item * width,
-                sums + item * width,
-                width,
-                states + item * 2 * LANES,
-            )
+            query, state = query_start + row * query_width + head * head_dim, states + item * 2 * LANES
+            _begin(scratch, packed + item * width, sums + item * width, width, state, queries, query, factor)
 
-        group_low, _ = get_range(scratch, ranges)
-        _, group_high = get_range(scratch, ranges + (count - 1) * RECORD_FLOATS)
+        low, _ = get_range(scratch, ranges)
+        _, high = get_range(scratch, ranges + (count - 1) * RECORD_FLOATS)
         places, next_places = scratch_start, scratch_start + PLACES_FLOATS
-        begin = group_low // CHUNK * CHUNK
-        for chunk in range(begin - CHUNK, group_high, CHUNK):
-            if chunk + CHUNK < group_high:
-                for number in range(CHUNK_VECTORS):
-                    # Vectors without positions of the group stand for another: its block may be unknown.
-                    lane = max(chunk + CHUNK + number * LANES, group_low // LANES * LANES)
-                    lane = min(lane, (group_high - 1) // LANES * LANES)
-                    index, slot = divmod(lane, lanes)
-                    head = (layer * num_blocks + block_tables[sequence, index]) * kv_heads + kv_head
-                    set_record(
-                        scratch,
-                        next_places + number * RECORD_FLOATS,
-                        head * head_dim * lanes + slot,
-                        (head * block_size + slot) * width,
-                        head * lanes + slot,
-                        min(block_size - slot, LANES),
-                    )
-            if chunk >= begin:
-                first = max(group_low - chunk, 0) // LANES
-                last = min((group_high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
-                for item in range(0, count, MAX_HEIGHT):
-                    height = min(count - item, MAX_HEIGHT)
-                    query, weights, total = packed + item * width, scores + item * CHUNK, sums + item * width
-                    score(cache, scratch, places, first, last, height, query, width, weights)
-                    if softcap > 0:
-                        _cap(scratch, weights, height * CHUNK, np.float32(softcap * LOG2_E))
-                    ranges_here, states_here = ranges + item * RECORD_FLOATS, states + item * 2 * LANES
-                    weigh(
-                        cache, scratch, places, chunk, height, ranges_here, weights, total, width, states_here
-                    )
-                    # A row is mixed with others where all of them attend, and alone at the ends: nothing is
-                    # multiplied by the weight of a position outside its range, as that may not be finite.
-                    low, _ = get_range(scratch, ranges_here + (height - 1) * RECORD_FLOATS)
-                    _, high = get_range(scratch, ranges_here)
-                    low, high = max(low - chunk, 0), min(high - chunk, CHUNK)
-                    if low >= high:
-                        low = high = CHUNK
-                    mixed = height
-                    for turn in range(3):
-                        for row in range(height):
-                            own_low, own_high = get_range(scratch, ranges_here + row * RECORD_FLOATS)
-                            if turn == 0:
-                                start, stop = max(own_low - chunk, 0), min(own_high - chunk, low)
-                            elif turn == 1:
-                                start, stop = low, high
-                                if row > 0:
-                                    continue
-                            else:
-                                start, stop = high, min(own_high - chunk, CHUNK)
-                            mixed = height if turn == 1 else 1
-                            if start < stop:
-                                mix(
-                                    cache,
-                                    scratch,
-                                    places,
-                                    next_places,
-                                    start,
-                                    stop,
-                                    mixed,
-                                    weights + row * CHUNK,
-                                    total + row * width,
-                                )
+        begin = low // CHUNK * CHUNK
+        _set_places(cache, layer, kv_head, block_tables, sequence, low, high, begin, scratch, places)
+        for chunk in range(begin, high, CHUNK):
+            following = places
+            if chunk + CHUNK < high:
+                following = next_places
+                _set_places(
+                    cache,
+                    layer,
+                    kv_head,
+                    block_tables,
+                    sequence,
+                    low,
+                    high,
+                    chunk + CHUNK,
+                    scratch,
+                    following,
+                )
+            first = max(low - chunk, 0) // LANES
+            last = min((high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
+            item = 0
+            while item < count:
+                # The rest is cut into tiles of about one height: lone rows make poor use of what they load.
+                tiles = (count - item + MAX_HEIGHT - 1) // MAX_HEIGHT
+                height = (count - item + tiles - 1) // tiles
+                query, weights, total = packed + item * width, scores + item * CHUNK, sums + item * width
+                limits, state = ranges + item * RECORD_FLOATS, states + item * 2 * LANES
+                score(cache, scratch, places, first, last, height, query, width, weights)
+                if softcap > 0:
+                    _cap(scratch, weights, height * CHUNK, np.float32(softcap * LOG2_E))
+                weigh(cache, scratch, places, chunk, height, limits, weights, total, width, state)
+                _mix_tile(cache, scratch, places, following, chunk, height, limits, weights, total, width)
+                item += height
             places, next_places = next_places, places
 
         for item in range(count):
             row, head = divmod(first_item + item, num_heads)
-            _finish(
-                scratch,
-                sums + item * width,
-                states + (2 * item + 1) * LANES,
-                head_dim,
-                out,
-                out_start + row * out_width + head * head_dim,
-            )
+            mass, target = states + (2 * item + 1) * LANES, out_start + row * out_width + head * head_dim
+            _finish(scratch, sums + item * width, mass, head_dim, out, target)
+
+
+@njit(error_model="numpy")
+def _set_places(
+    cache: Any,
+    layer: int,
+    kv_head: int,
+    block_tables: Any,
+    sequence: int,
+    low: int,
+    high: int,
+    chunk: int,
+    scratch: Any,
+    places: int,
+) -> None:
+    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
+    block_size, width = cache.values.shape[3:]
+    for number in range(CHUNK_VECTORS):
+        # A vector outside of low..high-1 has the place of another: its own block may be anything.
+        lane = min(max(chunk + number * LANES, low // LANES * LANES), (high - 1) // LANES * LANES)
+        index, slot = divmod(lane, lanes)
+        head = (layer * num_blocks + block_tables[sequence, index]) * kv_heads + kv_head
+        key, value = head * head_dim * lanes + slot, (head * block_size + slot) * width
+        count = min(block_size - slot, LANES)
+        set_record(scratch, places + number * RECORD_FLOATS, key, value, head * lanes + slot, count)
+
+
+@njit(error_model="numpy")
+def _mix_tile(
+    cache: Any,
+    scratch: Any,
+    places: int,
+    following: int,
+    chunk: int,
+    height: int,
+    ranges: int,
+    weights: int,
+    sums: int,
+    width: int,
+) -> None:
+    # Rows are mixed together where all of them attend and alone at their ends: nothing is multiplied by the
+    # weight of a position outside of a row's range, which may not be finite.
+    low, _ = get_range(scratch, ranges + (height - 1) * RECORD_FLOATS)
+    _, high = get_range(scratch, ranges)
+    low, high = max(low - chunk, 0), min(high - chunk, CHUNK)
+    if low >= high:
+        low = high = CHUNK
+    for end in range(2):
+        for row in range(height):
+            start, stop = get_range(scratch, ranges + row * RECORD_FLOATS)
+            start, stop = max(start - chunk, 0), min(stop - chunk, CHUNK)
+            if end == 0:
+                stop = min(stop, low)
+            else:
+                start = high
+            if start < stop:
+                own_weights, own_sums = weights + row * CHUNK, sums + row * width
+                mix(cache, scratch, places, following, start, stop, 1, own_weights, own_sums)
+        if end == 0 and low < high:
+            mix(cache, scratch, places, following, low, high, height, weights, sums)
 
 
 @njit(error_model="numpy")
 def _begin(
-    scratch: Any, queries: Any, query: int, factor: Any, packed: int, sums: int, width: int, state: int
+    scratch: Any, packed: int, sums: int, width: int, state: int, queries: Any, query: int, factor: Any
 ) -> None:
     zero = broadcast(np.float32(0))
     for index in range(0, width, LANES):
