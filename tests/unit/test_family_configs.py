@@ -291,3 +291,9 @@ def test_names_of_families_and_architectures_are_each_given_once() -> None:
     architectures = [name for family in FAMILIES for name in family.architectures]
     assert len(set(names)) == len(names)
     assert len(set(architectures)) == len(architectures)
+
+
+def test_the_documentation_names_every_architecture() -> None:
+    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+    named = [name for family in FAMILIES for name in (*family.architectures, *family.gguf_architectures)]
+    assert [name for name in named if name not in page] == []

@@ -1,6 +1,6 @@
 """Mistral (Jiang et al. 2023): Llama, with a sliding window in its first version.
 
-GGUF files of it name the llama architecture, and are read as that family.
+GGUF files of it name the llama architecture, so that the Llama family reads them.
 """
 
 from __future__ import annotations
@@ -29,8 +29,9 @@ FAMILY = Family(
     name="Mistral",
     examples="Mistral 7B, Mistral Nemo, Mistral Small 24B, Ministral 8B",
     architectures=("MistralForCausalLM",),
-    gguf_architectures=(),
+    gguf_architectures=("llama",),
     read_json=read_json,
     read_gguf=llama.read_gguf,
     forward=llama.forward,
+    adjust_gguf=llama.rotate_half,
 )
