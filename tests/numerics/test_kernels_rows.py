@@ -48,10 +48,17 @@ def changed_in_place(values, change, *, start=5):
 
 
 def new_row(num_columns, fill, *, start=3):
-    """What `fill(out, start)` writes: zeros behind up to the padded width, nothing beside it."""
+    """What `fill(out, start, first, last)` writes: zeros behind up to the padded width, nothing beside it.
+
+    The slices of a row, each written alone, are the whole row.
+    """
     width = round_up(num_columns, WIDTH_MULTIPLE)
     out = np.full(start + width + 20, CANARY, np.float32)
-    fill(out, start)
+    fill(out, start, 0, width)
+    in_slices = np.full_like(out, CANARY)
+    for first in range(0, width, WIDTH_MULTIPLE):
+        fill(in_slices, start, first, first + WIDTH_MULTIPLE)
+    assert np.array_equal(in_slices, out, equal_nan=True)
     assert (out[:start] == CANARY).all()
     assert (out[start + width :] == CANARY).all()
     assert not out[start + num_columns : start + width].any()
@@ -74,7 +81,7 @@ def test_rms_norm(num_columns):
     values, gains = numbers(num_columns), numbers(num_columns, seed=1)
     source = between(values, neighbour=NEIGHBOUR)
     out = new_row(
-        num_columns, lambda out, start: rms_norm(source, 5, padded(gains), 0, num_columns, 1e-5, out, start)
+        num_columns, lambda out, *at: rms_norm(source, 5, padded(gains), 0, num_columns, 1e-5, out, *at)
     )
     np.testing.assert_allclose(out, normed(values, gains, 1e-5), rtol=1e-6)
 
@@ -82,14 +89,14 @@ def test_rms_norm(num_columns):
 def test_rms_norm_in_place_is_the_same():
     values, gains = numbers(200), padded(numbers(200, seed=1))
     row, out = padded(values), np.zeros(256, np.float32)
-    rms_norm(row, 0, gains, 0, 200, 1e-6, out, 0)
-    rms_norm(row, 0, gains, 0, 200, 1e-6, row, 0)
+    rms_norm(row, 0, gains, 0, 200, 1e-6, out, 0, 0, 256)
+    rms_norm(row, 0, gains, 0, 200, 1e-6, row, 0, 0, 256)
     assert np.array_equal(row, out)
 
 
 def test_a_row_of_zeros_is_normed_to_zeros():
     assert not new_row(
-        32, lambda out, start: rms_norm(np.zeros(64, np.float32), 0, numbers(64), 0, 32, 1e-6, out, start)
+        32, lambda out, *at: rms_norm(np.zeros(64, np.float32), 0, numbers(64), 0, 32, 1e-6, out, *at)
     ).any()
 
 
@@ -129,7 +136,7 @@ def gelu_tanh(x):
 def test_gates(kernel, activation, num_columns):
     gate, up = numbers(num_columns, scale=3), numbers(num_columns, seed=1)
     source = between(np.concatenate([gate, up]), neighbour=NEIGHBOUR)
-    out = new_row(num_columns, lambda out, start: kernel(source, 5, num_columns, out, start))
+    out = new_row(num_columns, lambda out, *at: kernel(source, 5, num_columns, out, *at))
     expected = activation(gate.astype(np.float64)) * up.astype(np.float64)
     np.testing.assert_allclose(out, expected, rtol=5e-6, atol=1e-6)
 
@@ -138,7 +145,7 @@ def test_gates(kernel, activation, num_columns):
 def test_gates_far_from_zero(kernel, activation):
     gate = np.array([-200, -80, -20, -8, -1e-3, 0, 1e-20, 1e-3, 8, 20, 80, 200], np.float32)
     source = np.concatenate([gate, np.ones_like(gate)])
-    out = new_row(len(gate), lambda out, start: kernel(between(source), 5, len(gate), out, start))
+    out = new_row(len(gate), lambda out, *at: kernel(between(source), 5, len(gate), out, *at))
     np.testing.assert_allclose(out, activation(gate.astype(np.float64)), rtol=1e-5, atol=1e-6)
 
 
@@ -179,7 +186,7 @@ def test_what_is_not_a_number_stays_visible(place):
     values[place] = math.nan
     for kernel in (gate_silu, gate_gelu):
         source = np.concatenate([values, numbers(40)])
-        out = new_row(40, lambda out, start, kernel=kernel, source=source: kernel(source, 0, 40, out, start))
+        out = new_row(40, lambda out, *at, kernel=kernel, source=source: kernel(source, 0, 40, out, *at))
         assert np.array_equal(np.isnan(out), np.isnan(values))
     capped = changed_in_place(values, lambda row, start: softcap_row(row, start, 40, 30.0))
     assert np.array_equal(np.isnan(capped), np.isnan(values))
@@ -206,7 +213,7 @@ class ShortConvolution:
         row = between(self.rows[position], neighbour=NEIGHBOUR)
         return new_row(
             self.num_columns,
-            lambda out, start: short_conv(
+            lambda out, start, *_: short_conv(
                 self.states, 1, self.block_tables, 1, position, row, 5, taps, 6, self.num_taps,
                 self.num_columns, out, start,
             ),

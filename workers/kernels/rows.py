@@ -2,6 +2,7 @@
 
 Rows lie in flat float32 arrays, each from a `start` on. Functions that write a new row fill it with zeros
 up to a multiple of WIDTH_MULTIPLE; functions that change a row in place touch its `num_columns` alone.
+Where a slice of columns is asked for, `first` and `last` are multiples of WIDTH_MULTIPLE.
 """
 
 from __future__ import annotations
@@ -37,20 +38,22 @@ def rms_norm(
     epsilon: float,
     out: Any,
     out_start: int,
+    first: int,
+    last: int,
 ) -> None:
-    """out = source / sqrt(mean of squares + epsilon) * gains (Zhang and Sennrich 2019).
+    """A slice of out = source / sqrt(mean of squares + epsilon) * gains (Zhang and Sennrich 2019).
 
-    `out` may be `source`; the gains are padded like a row.
+    `out` may be `source` if the slice is the whole row; the gains are padded like a row.
     """
-    whole, rest = num_columns // 16 * 16, num_columns % 16
+    whole, rest = _whole_and_rest(num_columns, last)
     scale = broadcast(_inverse_rms(source, source_start, num_columns, epsilon))
-    for column in range(0, whole, 16):
+    for column in range(first, whole, 16):
         values = load(source, source_start + column)
         store(out, out_start + column, values * scale * load(gains, gains_start + column))
     if rest:
         values = load_first(source, source_start + whole, rest)
         store(out, out_start + whole, values * scale * load_first(gains, gains_start + whole, rest))
-    _clear_padding(out, out_start, num_columns)
+    _clear_padding(out, out_start, num_columns, last)
 
 
 @njit(error_model="numpy")
@@ -92,33 +95,40 @@ def rotate(values: Any, start: int, rotary_dim: int, cosines: Any, sines: Any, t
 
 
 @njit(error_model="numpy")
-def gate_silu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int) -> None:
-    """out = silu(gate) * up (Shazeer 2020); `num_columns` of gate, then as many of up, unpadded between."""
-    whole, rest = num_columns // 16 * 16, num_columns % 16
+def gate_silu(
+    gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int
+) -> None:
+    """A slice of out = silu(gate) * up (Shazeer 2020).
+
+    There are `num_columns` of gate, then as many of up, unpadded between.
+    """
+    whole, rest = _whole_and_rest(num_columns, last)
     up_start = start + num_columns
-    for column in range(0, whole, 16):
+    for column in range(first, whole, 16):
         gate, up = load(gate_up, start + column), load(gate_up, up_start + column)
         store(out, out_start + column, _silu(gate) * up)
     if rest:
         gate = load_first(gate_up, start + whole, rest)
         up = load_first(gate_up, up_start + whole, rest)
         store(out, out_start + whole, _silu(gate) * up)
-    _clear_padding(out, out_start, num_columns)
+    _clear_padding(out, out_start, num_columns, last)
 
 
 @njit(error_model="numpy")
-def gate_gelu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int) -> None:
+def gate_gelu(
+    gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int
+) -> None:
     """`gate_silu` with gelu in its tanh form in the place of silu (Hendrycks and Gimpel 2016)."""
-    whole, rest = num_columns // 16 * 16, num_columns % 16
+    whole, rest = _whole_and_rest(num_columns, last)
     up_start = start + num_columns
-    for column in range(0, whole, 16):
+    for column in range(first, whole, 16):
         gate, up = load(gate_up, start + column), load(gate_up, up_start + column)
         store(out, out_start + column, _gelu(gate) * up)
     if rest:
         gate = load_first(gate_up, start + whole, rest)
         up = load_first(gate_up, up_start + whole, rest)
         store(out, out_start + whole, _gelu(gate) * up)
-    _clear_padding(out, out_start, num_columns)
+    _clear_padding(out, out_start, num_columns, last)
 
 
 @njit(error_model="numpy")
@@ -187,8 +197,17 @@ def _gelu(x: Any) -> Any:
 
 
 @njit(error_model="numpy")
-def _clear_padding(out: Any, start: int, num_columns: int) -> None:
-    """Zeros behind the last vector of sixteen, up to the row's padded width."""
+def _whole_and_rest(num_columns: int, last: int) -> Any:
+    """Where the whole vectors of a slice that ends at `last` end, and how many columns stand behind them."""
+    stop = min(num_columns, last)
+    return stop // 16 * 16, stop % 16
+
+
+@njit(error_model="numpy")
+def _clear_padding(out: Any, start: int, num_columns: int, last: int) -> None:
+    """Zeros behind the last vector of sixteen, up to the row's padded width, if the slice reaches it."""
     width = -(-num_columns // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
+    if last < width:
+        return
     for column in range(-(-num_columns // 16) * 16, width, 16):
         store(out, start + column, broadcast(np.float32(0)))

@@ -19,6 +19,8 @@ OPERATION = np.dtype(
         ("code", np.int64),
         ("rows", np.int64),  # how many rows it goes over, a `Rows`
         ("source_rows", np.int64),
+        ("is_sliced", np.int64),  # whether threads share its rows when these are few
+        ("slice_width", np.int64),  # what is shared, for operations that go over columns
         ("barrier", np.int64),  # whether all threads must have finished it before the next one
         ("source", np.int64),  # buffers
         ("target", np.int64),
@@ -43,7 +45,12 @@ OPERATION = np.dtype(
 _WHOLE_PHASE = {Code.MATMUL, Code.ATTEND, Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL}
 """Operations whose threads do not each keep to rows of their own."""
 
-_READS_OTHER_ROWS = {Code.GATHER, Code.SHORT_CONV, Code.COMBINE}
+_BY_COLUMNS = {Code.NORM, Code.ENCODE, Code.GATE, Code.ADD, Code.BIAS}
+_BY_HEADS = {Code.NORM_HEADS, Code.ROTATE, Code.STORE}
+"""Operations that few rows are cut for: by columns, or by key-value heads with all that belongs to them."""
+
+_READS_BEYOND_ITS_SLICE = {Code.GATHER, Code.SHORT_CONV, Code.COMBINE, Code.NORM, Code.GATE}
+"""Operations that read what another thread may have written just before."""
 
 
 @dataclass(frozen=True)
@@ -72,11 +79,14 @@ class Program:
         for index, (record, op) in enumerate(zip(records, graph.operations, strict=True)):
             after = graph.operations[index + 1] if index + 1 < len(records) else None
             record["code"], record["rows"] = op.code, _rows_of(op)
+            record["is_sliced"] = op.code in _BY_COLUMNS | _BY_HEADS
             record["barrier"] = after is None or _needs_barrier(op, after)
             for name, value in (("source", op.source), ("target", op.target)):
                 if value is not None:
                     record[name] = buffer_of[value]
                     record[f"{name}_width"] = buffers[buffer_of[value]].width
+                    if op.code in _BY_COLUMNS and not value.is_encoded:
+                        record["slice_width"] = buffers[buffer_of[value]].width
             if op.source is not None:
                 record["num_columns"], record["source_rows"] = op.source.width, op.source.rows
             if op.matrices:
@@ -99,7 +109,9 @@ def _rows_of(op: Operation) -> Rows:
 
 
 def _needs_barrier(op: Operation, after: Operation) -> bool:
-    if op.code in _WHOLE_PHASE or after.code in _WHOLE_PHASE or after.code in _READS_OTHER_ROWS:
+    if op.code in _WHOLE_PHASE or after.code in _WHOLE_PHASE or after.code in _READS_BEYOND_ITS_SLICE:
+        return True
+    if any((op.code in kind) != (after.code in kind) for kind in (_BY_COLUMNS, _BY_HEADS)):
         return True
     return _rows_of(op) is not _rows_of(after)
 

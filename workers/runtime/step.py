@@ -16,7 +16,7 @@ from workers.kernels.attention import attend
 from workers.kernels.barrier import cycles, next_task, wait
 from workers.kernels.cache import store_keys_values
 from workers.kernels.experts import choose_experts
-from workers.kernels.matrix import Matrix, decode_row, encode_row, matmul, num_blocks
+from workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
 from workers.kernels.rows import (
     add_row,
     gate_gelu,
@@ -144,9 +144,26 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
                     _run_experts(op, weights, step, choices, work, rank, size)
             else:
                 num_rows = _num_rows(op, step, choices)
-                for row in range(_first_row(num_rows, rank, size), _first_row(num_rows, rank + 1, size)):
+                if op.is_sliced and num_rows < size * ROWS_TOGETHER:
+                    first, last, part, parts = 0, num_rows, rank, size
+                else:
+                    first, last = _first_row(num_rows, rank, size), _first_row(num_rows, rank + 1, size)
+                    part, parts = 0, 1
+                for row in range(first, last):
                     _work_on_row(
-                        op, row, num_rows, shape, weights, rotary, step, cache, states, choices, work
+                        op,
+                        row,
+                        num_rows,
+                        part,
+                        parts,
+                        shape,
+                        weights,
+                        rotary,
+                        step,
+                        cache,
+                        states,
+                        choices,
+                        work,
                     )
             if profile is not None:
                 profile[rank, index, 0] += cycles()
@@ -181,6 +198,8 @@ def _work_on_row(
     op: Any,
     row: int,
     num_rows: int,
+    part: int,  # of `parts` slices of the row
+    parts: int,
     shape: Shape,
     weights: Weights,
     rotary: Rotary,
@@ -193,23 +212,42 @@ def _work_on_row(
     floats, code = work.floats, op.code
     source = work.starts[op.source] + row * op.source_width
     target = work.starts[op.target] + row * op.target_width
+    units = -(-op.slice_width // WIDTH_MULTIPLE)
+    first, last = units * part // parts * WIDTH_MULTIPLE, units * (part + 1) // parts * WIDTH_MULTIPLE
+    first_head, last_head = shape.num_kv_heads * part // parts, shape.num_kv_heads * (part + 1) // parts
     if code == NORM:
-        rms_norm(floats, source, weights.vectors, op.start, op.num_columns, shape.norm_eps, floats, target)
+        epsilon = shape.norm_eps
+        rms_norm(
+            floats,
+            source,
+            weights.vectors,
+            op.start,
+            op.num_columns,
+            epsilon,
+            floats,
+            target,
+            first,
+            last,
+        )
     elif code == ENCODE:
-        rows = work.starts[op.target]
+        rows, encoded, width = work.starts[op.target], work.encoded, op.num_columns
         if op.flag:
-            encode_row(weights.head, work.encoded, rows, num_rows, row, op.num_columns, floats, source)
+            encode_row(weights.head, encoded, rows, num_rows, row, width, floats, source, first, last)
         else:
-            encode_row(weights.body, work.encoded, rows, num_rows, row, op.num_columns, floats, source)
+            encode_row(weights.body, encoded, rows, num_rows, row, width, floats, source, first, last)
     elif code == GATE:
         if op.flag:
-            gate_gelu(floats, source, op.count, floats, target)
+            gate_gelu(floats, source, op.count, floats, target, first, last)
         else:
-            gate_silu(floats, source, op.count, floats, target)
+            gate_silu(floats, source, op.count, floats, target, first, last)
     elif code == ROTATE:
         half = rotary.rotary_dim // 2
         table = (op.rope * rotary.num_positions + step.positions[row]) * half
-        for head in range(op.count):
+        shared = shape.num_heads // shape.num_kv_heads
+        for head in range(first_head * shared, last_head * shared):
+            start = target + head * shape.head_dim
+            rotate(floats, start, rotary.rotary_dim, rotary.cosines, rotary.sines, table)
+        for head in range(shape.num_heads + first_head, shape.num_heads + last_head):
             start = target + head * shape.head_dim
             rotate(floats, start, rotary.rotary_dim, rotary.cosines, rotary.sines, table)
     elif code == STORE:
@@ -218,13 +256,17 @@ def _work_on_row(
         block = step.block_tables[step.sequence_of_token[row], position // block_size]
         keys = source + op.column
         values = keys + shape.num_kv_heads * shape.head_dim
-        store_keys_values(cache, op.layer, block, position % block_size, floats, keys, values)
+        slot = position % block_size
+        store_keys_values(cache, op.layer, block, slot, floats, keys, values, first_head, last_head)
     elif code == ADD:
-        add_row(floats, target, floats, source, op.num_columns)
+        count = min(last, op.num_columns) - first
+        add_row(floats, target + first, floats, source + first, count)
     elif code == BIAS:
-        add_row(floats, target, weights.vectors, op.start, op.num_columns)
+        count = min(last, op.num_columns) - first
+        add_row(floats, target + first, weights.vectors, op.start + first, count)
     elif code == NORM_HEADS:
-        for head in range(op.count):
+        shared = op.count // shape.num_kv_heads
+        for head in range(first_head * shared, last_head * shared):
             start = target + op.column + head * shape.head_dim
             norm_head(floats, start, weights.vectors, op.start, shape.head_dim, shape.norm_eps)
     elif code == EMBED:
@@ -416,6 +458,8 @@ def _encode_chosen(
                 op.num_columns,
                 work.floats,
                 work.starts[op.source] + source_row * op.source_width,
+                0,
+                op.source_width,
             )
 
 
