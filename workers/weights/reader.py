@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -13,6 +13,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
+from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.models.config import ModelConfig
 from workers.models.families import family_of_architectures, family_of_gguf
 from workers.models.family import Family, graph_of
@@ -47,7 +48,7 @@ def _read_directory(directory: Path) -> ModelFiles:
     config_path = directory / "config.json"
     values = read_json_object(config_path)
     family = family_of_architectures(config_path, values.get("architectures"))
-    config = family.read_json(Keys(config_path, values))
+    config = _config(config_path, partial(family.read_json, Keys(config_path, values)))
     readers: dict[str, Read] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
@@ -65,7 +66,8 @@ def _read_directory(directory: Path) -> ModelFiles:
 def _read_gguf(path: Path) -> ModelFiles:
     file = open_gguf(path)
     family = family_of_gguf(path, file.metadata.get("general.architecture"))
-    config = family.read_gguf(Keys(path, file.metadata, f"{file.metadata['general.architecture']}."), file)
+    prefix = f"{file.metadata['general.architecture']}."
+    config = _config(path, partial(family.read_gguf, Keys(path, file.metadata, prefix), file))
     readers: dict[str, Read] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for stored_name, info in file.tensors.items():
@@ -81,6 +83,19 @@ def _read_gguf_tensor(
     file: GGUFFile, stored_name: str, family: Family, config: ModelConfig, name: str
 ) -> NDArray[np.float32]:
     return family.adjust_gguf(config, name, file.read_tensor(stored_name))
+
+
+def _config(path: Path, read: Callable[[], ModelConfig]) -> ModelConfig:
+    """The config in `path`; rotary embeddings do not know what file they are from, so it is named here."""
+    try:
+        config = read()
+        for rope in config.ropes:
+            rope.frequencies()
+    except ModelFileInvalid as error:
+        if error.param is not None:
+            raise
+        raise invalid(path, error.message) from error
+    return config
 
 
 def _complete(
