@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from workers.kernels.cache import Float16Cache, Float32Cache, Int8Cache
+from workers.kernels.cache import Float16Cache, Float32Cache, Int8Cache, converts_half_floats
 from workers.kernels.memory import aligned_zeros, round_up
 from workers.kernels.vectors import LANES
 
@@ -29,10 +29,14 @@ class CacheShape:
     state_size: int = 0
 
     def arrays(self, num_blocks: int, block_size: int, format: str) -> dict[str, tuple[tuple[int, ...], Any]]:
-        """Shape and dtype of every array of a cache, by name; ConfigurationInvalid for an unknown format."""
+        """Shape and dtype of every array of a cache, by name; ConfigurationInvalid for what cannot be."""
         if format not in FORMATS:
             names = ", ".join(FORMATS)
             raise ConfigurationInvalid(f"no cache format {format!r}: there are {names}", param="kv_cache")
+        if format == "float16" and not converts_half_floats():
+            raise ConfigurationInvalid(
+                "this CPU does not convert half floats: a cache can be float32 or int8", param="kv_cache"
+            )
         heads = (self.num_layers, num_blocks, self.num_kv_heads)
         lanes = round_up(block_size, LANES)
         element = _ELEMENTS[format]

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import platform
+
 import numpy as np
 import pytest
-from numba import njit
+from numba import config, njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from workers.kernels.attention import attend, attention_scratch
@@ -20,12 +22,13 @@ LAYER = 1
 
 @njit(nogil=True)
 def _store(cache, layer, table, first, rows, key_start, value_start, width):
-    block_size = cache.values.shape[3]
+    kv_heads, block_size = cache.values.shape[2:4]
     for row in range(len(rows) // width):
         position = first + row
         block, slot = table[0, position // block_size], position % block_size
-        start = row * width
-        store_keys_values(cache, layer, block, slot, rows, start + key_start, start + value_start)
+        key, value = row * width + key_start, row * width + value_start
+        for head in range(kv_heads):
+            store_keys_values(cache, layer, block, slot, rows, key, value, head, head + 1)
 
 
 @njit(nogil=True)
@@ -302,3 +305,11 @@ def test_sizes_follow_the_format():
 def test_an_unknown_format_is_refused_with_what_there_is():
     with pytest.raises(ConfigurationInvalid, match="float16"):
         KVCache.allocate(CacheShape(1, 1, 16), 1, 16, "int3")
+
+
+def test_half_floats_are_refused_where_no_instruction_converts_them(monkeypatch):
+    monkeypatch.setattr(config, "CPU_FEATURES", "+sse2")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
+    with pytest.raises(ConfigurationInvalid, match="half floats"):
+        KVCache.allocate(CacheShape(1, 1, 16), 1, 16, "float16")
+    KVCache.allocate(CacheShape(1, 1, 16), 1, 16, "int8")

@@ -14,17 +14,17 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from workers.kernels.attention_scores import score
 from workers.kernels.attention_tiles import (
     CHUNK,
     CHUNK_VECTORS,
     MAX_HEIGHT,
     RECORD_FLOATS,
     get_range,
-    mix,
-    score,
     set_record,
-    weigh,
 )
+from workers.kernels.attention_values import mix
+from workers.kernels.attention_weights import weigh
 from workers.kernels.memory import round_up
 from workers.kernels.vectors import (
     LANES,

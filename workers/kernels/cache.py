@@ -7,11 +7,13 @@ array. float16 stands as uint16, because numba has no such number.
 
 from __future__ import annotations
 
+import platform
 from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import config, njit, types
+from numba.core.codegen import get_host_cpu_features
 from numpy.typing import NDArray
 
 from workers.kernels.vectors import (
@@ -79,6 +81,17 @@ def widen(builder: ir.IRBuilder, dtype: Any, pointer: ir.Value) -> ir.Value:
     return builder.sitofp(builder.sext(elements, INTEGERS), FLOATS)
 
 
+def cpu_features() -> frozenset[str]:
+    """What this CPU has, by LLVM's names."""
+    features = config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()
+    return frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+"))
+
+
+def converts_half_floats() -> bool:
+    """Whether this CPU has instructions for it: compiled code has no other way."""
+    return "f16c" in cpu_features() or platform.machine() not in ("x86_64", "AMD64")
+
+
 def stored_bytes(dtype: Any) -> int:
     """Bytes of one element."""
     return int(dtype.bitwidth) // 8
@@ -115,7 +128,7 @@ def scatter(typing: Any, array: Any, offset: Any, stride: Any, value: Any, count
 def _scale_writer(name: str) -> Any:
     @primitive
     def write_scale(typing: Any, cache: Any, offset: Any, largest: Any) -> Any:
-        """Write the scale for values up to `largest`; what to multiply them by, 1 in formats without scales."""
+        """Write the scale of values up to `largest`; returns their factor, 1 where there are no scales."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
             cache_value, offset, largest = values
@@ -139,12 +152,23 @@ _write_key_scale, _write_value_scale = _scale_writer("key_scales"), _scale_write
 
 @njit(error_model="numpy")
 def store_keys_values(
-    cache: Any, layer: int, block: int, slot: int, source: Any, key_start: int, value_start: int
+    cache: Any,
+    layer: int,
+    block: int,
+    slot: int,
+    source: Any,
+    key_start: int,
+    value_start: int,
+    first_head: int,
+    last_head: int,
 ) -> None:
-    """Store the keys and values of one token, (kv_heads, head_dim) each, in one slot of a block."""
+    """Store one token's keys and values, (kv_heads, head_dim) each, in one slot of a block.
+
+    Only those of key-value heads first_head..last_head-1.
+    """
     num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
     block_size, width = cache.values.shape[3:]
-    for kv_head in range(kv_heads):
+    for kv_head in range(first_head, last_head):
         head = (layer * num_blocks + block) * kv_heads + kv_head
         read_key, read_value = key_start + kv_head * head_dim, value_start + kv_head * head_dim
         scale = head * lanes + slot
