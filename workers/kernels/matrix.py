@@ -1,3 +1,4 @@
+# ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 """What compiled model code may do with weights, whatever their format and the instruction set.
 
 An arena is one array of bytes with all matrices of a format. It travels in a named tuple whose type says
@@ -15,13 +16,14 @@ from __future__ import annotations
 from collections import namedtuple
 from collections.abc import Callable
 from dataclasses import dataclass
-from typing import Any, NamedTuple, Protocol
+from typing import Any, NamedTuple
 
 import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
 from workers.kernels.instruction_sets import TABLE, InstructionSet
+from workers.kernels.memory import round_up
 
 WIDTH_MULTIPLE = 64
 """Rows of a buffer are padded with zeros to a multiple of this: whole tiles of every format fit."""
@@ -58,30 +60,7 @@ class Layout:
 
     def row_bytes(self, num_columns: int) -> int:
         """Size of one encoded row."""
-        return self.num_groups(num_columns) * self.row_group_bytes
-
-
-class WeightFormat(Protocol):
-    """The host's side of one weight format."""
-
-    @property
-    def name(self) -> str: ...
-
-    @property
-    def kernels(self) -> str:
-        """The instruction set in use, for people."""
-
-    def num_bytes(self, num_rows: int, num_columns: int) -> int:
-        """Packed size of a weight, a multiple of 64."""
-
-    def pack(self, weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
-        """Pack a weight, (outputs, inputs), into all of `target`; the layout is the same on every CPU."""
-
-    def wrap(self, data: NDArray[np.uint8]) -> Any:
-        """The arena as compiled code takes it."""
-
-    def row_bytes(self, num_columns: int) -> int:
-        """Bytes of one encoded row, a multiple of 8."""
+        return round_up(self.num_groups(num_columns) * self.row_group_bytes, 8)
 
 
 class Kernels(NamedTuple):
@@ -90,22 +69,60 @@ class Kernels(NamedTuple):
     encode_row: Callable[..., None]
     matmul: Callable[..., None]
     decode_row: Callable[..., None]
-    num_blocks: Callable[..., int]
 
 
-_makers: dict[type, tuple[Callable[[InstructionSet], Kernels], InstructionSet]] = {}
+Pack = Callable[[NDArray[np.float32], NDArray[np.uint8]], None]
+
+
+@dataclass(frozen=True)
+class WeightFormat:
+    """The host's side of one weight format, with the kernels of one instruction set."""
+
+    name: str
+    instruction_set: InstructionSet
+    layout: Layout
+    _pack: Pack
+    _wrap: Callable[[NDArray[np.uint8]], Any]
+
+    @property
+    def kernels(self) -> str:
+        """The instruction set in use, for people."""
+        return self.instruction_set.name
+
+    def num_bytes(self, num_rows: int, num_columns: int) -> int:
+        """Packed size of a weight, a multiple of 64."""
+        return self.layout.num_bytes(num_rows, num_columns)
+
+    def row_bytes(self, num_columns: int) -> int:
+        """Bytes of one encoded row, a multiple of 8."""
+        return self.layout.row_bytes(num_columns)
+
+    def pack(self, weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
+        """Pack a weight, (outputs, inputs), into all of `target`; the layout is the same on every CPU."""
+        self._pack(np.ascontiguousarray(weights), target)
+
+    def wrap(self, data: NDArray[np.uint8]) -> Any:
+        """The arena as compiled code takes it."""
+        return self._wrap(data)
+
+
+MakeKernels = Callable[[InstructionSet], Kernels]
+_makers: dict[type, tuple[Layout, MakeKernels, InstructionSet]] = {}
 _made: dict[type, Kernels] = {}
 
 
-def weights_types(format_name: str, make_kernels: Callable[[InstructionSet], Kernels]) -> dict[str, Any]:
-    """The named tuple of an arena (field `data`, uint8) for each instruction set, by its name."""
-    types = {}
+def make_formats(
+    name: str, layout: Layout, pack: Pack, make_kernels: MakeKernels
+) -> dict[InstructionSet, WeightFormat]:
+    """A weight format for each instruction set."""
+    formats = {}
     for instructions in TABLE:
-        name = f"{format_name}_{instructions.name}_weights".replace("-", "_")
+        type_name = f"{name}_{instructions.name}_weights".replace("-", "_")
         # numba's cache finds the type again by its name in this module.
-        types[instructions.name] = globals()[name] = namedtuple(name, ["data"], module=__name__)
-        _makers[types[instructions.name]] = make_kernels, instructions
-    return types
+        made = globals()[type_name] = namedtuple(type_name, ["data"], module=__name__)
+        _makers[made] = layout, make_kernels, instructions
+        formats[instructions] = WeightFormat(name, instructions, layout, pack, made)
+    return formats
 
 
 def _kernels(numba_type: Any) -> Kernels | None:
@@ -113,8 +130,8 @@ def _kernels(numba_type: Any) -> Kernels | None:
     if made_for not in _makers:
         return None
     if made_for not in _made:
-        make, instructions = _makers[made_for]
-        _made[made_for] = make(instructions)
+        _, make_kernels, instructions = _makers[made_for]
+        _made[made_for] = make_kernels(instructions)
     return _made[made_for]
 
 
@@ -132,9 +149,12 @@ def encode_row(
     num_columns: int,
     source: Any,
     source_start: int,
+    first: int,
+    last: int,
 ) -> None:
     """Row `row` of `num_rows` that are multiplied together = source[source_start:][:num_columns].
 
+    Of the columns from `first` to before `last`, multiples of WIDTH_MULTIPLE: threads may share a row.
     They stand at byte `rows_start` of `rows` and on, a multiple of 64; how is the format's own. `source` has
     zeros behind the columns up to WIDTH_MULTIPLE.
     """
@@ -172,8 +192,14 @@ _OPTIONS = {"error_model": "numpy"}
 
 @overload(num_blocks, jit_options=_OPTIONS)
 def _num_blocks(weights: Any, matrix: Any) -> Any:
-    kernels = _kernels(weights)
-    return kernels and kernels.num_blocks
+    if getattr(weights, "instance_class", None) not in _makers:
+        return None
+    outputs = _makers[weights.instance_class][0].outputs
+
+    def implementation(weights: Any, matrix: Any) -> int:
+        return (matrix.num_rows + outputs - 1) // outputs  # type: ignore[no-any-return]
+
+    return implementation
 
 
 @overload(encode_row, jit_options=_OPTIONS)
@@ -186,6 +212,8 @@ def _encode_row(
     num_columns: int,
     source: Any,
     source_start: int,
+    first: int,
+    last: int,
 ) -> Any:
     kernels = _kernels(weights)
     return kernels and kernels.encode_row

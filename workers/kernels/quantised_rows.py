@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.extending import register_jitable
 
 from workers.kernels.arena import store_float, store_integer
 from workers.kernels.matrix import Layout
@@ -30,35 +31,51 @@ from workers.kernels.vectors import (
     primitive,
     vector,
 )
-from workers.weights.quantize import SMALLEST_GROUP
+
+GROUP_SIZE = 64
+SMALLEST_GROUP = np.float32(1e-36)
+"""A group with no larger value counts as zero: the reciprocal of a denormal number overflows."""
 
 
 @primitive
-def store_quads(typing: Any, array: Any, offset: Any, stride: Any, value: Any) -> Any:
-    """round(value) as four times four int8, `stride` bytes apart, for |value| <= 127; their sum.
+def store_quads(typing: Any, array: Any, offset: Any, stride: Any, value: Any, zero_point: Any) -> Any:
+    """round(value) + zero_point as four times four bytes, `stride` bytes apart, for |value| <= 127.
 
-    Ties go to even: adding 1.5 * 2^23 leaves the rounded integer in the low bits of the float.
+    Returns the sum of the rounded values. Ties go to even: adding 1.5 * 2^23 leaves the integer in the low
+    bits of the float.
     """
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        data, offset, stride, value = values
+        data, offset, stride, value, zero_point = values
         magic = constant(FLOATS, 1.5 * 2**23)
         bits = builder.bitcast(builder.fadd(value, magic), INTEGERS)
         integers = builder.sub(bits, builder.bitcast(magic, INTEGERS))
-        quads = builder.bitcast(builder.trunc(integers, ir.VectorType(I8, LANES)), ir.VectorType(I32, 4))
+        small = builder.trunc(integers, ir.VectorType(I8, LANES))
+        repeated = builder.insert_element(constant(small.type, 0), builder.trunc(zero_point, I8), I32(0))
+        repeated = builder.shuffle_vector(repeated, repeated, constant(INTEGERS, 0))
+        quads = builder.bitcast(builder.add(small, repeated), ir.VectorType(I32, 4))
         for quad in range(4):
             target = address(context, builder, array, data, offset, I32)
-            builder.store(builder.extract_element(quads, ir.Constant(I32, quad)), target, align=4)
+            builder.store(builder.extract_element(quads, I32(quad)), target, align=4)
             offset = builder.add(offset, stride)
         return call(builder, "llvm.vector.reduce.add.v16i32", I32, integers)
 
-    return types.int32(array, types.intp, types.intp, vector), generate
+    return types.int32(array, types.intp, types.intp, vector, types.int32), generate
 
 
-def make_encode_row(layout: Layout, max_height: int, zero_point: int) -> Callable[..., None]:
-    """An implementation of `encode_row`: see `int8.LAYOUT`. A correction is -zero_point * sum of the group."""
+@register_jitable
+def largest_of_group(source: Any, start: int) -> Any:
+    """The largest magnitude of GROUP_SIZE floats; NaN if one of them is."""
+    largest = absolute(load(source, start))
+    for k in range(16, 64, 16):
+        largest = maximum(largest, absolute(load(source, start + k)))
+    return max_of_lanes(largest)
+
+
+def make_encode_row(layout: Layout, max_height: int, parts: int, zero_point: int) -> Callable[..., None]:
+    """An implementation of `encode_row`: rows as `integer_tiles` says."""
     find_tile = make_find_tile(max_height)
-    inputs, row_group_bytes = layout.inputs, layout.row_group_bytes
+    row_group_bytes, part_size, header = layout.row_group_bytes, GROUP_SIZE // parts, 4 + 4 * parts
 
     def encode_row(
         weights: Any,
@@ -69,23 +86,23 @@ def make_encode_row(layout: Layout, max_height: int, zero_point: int) -> Callabl
         num_columns: int,
         source: Any,
         source_start: int,
+        first: int,
+        last: int,
     ) -> None:
-        num_groups = (num_columns + inputs - 1) // inputs
-        first, height = find_tile(row, num_rows)
-        tile_start = rows_start + first * num_groups * row_group_bytes
-        for group in range(num_groups):
-            read = source_start + group * inputs
-            largest = absolute(load(source, read))
-            for k in range(16, inputs, 16):
-                largest = maximum(largest, absolute(load(source, read + k)))
-            peak = max_of_lanes(largest)
+        num_groups = (num_columns + GROUP_SIZE - 1) // GROUP_SIZE
+        top, height = find_tile(row, num_rows)
+        tile_start = rows_start + top * num_groups * row_group_bytes + 4 * (row - top)
+        for group in range(first // GROUP_SIZE, min(last // GROUP_SIZE, num_groups)):
+            write = tile_start + group * height * row_group_bytes
+            read = source_start + group * GROUP_SIZE
+            peak = largest_of_group(source, read)
             inverse = np.float32(0) if peak < SMALLEST_GROUP else np.float32(127) / peak
-            write = tile_start + group * height * row_group_bytes + 4 * (row - first)
-            total = np.int32(0)
-            for k in range(0, inputs, 16):
-                values = load(source, read + k) * broadcast(inverse)
-                total += store_quads(rows, write + (8 + k) * height, 4 * height, values)
             store_float(rows, write, peak / np.float32(127))
-            store_integer(rows, write + 4 * height, np.int32(-zero_point * total))
+            for part in range(parts):
+                total = np.int32(0)
+                for k in range(part * part_size, (part + 1) * part_size, 16):
+                    values = load(source, read + k) * broadcast(inverse)
+                    total += store_quads(rows, write + (header + k) * height, 4 * height, values, np.int32(0))
+                store_integer(rows, write + 4 * (1 + part) * height, np.int32(-zero_point * total))
 
     return encode_row

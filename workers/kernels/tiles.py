@@ -15,6 +15,7 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import register_jitable
 
+from workers.kernels.instruction_sets import InstructionSet
 from workers.kernels.matrix import Layout
 from workers.kernels.vectors import F32, I8, address, constant, primitive
 
@@ -57,18 +58,9 @@ def make_find_tile(max_height: int) -> Callable[[int, int], tuple[int, int]]:
     return find_tile  # type: ignore[no-any-return]  # numba is untyped
 
 
-def make_num_blocks(layout: Layout) -> Callable[..., int]:
-    """An implementation of `num_blocks`."""
-    outputs = layout.outputs
-
-    def num_blocks(weights: Any, matrix: Any) -> int:
-        return (matrix.num_rows + outputs - 1) // outputs  # type: ignore[no-any-return]
-
-    return num_blocks
-
-
-def make_matmul(reduce: Reduce, layout: Layout, max_height: int, width: int) -> Callable[..., None]:
-    """An implementation of `matmul`: tiles of `max_height` rows by `width` blocks, lower ones by one block."""
+def make_matmul(reduce: Reduce, layout: Layout, instructions: InstructionSet) -> Callable[..., None]:
+    """An implementation of `matmul`: the highest tiles are the widest, lower ones have one block."""
+    max_height, width = instructions.max_height, instructions.max_width
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
     row_group_bytes = layout.row_group_bytes
     whole_wide, whole_narrow = (_make_tile(reduce, layout, max_height, blocks) for blocks in (width, 1))
@@ -134,7 +126,7 @@ def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Calla
         stride: Any,
         add: Any,
     ) -> Any:
-        """Write `height` rows of `width` blocks of the product at a flat offset of `out`, or `add` them there."""
+        """Write (or `add`) `height` rows of `width` blocks of the product at a flat offset of `out`."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
             data_value, start, num_groups, rows_value, row, out_value, first, stride, add = given
