@@ -45,7 +45,10 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model-worker actor is built from; `cache_tokens` is the size of its KV cache."""
+    """What a model-worker actor is built from; `cache_tokens` is the size of its KV cache.
+
+    `speculation` is how many tokens a sequence may guess ahead of a step, 0 for none; it changes no token.
+    """
 
     worker_id: str
     model: str = DEFAULT_MODEL
@@ -56,6 +59,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     token_budget: int = 256
     cache_tokens: int = 32_768
     block_size: int = 16
+    speculation: int = 0
 
 
 class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -98,6 +102,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     token_budget: Positive = 256
     cache_tokens: Positive = 32_768
     max_queued_jobs: Positive = 10_000
+    speculation: Annotated[int, Meta(ge=0, le=64)] = 0
     handoff: HandoffSettings = HandoffSettings()
 
 

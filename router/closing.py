@@ -38,5 +38,6 @@ class Closing:
     def _remember_prefix(self, job: Job, ending: Ending) -> None:
         """A conversation's next turn begins with this prompt and this answer."""
         if ending is job.local_ending and job.prepared.params.cache_prompt:
-            hashes = block_hashes(job.prepared.prompt_ids + job.local.token_ids)
+            known = job.prepared.prompt_ids + job.local.token_ids
+            hashes = block_hashes(known, job.prepared.policy.cache_salt)
             self._dispatcher.prefixes.record(job.worker, hashes)

@@ -38,18 +38,19 @@ class CloudDesk:
         self._waiting: dict[str, Job] = {}  # escalated, no free slot at a cloud worker yet
 
     def watch(self, job: Job, num_new: int, now: float) -> None:
-        """Put newly generated tokens through the gates; opens the stream once enough passed."""
-        if job.breach is not None:
-            return
+        """Put newly generated tokens through the gates, one by one; opens the stream once enough passed."""
         policy, entropies = job.prepared.policy, job.local.entropies
-        breach = early_breach(entropies, num_new, policy.cloud_handoff_threshold, self._commit_tokens)
-        if breach is None:
-            job.is_open = job.is_open or len(job.local) >= self._commit_tokens
-        elif job.is_open:
-            job.breach = breach
-            job.verdict = _late_verdict(job)
-        else:
-            self._escalate(job, breach, now)
+        for length in range(len(entropies) - num_new + 1, len(entropies) + 1):
+            if job.breach is not None:
+                return
+            breach = early_breach(entropies[:length], 1, policy.cloud_handoff_threshold, self._commit_tokens)
+            if breach is None:
+                job.is_open = job.is_open or length >= self._commit_tokens
+            elif job.is_open:
+                job.breach = breach
+                job.verdict = _late_verdict(job)
+            else:
+                self._escalate(job, breach, now)
 
     def escalates_at_end(self, job: Job, now: float) -> bool:
         """The last gate, when the local run ended well; True if the job now waits for the cloud."""

@@ -61,7 +61,9 @@ class Generation:
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         job, log = assignment.job, assignment.job.local
         num_before = len(log)
-        if not log.extend(delta.position, delta.token_ids, delta.text, delta.entropies, delta.logprobs, now):
+        if not log.extend(
+            delta.position, delta.token_ids, delta.text, delta.entropies, delta.logprobs, now, delta.cuts
+        ):
             # Tokens are missing, so this attempt's stream cannot be continued.
             self._dispatcher.abort(assignment)
             self._move_on(assignment, True, now)

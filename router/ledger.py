@@ -91,6 +91,9 @@ class WorkerRecord:
             preemptions=report.preemptions,
             step_seconds=report.step_seconds,
             kernel_seconds=report.kernel_seconds,
+            draft_tokens=report.draft_tokens,
+            accepted_draft_tokens=report.accepted_draft_tokens,
+            queried_prompt_tokens=report.queried_prompt_tokens,
         )
 
 
@@ -163,6 +166,7 @@ def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
         emitted_ids=list(job.local.token_ids),
         params=prepared.params,
         timeout_s=_time_left(job, now),
+        cache_salt=prepared.policy.cache_salt,
     )
 
 

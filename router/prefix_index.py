@@ -9,10 +9,10 @@ BLOCK_SIZE = 16
 MAX_ENTRIES = 131_072
 
 
-def block_hashes(token_ids: Sequence[int]) -> tuple[int, ...]:
-    """One hash a full block of BLOCK_SIZE tokens, each over the block and everything before it."""
+def block_hashes(token_ids: Sequence[int], salt: str = "") -> tuple[int, ...]:
+    """One hash a full block of BLOCK_SIZE tokens, each over the salt, the block and everything before it."""
     hashes: list[int] = []
-    chained = 0
+    chained = hash(salt)
     for start in range(0, len(token_ids) - BLOCK_SIZE + 1, BLOCK_SIZE):
         chained = hash((chained, *token_ids[start : start + BLOCK_SIZE]))
         hashes.append(chained)

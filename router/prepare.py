@@ -66,7 +66,7 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
         policy=policy,
         request=_cloud_request(submit, prompt_ids, model),
         model=submit.model or model.name,
-        block_hashes=block_hashes(prompt_ids) if params.cache_prompt else (),
+        block_hashes=block_hashes(prompt_ids, policy.cache_salt) if params.cache_prompt else (),
     )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from array import array
+from collections.abc import Sequence
 
 from cactus_actors.protocol.messages import Delta
 
@@ -10,8 +11,8 @@ from cactus_actors.protocol.messages import Delta
 class TokenLog:
     """Grows by deltas that carry their position, so that repeats are dropped and gaps are refused.
 
-    One text a token: a delta's text belongs to its last token, so that any cut between tokens is also a cut
-    of the text. `tail` is text that came with no token at all; it follows the last token.
+    One text a token, so that any cut between tokens is also a cut of the text, and the same one in every
+    attempt. `tail` is text that came with no token at all; it follows the last token.
     """
 
     __slots__ = ("entropies", "first_at", "last_at", "logprobs", "tail", "texts", "token_ids")
@@ -40,27 +41,28 @@ class TokenLog:
         entropies: list[float],
         logprobs: list[float],
         now: float,
+        cuts: Sequence[int] = (),
     ) -> bool:
         """Take what is new in a delta; False, and nothing is taken, when tokens before it are missing."""
         num_known = len(self.token_ids) - position
         if num_known < 0:
             return False
+        texts = _texts(text, len(token_ids), cuts)
         if num_known:
             if num_known >= len(token_ids):
                 return True
-            token_ids, entropies, logprobs = (
+            token_ids, entropies, logprobs, texts = (
                 token_ids[num_known:],
                 entropies[num_known:],
                 logprobs[num_known:],
+                texts[num_known:],
             )
         if not token_ids:
             self.tail += text
             return True
-        text, self.tail = self.tail + text, ""
+        texts[0], self.tail = self.tail + texts[0], ""
         self.token_ids += token_ids
-        if len(token_ids) > 1:
-            self.texts += [""] * (len(token_ids) - 1)
-        self.texts.append(text)
+        self.texts += texts
         self.entropies.extend(entropies)
         self.logprobs.extend(logprobs)
         if self.first_at is None:
@@ -76,3 +78,10 @@ class TokenLog:
     def tail_delta(self, job_id: str) -> Delta:
         """The text after the last token; it is complete once the source has ended."""
         return Delta(job_id=job_id, index=len(self.token_ids), token_ids=[], text=self.tail)
+
+
+def _texts(text: str, num_tokens: int, cuts: Sequence[int]) -> list[str]:
+    """The text of each token; without `cuts`, one fewer than tokens, all of it is the last one's."""
+    if num_tokens <= 1 or len(cuts) != num_tokens - 1:
+        return [""] * (num_tokens - 1) + [text]
+    return [text[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(text)], strict=True)]

@@ -85,6 +85,7 @@ def make_delta(
     entropy: float | None = SURE,
     finish: Finish | None = None,
     token_ids: list[int] | None = None,
+    cuts: tuple[int, ...] = (),
 ) -> SequenceDelta:
     """One token a character, unless `token_ids` are given."""
     token_ids = [ord(letter) for letter in text] if token_ids is None else token_ids
@@ -97,6 +98,7 @@ def make_delta(
         entropies=measured,
         logprobs=[-value for value in measured],
         finish=finish,
+        cuts=list(cuts),
     )
 
 

@@ -67,6 +67,7 @@ def load(settings: WorkerSettings) -> Loaded:
         block_size=settings.block_size,
         max_sequences=settings.max_sequences,
         token_budget=settings.token_budget,
+        max_drafts=settings.speculation,
     )
     return Loaded(engine, model)
 

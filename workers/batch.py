@@ -13,16 +13,25 @@ from workers.sequence import Sequence
 
 @dataclass(frozen=True, slots=True)
 class Chunk:
-    """The next `num_tokens` uncomputed tokens of one sequence."""
+    """The next `num_tokens` uncomputed tokens of one sequence, and `num_drafts` guesses at what follows them.
+
+    Only a chunk that wants logits has drafts; they stand in the sequence behind its known tokens.
+    """
 
     sequence: Sequence
     num_tokens: int
+    num_drafts: int = 0
 
     @property
     def wants_logits(self) -> bool:
         """Whether it ends at the sequence's last token and a new token is to be sampled after it."""
         catches_up = self.sequence.num_computed_tokens + self.num_tokens == self.sequence.num_tokens
         return catches_up and self.sequence.num_tokens_left > 0
+
+    @property
+    def num_rows(self) -> int:
+        """Logit rows: of the last known token and of each draft."""
+        return 1 + self.num_drafts if self.wants_logits else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -42,27 +51,25 @@ class Batch:
 
     @classmethod
     def of(cls, chunks: Ordered[Chunk]) -> Batch:
-        """The batch of these chunks, one row of logits for each that samples, in the same order."""
-        lengths = np.array([chunk.num_tokens for chunk in chunks], dtype=np.int32)
-        ends = np.cumsum(lengths, dtype=np.int32)
-        num_tokens = int(ends[-1])
-        token_ids = np.empty(num_tokens, dtype=np.int32)
-        positions = np.empty(num_tokens, dtype=np.int32)
+        """The batch of these chunks, with the rows of logits of each in the same order."""
+        spans: list[NDArray[np.int32]] = []
+        positions: list[int] = []
+        rows: list[int] = []
+        logit_rows: list[int] = []
         max_blocks = max(len(chunk.sequence.block_table) for chunk in chunks)
         block_tables = np.zeros((len(chunks), max_blocks), dtype=np.int32)
-        for row, (chunk, end) in enumerate(zip(chunks, ends.tolist(), strict=True)):
+        for row, chunk in enumerate(chunks):
             sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
-            span = slice(end - chunk.num_tokens, end)
-            token_ids[span] = sequence.token_ids[first : first + chunk.num_tokens]
-            positions[span] = np.arange(first, first + chunk.num_tokens)
+            num_tokens = chunk.num_tokens + chunk.num_drafts
+            spans.append(sequence.span(first, first + num_tokens))
+            positions += range(first, first + num_tokens)
+            rows += [row] * num_tokens
+            logit_rows += range(len(rows) - chunk.num_rows, len(rows))
             block_tables[row, : len(sequence.block_table)] = sequence.block_table
         return cls(
-            token_ids=token_ids,
-            positions=positions,
-            sequence_of_token=np.repeat(np.arange(len(chunks), dtype=np.int32), lengths),
+            token_ids=np.concatenate(spans),
+            positions=np.array(positions, dtype=np.int32),
+            sequence_of_token=np.array(rows, dtype=np.int32),
             block_tables=block_tables,
-            logit_rows=np.array(
-                [end - 1 for chunk, end in zip(chunks, ends.tolist(), strict=True) if chunk.wants_logits],
-                dtype=np.int32,
-            ),
+            logit_rows=np.array(logit_rows, dtype=np.int32),
         )

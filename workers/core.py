@@ -133,4 +133,7 @@ class WorkerCore:
             preemptions=counters.preemptions,
             step_seconds=counters.step_seconds,
             kernel_seconds=counters.kernel_seconds,
+            draft_tokens=counters.draft_tokens,
+            accepted_draft_tokens=counters.accepted_draft_tokens,
+            queried_prompt_tokens=counters.queried_prompt_tokens,
         )

@@ -7,22 +7,25 @@ from collections.abc import Collection
 
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelFailure
 from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
-from workers.batch import Batch
+from workers.batch import Batch, Chunk
 from workers.block_pool import BlockPool
 from workers.detokenizer import Detokenizer, TokenBytes
 from workers.models import Model
 from workers.pace import MAX_STEP_S, Pace
 from workers.sampler import Sampler, Samples
-from workers.scheduler import Counters, Schedule, Scheduler
+from workers.scheduler import MAX_DRAFTED_ROWS, Counters, Schedule, Scheduler
 from workers.sequence import Sequence
+
+Row = tuple[int, float, float, bool]
+"""Token id, entropy and log probability of a row that was sampled, and whether its logits were finite."""
 
 
 class Engine:
     """Runs the sequences of many dispatches together, one step at a time; not thread-safe.
 
-    For one machine and model a dispatch's deltas depend on its prompt, parameters, seed and choice alone: not
-    on what else runs, how its tokens are chunked, what the prefix cache holds, or at which token an earlier
-    attempt ended.
+    For one machine and model what a dispatch's deltas say depends on its prompt, parameters, seed and choice
+    alone: not on what else runs, how its tokens are chunked, what the prefix cache holds, which drafts were
+    made, or at which token an earlier attempt ended. Drafts change only how many tokens come in one delta.
     """
 
     def __init__(
@@ -36,6 +39,7 @@ class Engine:
         max_sequences: int = 16,
         token_budget: int = 256,
         max_step_s: float = MAX_STEP_S,
+        max_drafts: int = 0,
     ) -> None:
         self._model = model
         self._tokenizer = tokenizer
@@ -43,12 +47,17 @@ class Engine:
         self._block_size = block_size
         self._max_context = min(model.config.max_context, cache_blocks * block_size)
         self._max_sequences = max_sequences
+        self._max_drafts = max_drafts
         self._cache = model.new_cache(cache_blocks, block_size)
         self._pool = BlockPool(cache_blocks)
         self.counters = Counters()
         self._pace = Pace(token_budget, model.num_weights, max_step_s)
         self._scheduler = Scheduler(
-            self._pool, self.counters, max_sequences=max_sequences, token_budget=self._pace.token_budget
+            self._pool,
+            self.counters,
+            max_sequences=max_sequences,
+            token_budget=self._pace.token_budget,
+            max_drafts=max_drafts,
         )
         self._sampler = Sampler(self._eos_ids)
         self._sequences: dict[int, Sequence] = {}
@@ -85,7 +94,7 @@ class Engine:
             return
         try:
             sequence = self._sequence_of(dispatch)
-        except CactusError as error:
+        except Exception as error:
             self._ended.append(_last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), _failure(error)))
             return
         if dispatch.emitted_ids and (finish := self._finish_of(sequence, dispatch.emitted_ids[-1])):
@@ -109,30 +118,35 @@ class Engine:
     def step(self) -> list[SequenceDelta]:
         """Compute the next tokens of the running batch; returns what it added to each sequence.
 
-        Whatever goes wrong inside ends the sequences of this step with an error, and only those.
+        A step that fails is computed again one sequence at a time: whichever fails alone ends with an error.
         """
         started = time.perf_counter()
         schedule = self._scheduler.schedule()
         deltas = self._take_ended(schedule)
         if schedule.chunks:
-            deltas += self._compute(schedule)
+            deltas += self._compute(schedule.chunks)
         self.counters.step_seconds += time.perf_counter() - started
         return deltas
 
-    def _compute(self, schedule: Schedule) -> list[SequenceDelta]:
+    def _compute(self, chunks: list[Chunk]) -> list[SequenceDelta]:
         """Forward, sample, commit."""
-        batch = Batch.of(schedule.chunks)
         started = time.perf_counter()
         try:
+            batch = Batch.of(chunks)
             logits = self._model.forward(batch, self._cache)
-            samples = self._sampler.sample(logits, schedule.sampled)
+            samples = self._sampler.sample(logits, [chunk for chunk in chunks if chunk.wants_logits])
         except Exception as error:  # the worker outlives a step that fails
-            return self._fail(schedule, error)
+            if len(chunks) > 1:
+                return [delta for chunk in chunks for delta in self._compute([chunk])]
+            return [self._end(chunks[0].sequence, _failure(error, "a step failed"))]
         seconds = time.perf_counter() - started
         self.counters.kernel_seconds += seconds
-        self._pace.on_step(len(batch.token_ids), seconds)
+        num_tokens = len(batch.token_ids)
+        self._pace.on_step(num_tokens, seconds)
+        if num_tokens <= MAX_DRAFTED_ROWS:
+            self._scheduler.step_cost.on_step(num_tokens, seconds)
         self._scheduler.token_budget = self._pace.token_budget
-        return self._commit(schedule, samples)
+        return self._commit(chunks, samples)
 
     def _sequence_of(self, dispatch: Dispatch) -> Sequence:
         """The sequence that goes on where `dispatch` says; raises InvalidRequest."""
@@ -150,44 +164,82 @@ class Engine:
         detokenizer = Detokenizer(self._tokenizer, dispatch.params)
         for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
             self._text_of(detokenizer, token_id)
-        return Sequence(dispatch, detokenizer, max_context=self._max_context, block_size=self._block_size)
+        return Sequence(
+            dispatch,
+            detokenizer,
+            max_context=self._max_context,
+            block_size=self._block_size,
+            max_drafts=self._max_drafts,
+        )
 
-    def _commit(self, schedule: Schedule, samples: Samples) -> list[SequenceDelta]:
+    def _commit(self, chunks: list[Chunk], samples: Samples) -> list[SequenceDelta]:
         """Account for what was computed and turn samples into deltas, ending what is complete."""
-        row_of = {id(sequence): row for row, sequence in enumerate(schedule.sampled)}
+        rows = list(
+            zip(
+                samples.token_ids.tolist(),
+                samples.entropies.tolist(),
+                samples.logprobs.tolist(),
+                samples.finite.tolist(),
+                strict=True,
+            )
+        )
         deltas = []
-        for chunk in schedule.chunks:
-            sequence, row = chunk.sequence, row_of.get(id(chunk.sequence))
-            if row is not None and not samples.finite[row]:
-                deltas.append(self._end(sequence, _failure(ModelFailure("the logits are not finite"))))
+        first_row = 0
+        for chunk in chunks:
+            sequence, num_rows = chunk.sequence, chunk.num_rows
+            position = sequence.num_completion_tokens
+            if num_rows:
+                try:
+                    deltas.append(self._extend(chunk, rows[first_row : first_row + num_rows]))
+                except Exception as error:  # such as a token that the tokenizer does not know
+                    self._remove(sequence)
+                    finish = _failure(error, "a token has no text")
+                    deltas.append(_last_delta(sequence.dispatch_id, position, finish))
+                first_row += num_rows
                 continue
             self._scheduler.commit(chunk)
-            if row is not None:
-                deltas.append(self._extend(sequence, samples, row))
-            elif sequence.num_uncomputed_tokens == 0:  # nothing was asked for beyond the prefill
+            if sequence.num_uncomputed_tokens == 0:  # nothing was asked for beyond the prefill
                 deltas.append(self._end(sequence, Finish("length")))
         return deltas
 
-    def _extend(self, sequence: Sequence, samples: Samples, row: int) -> SequenceDelta:
-        """Append a sampled token; the delta with its text, and the finish if it was the last."""
-        token_id = int(samples.token_ids[row])
-        position = sequence.num_completion_tokens
-        sequence.append(token_id)
-        text = self._text_of(sequence.detokenizer, token_id)
-        finish = self._finish_of(sequence, token_id)
+    def _extend(self, chunk: Chunk, rows: list[Row]) -> SequenceDelta:
+        """Append what was sampled up to the first token that was not drafted, and end what is complete."""
+        sequence = chunk.sequence
+        position, num_accepted = sequence.num_completion_tokens, 0
+        drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
+        taken: list[Row] = []
+        text, cuts, finish = "", [], None
+        for row in rows:
+            token_id, _, _, is_finite = row
+            if not is_finite:
+                finish = _failure(ModelFailure("the logits are not finite"))
+                break
+            is_drafted = len(taken) < len(drafts) and token_id == drafts[len(taken)]
+            taken.append(row)
+            cuts.append(len(text))
+            sequence.append(token_id)
+            text += self._text_of(sequence.detokenizer, token_id)
+            num_accepted += is_drafted
+            finish = self._finish_of(sequence, token_id)
+            if finish is not None or not is_drafted:
+                break
+        if taken:
+            self._scheduler.commit(chunk, num_accepted)
+            self.counters.tokens_generated += len(taken)
         if finish is not None:
             text += sequence.detokenizer.flush()
             self._remove(sequence)
-        self.counters.tokens_generated += 1
+        token_ids, entropies, logprobs, _ = zip(*taken, strict=True) if taken else ((), (), (), ())
         return SequenceDelta(
             dispatch_id=sequence.dispatch_id,
             position=position,
-            token_ids=[token_id],
+            token_ids=list(token_ids),
             text=text,
-            entropies=[float(samples.entropies[row])],
-            logprobs=[float(samples.logprobs[row])],
+            entropies=list(entropies),
+            logprobs=list(logprobs),
             cached_tokens=sequence.num_cached_prompt_tokens or 0,
             finish=finish,
+            cuts=cuts[1:],
         )
 
     def _text_of(self, detokenizer: Detokenizer, token_id: int) -> str:
@@ -219,10 +271,6 @@ class Engine:
             ended.append(_last_delta_of(sequence, _failure(error)))
         return ended
 
-    def _fail(self, schedule: Schedule, error: Exception) -> list[SequenceDelta]:
-        failure = ModelFailure(f"a step failed: {type(error).__name__}: {error}")
-        return [self._end(chunk.sequence, _failure(failure)) for chunk in schedule.chunks]
-
     def _end(self, sequence: Sequence, finish: Finish) -> SequenceDelta:
         """The last delta of a sequence that ends without a new token."""
         self._remove(sequence)
@@ -233,7 +281,9 @@ class Engine:
         self._scheduler.remove(sequence)
 
 
-def _failure(error: CactusError) -> Finish:
+def _failure(error: Exception, what: str = "a dispatch failed") -> Finish:
+    if not isinstance(error, CactusError):
+        error = ModelFailure(f"{what}: {type(error).__name__}: {error}")
     return Finish("error", error=error.info())
 
 

@@ -9,6 +9,7 @@ from dataclasses import dataclass
 import numpy as np
 from numpy.typing import NDArray
 
+from workers.batch import Chunk
 from workers.kernels.compiling import compiling_alone
 from workers.kernels.sampling import SAMPLING_ROW, sample_rows
 from workers.sequence import Sequence
@@ -43,18 +44,24 @@ class Sampler:
                 [_NO_TOKENS],
             )
 
-    def sample(self, logits: NDArray[np.float32], sequences: Ordered[Sequence]) -> Samples:
-        """One token for each row of `logits` (rows, V), which belong to `sequences` in this order.
+    def sample(self, logits: NDArray[np.float32], chunks: Ordered[Chunk]) -> Samples:
+        """One token for each row of `logits` (rows, V), which belong to `chunks` in this order.
 
-        `logits` is written to meanwhile and is the same again on return.
+        A row after drafts is sampled as if they were the sequence's tokens. `logits` is written to meanwhile
+        and is the same again on return.
         """
-        return self._run(
-            logits,
-            [sampling_row(sequence) for sequence in sequences],
-            [sequence.num_completion_tokens for sequence in sequences],
-            [sequence.needs_more_tokens for sequence in sequences],
-            [penalty_window(sequence) for sequence in sequences],
-        )
+        rows: list[tuple[float | int, ...]] = []
+        positions: list[int] = []
+        masked: list[bool] = []
+        windows: list[NDArray[np.int32]] = []
+        for chunk in chunks:
+            sequence, num_rows = chunk.sequence, chunk.num_rows
+            first = sequence.num_completion_tokens
+            rows += [sampling_row(sequence)] * num_rows
+            positions += range(first, first + num_rows)
+            masked += [position < sequence.params.min_tokens for position in range(first, first + num_rows)]
+            windows += [penalty_window(sequence, num_drafts) for num_drafts in range(num_rows)]
+        return self._run(logits, rows, positions, masked, windows)
 
     def _run(
         self,
@@ -103,12 +110,12 @@ def sampling_row(sequence: Sequence) -> tuple[float | int, ...]:
     )
 
 
-def penalty_window(sequence: Sequence) -> NDArray[np.int32]:
-    """The last `repeat_last_n` tokens of prompt and completion; none where no penalty is in force."""
+def penalty_window(sequence: Sequence, num_drafts: int = 0) -> NDArray[np.int32]:
+    """The last `repeat_last_n` tokens of prompt, completion and drafts; none where no penalty is in force."""
     params = sequence.params
     penalises = params.repeat_penalty != 1.0 or params.presence_penalty or params.frequency_penalty
     if not penalises or params.repeat_last_n == 0:
         return _NO_TOKENS
-    if params.repeat_last_n < 0:
-        return sequence.token_ids
-    return sequence.token_ids[-params.repeat_last_n :]
+    stop = sequence.num_tokens + num_drafts
+    start = 0 if params.repeat_last_n < 0 else max(0, stop - params.repeat_last_n)
+    return sequence.span(start, stop)

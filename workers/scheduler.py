@@ -4,16 +4,26 @@ There is no prefill phase and no decode phase: every sequence has known tokens a
 step computes more of them until they have caught up, oldest sequence first, under a token budget. A sequence
 is admitted when blocks for all its known tokens are there. When a running sequence needs a block and none is
 free, the youngest one loses its blocks and waits to be computed again.
+
+Drafts come last: they take rows and blocks that are left, and the blocks of refused ones are free again
+before the next step is planned.
 """
 
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, fields, replace
+
+import numpy as np
+from numpy.typing import NDArray
 
 from workers.batch import Chunk
 from workers.block_pool import BlockPool
 from workers.sequence import Sequence
+from workers.speculation import StepCost
+
+MAX_DRAFTED_ROWS = 8
+"""Kernels multiply up to 8 rows at once: a step that has more pays for every row, drafted or not."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -24,9 +34,9 @@ class Schedule:
     unfit: list[Sequence] = field(default_factory=list)
 
     @property
-    def sampled(self) -> list[Sequence]:
-        """The sequences whose next token is sampled after this step, in the order of the logit rows."""
-        return [chunk.sequence for chunk in self.chunks if chunk.wants_logits]
+    def sampled(self) -> list[Chunk]:
+        """The chunks after which tokens are sampled, in the order of the logit rows."""
+        return [chunk for chunk in self.chunks if chunk.wants_logits]
 
 
 @dataclass(slots=True)
@@ -34,6 +44,8 @@ class Counters:
     """Totals of what a worker did; recomputing a preempted prompt counts again.
 
     `kernel_seconds` is the part of `step_seconds` inside compiled code: the forward pass and sampling.
+    `draft_tokens` were guessed, `accepted_draft_tokens` of them right. `queried_prompt_tokens` were looked up
+    in the prefix cache, `cached_prompt_tokens` of them found.
     """
 
     tokens_generated: int = 0
@@ -42,21 +54,34 @@ class Counters:
     preemptions: int = 0
     step_seconds: float = 0.0
     kernel_seconds: float = 0.0
+    draft_tokens: int = 0
+    accepted_draft_tokens: int = 0
+    queried_prompt_tokens: int = 0
 
     def reset(self) -> None:
         """Start counting again."""
-        self.tokens_generated = self.prompt_tokens_computed = 0
-        self.cached_prompt_tokens = self.preemptions = 0
-        self.step_seconds = self.kernel_seconds = 0.0
+        for counter in fields(self):
+            setattr(self, counter.name, counter.default)
 
 
 class Scheduler:
     """Owner of the running and waiting sequences and of their blocks; `token_budget` is for the next step."""
 
-    def __init__(self, pool: BlockPool, counters: Counters, *, max_sequences: int, token_budget: int) -> None:
+    def __init__(
+        self,
+        pool: BlockPool,
+        counters: Counters,
+        *,
+        max_sequences: int,
+        token_budget: int,
+        max_drafts: int = 0,
+    ) -> None:
         self._pool = pool
         self._counters = counters
         self._max_sequences = max_sequences
+        self._max_drafts = max_drafts
+        self.step_cost = StepCost()
+        self.step_cost = StepCost()
         self.token_budget = token_budget
         self.running: list[Sequence] = []  # by time of admission, oldest first
         self.waiting: deque[Sequence] = deque()
@@ -74,20 +99,30 @@ class Scheduler:
             budget -= self._take(sequence, budget, schedule)
         while budget > 0 and not preempted and self._admit_next(schedule):
             budget -= self._take(self.running[-1], budget, schedule)
+        self._add_drafts(schedule)
         return schedule
 
-    def commit(self, chunk: Chunk) -> None:
-        """Note that a chunk's keys and values are in the cache, and let others find the blocks it filled."""
+    def commit(self, chunk: Chunk, num_accepted: int = 0) -> None:
+        """Note that a chunk's keys and values are in the cache, and let others find the blocks it filled.
+
+        The first `num_accepted` of its drafts are the sequence's tokens now; the others were never there.
+        """
         sequence = chunk.sequence
         num_prompt_tokens_left = max(0, sequence.num_prompt_tokens - sequence.num_computed_tokens)
         self._counters.prompt_tokens_computed += min(chunk.num_tokens, num_prompt_tokens_left)
         first_full = sequence.num_computed_tokens // sequence.block_size
-        sequence.num_computed_tokens += chunk.num_tokens
+        sequence.num_computed_tokens += chunk.num_tokens + num_accepted
         num_full = sequence.num_computed_tokens // sequence.block_size
-        if sequence.params.cache_prompt:
+        if num_full > first_full and sequence.params.cache_prompt:
             hashes = sequence.block_hashes(num_full)
             for index in range(first_full, num_full):
                 self._pool.publish(sequence.block_table[index], hashes[index])
+        if chunk.num_drafts:
+            self._pool.release(sequence.block_table[sequence.num_blocks_needed :])
+            del sequence.block_table[sequence.num_blocks_needed :]
+            self._counters.draft_tokens += chunk.num_drafts
+            self._counters.accepted_draft_tokens += num_accepted
+            sequence.drafter.on_result(sequence.num_tokens, chunk.num_drafts, num_accepted)
 
     def remove(self, sequence: Sequence) -> None:
         """Forget a sequence and release its blocks."""
@@ -102,6 +137,40 @@ class Scheduler:
         if num_tokens > 0:
             schedule.chunks.append(Chunk(sequence, num_tokens))
         return num_tokens
+
+    def _add_drafts(self, schedule: Schedule) -> None:
+        """Let sequences that sample guess ahead, as far as rows, budget and blocks are left over."""
+        if not self._max_drafts:
+            return
+        num_rows = sum(chunk.num_tokens for chunk in schedule.chunks)
+        num_left = min(self.token_budget, MAX_DRAFTED_ROWS) - num_rows
+        if num_left <= 0:
+            return
+        row_cost = self.step_cost.of_row(num_rows)
+        num_sampled = len(schedule.sampled)
+        for index, chunk in enumerate(schedule.chunks):
+            if chunk.wants_logits:
+                drafts = chunk.sequence.drafter.propose(
+                    chunk.sequence.token_ids,
+                    min(-(-num_left // num_sampled), self._room(chunk.sequence)),
+                    row_cost=row_cost,
+                    num_rows=num_rows,
+                )
+                schedule.chunks[index] = self._drafted(chunk, drafts)
+                num_left -= drafts.size
+                num_sampled -= 1
+
+    def _room(self, sequence: Sequence) -> int:
+        """How many drafts fit behind a sequence: into blocks, and before the last token that it may have."""
+        num_blocks = len(sequence.block_table) + self._pool.num_free
+        return min(num_blocks * sequence.block_size - sequence.num_tokens, sequence.num_tokens_left - 1)
+
+    def _drafted(self, chunk: Chunk, drafts: NDArray[np.int32]) -> Chunk:
+        sequence = chunk.sequence
+        sequence.draft(drafts)
+        num_blocks = -(-(sequence.num_tokens + drafts.size) // sequence.block_size)
+        sequence.block_table += self._pool.allocate(num_blocks - len(sequence.block_table))
+        return replace(chunk, num_drafts=drafts.size)
 
     def _grow_running(self, schedule: Schedule) -> bool:
         """Give the running sequences the blocks they lack, oldest first; whether one was preempted for it."""
@@ -146,6 +215,8 @@ class Scheduler:
         if sequence.num_cached_prompt_tokens is None:
             sequence.num_cached_prompt_tokens = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
             self._counters.cached_prompt_tokens += sequence.num_cached_prompt_tokens
+            if sequence.params.cache_prompt:
+                self._counters.queried_prompt_tokens += sequence.num_prompt_tokens
         self.running.append(sequence)
         return True
 

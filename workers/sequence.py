@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.messages import Dispatch
 from cactus_actors.protocol.params import SamplingParams
 from workers.detokenizer import Detokenizer
+from workers.speculation import Drafter
 
 BlockHash = bytes
 
@@ -22,18 +23,28 @@ class Sequence:
     """
 
     def __init__(
-        self, dispatch: Dispatch, detokenizer: Detokenizer, *, max_context: int, block_size: int
+        self,
+        dispatch: Dispatch,
+        detokenizer: Detokenizer,
+        *,
+        max_context: int,
+        block_size: int,
+        max_drafts: int = 0,
     ) -> None:
         self.dispatch_id = dispatch.dispatch_id
         self.params: SamplingParams = dispatch.params
         self.choice = dispatch.choice
         self.detokenizer = detokenizer
+        self.drafter = Drafter(max_drafts)
         self.num_prompt_tokens = len(dispatch.prompt_ids)
         self.max_tokens = min(dispatch.params.max_tokens, max_context - self.num_prompt_tokens)
         self.block_size = block_size
         self.block_table: list[int] = []
         self.num_computed_tokens = 0
         self.num_cached_prompt_tokens: int | None = None  # None until first admitted
+        self._root_hash = hashlib.blake2b(
+            dispatch.cache_salt.encode(), digest_size=16, person=b"salt"
+        ).digest()
         self._block_hashes: list[BlockHash] = []
 
         known = dispatch.prompt_ids + dispatch.emitted_ids
@@ -57,11 +68,6 @@ class Sequence:
         return self.max_tokens - self.num_completion_tokens
 
     @property
-    def needs_more_tokens(self) -> bool:
-        """Whether it may not end yet: fewer than `min_tokens` are there."""
-        return self.num_completion_tokens < self.params.min_tokens
-
-    @property
     def num_uncomputed_tokens(self) -> int:
         """Tokens whose keys and values are not in the cache yet."""
         return self.num_tokens - self.num_computed_tokens
@@ -71,16 +77,25 @@ class Sequence:
         """Blocks that hold all known tokens."""
         return -(-self.num_tokens // self.block_size)
 
+    def draft(self, token_ids: NDArray[np.int32]) -> None:
+        """Write guesses at the next tokens behind the known ones; there must be room for one token more."""
+        assert token_ids.size < self.num_tokens_left, "the last token is sampled, never drafted"
+        self._tokens[self.num_tokens : self.num_tokens + token_ids.size] = token_ids
+
+    def span(self, start: int, stop: int) -> NDArray[np.int32]:
+        """Tokens and drafts from index `start` up to `stop`."""
+        return self._tokens[start:stop]
+
     def append(self, token_id: int) -> None:
-        """Add a sampled token."""
+        """Add a sampled token, over the draft that stood there."""
         self._tokens[self.num_tokens] = token_id
         self.num_tokens += 1
 
     def block_hashes(self, num_blocks: int) -> list[BlockHash]:
-        """Names of the first `num_blocks` full blocks; each covers its tokens and all tokens before them."""
+        """Names of the first `num_blocks` full blocks; each covers the salt and all tokens up to its last."""
         while len(self._block_hashes) < num_blocks:
             start = len(self._block_hashes) * self.block_size
-            parent = self._block_hashes[-1] if self._block_hashes else b""
+            parent = self._block_hashes[-1] if self._block_hashes else self._root_hash
             tokens = self._tokens[start : start + self.block_size].tobytes()
             self._block_hashes.append(hashlib.blake2b(parent + tokens, digest_size=16).digest())
         return self._block_hashes[:num_blocks]

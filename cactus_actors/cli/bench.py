@@ -14,7 +14,9 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def bench(
-    model: Annotated[str | None, typer.Option(help="Embedded model name, directory or GGUF file.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Embedded model name, directory, GGUF file, or owner/name on the hub.")
+    ] = None,
     random: Annotated[
         str | None, typer.Option(help="Seeded random weights instead, as llama:hidden=576,ffn=1536,...")
     ] = None,

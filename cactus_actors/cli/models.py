@@ -2,46 +2,103 @@
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterable
 from pathlib import Path
+from typing import TYPE_CHECKING
 
 import typer
 
 from cactus_actors.cli.options import AsJson
 
-FAMILIES = {"llama": "Llama architecture (Llama, SmolLM2, TinyStories and the like)"}
-FORMATS = ("a Hugging Face directory with safetensors", "a GGUF file")
+if TYPE_CHECKING:
+    from rich.table import Table
+
+    from workers.models.family import Family
+
+SOURCES = (
+    "the name of an embedded model",
+    "a directory with config.json, tokenizer.json and safetensors",
+    "a GGUF file",
+    "owner/name[@revision][:file.gguf] on the Hugging Face hub",
+)
 
 
 def models(as_json: AsJson = False) -> None:
-    """List the models that ship with the package and the families that can be loaded.
+    """List the models that are here, and the families that can be loaded.
 
     Example: cactus models
     """
     from cactus_actors.models.files import list_models, resolve_model
+    from cactus_actors.models.hub_cache import cached_models
+    from workers.models import list_families
 
-    embedded = {name: resolve_model(name) for name in list_models()}
+    embedded = [(name, resolve_model(name)) for name in list_models()]
+    cached = [(str(model), path) for model, path in cached_models()]
     if as_json:
         import msgspec
 
         report = {
-            "embedded": [
-                {"name": name, "path": str(path), "bytes": _size(path)} for name, path in embedded.items()
+            "embedded": _records(embedded),
+            "cached": _records(cached),
+            "families": [
+                {
+                    "name": family.name,
+                    "architectures": family.architectures,
+                    "gguf_architectures": family.gguf_architectures,
+                    "examples": family.examples,
+                }
+                for family in list_families()
             ],
-            "families": sorted(FAMILIES),
-            "formats": list(FORMATS),
+            "sources": SOURCES,
         }
         typer.echo(msgspec.json.encode(report).decode())
         return
-    typer.echo("embedded:")
-    for name, path in embedded.items():
-        typer.echo(f"  {name}  {_size(path) / 1e6:.1f} MB")
-    if not embedded:
-        typer.echo("  none in this installation")
-    typer.echo("families, given with --model PATH:")
-    for name, description in FAMILIES.items():
-        typer.echo(f"  {name}  {description}")
-    typer.echo(f"formats: {', '.join(FORMATS)}")
+    _print_sizes("embedded", embedded)
+    _print_sizes("in the cache of the hub", cached)
+    typer.echo("families:")
+    _print_indented(_family_table(list_families()))
+    typer.echo("given with --model as:")
+    for source in SOURCES:
+        typer.echo(f"  {source}")
 
 
-def _size(directory: Path) -> int:
-    return sum(file.stat().st_size for file in directory.iterdir() if file.is_file())
+def _records(found: Iterable[tuple[str, Path]]) -> list[dict[str, object]]:
+    return [{"name": name, "path": str(path), "bytes": _size(path)} for name, path in found]
+
+
+def _print_sizes(heading: str, found: list[tuple[str, Path]]) -> None:
+    typer.echo(f"{heading}:{'' if found else ' none'}")
+    widest = max((len(name) for name, _ in found), default=0)
+    for name, path in found:
+        typer.echo(f"  {name:{widest}}  {_size(path) / 1e6:8.1f} MB")
+
+
+def _family_table(families: Iterable[Family]) -> Table:
+    from rich.table import Table
+
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("family", "in config.json", "in GGUF", "such as"):
+        table.add_column(heading, overflow="fold")
+    for family in families:
+        table.add_row(
+            family.name,
+            ", ".join(family.architectures),
+            ", ".join(family.gguf_architectures),
+            family.examples,
+        )
+    return table
+
+
+def _print_indented(table: Table) -> None:
+    from rich.console import Console
+    from rich.padding import Padding
+
+    # what a script reads is as wide as it needs to be
+    Console(width=None if sys.stdout.isatty() else 200).print(Padding(table, (0, 0, 0, 2), expand=False))
+
+
+def _size(path: Path) -> int:
+    if path.is_file():
+        return path.stat().st_size
+    return sum(file.stat().st_size for file in path.iterdir() if file.is_file())

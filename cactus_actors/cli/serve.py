@@ -16,7 +16,10 @@ from cactus_actors.config import CacheFormat, ServeConfig, WeightFormat, make_co
 
 def serve(
     model: Annotated[
-        str | None, typer.Option(help="Embedded model name, a Hugging Face directory, or a GGUF file.")
+        str | None,
+        typer.Option(
+            help="Embedded model name, a directory, a GGUF file, or owner/name[:file.gguf] on the hub."
+        ),
     ] = None,
     weights: Annotated[WeightFormat | None, typer.Option(help="How weights are held in memory.")] = None,
     kv_cache: Annotated[
@@ -24,6 +27,12 @@ def serve(
     ] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Model workers to keep alive.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each worker.")] = None,
+    speculate: Annotated[
+        int | None,
+        typer.Option(
+            min=0, help="Tokens that a sequence may guess ahead from its own text; changes no token."
+        ),
+    ] = None,
     jobs_endpoint: Annotated[str | None, typer.Option(help="Where clients submit jobs.")] = None,
     stream_endpoint: Annotated[str | None, typer.Option(help="Where tokens are published.")] = None,
     workers_endpoint: Annotated[
@@ -37,7 +46,7 @@ def serve(
 ) -> None:
     """Start the router, the workers and the handoff actor, and print one `ready` line.
 
-    Example: cactus serve --workers 2 --model ./SmolLM2-135M
+    Example: cactus serve --model HuggingFaceTB/SmolLM2-135M-Instruct
     """
     flags: dict[str, object] = {
         "model": model,
@@ -45,6 +54,7 @@ def serve(
         "kv_cache": kv_cache,
         "workers": workers,
         "threads": threads,
+        "speculation": speculate,
         "jobs_endpoint": jobs_endpoint,
         "stream_endpoint": stream_endpoint,
         "workers_endpoint": workers_endpoint,

@@ -72,7 +72,7 @@ def _print_tables(answer: Status) -> None:
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("worker", "kind", "node", "pid", "state"):
         table.add_column(heading, no_wrap=True)
-    for heading in ("running", "slots", "blocks", "tokens", "cached", "seen"):
+    for heading in ("running", "slots", "blocks", "tokens", "cached", "drafts", "seen"):
         table.add_column(heading, justify="right", no_wrap=True)
     for worker in sorted(answer.workers, key=lambda worker: natural_order(worker.worker_id)):
         table.add_row(
@@ -85,8 +85,14 @@ def _print_tables(answer: Status) -> None:
             f"{worker.free_slots}/{worker.num_slots}",
             f"{worker.free_blocks}/{worker.num_blocks}",
             str(worker.tokens_generated),
-            str(worker.cached_prompt_tokens),
+            _with_share(worker.cached_prompt_tokens, worker.queried_prompt_tokens),
+            _with_share(worker.accepted_draft_tokens, worker.draft_tokens),
             f"{worker.last_seen_s:.1f} s",
         )
     # what a script reads is as wide as it needs to be
     Console(width=None if sys.stdout.isatty() else 200).print(table)
+
+
+def _with_share(count: int, total: int) -> str:
+    """A count, and how much of the total it is."""
+    return f"{count} ({count / total:.0%})" if total else str(count)

@@ -19,6 +19,7 @@ from cactus_actors.cluster.watched import Watched, answer_of
 from cactus_actors.config import RouterSettings, ServeConfig, WorkerSettings
 from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.models.files import resolve_model
+from cactus_actors.models.hub_cache import pinned
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.text import load_text_model
 from router.actor import Endpoints, RouterActor
@@ -38,6 +39,7 @@ class Service:
 
     def __init__(self, config: ServeConfig, announce: Callable[[str], None] = lambda _: None) -> None:
         self._config = config
+        self._model = config.model
         self._announce = announce
         self._fleet = Fleet(desired=config.workers)
         self._workers: dict[str, Watched] = {}
@@ -58,7 +60,7 @@ class Service:
 
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
-        load_text_model(resolve_model(self._config.model))  # a wrong path need not wait for Ray
+        self._resolve_model()  # a wrong path need not wait for Ray
         try:
             state_dir = self._config.state_dir.expanduser()
             self._owns_session = ray_session.connect(self._config.ray_address, state_dir)
@@ -97,11 +99,18 @@ class Service:
         if self._owns_session:
             ray_session.disconnect()
 
+    def _resolve_model(self) -> None:
+        """Have the model's files here, and settle by what name the actors find the very same."""
+        path = resolve_model(self._config.model, self._announce)
+        load_text_model(path)
+        on_this_machine = self._config.ray_address is None
+        self._model = str(path.absolute()) if on_this_machine else pinned(self._config.model, path)
+
     def _start_router(self) -> None:
         config = self._config
         known = self._endpoints
         settings = RouterSettings(
-            model=config.model,
+            model=self._model,
             jobs_endpoint=known.jobs if known else config.jobs_endpoint,
             stream_endpoint=known.stream if known else config.stream_endpoint,
             workers_endpoint=known.workers if known else config.workers_endpoint,
@@ -125,13 +134,14 @@ class Service:
         config = self._config
         settings = WorkerSettings(
             worker_id=worker_id,
-            model=config.model,
+            model=self._model,
             weights=config.weights,
             kv_cache=config.kv_cache,
             threads=config.threads,
             max_sequences=config.max_sequences,
             token_budget=config.token_budget,
             cache_tokens=config.cache_tokens,
+            speculation=config.speculation,
         )
         # A private local Ray has one machine and one user: how many workers share its cores is their choice.
         num_cpus = 0 if config.ray_address is None else config.threads

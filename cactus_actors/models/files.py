@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -19,18 +20,29 @@ def list_models() -> tuple[str, ...]:
     return tuple(sorted(path.parent.name for path in _EMBEDDED.glob("*/config.json")))
 
 
-def resolve_model(name_or_path: str) -> Path:
-    """The files of a model: the name of an embedded model, a directory of safetensors files, or a GGUF file.
+def resolve_model(name_or_path: str, announce: Callable[[str], None] = lambda _: None) -> Path:
+    """The files of a model: a directory of safetensors files, or a GGUF file.
 
-    Raises ModelFileInvalid, which names the path and what is wrong with it.
+    It is given as the name of an embedded model, as a path, or as `owner/name[@revision][:file.gguf]` on the
+    Hugging Face hub; then it is downloaded unless it is in the cache, and `announce` is told so before.
+    Raises ModelFileInvalid, which names the model and what is wrong with it, and Unavailable where the hub
+    is out of reach.
     """
     if name_or_path in list_models():
         return _EMBEDDED / name_or_path
+    from cactus_actors.models.hub import fetch  # it stands on this module
+    from cactus_actors.models.hub_cache import HubModel
+
     try:
         path = Path(name_or_path).expanduser()
-        return _checked_directory(path) if path.is_dir() else _checked_file(path)
+        if path.is_dir():
+            return _checked_directory(path)
+        model = None if path.exists() else HubModel.parse(name_or_path)
+        if model is None:
+            return _checked_file(path)
     except (OSError, RuntimeError) as error:
         raise invalid(Path(name_or_path), f"cannot be read: {error}") from error
+    return fetch(model, announce)
 
 
 def invalid(path: Path, what: str) -> ModelFileInvalid:
@@ -76,7 +88,7 @@ def _checked_file(path: Path) -> Path:
         raise invalid(path, "a pickle can run code and is not loaded; convert it to safetensors or GGUF")
     if not path.is_file():
         embedded = ", ".join(list_models()) or "none"
-        raise invalid(path, f"no such file or directory; embedded models: {embedded}")
+        raise invalid(path, f"no such file or directory; embedded: {embedded}; on the hub: owner/name")
     with path.open("rb") as file:
         is_gguf = file.read(4) == b"GGUF"
     if not is_gguf:

@@ -2,7 +2,7 @@
 
 The `gguf` package's own reader trusts the file: a length in a header can make it allocate or index anything.
 So the header is walked here, every length and offset being compared with the bytes that are really left
-before it is used; the package supplies the tensor types, their block sizes and their dequantisation.
+before it is used; the package supplies the tensor types and their block sizes.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from cactus_actors.models.dequantize import READABLE_TYPES, dequantize
 from cactus_actors.models.files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
 
@@ -69,17 +70,10 @@ class GGUFFile:
     content: mmap.mmap
 
     def read_tensor(self, name: str) -> NDArray[np.float32]:
-        """The tensor `name`, dequantised to float32 in its NumPy shape."""
+        """The tensor `name`, dequantised to float32 in its NumPy shape (see `dequantize`)."""
         info = self.tensors[name]
         stored = np.frombuffer(self.content, dtype=np.uint8, count=info.num_bytes, offset=info.offset)
-        rows = stored.reshape(*info.shape[:-1], -1)
-        try:
-            values = gguf.quants.dequantize(rows, info.type)
-        except NotImplementedError as error:
-            raise invalid(
-                self.path, f"tensor {name!r} has the type {info.type.name}, which is not supported"
-            ) from error
-        return np.ascontiguousarray(values, dtype=np.float32).reshape(info.shape)
+        return dequantize(stored, info.type, info.shape)
 
 
 def open_gguf(path: Path) -> GGUFFile:
@@ -175,6 +169,9 @@ class _Header:
             tensor_type = gguf.GGMLQuantizationType(kind)
         except ValueError as error:
             raise self.error(f"tensor {name!r} has the unknown type {kind}") from error
+        if tensor_type not in READABLE_TYPES:
+            readable = ", ".join(readable.name for readable in READABLE_TYPES)
+            raise self.error(f"tensor {name!r} has the type {tensor_type.name}; supported: {readable}")
         block_size, block_bytes = gguf.GGML_QUANT_SIZES[tensor_type]
         if min(shape) < 1:
             raise self.error(f"tensor {name!r} has an empty dimension: {list(shape)}")

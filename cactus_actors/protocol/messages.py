@@ -253,6 +253,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One worker as the router sees it; `last_seen_s` is seconds since its last message.
 
     `kernel_seconds` is the part of `step_seconds`, all time spent in steps, that compiled code took.
+    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
+    of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
     """
 
     worker_id: str
@@ -275,6 +277,9 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     preemptions: int
     step_seconds: float = 0.0
     kernel_seconds: float = 0.0
+    draft_tokens: int = 0
+    accepted_draft_tokens: int = 0
+    queried_prompt_tokens: int = 0
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -354,7 +359,8 @@ class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     `position` is the index of the first of `token_ids` among the completion tokens. `entropies` (normalised,
     see Measures) and `logprobs` hold one value a token, from the raw logits. `text` is valid UTF-8 that may
     lag behind the tokens. `cached_tokens` of the prompt came from the prefix cache. A sequence that fails
-    without a new token sends an empty `token_ids` with a `finish`.
+    without a new token sends an empty `token_ids` with a `finish`. Of several tokens, `cuts` says where in
+    `text`, in characters, the text of each but the last ends; without cuts all text is the last token's.
     """
 
     dispatch_id: int
@@ -365,6 +371,7 @@ class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     logprobs: list[float]
     cached_tokens: int = 0
     finish: Finish | None = None
+    cuts: list[int] = []
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
@@ -373,6 +380,8 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     `num_accepted` counts the dispatches taken since Hello, so that the router's credits are
     free_slots - (sent - num_accepted). Counts and seconds are totals since Hello. `unavailable` says why a
     worker takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
+    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
+    of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
     """
 
     num_accepted: int
@@ -387,6 +396,9 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     unavailable: str | None = None
     step_seconds: float = 0.0
     kernel_seconds: float = 0.0
+    draft_tokens: int = 0
+    accepted_draft_tokens: int = 0
+    queried_prompt_tokens: int = 0
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):
@@ -421,7 +433,8 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """Run one sequence: compute prompt + emitted, then sample on from position len(emitted_ids).
 
     `dispatch_id` is never used again within an epoch, so that it fences off an older attempt at the same job.
-    `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker.
+    `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker. Cached
+    prefixes are shared with dispatches of the same `cache_salt` only.
     """
 
     dispatch_id: int
@@ -432,6 +445,7 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     choice: int = 0
     timeout_s: float | None = None
     request: CloudRequest | None = None
+    cache_salt: str = ""
 
 
 class Abort(msgspec.Struct, frozen=True, array_like=True, tag=3):

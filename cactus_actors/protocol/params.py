@@ -10,6 +10,7 @@ import msgspec
 from cactus_actors.protocol.errors import InvalidRequest
 
 MAX_STOP_SEQUENCES = 32
+MAX_CACHE_SALT = 256
 UNLIMITED = -1
 
 
@@ -42,6 +43,7 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     allow_cloud: bool | None = None
     timeout_ms: int | None = None
     priority: int | None = None
+    cache_salt: str | None = None
 
 
 class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
@@ -73,7 +75,8 @@ class JobPolicy(msgspec.Struct, frozen=True):
     """What the router needs to treat one job.
 
     `timeout_s` is a duration in seconds from acceptance, or None. A lower `priority` is served first.
-    `cloud_handoff_threshold` is a minimum confidence in [0, 1]; 0 never hands off.
+    `cloud_handoff_threshold` is a minimum confidence in [0, 1]; 0 never hands off. Jobs share cached
+    prefixes only with jobs of the same `cache_salt`.
     """
 
     confidence_threshold: float = 0.5
@@ -81,6 +84,7 @@ class JobPolicy(msgspec.Struct, frozen=True):
     allow_cloud: bool = True
     timeout_s: float | None = None
     priority: int = 0
+    cache_salt: str = ""
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
@@ -165,6 +169,7 @@ def resolve_options(
         allow_cloud=given.get("allow_cloud", True),
         timeout_s=None if timeout_ms is None else timeout_ms / 1000,
         priority=given.get("priority", 0),
+        cache_salt=_cache_salt(given.get("cache_salt", "")),
     )
     return params, policy
 
@@ -179,6 +184,14 @@ def _given_fields(options: Options) -> dict[str, Any]:
         if given.setdefault(name, value) != value:
             raise InvalidRequest(f"{name} and {alias} are one field and were given two values", param=alias)
     return given
+
+
+def _cache_salt(salt: str) -> str:
+    if len(salt) > MAX_CACHE_SALT:
+        raise InvalidRequest(
+            f"cache_salt has {len(salt)} characters, at most {MAX_CACHE_SALT}", param="cache_salt"
+        )
+    return salt
 
 
 def _stop_sequences(stop: str | list[str] | None) -> tuple[str, ...]:

@@ -18,6 +18,7 @@ from cactus_actors.protocol.errors import TemplateInvalid
 from cactus_actors.text.plain_data import plain_data
 from cactus_actors.text.sandbox import BUDGET, TemplateEnvironment
 from cactus_actors.text.template_bounds import TemplateLimit
+from cactus_actors.text.template_messages import with_content, with_decoded_arguments
 
 MAX_TEMPLATE_CHARACTERS = 1 << 20
 MAX_PROMPT_CHARACTERS = 4 << 20
@@ -59,17 +60,39 @@ class ChatTemplate:
     ) -> str:
         """The prompt text of a conversation.
 
-        `escape` is applied to every string in `messages` and `tools` before the template sees it. Raises
-        TemplateInvalid with the template's line for whatever goes wrong, the limits of this module included.
+        Tool calls may have their arguments as JSON text, as OpenAI writes them: the template gets objects,
+        as transformers gives them, or the text where it cannot do with objects. `escape` is applied to every
+        string in `messages` and `tools` before the template sees it. Raises TemplateInvalid with the
+        template's line for whatever goes wrong, the limits of this module included.
         """
-        deadline = time.monotonic() + MAX_RENDER_S
+        budget = _Budget(time.monotonic() + MAX_RENDER_S)
+        messages = with_content(messages)
+        decoded = with_decoded_arguments(messages)
+        try:
+            return self._rendered(decoded, tools, add_generation_prompt, escape, budget)
+        except TemplateInvalid as error:
+            if decoded == messages:
+                raise
+            try:
+                return self._rendered(messages, tools, add_generation_prompt, escape, budget)
+            except TemplateInvalid:
+                raise error from None
+
+    def _rendered(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None,
+        add_generation_prompt: bool,
+        escape: Callable[[str], str],
+        budget: _Budget,
+    ) -> str:
         variables = {
             "messages": plain_data(list(messages), escape),
             "tools": plain_data(list(tools), escape) if tools else None,
             "documents": None,
             "add_generation_prompt": add_generation_prompt,
             **self.special_tokens,
-            BUDGET: _Budget(deadline),
+            BUDGET: budget,
         }
         try:
             return _joined(self.template.generate(variables))

@@ -9,13 +9,17 @@ from typing import Any
 
 from cactus_actors.models.files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
+from cactus_actors.models.hub_cache import repository_of
 from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.text import huggingface
 from cactus_actors.text.chat_template import ChatTemplate
-from cactus_actors.text.gguf_vocabulary import Vocabulary, tokenizer_from_gguf
+from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
+from cactus_actors.text.gguf_vocabulary import Vocabulary
 from cactus_actors.text.tokenizer import Tokenizer
 
 MAX_CONTEXT = 1 << 24
+_DEFAULT_CONTEXTS = {"gemma3_text": 131_072}
+"""What transformers takes where config.json does not say."""
 
 
 @dataclass(frozen=True)
@@ -60,10 +64,12 @@ def load_text_model(path: Path) -> TextModel:
 
 def _from_directory(directory: Path) -> TextModel:
     config = read_json_object(directory / "config.json")
+    if isinstance(config.get("text_config"), dict):  # models that see images, too
+        config |= config["text_config"]
     tokenizer_config = huggingface.optional_json(directory / "tokenizer_config.json")
     generation_config = huggingface.optional_json(directory / "generation_config.json")
     tokenizer = huggingface.tokenizer_from_json(directory / "tokenizer.json", tokenizer_config)
-    vocab_size = config.get("vocab_size")
+    vocab_size = config.get("vocab_size", tokenizer.vocab_size)
     if type(vocab_size) is not int or tokenizer.vocab_size > vocab_size:
         raise invalid(
             directory / "tokenizer.json",
@@ -73,16 +79,28 @@ def _from_directory(directory: Path) -> TextModel:
     source = huggingface.template_source(directory, tokenizer_config)
     eos_id = tokenizer.id_of(specials["eos_token"]) if "eos_token" in specials else None
     return TextModel(
-        name=directory.resolve().name,
+        name=repository_of(directory.resolve()) or directory.resolve().name,
         tokenizer=tokenizer,
         chat_template=ChatTemplate.compile(source[1], source[0], specials) if source else None,
         eos_ids=huggingface.end_ids(directory, [config, generation_config], tokenizer, eos_id),
         max_context=_checked_context(
             directory / "config.json",
             "max_position_embeddings",
-            config.get("max_position_embeddings", 2048),
+            _context_of(config),
         ),
     )
+
+
+def _context_of(config: Mapping[str, Any]) -> Any:
+    """How many positions a model is served for; one with LongRoPE within its short context."""
+    context = config.get(
+        "max_position_embeddings", _DEFAULT_CONTEXTS.get(str(config.get("model_type")), 2048)
+    )
+    scaling = config.get("rope_parameters") or config.get("rope_scaling")
+    if not isinstance(scaling, dict) or scaling.get("short_factor") == scaling.get("long_factor"):
+        return context
+    original = config.get("original_max_position_embeddings", scaling.get("original_max_position_embeddings"))
+    return min(context, original) if type(context) is int and type(original) is int else context
 
 
 def _from_gguf(file: GGUFFile) -> TextModel:

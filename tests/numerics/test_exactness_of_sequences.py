@@ -52,7 +52,9 @@ class Outcome:
         return self.token_ids, self.text, self.measures, self.finish
 
 
-def make_engine(model: Model, *, cache_blocks: int = 128, token_budget: int = 256) -> Engine:
+def make_engine(
+    model: Model, *, cache_blocks: int = 128, token_budget: int = 256, max_drafts: int = 0
+) -> Engine:
     return Engine(
         model,
         LetterTokenizer(),
@@ -60,6 +62,7 @@ def make_engine(model: Model, *, cache_blocks: int = 128, token_budget: int = 25
         cache_blocks=cache_blocks,
         max_sequences=8,
         token_budget=token_budget,
+        max_drafts=max_drafts,
     )
 
 
@@ -153,6 +156,22 @@ def test_preempted(models: dict[int, Model], expected: list[Outcome]) -> None:
     assert engine.free_blocks == 6
 
 
+@pytest.mark.parametrize("max_drafts", [1, 4, 20])
+def test_speculating(models: dict[int, Model], expected: list[Outcome], max_drafts: int) -> None:
+    for dispatch, whole in zip(make_dispatches(), expected, strict=True):
+        for cache_blocks in (6, 128):
+            engine = make_engine(models[1], cache_blocks=cache_blocks, max_drafts=max_drafts)
+            assert said(run(engine, dispatch)) == [whole.said]
+            assert said(run(engine, dispatch)) == [whole.said], "again, on the prefix that it left"
+            assert engine.free_blocks == cache_blocks
+
+
+def test_speculating_in_company(models: dict[int, Model], expected: list[Outcome]) -> None:
+    engine = make_engine(models[1], cache_blocks=6, max_drafts=4)
+    assert said(run(engine, *make_dispatches())) == said(expected)
+    assert engine.counters.accepted_draft_tokens > 0
+
+
 def test_on_blocks_that_hold_garbage(models: dict[int, Model], expected: list[Outcome]) -> None:
     engine = make_engine(models[1])
     for array in engine._cache.arrays:
@@ -206,6 +225,7 @@ def test_in_any_company(models: dict[int, Model], expected: list[Outcome], data:
         models[data.draw(st.sampled_from([1, 2]))],
         cache_blocks=data.draw(st.sampled_from([6, 9, 40])),
         token_budget=data.draw(st.sampled_from([3, 20, 64])),
+        max_drafts=data.draw(st.sampled_from([0, 1, 3, 20])),
     )
     waiting = data.draw(st.permutations(make_dispatches()))
     outcomes = {dispatch.dispatch_id: Outcome() for dispatch in waiting}

@@ -17,10 +17,12 @@ from pathlib import Path
 import msgspec
 import pytest
 import typer.testing
+from huggingface_hub import constants
 
 from cactus_actors.cli.bench_service import percentile
 from cactus_actors.cli.main import app, exit_code, main
 from cactus_actors.cli.terminal import natural_order
+from cactus_actors.models.files import list_models
 from cactus_actors.protocol.errors import (
     ConfigurationInvalid,
     InvalidRequest,
@@ -40,6 +42,7 @@ from cactus_actors.protocol.messages import (
     WorkerStatus,
 )
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
+from workers.models import list_families
 
 COMMANDS = ("serve", "complete", "chat", "batch", "status", "scale", "models", "auth", "bench", "demo")
 
@@ -292,15 +295,31 @@ def test_status_shows_each_worker_whole(
             tokens_generated=123456,
             prompt_tokens_computed=1,
             cached_prompt_tokens=7,
+            queried_prompt_tokens=28,
             preemptions=0,
         )
         return msgspec.structs.replace(status(request_id), workers=[worker])
 
     status, router.status = router.status, with_worker  # type: ignore[method-assign]
     heading, row = cactus("status").stdout.splitlines()[-2:]
-    assert " ".join(heading.split()) == "worker kind node pid state running slots blocks tokens cached seen"
+    assert (
+        " ".join(heading.split())
+        == "worker kind node pid state running slots blocks tokens cached drafts seen"
+    )
     assert row.split()[:2] == ["a-worker-with-a-long-name", "local"]
-    assert row.split()[3:] == ["4194304", "ready", "13", "3/16", "100/2048", "123456", "7", "0.2", "s"]
+    assert row.split()[3:] == [
+        "4194304",
+        "ready",
+        "13",
+        "3/16",
+        "100/2048",
+        "123456",
+        "7",
+        "(25%)",
+        "0",
+        "0.2",
+        "s",
+    ]
 
 
 def test_workers_stand_in_natural_order() -> None:
@@ -315,10 +334,33 @@ def test_workers_stand_in_natural_order() -> None:
     ]
 
 
-def test_models(cactus: Callable[..., typer.testing.Result]) -> None:
+def test_models(
+    cactus: Callable[..., typer.testing.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
+    folder = tmp_path / "hub" / "models--owner--a-model"
+    (folder / "refs").mkdir(parents=True)
+    (folder / "refs" / "main").write_text("0" * 40)
+    (folder / "snapshots" / ("0" * 40)).mkdir(parents=True)
+    (folder / "snapshots" / ("0" * 40) / "m.gguf").write_bytes(bytes(2_500_000))
+
     report = json.loads(cactus("models", "--json").stdout)
-    assert "llama" in report["families"]
-    assert "families" in cactus("models").stdout
+    assert [model["name"] for model in report["embedded"]] == list(list_models())
+    [cached] = report["cached"]
+    assert (cached["name"], cached["bytes"]) == ("owner/a-model:m.gguf", 2_500_000)
+    assert cached["path"] == str(folder / "snapshots" / ("0" * 40) / "m.gguf")
+    [llama] = [family for family in report["families"] if family["name"] == "llama"]
+    assert "LlamaForCausalLM" in llama["architectures"]
+    assert "llama" in llama["gguf_architectures"]
+
+    lines = [" ".join(line.split()) for line in cactus("models").stdout.splitlines()]
+    assert "owner/a-model:m.gguf 2.5 MB" in lines
+    assert any(re.fullmatch(r"cactus-sprout [\d.]+ MB", line) for line in lines)
+    for family in list_families():
+        names = (family.name, *family.architectures, *family.gguf_architectures, family.examples)
+        assert any(all(name in line for name in names) for line in lines), family.name
+    (folder / "refs" / "main").unlink()
+    assert "in the cache of the hub: none" in cactus("models").stdout
 
 
 def test_auth_keeps_a_key_that_nobody_else_reads(
@@ -430,7 +472,7 @@ def test_a_disk_that_takes_no_more_is_exit_code_74(router: ScriptedRouter, tmp_p
 def test_help_starts_fast_and_loads_no_heavy_module() -> None:
     script = (
         "import sys; from cactus_actors.cli.main import app\n"
-        "heavy = {'ray', 'numba', 'numpy', 'tokenizers', 'rich.progress'}\n"
+        "heavy = {'ray', 'numba', 'numpy', 'tokenizers', 'rich.progress', 'huggingface_hub'}\n"
         "print(sorted(heavy & sys.modules.keys()))"
     )
     loaded = subprocess.run([sys.executable, "-c", script], capture_output=True, text=True, timeout=60)

@@ -207,16 +207,31 @@ def test_text_held_back_is_not_lost_by_a_failure() -> None:
     assert "".join(delta.text for delta in deltas) == "xy"
 
 
-def test_a_step_that_raises_fails_its_sequences_and_the_engine_lives() -> None:
+def test_a_step_that_raises_fails_the_sequence_that_it_must_and_no_other() -> None:
     engine = make_engine()
     deltas = run(engine, dispatch([EXPLODES], dispatch_id=1), dispatch([3], dispatch_id=2))
-    assert [(delta.dispatch_id, error_type(delta)) for delta in deltas] == [
-        (1, "model_error"),
-        (2, "model_error"),
-    ]
+    assert (deltas[0].dispatch_id, error_type(deltas[0])) == (1, "model_error")
     assert "boom" in deltas[0].finish.error.message  # type: ignore[union-attr]
+    assert outcome(deltas[1:]) == ([4, 5, 6, 7, 8], "efghi", Finish("length"))
     assert engine.free_blocks == 32
-    assert outcome(run(engine, dispatch([3])))[0] == [4, 5, 6, 7, 8]
+
+
+def test_a_token_without_text_fails_its_sequence_and_no_other() -> None:
+    class SmallVocabulary(LetterTokenizer):
+        def token_bytes(self, token_id: int) -> bytes:
+            if token_id >= 30:
+                raise IndexError(token_id)
+            return super().token_bytes(token_id)
+
+    engine = Engine(CountingModel(), SmallVocabulary(), [END_ID], cache_blocks=32, block_size=4)
+    deltas = run(engine, dispatch([27], dispatch_id=1), dispatch([3], dispatch_id=2))
+    bad = [delta for delta in deltas if delta.dispatch_id == 1]
+    assert ([d.token_ids for d in bad], error_type(bad[-1])) == ([[28], [29], []], "model_error")
+    assert bad[-1].position == 2
+    assert outcome([delta for delta in deltas if delta.dispatch_id == 2])[0] == [4, 5, 6, 7, 8]
+    (refused,) = run(engine, dispatch([3], emitted_ids=(50,)))
+    assert error_type(refused) == "model_error"
+    assert engine.free_blocks == 32
 
 
 def test_what_failed_leaves_no_prefix_behind() -> None:

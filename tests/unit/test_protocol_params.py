@@ -51,6 +51,7 @@ def test_min_tokens_minus_one_is_max_tokens() -> None:
         (Options(seed=1, random_seed=2), "random_seed"),
         (Options(stop="a", stop_sequences="b"), "stop_sequences"),
         (Options(cloud_handoff_threshold=1.5), "cloud_handoff_threshold"),
+        (Options(cache_salt="x" * 257), "cache_salt"),
     ],
 )
 def test_what_is_out_of_range_is_named(options: Options, param: str) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cactus_actors.protocol.errors import ErrorInfo, ModelFailure
@@ -169,6 +170,17 @@ def test_the_longest_cached_prefix_goes_first_but_nobody_waits_for_it_too_long(
     assert not router.is_running(5)
 
 
+def test_placement_does_not_chase_blocks_of_another_salt(router: RouterHarness) -> None:
+    shared = "s" * 64
+    worker = router.connect(num_slots=1)
+    router.submit(1, shared + "one", cache_salt="a")
+    for number, salt in ((2, "b"), (3, ""), (4, "a")):
+        router.submit(number, shared + "more", cache_salt=salt)
+    router.generate(1, "x", finish=STOP)
+    dispatch = next(iter(worker.dispatches.values()))
+    assert (dispatch.job_id, dispatch.cache_salt) == (job_id(4), "a")
+
+
 def test_a_lost_workers_jobs_continue_elsewhere_without_gap_or_repeat(router: RouterHarness) -> None:
     first = router.connect("w1")
     router.subscribe(1)
@@ -318,6 +330,24 @@ def test_replay_gives_at_most_credit_items_with_their_text(router: RouterHarness
     assert replay.finished == router.finished(1)[0]
 
 
+def test_several_tokens_of_one_step_keep_the_text_of_each(router: RouterHarness) -> None:
+    """So a client that got other cuts from an attempt before resumes anywhere with the right text."""
+    worker = router.connect()
+    router.subscribe(1)
+    router.submit(1)
+    router.report(
+        worker, make_delta(1, 0, "a"), make_delta(1, 1, "bdé", token_ids=[98, 99, 100, 233], cuts=(1, 1, 2))
+    )
+    router.report(worker, make_delta(1, 3, "dé!", cuts=(1, 2), finish=STOP))  # two of three are known
+    assert router.streamed_text(1) == router.result(1).text == "abdé!"
+    assert router.result(1).token_ids == [97, 98, 99, 100, 233, 33]
+    texts = []
+    for index in range(6):
+        [replay] = router.client(Resume(job_id=job_id(1), next_index=index, credit=1))
+        texts.append(replay.deltas[0].text)
+    assert texts == ["a", "b", "", "d", "é", "!"]
+
+
 def test_a_replay_of_a_long_stream_comes_in_several_deltas(router: RouterHarness) -> None:
     worker = router.connect()
     router.submit(1)
@@ -459,7 +489,8 @@ def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:
     worker = router.connect("w1", num_slots=1)
     for number in (1, 2, 3):
         router.submit(number)
-    router.report(worker)
+    counts = {"draft_tokens": 9, "accepted_draft_tokens": 4, "queried_prompt_tokens": 70}
+    router.say(worker, msgspec.structs.replace(worker.report(), **counts))
     router.now += 1.0
     [status] = router.client(StatusRequest(request_id="r"))
     assert status.request_id == "r"
@@ -468,6 +499,7 @@ def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:
     [seen] = status.workers
     assert (seen.worker_id, seen.free_slots, seen.num_slots) == (worker.hello.worker_id, 0, 1)
     assert seen.last_seen_s == pytest.approx(1.0)
+    assert {name: getattr(seen, name) for name in counts} == counts
 
 
 def test_draining_refuses_new_jobs_and_finishes_old_ones(router: RouterHarness) -> None:

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 import pytest
 
 from cactus_actors.protocol.errors import Unavailable
@@ -230,6 +231,25 @@ def test_a_seen_stream_is_never_retracted(router: RouterHarness, cloud: Worker) 
     assert router.streamed_text(1) == result.text == "x" * 10 + "y" * 30 + "z"
     assert (result.handoff.status, result.cloud_handoff) == ("recommended", False)
     assert cloud.dispatches == {}
+
+
+@pytest.mark.parametrize("num_sure", [0, 4, 9, 10, 11, 15])
+@pytest.mark.parametrize("num_unsure", [1, 8, 14])
+def test_gates_do_not_depend_on_how_many_tokens_a_step_brings(num_sure: int, num_unsure: int) -> None:
+    """Tokens that come together are judged one after another."""
+    results = []
+    for step in (1, 3, 50):
+        router = RouterHarness()
+        worker = router.connect("w1")
+        submit(router)
+        entropies = [SURE] * num_sure + [UNSURE] * num_unsure
+        for start in range(0, len(entropies), step):
+            part = entropies[start : start + step]
+            delta = make_delta(1, start, "x" * len(part))
+            router.report(worker, msgspec.structs.replace(delta, entropies=part))
+        router.generate(1, "", finish=STOP, entropy=None)
+        results.append((router.result(1).handoff, router.result(1).measures))
+    assert results[0] == results[1] == results[2]
 
 
 def test_a_replay_counts_as_seen(router: RouterHarness, cloud: Worker) -> None:

@@ -120,6 +120,13 @@ def test_jobs_without_cached_prompts_leave_no_trace_in_the_prefix_index() -> Non
     assert prepare(private, LetterModel()).block_hashes == ()
 
 
+def test_jobs_of_another_salt_have_other_blocks() -> None:
+    salted = prepare(make_submit(prompt="x" * 40, options=Options(cache_salt="mine")), LetterModel())
+    assert salted.policy.cache_salt == "mine"
+    assert salted.block_hashes == block_hashes([1] + [120] * 40, "mine")
+    assert not set(salted.block_hashes) & set(block_hashes([1] + [120] * 40))
+
+
 def test_errors_are_typed() -> None:
     with pytest.raises(CactusError):
         prepare(make_submit(prompt=[5, -5]), LetterModel())

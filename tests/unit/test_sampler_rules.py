@@ -14,6 +14,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.messages import Dispatch
 from cactus_actors.protocol.params import SamplingParams
+from workers.batch import Chunk
 from workers.detokenizer import Detokenizer
 from workers.kernels.sampling import uniform
 from workers.sampler import Sampler, Samples
@@ -39,11 +40,13 @@ class Case:
     choice: int = 0
 
     @property
-    def sequence(self) -> Sequence:
+    def chunk(self) -> Chunk:
+        """The step after which the row is sampled."""
         dispatch = Dispatch(
             1, "0" * 32, list(self.prompt_ids), list(self.emitted_ids), self.params, self.choice
         )
-        return Sequence(dispatch, Detokenizer(NoBytes(), self.params), max_context=4096, block_size=16)
+        sequence = Sequence(dispatch, Detokenizer(NoBytes(), self.params), max_context=4096, block_size=16)
+        return Chunk(sequence, sequence.num_tokens)
 
 
 def make_case(seed: int, *, scale: float = 3.0, vocab: int = VOCAB, **params: object) -> Case:
@@ -54,7 +57,7 @@ def make_case(seed: int, *, scale: float = 3.0, vocab: int = VOCAB, **params: ob
 def sample(*cases: Case) -> Samples:
     logits = np.stack([case.logits for case in cases])
     before = logits.copy()
-    samples = Sampler(END_IDS).sample(logits, [case.sequence for case in cases])
+    samples = Sampler(END_IDS).sample(logits, [case.chunk for case in cases])
     np.testing.assert_array_equal(logits, before)
     return samples
 
@@ -182,7 +185,7 @@ def test_frequencies_follow_the_probabilities() -> None:
     params = SamplingParams(max_tokens=9, temperature=1.0, seed=11)
     cases = [Case(logits, params, choice=choice) for choice in range(20_000)]
     sampler = Sampler([])
-    samples = sampler.sample(np.tile(logits, (len(cases), 1)), [case.sequence for case in cases])
+    samples = sampler.sample(np.tile(logits, (len(cases), 1)), [case.chunk for case in cases])
     counts = np.bincount(samples.token_ids, minlength=3)
     expected = softmax(logits.astype(np.float64)) * len(cases)
     assert ((counts - expected) ** 2 / expected).sum() < 13.8  # chi-squared, 2 degrees, p = 0.001
@@ -209,7 +212,7 @@ def test_entropy_and_logprob_are_those_of_the_raw_softmax(vocab: int) -> None:
         case.prompt_ids = (0,)
         case.params = SamplingParams(max_tokens=9, temperature=0.7, repeat_penalty=1.5, seed=seed)
         logits = case.logits[None].copy()
-        samples = Sampler([]).sample(logits, [case.sequence])
+        samples = Sampler([]).sample(logits, [case.chunk])
         probabilities = softmax(case.logits.astype(np.float64))
         entropy = -(probabilities * np.log(probabilities)).sum() / math.log(vocab) if vocab > 1 else 0.0
         assert samples.entropies[0] == pytest.approx(entropy, abs=1e-6)

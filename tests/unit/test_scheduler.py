@@ -51,8 +51,8 @@ class Bench:
         sampled = schedule.sampled
         for chunk in schedule.chunks:
             self.scheduler.commit(chunk)
-        for sequence in sampled:
-            sequence.append(7)
+        for chunk in sampled:
+            chunk.sequence.append(7)
         return schedule
 
     def steps(self, num_steps: int) -> list[list[tuple[int, int]]]:

@@ -233,6 +233,56 @@ def test_what_a_template_says_is_shown_in_part() -> None:
     assert len(caught.value.message) < 600
 
 
+def a_call(arguments: Any) -> list[dict[str, Any]]:
+    """A conversation with one tool call, as OpenAI writes it: no content, the arguments as JSON text."""
+    function = {"name": "look_up", "arguments": arguments}
+    return [*HELLO, {"role": "assistant", "tool_calls": [{"id": "1", "function": function}]}]
+
+
+ARGUMENTS = "{% set call = messages[1].tool_calls[0].function %}"
+
+
+@pytest.mark.parametrize(
+    ("source", "expected"),
+    [
+        ("{{ call.arguments | tojson }}", '{"word": "<é>", "n": 1}'),
+        ("{% for k, v in call.arguments | items %}{{ k }}={{ v }};{% endfor %}", "word=<é>;n=1;"),
+        ("{{ call.arguments is mapping }}", "True"),
+        # A template that joins texts cannot take an object.
+        ("{{ 'json ' + call.arguments }}", 'json {"word":"<é>","n":1}'),
+    ],
+)
+def test_arguments_are_what_the_template_can_take(source: str, expected: str) -> None:
+    assert render(ARGUMENTS + source, a_call('{"word":"<é>","n":1}')) == expected
+    if "'json '" not in source:
+        assert render(ARGUMENTS + source, a_call({"word": "<é>", "n": 1})) == expected
+
+
+@pytest.mark.parametrize("text", ["", "{", "[1]", "null", "[" * 100_000, '{"n": ' + "9" * 10_000 + "}"])
+def test_arguments_that_are_no_object_stay_text(text: str) -> None:
+    assert render(ARGUMENTS + "{{ call.arguments }}", a_call(text)) == text
+
+
+def test_a_refusal_of_calls_is_told_once_for_objects() -> None:
+    source = ARGUMENTS + "{{ raise_exception('no calls, ' ~ (call.arguments is mapping)) }}"
+    with pytest.raises(TemplateInvalid, match="no calls, True"):
+        render(source, a_call("{}"))
+
+
+def test_strings_inside_of_arguments_are_escaped() -> None:
+    template = compiled(ARGUMENTS + "{{ call.arguments.word }}")
+    assert template.render(a_call('{"word": "<end>"}'), escape=lambda text: text.replace("<", "(")) == "(end>"
+
+
+def test_content_that_is_missing_is_empty() -> None:
+    source = "{{ 'said ' + messages[1].content }}{{ '</think>' in messages[1]['content'] }}"
+    assert render(source, a_call("{}")) == "said False"
+
+
+def test_content_that_is_given_is_kept() -> None:
+    assert render("{{ messages[0].content is none }}", [{"role": "assistant", "content": None}]) == "True"
+
+
 def deep_list(depth: int) -> list[Any]:
     value: list[Any] = []
     for _ in range(depth):

@@ -16,7 +16,7 @@ from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.text import TextModel, Tokenizer, load_text_model
-from cactus_actors.text.gguf_vocabulary import tokenizer_from_gguf
+from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.tokenizer import byte_of_character
 
 BYTE_LEVEL_WORDS = ["he", "ll", "hell", "hello", "\u0120w", "\u0120wo"]
@@ -216,6 +216,22 @@ def test_end_tokens_of_a_directory(tmp_path: Path) -> None:
     )
     assert model.eos_ids == {0, 5, 6, 7}
     assert (model.name, model.max_context) == ("m", 128)
+
+
+@pytest.mark.parametrize(
+    ("config", "max_context"),
+    [
+        ({"rope_scaling": {"type": "longrope", "short_factor": [1.0], "long_factor": [2.0]}}, 32),
+        ({"rope_scaling": {"type": "longrope", "short_factor": [1.0], "long_factor": [1.0]}}, 128),
+        ({"text_config": {"max_position_embeddings": 64}}, 64),
+    ],
+    ids=["LongRoPE within its short context", "LongRoPE with one set of factors", "a model that sees images"],
+)
+def test_context_of_a_directory(tmp_path: Path, config: dict[str, Any], max_context: int) -> None:
+    directory = write_directory(
+        tmp_path / "m", make_json_tokenizer(), original_max_position_embeddings=32, **config
+    )
+    assert load_text_model(directory).max_context == max_context
 
 
 def test_end_tokens_of_gguf(tmp_path: Path) -> None:

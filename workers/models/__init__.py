@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from workers.batch import Batch
     from workers.kv_cache import KVCache
     from workers.models.config import ModelConfig
+    from workers.models.family import Family
     from workers.weights.pack import OnProgress
 
 
@@ -44,6 +45,13 @@ class Model(Protocol):
 
     def close(self) -> None:
         """Stop the threads."""
+
+
+def list_families() -> tuple[Family, ...]:
+    """The families that can be loaded."""
+    from workers.models.families import FAMILIES
+
+    return FAMILIES
 
 
 def load_model(

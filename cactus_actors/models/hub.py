@@ -1,0 +1,159 @@
+"""Models from the Hugging Face hub: just the files that are needed, into its local cache."""
+
+from __future__ import annotations
+
+import glob
+import re
+from collections.abc import Callable, Iterable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+from cactus_actors.models.files import PICKLE_SUFFIXES
+from cactus_actors.models.hub_cache import (
+    INDEX_NAME,
+    SINGLE_NAME,
+    HubModel,
+    cache_directory,
+    cached,
+    shard_names,
+)
+from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
+
+LIST_TIMEOUT_S = 10.0
+TEXT_FILES = (
+    "config.json",
+    "generation_config.json",
+    "tokenizer.json",
+    "tokenizer_config.json",
+    "special_tokens_map.json",
+    "chat_template.jinja",
+    INDEX_NAME,
+)
+_ONE_OF_MANY = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
+
+
+def fetch(model: HubModel, announce: Callable[[str], None]) -> Path:
+    """The directory or GGUF file of `model`, downloaded first if any of it is missing in the cache.
+
+    What is in the cache is used as it is, without asking the hub; `announce` is told of a download before it
+    begins. Raises ModelFileInvalid where the hub has no such model or does not give it out, Unavailable where
+    the hub is out of reach.
+    """
+    if model.file is not None and not model.file.endswith(".gguf"):
+        raise _invalid(model, "what stands after the colon must be a GGUF file")
+    if path := cached(model):
+        return path
+    names = _list_files(model)
+    file = _wanted_file(model, names)
+    announce(f"{model} is downloaded to {cache_directory()}")
+    if file is not None:
+        return _download(model, {file}) / file
+    # The index first: a repository may hold the same weights twice, and only the index tells which to take.
+    snapshot = _download(model, names & set(TEXT_FILES))
+    shards = set(shard_names(snapshot))
+    if absent := sorted(shards - names):
+        raise _invalid(model, f"{INDEX_NAME} names {absent[0]!r:.100}, which is not in this repository")
+    return _download(model, shards)
+
+
+def _list_files(model: HubModel) -> set[str]:
+    from huggingface_hub import HfApi
+
+    with _plain_errors(model):
+        info = HfApi().model_info(model.repo, revision=model.revision, timeout=LIST_TIMEOUT_S)
+    return {sibling.rfilename for sibling in info.siblings or ()}
+
+
+def _download(model: HubModel, names: Iterable[str]) -> Path:
+    """The snapshot of `model` with at least the files `names`; what is there already is not loaded again."""
+    from huggingface_hub import snapshot_download
+
+    patterns = [glob.escape(name) for name in names]
+    with _plain_errors(model):
+        return Path(snapshot_download(model.repo, revision=model.revision, allow_patterns=patterns))
+
+
+def _wanted_file(model: HubModel, names: set[str]) -> str | None:
+    """The one GGUF file to load, None where it is the safetensors at the root of the repository."""
+    gguf_files = sorted(name for name in names if name.endswith(".gguf"))
+    if model.file is not None:
+        if model.file not in names:
+            raise _invalid(model, f"no such file; GGUF files there: {', '.join(gguf_files) or 'none'}")
+        return _whole_file(model, model.file)
+    if "config.json" in names and names & {SINGLE_NAME, INDEX_NAME}:
+        if "tokenizer.json" not in names:
+            raise _invalid(model, "no tokenizer.json in this repository")
+        return None
+    if len(gguf_files) == 1:
+        return _whole_file(model, gguf_files[0])
+    if gguf_files:
+        raise _invalid(model, f"several GGUF files; name one as {model}:FILE: {', '.join(gguf_files)}")
+    pickles = sorted(name for name in names if Path(name).suffix in PICKLE_SUFFIXES)
+    if pickles:
+        raise _invalid(
+            model,
+            f"its weights are a pickle ({pickles[0]}), which can run code and is not loaded;"
+            " only safetensors and GGUF are",
+        )
+    raise _invalid(model, "neither config.json with safetensors nor a GGUF file in this repository")
+
+
+def _whole_file(model: HubModel, name: str) -> str:
+    if _ONE_OF_MANY.search(name):
+        raise _invalid(model, f"{name} is one part of several, which is not supported; merge them first")
+    return name
+
+
+@contextmanager
+def _plain_errors(model: HubModel) -> Iterator[None]:
+    """Says in one sentence what the hub client found wrong, and what to do about it."""
+    from huggingface_hub import constants, errors
+
+    place = f"{constants.ENDPOINT}/{model.repo}"
+    try:
+        yield
+    except errors.GatedRepoError as error:
+        raise _invalid(
+            model, f"access is granted by its owners: ask at {place}, then set HF_TOKEN to a token of yours"
+        ) from error
+    except errors.RepositoryNotFoundError as error:
+        raise _invalid(
+            model,
+            f"no such file or directory here, and no repository {place};"
+            " if it is a private one, set HF_TOKEN to a token that may read it",
+        ) from error
+    except errors.RevisionNotFoundError as error:
+        raise _invalid(model, f"{place} has no revision {model.revision!r}") from error
+    except errors.HfHubHTTPError as error:
+        if error.response.status_code in (401, 403):
+            raise _invalid(
+                model, f"{place} refuses access; set HF_TOKEN to a token that may read it"
+            ) from error
+        raise _unreachable(model, f"it answered {error.response.status_code}") from error
+    except errors.OfflineModeIsEnabled as error:
+        raise _unreachable(model, "HF_HUB_OFFLINE is set") from error
+    except OSError as error:
+        if error.errno is not None:
+            raise ModelFileInvalid(f"{model}: cannot be stored in {cache_directory()}: {error}") from error
+        raise _unreachable(model, _cause(error)) from error
+    except Exception as error:  # the errors of the HTTP package below, which differ between versions of it
+        raise _unreachable(model, _cause(error)) from error
+
+
+def _cause(error: BaseException) -> str:
+    """What is at the bottom of `error`, in one line."""
+    while error.__cause__ is not None:
+        error = error.__cause__
+    return " ".join(str(error).split())[:200] or type(error).__name__
+
+
+def _invalid(model: HubModel, what: str) -> ModelFileInvalid:
+    return ModelFileInvalid(f"{model}: {what}", param="model")
+
+
+def _unreachable(model: HubModel, why: str) -> Unavailable:
+    return Unavailable(
+        f"{model}: no such file or directory, not completely in the cache at {cache_directory()}, and the hub"
+        f" cannot be reached: {why}; download the model elsewhere, or give a directory or a GGUF file",
+        param="model",
+    )

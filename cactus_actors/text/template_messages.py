@@ -1,0 +1,41 @@
+"""Messages of the OpenAI kind as chat templates read them."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Mapping, Sequence
+from typing import Any
+
+
+def with_decoded_arguments(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The messages with the arguments of each tool call as an object instead of the JSON text of one.
+
+    Arguments that are no JSON object stay what they are.
+    """
+    return [
+        {**message, "tool_calls": [_decoded(call) for call in calls]}
+        if isinstance(calls := message.get("tool_calls"), list | tuple)
+        else message
+        for message in messages
+    ]
+
+
+def with_content(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
+    """The messages, each with `content`, empty where it is missing as beside tool calls.
+
+    Many templates join texts or look into them without asking whether there are any.
+    """
+    return [message if "content" in message else {**message, "content": ""} for message in messages]
+
+
+def _decoded(call: Any) -> Any:
+    function = call.get("function") if isinstance(call, Mapping) else None
+    if not isinstance(function, Mapping) or not isinstance(function.get("arguments"), str):
+        return call
+    try:
+        arguments = json.loads(function["arguments"])
+    except (ValueError, RecursionError):
+        return call
+    if not isinstance(arguments, dict):
+        return call
+    return {**call, "function": {**function, "arguments": arguments}}

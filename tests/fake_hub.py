@@ -1,0 +1,113 @@
+"""A Hugging Face hub on this machine: the few endpoints that downloading a model needs."""
+
+from __future__ import annotations
+
+import hashlib
+import json
+import re
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from threading import Thread
+from typing import Any
+from urllib.parse import unquote, urlsplit
+
+COMMIT = "0123456789abcdef0123456789abcdef01234567"
+TAGGED_COMMIT = "89abcdef0123456789abcdef0123456789abcdef"
+
+
+class FakeHub:
+    """Serves `repositories`: name -> file -> content; `gated` ones only with the token."""
+
+    token = "hf_of_the_test"
+
+    def __init__(
+        self, repositories: dict[str, dict[str, bytes]], gated: frozenset[str] = frozenset()
+    ) -> None:
+        self.repositories = repositories
+        self.gated = gated
+        self.fails_with: int | None = None
+        self.asked: list[str] = []
+        hub = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_GET(self) -> None:
+                hub.answer(self, with_body=True)
+
+            def do_HEAD(self) -> None:
+                hub.answer(self, with_body=False)
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self._thread = Thread(target=self._server.serve_forever, args=(0.01,))
+
+    def __enter__(self) -> FakeHub:
+        self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._server.shutdown()
+        self._thread.join()
+        self._server.server_close()
+
+    @property
+    def url(self) -> str:
+        return f"http://127.0.0.1:{self._server.server_port}"
+
+    @property
+    def downloaded(self) -> list[str]:
+        """The files whose content was asked for, in order of name."""
+        return sorted(
+            path.split("/resolve/")[1].split("/", 1)[1] for path in self.asked if "/resolve/" in path
+        )
+
+    def answer(self, request: BaseHTTPRequestHandler, with_body: bool) -> None:
+        path = unquote(urlsplit(request.path).path)
+        if with_body:
+            self.asked.append(path)
+        status, headers, body = self._response(path, request.headers.get("Authorization", ""))
+        request.send_response(status)
+        for name, value in (headers | {"Content-Length": str(len(body))}).items():
+            request.send_header(name, value)
+        request.end_headers()
+        if with_body:
+            request.wfile.write(body)
+
+    def _response(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
+        if self.fails_with is not None:
+            return self.fails_with, {}, b"out of order"
+        match = re.fullmatch(
+            r"/(?:api/models/)?([^/]+/[^/]+)(?:/(revision|tree|resolve)/([^/]+)(?:/(.*))?)?", path
+        )
+        if match is None or match[1] not in self.repositories:
+            return 404, {"X-Error-Code": "RepoNotFound"}, b"{}"
+        repository, what, revision, name = match.groups()
+        commits = {"main": COMMIT, COMMIT: COMMIT, "v1": TAGGED_COMMIT, TAGGED_COMMIT: TAGGED_COMMIT}
+        commit = commits.get(revision or "main")
+        if commit is None:
+            return 404, {"X-Error-Code": "RevisionNotFound"}, b"{}"
+        files = self.repositories[repository]
+        if what == "resolve":
+            return self._file(repository, commit, name, authorization)
+        if what == "tree":
+            entries = [
+                {"type": "file", "path": file, "size": len(content), "oid": _etag(content)}
+                for file, content in files.items()
+            ]
+            return 200, {}, json.dumps(entries).encode()
+        about = {"id": repository, "sha": commit, "siblings": [{"rfilename": file} for file in files]}
+        return 200, {}, json.dumps(about).encode()
+
+    def _file(
+        self, repository: str, commit: str, name: str, authorization: str
+    ) -> tuple[int, dict[str, str], bytes]:
+        if repository in self.gated and authorization != f"Bearer {self.token}":
+            return 401, {"X-Error-Code": "GatedRepo", "X-Repo-Commit": commit}, b"{}"
+        content = self.repositories[repository].get(name)
+        if content is None:
+            return 404, {"X-Error-Code": "EntryNotFound", "X-Repo-Commit": commit}, b"{}"
+        return 200, {"X-Repo-Commit": commit, "ETag": f'"{_etag(content)}"'}, content
+
+
+def _etag(content: bytes) -> str:
+    return hashlib.sha1(content).hexdigest()

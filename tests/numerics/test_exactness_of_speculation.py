@@ -1,0 +1,128 @@
+"""Speculation on or off, alone or in company: the same tokens, texts, probabilities and ends, by ==."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from itertools import pairwise
+
+import pytest
+from hypothesis import HealthCheck, given, settings
+from hypothesis import strategies as st
+
+from cactus_actors.protocol.messages import Dispatch, Finish
+from cactus_actors.protocol.params import SamplingParams
+from workers.engine import Engine
+from workers.models import Model, random_model
+
+# So few tokens that what came before often comes again, and as often is followed by something else.
+SPEC = "llama:hidden=40,ffn=64,layers=2,heads=4,kv_heads=2,head_dim=12,vocab=7,context=96"
+END_ID = 3
+
+
+class OneLetterEach:
+    def token_bytes(self, token_id: int) -> bytes:
+        return "abc€éfg"[token_id].encode()
+
+
+@pytest.fixture(scope="module", params=["float32", "int8"])
+def model(request: pytest.FixtureRequest) -> Iterator[Model]:
+    model = random_model(SPEC, weights=request.param, threads=1, seed=2)
+    yield model
+    model.close()
+
+
+def make_engine(model: Model, *, max_drafts: int, cache_blocks: int = 64, token_budget: int = 64) -> Engine:
+    return Engine(
+        model,
+        OneLetterEach(),
+        [END_ID],
+        cache_blocks=cache_blocks,
+        block_size=8,
+        max_sequences=6,
+        token_budget=token_budget,
+        max_drafts=max_drafts,
+    )
+
+
+Said = tuple[list[int], list[str], list[tuple[float, float]], Finish | None]
+
+
+def run(engine: Engine, dispatches: list[Dispatch]) -> list[Said]:
+    """Tokens, the text of each, their measures and the finish, for each dispatch."""
+    said: dict[int, Said] = {dispatch.dispatch_id: ([], [], [], None) for dispatch in dispatches}
+    for dispatch in dispatches:
+        engine.add(dispatch)
+    while engine.has_work:
+        for delta in engine.step():
+            token_ids, texts, measures, finish = said[delta.dispatch_id]
+            assert finish is None
+            assert delta.position == len(token_ids)
+            token_ids += delta.token_ids
+            if delta.token_ids:
+                bounds = [0, *delta.cuts, len(delta.text)]
+                texts += [delta.text[i:j] for i, j in pairwise(bounds)]
+            measures += zip(delta.entropies, delta.logprobs, strict=True)
+            said[delta.dispatch_id] = (token_ids, texts, measures, delta.finish)
+    return list(said.values())
+
+
+@st.composite
+def dispatches(draw: st.DrawFn) -> list[Dispatch]:
+    prompts = st.lists(st.integers(0, 6), min_size=1, max_size=40)
+    params = st.builds(
+        SamplingParams,
+        max_tokens=st.integers(1, 50),
+        min_tokens=st.integers(0, 12),
+        temperature=st.sampled_from([0.0, 0.0, 0.3, 1.0, 2.0]),
+        top_p=st.sampled_from([1.0, 0.9, 0.4]),
+        top_k=st.sampled_from([0, 2, 4]),
+        min_p=st.sampled_from([0.0, 0.1]),
+        seed=st.integers(0, 2**64 - 1),
+        presence_penalty=st.sampled_from([0.0, 0.0, 0.6]),
+        frequency_penalty=st.sampled_from([0.0, 0.0, 0.2]),
+        repeat_penalty=st.sampled_from([1.0, 1.0, 1.2]),
+        repeat_last_n=st.sampled_from([-1, 3, 64]),
+        stop=st.sampled_from([(), (), ("ab",), ("€é", "gfg"), ("aaaa",)]),
+        include_stop_sequences=st.booleans(),
+        ignore_eos=st.booleans(),
+        cache_prompt=st.booleans(),
+    )
+    count = draw(st.integers(1, 6))
+    return [
+        Dispatch(i, f"{i:032x}", draw(prompts), [], draw(params), choice=draw(st.integers(0, 2)))
+        for i in range(count)
+    ]
+
+
+@given(
+    jobs=dispatches(),
+    max_drafts=st.sampled_from([1, 2, 5, 20]),
+    cache_blocks=st.sampled_from([12, 16, 64]),
+    token_budget=st.sampled_from([3, 9, 64]),
+)
+@settings(max_examples=60, deadline=None, suppress_health_check=[HealthCheck.function_scoped_fixture])
+def test_speculation_changes_nothing(
+    model: Model, jobs: list[Dispatch], max_drafts: int, cache_blocks: int, token_budget: int
+) -> None:
+    expected = [run(make_engine(model, max_drafts=0), [job])[0] for job in jobs]
+    engine = make_engine(model, max_drafts=max_drafts, cache_blocks=cache_blocks, token_budget=token_budget)
+    assert run(engine, jobs) == expected
+    assert run(engine, jobs[:1]) == expected[:1], "on the prefixes that all of them left"
+    assert engine.free_blocks == cache_blocks
+
+
+def test_right_and_wrong_drafts_are_both_among_the_cases(
+    model: Model, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("workers.engine.time.perf_counter", lambda: 0.0)  # what drafts cost is never known
+    params = [
+        SamplingParams(max_tokens=60, temperature=temperature, seed=5, ignore_eos=True)
+        for temperature in (0.0, 0.7)
+    ]
+    jobs = [Dispatch(i, f"{i:032x}", [1, 2, 4, 5], [], each) for i, each in enumerate(params)]
+    expected = [run(make_engine(model, max_drafts=0), [job])[0] for job in jobs]
+    engine = make_engine(model, max_drafts=4)
+    assert run(engine, jobs) == expected
+    counters = engine.counters
+    assert 10 < counters.accepted_draft_tokens < counters.draft_tokens - 10
+    assert counters.tokens_generated == 120

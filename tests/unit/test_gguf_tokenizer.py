@@ -1,0 +1,191 @@
+"""What GGUF files of each model family need: how text is split, spaces, ends of turns."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+
+from cactus_actors.models.gguf_file import open_gguf
+from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.text import Tokenizer, load_text_model
+from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
+from cactus_actors.text.pre_tokenizers import SPLITTINGS
+from cactus_actors.text.tokenizer import byte_of_character
+
+UNKNOWN, CONTROL, USER_DEFINED, NORMAL, BYTE = 2, 3, 4, 1, 6
+
+
+def write_vocabulary(
+    path: Path, model: str, tokens: dict[str, int], architecture: str = "llama", **keys: Any
+) -> Path:
+    """A GGUF file of vocabulary only; `tokens` maps each token to its type."""
+    writer = gguf.GGUFWriter(path, architecture)
+    writer.add_context_length(64)
+    writer.add_tokenizer_model(model)
+    writer.add_token_list(list(tokens))
+    writer.add_token_types(list(tokens.values()))
+    for key, value in keys.items():
+        writer.add_key_value(f"tokenizer.ggml.{key}", value, *value_types(value))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def value_types(value: Any) -> tuple[Any, ...]:
+    if isinstance(value, list):
+        return gguf.GGUFValueType.ARRAY, gguf.GGUFValueType.get_type(value[0])
+    return (gguf.GGUFValueType.UINT32 if type(value) is int else gguf.GGUFValueType.get_type(value),)
+
+
+def sentencepiece(path: Path, extra: dict[str, int], architecture: str = "llama", **keys: Any) -> Tokenizer:
+    """The tokenizer of a vocabulary of letters, bytes and `extra`, joined in the order of `extra`."""
+    tokens = {"<unk>": UNKNOWN, "<s>": CONTROL, "</s>": CONTROL}
+    tokens |= {f"<0x{byte:02X}>": BYTE for byte in range(256)}
+    tokens |= dict.fromkeys(["\u2581", *"abcdehilnort"], NORMAL) | extra
+    scores = [-float(number) for number in range(len(tokens))]
+    path = write_vocabulary(path, "llama", tokens, architecture, scores=scores, bos_token_id=1, **keys)
+    return tokenizer_from_gguf(open_gguf(path))
+
+
+def byte_level(path: Path, words: list[str], merges: list[str], **keys: Any) -> Tokenizer:
+    tokens = {"<|start|>": CONTROL} | dict.fromkeys([*byte_of_character(), *words], NORMAL)
+    path = write_vocabulary(path, "gpt2", tokens, merges=merges, bos_token_id=0, **keys)
+    return tokenizer_from_gguf(open_gguf(path))
+
+
+def texts_of(tokenizer: Tokenizer, text: str) -> list[str]:
+    return [tokenizer.decode([token_id]) for token_id in tokenizer.encode(text, add_special=False)]
+
+
+# Pieces by the pattern in each model's tokenizer.json, worked out by hand.
+SPLIT_TEXTS = {
+    "gpt-2": [
+        ("it's 1234 x!!\n\n  y", ["it", "'s", " 1234", " x", "!!", "\n\n ", " y"]),
+        ("IT'S (ok)", ["IT", "'", "S", " (", "ok", ")"]),
+        ("tail \n", ["tail", " \n"]),
+    ],
+    "smollm": [("a 1234.5", ["a", " ", "1", "2", "3", "4", ".", "5"])],
+    "default": [("x=$12345, it's", ["x", "=$", "123", "45", ",", " it", "'", "s"])],
+    "llama-bpe": [
+        ("IT'S 12345 (ok)\n\n\tz", ["IT", "'S", " ", "123", "45", " (", "ok", ")\n\n", "\tz"]),
+        ("a  b \n c", ["a", " ", " b", " \n", " c"]),
+        ("don't", ["don", "'t"]),
+    ],
+    "qwen2": [("IT'S 123 (ok)\n", ["IT", "'S", " ", "1", "2", "3", " (", "ok", ")\n"])],
+    "gpt-4o": [
+        ("don't SHOUTLoud camelCase 1234", ["don't", " SHOUTLoud", " camel", "Case", " ", "123", "4"]),
+        ("a/b!!/\nc", ["a", "/b", "!!/\n", "c"]),
+    ],
+    "tekken": [("don't camelCase 12 ok!/", ["don", "'t", " camel", "Case", " ", "1", "2", " ok", "!/"])],
+}
+ALIKE = {
+    "llama3": "llama-bpe",
+    "llama-v3": "llama-bpe",
+    "lfm2": "llama-bpe",
+    "smaug-bpe": "llama-bpe",
+    "dbrx": "llama-bpe",
+    "deepseek-r1-qwen": "qwen2",
+    "phi-2": "gpt-2",
+}
+
+
+@pytest.mark.parametrize("name", [*SPLIT_TEXTS, *ALIKE])
+def test_text_is_split_as_in_training(name: str) -> None:
+    splitter = SPLITTINGS[name].pre_tokenizer()
+    for text, pieces in SPLIT_TEXTS[ALIKE.get(name, name)]:
+        found = [text[start:end] for _, (start, end) in splitter.pre_tokenize_str(text)]
+        assert found == pieces
+
+
+@pytest.mark.parametrize("name", SPLITTINGS)
+def test_every_splitting_keeps_every_character(tmp_path: Path, name: str) -> None:
+    tokenizer = byte_level(tmp_path / "m.gguf", ["ab"], ["a b"], pre=name)
+    for text in ("", " ", "it's ABab\u0301 \u00a0\u0663\u0664\u0665\u0666 漢字!\r\n\n\t x/\n", "\n\n", "  '"):
+        assert tokenizer.decode(tokenizer.encode(text, add_special=False)) == text
+
+
+@pytest.mark.parametrize(
+    ("name", "expected"),
+    [("llama-bpe", ["abab"]), ("lfm2", ["abab"]), ("tekken", ["abab"]), ("qwen2", ["ab", "ab"])],
+)
+def test_whole_words_are_looked_up_where_the_model_does_so(
+    tmp_path: Path, name: str, expected: list[str]
+) -> None:
+    tokenizer = byte_level(tmp_path / "m.gguf", ["ab", "abab"], ["a b"], pre=name)
+    assert texts_of(tokenizer, "abab") == expected
+
+
+@pytest.mark.parametrize(
+    ("name", "begins"),
+    [("llama-bpe", True), ("tekken", True), ("lfm2", True), ("qwen2", False), ("gpt-2", False)],
+)
+def test_a_text_begins_as_in_training(tmp_path: Path, name: str, begins: bool) -> None:
+    tokenizer = byte_level(tmp_path / "m.gguf", ["ab"], ["a b"], pre=name)
+    assert tokenizer.encode("ab", add_special=True)[:-1] == ([0] if begins else [])
+    tokenizer = byte_level(tmp_path / "n.gguf", ["ab"], ["a b"], pre=name, add_bos_token=not begins)
+    assert tokenizer.encode("ab", add_special=True)[:-1] == ([] if begins else [0])
+
+
+def test_a_file_without_a_name_for_its_splitting(tmp_path: Path) -> None:
+    tokenizer = byte_level(tmp_path / "m.gguf", ["12", "34"], ["1 2", "3 4"])
+    assert texts_of(tokenizer, "1234") == ["12", "3", "4"], "digits by three, then merged"
+
+
+def test_an_unknown_splitting_is_named_with_those_that_are_known(tmp_path: Path) -> None:
+    with pytest.raises(
+        ModelFileInvalid, match=r"m\.gguf: tokenizer\.ggml\.pre is 'made-up'; supported: .*qwen2"
+    ):
+        byte_level(tmp_path / "m.gguf", ["ab"], ["a b"], pre="made-up")
+
+
+def test_llama_begins_every_text_with_a_space(tmp_path: Path) -> None:
+    tokenizer = sentencepiece(tmp_path / "m.gguf", {"\u2581a": NORMAL})
+    assert texts_of(tokenizer, "a a") == [" a", " a"]
+    assert texts_of(tokenizer, "</s>a") == ["", " a"], "and every text after a control token"
+
+
+@pytest.mark.parametrize("keys", [{}, {"add_space_prefix": False}])
+def test_gemma_adds_no_space(tmp_path: Path, keys: dict[str, Any]) -> None:
+    tokenizer = sentencepiece(tmp_path / "m.gguf", {"\u2581a": NORMAL}, "gemma3", **keys)
+    assert texts_of(tokenizer, "a a") == ["a", " a"]
+    assert tokenizer.encode("a", add_special=True)[0] == 1
+
+
+def test_gemma_has_tokens_for_runs_of_spaces_and_lines(tmp_path: Path) -> None:
+    runs = {"\n\n": USER_DEFINED, "  ": USER_DEFINED, "    ": USER_DEFINED, "<b>": USER_DEFINED}
+    tokenizer = sentencepiece(tmp_path / "m.gguf", runs | {"\u2581a": NORMAL}, "gemma2")
+    assert texts_of(tokenizer, "a\n\n    a<b>") == ["a", "\n\n", "    ", "a", "<b>"]
+    assert tokenizer.decode(tokenizer.encode("a\n\n     a", add_special=False)) == "a\n\n     a"
+
+
+def test_spaces_written_as_in_the_vocabulary_are_runs_too(tmp_path: Path) -> None:
+    tokenizer = sentencepiece(tmp_path / "m.gguf", {"\u2581\u2581": USER_DEFINED}, "gemma")
+    assert texts_of(tokenizer, "a  a") == ["a", "  ", "a"]
+
+
+def test_control_tokens_of_phi3_take_the_space_after_them(tmp_path: Path) -> None:
+    turns = {"<|user|>": CONTROL, "<|end|>": CONTROL, "<|endoftext|>": CONTROL, "\u2581a": NORMAL}
+    tokenizer = sentencepiece(tmp_path / "m.gguf", turns, "phi3")
+    assert texts_of(tokenizer, "<|user|>\n a<|end|>\n<|user|>") == ["", " a", "", ""]
+    assert texts_of(tokenizer, "<|endoftext|>\n") == ["", " ", "\n"]
+    tokenizer = sentencepiece(tmp_path / "n.gguf", turns, "llama")
+    assert texts_of(tokenizer, "<|user|>\n") == ["", " ", "\n"]
+
+
+@pytest.mark.parametrize("kind", [NORMAL, USER_DEFINED, CONTROL])
+@pytest.mark.parametrize("name", ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>"])
+def test_a_token_that_ends_turns_ends_generation_whatever_its_type(
+    tmp_path: Path, kind: int, name: str
+) -> None:
+    tokens = {"</s>": CONTROL, name: kind, "ab": NORMAL} | dict.fromkeys(byte_of_character(), NORMAL)
+    path = write_vocabulary(tmp_path / "m.gguf", "gpt2", tokens, merges=["a b"], pre="qwen2", eos_token_id=0)
+    model = load_text_model(path)
+    assert model.eos_ids == {0, 1}
+    assert model.tokenizer.encode(f"ab{name}", add_special=False)[-1] == 1
+    assert model.tokenizer.token_bytes(1) == b""
+    assert 1 not in model.tokenizer.encode(name, add_special=False, parse_special=False)

@@ -1,0 +1,246 @@
+"""Tensor types of GGUF files: each block format against its definition, value by value."""
+
+from __future__ import annotations
+
+import struct
+import tracemalloc
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import gguf
+import numpy as np
+import pytest
+from gguf import GGMLQuantizationType as TensorType
+from numpy.typing import NDArray
+
+from cactus_actors.models.dequantize import CHUNK_VALUES, READABLE_TYPES, dequantize
+from cactus_actors.models.gguf_file import open_gguf
+from cactus_actors.protocol.errors import ModelFileInvalid
+
+# The definitions below follow the block structs of ggml (ggml-common.h). All products are exact in float64
+# and the one sum is rounded to float32 once, so the comparison is exact.
+
+IQ4_VALUES = (-127, -104, -83, -65, -49, -35, -22, -10, 1, 13, 25, 38, 53, 69, 89, 113)
+
+
+def half(block: bytes, at: int) -> float:
+    return float(struct.unpack_from("<e", block, at)[0])
+
+
+def nibble(packed: bytes, index: int) -> int:
+    """Value `index` of 32 four-bit values: the low halves of 16 bytes, then their high halves."""
+    return packed[index % 16] >> 4 * (index // 16) & 15
+
+
+def six_bit_pair(scales: bytes, index: int) -> tuple[int, int]:
+    """Scale and minimum `index` of 8 of each, six bits wide, in 12 bytes."""
+    if index < 4:
+        return scales[index] & 63, scales[index + 4] & 63
+    low = scales[index + 4]
+    return low & 15 | scales[index - 4] >> 6 << 4, low >> 4 | scales[index] >> 6 << 4
+
+
+def q4_0(block: bytes) -> Iterator[float]:
+    for n in range(32):
+        yield half(block, 0) * (nibble(block[2:], n) - 8)
+
+
+def q4_1(block: bytes) -> Iterator[float]:
+    for n in range(32):
+        yield half(block, 0) * nibble(block[4:], n) + half(block, 2)
+
+
+def q5_0(block: bytes) -> Iterator[float]:
+    high = int.from_bytes(block[2:6], "little")
+    for n in range(32):
+        yield half(block, 0) * ((nibble(block[6:], n) | (high >> n & 1) << 4) - 16)
+
+
+def q5_1(block: bytes) -> Iterator[float]:
+    high = int.from_bytes(block[4:8], "little")
+    for n in range(32):
+        yield half(block, 0) * (nibble(block[8:], n) | (high >> n & 1) << 4) + half(block, 2)
+
+
+def q8_0(block: bytes) -> Iterator[float]:
+    for value in struct.unpack_from("<32b", block, 2):
+        yield half(block, 0) * value
+
+
+def q2_k(block: bytes) -> Iterator[float]:
+    scales, packed = block[:16], block[16:80]
+    for n in range(256):
+        value = packed[n // 128 * 32 + n % 32] >> n % 128 // 32 * 2 & 3
+        yield half(block, 80) * (scales[n // 16] & 15) * value - half(block, 82) * (scales[n // 16] >> 4)
+
+
+def q3_k(block: bytes) -> Iterator[float]:
+    high, packed, scales = block[:32], block[32:96], block[96:108]
+    for n in range(256):
+        low = packed[n // 128 * 32 + n % 32] >> n % 128 // 32 * 2 & 3
+        value = low if high[n % 32] >> n // 32 & 1 else low - 4
+        group = n // 16
+        scale = (
+            scales[group % 8] >> 4 * (group // 8) & 15 | (scales[8 + group % 4] >> group // 4 * 2 & 3) << 4
+        )
+        yield half(block, 108) * (scale - 32) * value
+
+
+def q4_k(block: bytes) -> Iterator[float]:
+    scales, packed = block[4:16], block[16:]
+    for n in range(256):
+        value = packed[n // 64 * 32 + n % 32] >> n % 64 // 32 * 4 & 15
+        scale, minimum = six_bit_pair(scales, n // 32)
+        yield half(block, 0) * scale * value - half(block, 2) * minimum
+
+
+def q5_k(block: bytes) -> Iterator[float]:
+    scales, high, packed = block[4:16], block[16:48], block[48:]
+    for n in range(256):
+        low = packed[n // 64 * 32 + n % 32] >> n % 64 // 32 * 4 & 15
+        value = low | (high[n % 32] >> n // 32 & 1) << 4
+        scale, minimum = six_bit_pair(scales, n // 32)
+        yield half(block, 0) * scale * value - half(block, 2) * minimum
+
+
+def q6_k(block: bytes) -> Iterator[float]:
+    low, high, scales = block[:128], block[128:192], struct.unpack_from("<16b", block, 192)
+    for n in range(256):
+        quarter = n % 128 // 32
+        four = low[n // 128 * 64 + quarter % 2 * 32 + n % 32] >> quarter // 2 * 4 & 15
+        two = high[n // 128 * 32 + n % 32] >> quarter * 2 & 3
+        yield half(block, 208) * scales[n // 16] * ((four | two << 4) - 32)
+
+
+def iq4_nl(block: bytes) -> Iterator[float]:
+    for n in range(32):
+        yield half(block, 0) * IQ4_VALUES[nibble(block[2:], n)]
+
+
+def iq4_xs(block: bytes) -> Iterator[float]:
+    high = int.from_bytes(block[2:4], "little")
+    for n in range(256):
+        group = n // 32
+        scale = block[4 + group // 2] >> group % 2 * 4 & 15 | (high >> group * 2 & 3) << 4
+        yield half(block, 0) * (scale - 32) * IQ4_VALUES[nibble(block[8 + group * 16 :], n % 32)]
+
+
+def bf16(block: bytes) -> Iterator[float]:
+    yield struct.unpack("<f", b"\0\0" + block)[0]
+
+
+# type -> its definition and where in a block the float16 scales stand
+DEFINITIONS: dict[TensorType, tuple[Callable[[bytes], Iterator[float]], tuple[int, ...]]] = {
+    TensorType.F32: (lambda block: iter(struct.unpack("<f", block)), ()),
+    TensorType.F16: (lambda block: iter(struct.unpack("<e", block)), (0,)),
+    TensorType.BF16: (bf16, (0,)),  # the same exponents as a float16 here: finite ones
+    TensorType.Q4_0: (q4_0, (0,)),
+    TensorType.Q4_1: (q4_1, (0, 2)),
+    TensorType.Q5_0: (q5_0, (0,)),
+    TensorType.Q5_1: (q5_1, (0, 2)),
+    TensorType.Q8_0: (q8_0, (0,)),
+    TensorType.Q2_K: (q2_k, (80, 82)),
+    TensorType.Q3_K: (q3_k, (108,)),
+    TensorType.Q4_K: (q4_k, (0, 2)),
+    TensorType.Q5_K: (q5_k, (0, 2)),
+    TensorType.Q6_K: (q6_k, (208,)),
+    TensorType.IQ4_NL: (iq4_nl, (0,)),
+    TensorType.IQ4_XS: (iq4_xs, (0,)),
+}
+
+
+def random_blocks(kind: TensorType, num_blocks: int) -> NDArray[np.uint8]:
+    """Blocks (number, bytes) of random bytes whose scales are finite, some of them negative or subnormal."""
+    random = np.random.default_rng(int(kind))
+    if kind == TensorType.F32:
+        return random.standard_normal((num_blocks, 1), np.float32).view(np.uint8)
+    blocks = random.integers(0, 256, (num_blocks, gguf.GGML_QUANT_SIZES[kind][1]), dtype=np.uint8)
+    for at in DEFINITIONS[kind][1]:
+        scales = random.standard_normal((num_blocks, 1)) * 10.0 ** random.integers(-7, 3, (num_blocks, 1))
+        blocks[:, at : at + 2] = scales.astype(np.float16).view(np.uint8)
+    return blocks
+
+
+def write_tensors(path: Path, tensors: dict[str, tuple[TensorType, NDArray[np.uint8]]]) -> Path:
+    """A GGUF file of tensors given as rows of stored bytes."""
+    writer = gguf.GGUFWriter(path, "llama")
+    for name, (kind, rows) in tensors.items():
+        writer.add_tensor(name, rows, raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def test_every_readable_type_is_defined_here() -> None:
+    assert set(READABLE_TYPES) == set(DEFINITIONS)
+
+
+@pytest.mark.parametrize("kind", READABLE_TYPES, ids=lambda kind: kind.name)
+def test_values_are_those_of_the_definition(tmp_path: Path, kind: TensorType) -> None:
+    blocks = random_blocks(kind, 24)
+    path = write_tensors(
+        tmp_path / "m.gguf", {"before": (kind, blocks[:1]), "t": (kind, blocks.reshape(4, -1))}
+    )
+    values = open_gguf(path).read_tensor("t")
+    define = DEFINITIONS[kind][0]
+    expected = np.array([value for block in blocks for value in define(block.tobytes())], np.float32)
+    assert (values.dtype, values.shape[0], values.flags.c_contiguous) == (np.float32, 4, True)
+    assert np.count_nonzero(expected) > expected.size // 2
+    np.testing.assert_array_equal(values.ravel(), expected)
+
+
+@pytest.mark.parametrize("kind", READABLE_TYPES, ids=lambda kind: kind.name)
+def test_values_do_not_depend_on_where_chunks_end(kind: TensorType) -> None:
+    block_size = gguf.GGML_QUANT_SIZES[kind][0]
+    some = random_blocks(kind, 3 * 256 // block_size)
+    expected = dequantize(some.ravel(), kind, (768,))
+    num_copies = 2 * CHUNK_VALUES // 768 + 1
+    values = dequantize(np.tile(some, (num_copies, 1)).ravel(), kind, (num_copies, 3, 256))
+    assert values.size % CHUNK_VALUES not in (0, values.size)
+    np.testing.assert_array_equal(
+        values.reshape(num_copies, 768), np.broadcast_to(expected, (num_copies, 768))
+    )
+
+
+@pytest.mark.parametrize(
+    "kind", [kind for kind in READABLE_TYPES if kind != TensorType.F32], ids=lambda kind: kind.name
+)
+def test_no_more_memory_than_the_tensor_itself(kind: TensorType) -> None:
+    num_values = 32 * CHUNK_VALUES
+    stored = np.zeros(num_values // gguf.GGML_QUANT_SIZES[kind][0] * gguf.GGML_QUANT_SIZES[kind][1], np.uint8)
+    tracemalloc.start()
+    try:
+        dequantize(stored, kind, (32, CHUNK_VALUES))
+        _, peak = tracemalloc.get_traced_memory()
+    finally:
+        tracemalloc.stop()
+    assert 4 * num_values <= peak < 4 * num_values + (12 << 20)
+
+
+def test_float32_is_not_copied() -> None:
+    stored = np.zeros(64, np.uint8)
+    assert np.shares_memory(dequantize(stored, TensorType.F32, (4, 4)), stored)
+
+
+@pytest.mark.parametrize(
+    ("kind", "steps"),
+    [("Q4_0", 8), ("Q4_1", 15), ("Q5_0", 16), ("Q5_1", 31), ("Q8_0", 127)],
+)
+def test_quantised_values_come_back_within_a_step(tmp_path: Path, kind: str, steps: int) -> None:
+    values = np.random.default_rng(3).uniform(-1, 1, (8, 96)).astype(np.float32)
+    stored = gguf.quants.quantize(values, TensorType[kind])
+    path = write_tensors(tmp_path / "m.gguf", {"t": (TensorType[kind], stored)})
+    span = 2 if kind.endswith("_1") else 1
+    np.testing.assert_allclose(open_gguf(path).read_tensor("t"), values, rtol=0, atol=span / steps * 1.01)
+
+
+@pytest.mark.parametrize("kind", ["IQ2_XXS", "IQ1_S", "TQ1_0", "Q8_K", "MXFP4", "I32", "F64"])
+def test_a_type_that_is_not_supported_is_named(tmp_path: Path, kind: str) -> None:
+    stored = np.zeros((2, gguf.GGML_QUANT_SIZES[TensorType[kind]][1]), np.uint8)
+    path = write_tensors(tmp_path / "m.gguf", {"blk.0.attn_q.weight": (TensorType[kind], stored)})
+    with pytest.raises(ModelFileInvalid) as caught:
+        open_gguf(path)
+    for named in (str(path), "'blk.0.attn_q.weight'", kind, "Q4_K", "IQ4_NL", "BF16"):
+        assert named in caught.value.message

@@ -1,0 +1,227 @@
+"""Cached prefixes change no token, however short memory is: every token here follows from all before it."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.messages import Dispatch
+from cactus_actors.protocol.params import SamplingParams
+from workers.batch import Batch
+from workers.engine import Engine
+from workers.kv_cache import KVCache
+from workers.models.config import ModelConfig
+
+VOCAB = 4
+BLOCK_SIZE = 4
+
+
+def extended(state: int, token_id: int) -> int:
+    """What a token's cache entry holds: a hash of the entry before it and the token."""
+    return (state * 6364136223846793005 + token_id * 1442695040888963407 + 1013904223) % 2**61
+
+
+def next_token(state: int) -> int:
+    return (state >> 20) % VOCAB
+
+
+class ChainModel:
+    """Keeps one number a token in the blocks of the cache; a wrong block makes other tokens from there on."""
+
+    config = ModelConfig(
+        architecture="chain",
+        vocab_size=VOCAB,
+        hidden_size=4,
+        ffn_size=4,
+        num_layers=1,
+        num_heads=1,
+        num_kv_heads=1,
+        head_dim=4,
+        rope_theta=1.0,
+        norm_eps=1.0,
+        max_context=200,
+        tie_embeddings=True,
+    )
+    kernels = "none"
+
+    def __init__(self) -> None:
+        self._states: dict[tuple[int, int], int] = {}
+
+    def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+        states = []
+        for token, position, row in zip(
+            batch.token_ids.tolist(),
+            batch.positions.tolist(),
+            batch.sequence_of_token.tolist(),
+            strict=True,
+        ):
+            before = self._states[self._place(batch, row, position - 1)] if position else 0
+            states.append(extended(before, token))
+            self._states[self._place(batch, row, position)] = states[-1]
+        logits = np.zeros((len(batch.logit_rows), VOCAB), dtype=np.float32)
+        for row, token in enumerate(batch.logit_rows.tolist()):
+            logits[row, next_token(states[token])] = 1.0
+        return logits
+
+    def close(self) -> None:
+        pass
+
+    def _place(self, batch: Batch, row: int, position: int) -> tuple[int, int]:
+        return int(batch.block_tables[row, position // BLOCK_SIZE]), position % BLOCK_SIZE
+
+
+class NoBytes:
+    def token_bytes(self, token_id: int) -> bytes:
+        return b""
+
+
+def completion(prompt_ids: list[int], num_tokens: int) -> list[int]:
+    """What the model says after a prompt, from its definition."""
+    state = 0
+    for token in prompt_ids:
+        state = extended(state, token)
+    token_ids: list[int] = []
+    for _ in range(num_tokens):
+        token_ids.append(next_token(state))
+        state = extended(state, token_ids[-1])
+    return token_ids
+
+
+class Bench:
+    """An engine over few blocks, and what was said about each dispatch."""
+
+    def __init__(self, *, cache_blocks: int, token_budget: int = 64, max_drafts: int = 0) -> None:
+        self.engine = Engine(
+            ChainModel(),
+            NoBytes(),
+            [],
+            cache_blocks=cache_blocks,
+            block_size=BLOCK_SIZE,
+            max_sequences=6,
+            token_budget=token_budget,
+            max_drafts=max_drafts,
+        )
+        self.dispatches: list[Dispatch] = []
+        self.said: dict[int, list[int]] = {}
+        self.cached: dict[int, int] = {}
+
+    def add(
+        self, prompt_ids: list[int], max_tokens: int, *, salt: str = "", cache_prompt: bool = True
+    ) -> int:
+        number = len(self.dispatches)
+        params = SamplingParams(max_tokens=max_tokens, cache_prompt=cache_prompt)
+        self.dispatches.append(Dispatch(number, f"{number:032x}", prompt_ids, [], params, cache_salt=salt))
+        self.engine.add(self.dispatches[-1])
+        self.said[number] = []
+        return number
+
+    def step(self) -> None:
+        for delta in self.engine.step():
+            assert delta.finish is None or delta.finish.error is None
+            self.said[delta.dispatch_id] += delta.token_ids
+            self.cached[delta.dispatch_id] = delta.cached_tokens
+
+    def finish(self) -> None:
+        while self.engine.has_work:
+            self.step()
+
+    def check(self) -> None:
+        """Every dispatch said what the model says, or the beginning of it if it was aborted."""
+        for dispatch in self.dispatches:
+            said = self.said[dispatch.dispatch_id]
+            assert said == completion(dispatch.prompt_ids, dispatch.params.max_tokens)[: len(said)]
+
+
+PREFIX = [1, 2, 3, 0, 2, 2, 1, 0, 3]
+
+
+@pytest.mark.parametrize(("num_grown", "num_cached"), [(0, 8), (1, 4), (2, 0)])
+def test_a_prefix_survives_in_the_last_twentieth_of_the_pool_until_its_blocks_are_needed(
+    num_grown: int, num_cached: int
+) -> None:
+    bench = Bench(cache_blocks=40, token_budget=200)
+    bench.add(PREFIX, 1)
+    bench.finish()
+    bench.add([1] * 37, 3, cache_prompt=False)
+    for number in range(2):
+        bench.add([2] * (56 if number < num_grown else 53), 4, cache_prompt=False)
+    bench.step()
+    assert bench.engine.free_blocks == 2, "38 of 40 blocks are held, the others hold the prefix"
+    last = bench.add(PREFIX, 5)
+    bench.finish()
+    bench.check()
+    assert bench.cached[last] == num_cached
+    assert bench.engine.free_blocks == 40
+
+
+def test_what_was_used_last_is_forgotten_last() -> None:
+    bench = Bench(cache_blocks=8)
+    prompts = [[number] * 9 for number in (0, 1, 2)]  # two full blocks each
+    for number in (0, 1, 2, 0):
+        bench.add(prompts[number], 1)
+        bench.finish()
+    bench.add([3, 1] * 6, 1, cache_prompt=False)  # takes the two blocks without content and one of prompt 1
+    bench.finish()
+    found = []
+    for prompt in prompts:
+        found.append(bench.add(prompt, 1))
+        bench.finish()
+    assert [bench.cached[number] for number in found] == [8, 4, 8]
+    bench.check()
+
+
+def test_salts_share_nothing_with_each_other() -> None:
+    bench = Bench(cache_blocks=40)
+    numbers = []
+    for salt in ("", "a", "b", "a", ""):
+        numbers.append(bench.add(PREFIX, 2, salt=salt))
+        bench.finish()
+    bench.check()
+    assert [bench.cached[number] for number in numbers] == [0, 0, 0, 8, 8]
+
+
+def test_the_hit_rate_counts_prompts_that_were_looked_up_once_each() -> None:
+    bench = Bench(cache_blocks=12)
+    for _ in range(3):
+        bench.add(PREFIX, 1)
+        bench.finish()
+    bench.add(PREFIX, 1, cache_prompt=False)
+    for number in range(3):
+        bench.add([number] * 9, 20)
+    bench.finish()
+    bench.check()
+    counters = bench.engine.counters
+    assert counters.preemptions > 0
+    assert (counters.cached_prompt_tokens, counters.queried_prompt_tokens) == (16, 6 * 9)
+
+
+@given(data=st.data())
+@settings(max_examples=120, deadline=None)
+def test_no_token_depends_on_what_the_cache_holds(data: st.DataObject) -> None:
+    """Dispatches with common beginnings come and go under any memory, budget, salt and speculation."""
+    cache_blocks = data.draw(st.sampled_from([14, 20, 40]))
+    bench = Bench(
+        cache_blocks=cache_blocks,
+        token_budget=data.draw(st.sampled_from([2, 7, 64])),
+        max_drafts=data.draw(st.sampled_from([0, 3, 20])),
+    )
+    for _ in range(data.draw(st.integers(1, 40))):
+        action = data.draw(st.sampled_from(["add", "add", "step", "step", "step", "abort"]))
+        if action == "add":
+            start = PREFIX * 3 if data.draw(st.booleans()) else [2] * 27
+            bench.add(
+                start[: data.draw(st.integers(1, 27))] + data.draw(st.lists(st.integers(0, 3), max_size=6)),
+                data.draw(st.integers(1, 20)),
+                salt=data.draw(st.sampled_from(["", "", "a"])),
+                cache_prompt=data.draw(st.sampled_from([True, True, False])),
+            )
+        elif action == "abort" and bench.dispatches:
+            bench.engine.abort(data.draw(st.integers(0, len(bench.dispatches) - 1)))
+        else:
+            bench.step()
+    bench.finish()
+    bench.check()
+    assert bench.engine.free_blocks == cache_blocks

@@ -1,0 +1,358 @@
+"""Drafts: where they come from, how many there are, whose rows and blocks they take, what becomes of them."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+
+import numpy as np
+import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
+from cactus_actors.protocol.params import SamplingParams
+from workers.batch import Batch
+from workers.block_pool import BlockPool
+from workers.detokenizer import Detokenizer
+from workers.engine import Engine
+from workers.kv_cache import KVCache
+from workers.models.config import ModelConfig
+from workers.scheduler import Counters, Schedule, Scheduler
+from workers.sequence import Sequence
+from workers.speculation import MAX_PAUSE, UNKNOWN_ROW_COST, Drafter, StepCost, find_drafts
+
+LOOP = (10, 11, 12, 13, 14)
+END_ID = 40
+
+
+def drafts_of(*token_ids: int, limit: int = 4) -> list[int]:
+    return find_drafts(np.array(token_ids, dtype=np.int32), limit).tolist()
+
+
+def searched(token_ids: list[int], limit: int) -> list[int]:
+    """The definition, word by word."""
+    for size in (4, 3, 2):
+        for start in range(len(token_ids) - size - 1, -1, -1):
+            if token_ids[start : start + size] == token_ids[-size:]:
+                said = list(token_ids)
+                for index in range(start + size, start + size + limit):
+                    said.append(said[index])
+                return said[len(token_ids) :]
+    return []
+
+
+def test_drafts_are_what_followed_the_same_words() -> None:
+    assert drafts_of(1, 2, 3, 4, 5, 6, 9, 1, 2, 3) == [4, 5, 6, 9]
+    assert drafts_of(1, 2, 3, 4, 5, 6, 9, 1, 2, 3, limit=2) == [4, 5]
+
+
+def test_the_longest_match_wins_and_the_latest_of_its_length() -> None:
+    assert drafts_of(1, 2, 3, 50, 2, 3, 60, 1, 2, 3, limit=1) == [50]
+    assert drafts_of(1, 2, 3, 50, 1, 2, 3, 60, 1, 2, 3, limit=1) == [60]
+
+
+def test_a_loop_goes_on() -> None:
+    assert drafts_of(7, 7, 7, limit=3) == [7, 7, 7]
+    assert drafts_of(1, 2, 1, 2, limit=5) == [1, 2, 1, 2, 1]
+
+
+@pytest.mark.parametrize("token_ids", [(), (1,), (1, 1), (1, 2, 3, 1), (1, 2, 3, 4)])
+def test_nothing_is_drafted_without_an_earlier_pair(token_ids: tuple[int, ...]) -> None:
+    assert drafts_of(*token_ids) == []
+
+
+@given(token_ids=st.lists(st.integers(0, 2), max_size=40), limit=st.integers(0, 12))
+@settings(max_examples=300, deadline=None)
+def test_drafts_are_those_of_a_literal_search(token_ids: list[int], limit: int) -> None:
+    assert drafts_of(*token_ids, limit=limit) == searched(token_ids, limit)
+
+
+def loop(num_tokens: int) -> NDArray[np.int32]:
+    return np.ones(num_tokens, dtype=np.int32)
+
+
+def test_as_many_are_proposed_as_can_pay() -> None:
+    """At first 6 of 10 are expected to be right: 0.6, 0.36, 0.216, ... tokens for each row more."""
+    sizes = [
+        Drafter(20).propose(loop(9), 99, row_cost=cost, num_rows=rows).size
+        for cost, rows in ((0.0, 1), (0.05, 1), (0.2, 1), (0.3, 1), (0.1, 4), (0.1, 7))
+    ]
+    assert sizes == [20, 4, 2, 1, 1, 1]
+
+
+def test_what_was_right_is_proposed_more_and_what_was_wrong_less() -> None:
+    drafter, sizes = Drafter(20), []
+    for num_accepted in (99, 99, 0, 0, 0):
+        sizes.append(drafter.propose(loop(99), 99, row_cost=0.05).size)
+        drafter.on_result(1, sizes[-1], min(sizes[-1], num_accepted))
+    assert sizes[0] < sizes[1] < sizes[2] > sizes[3] > sizes[4] >= 1
+
+
+def test_guesses_that_never_pay_are_made_less_and_less_often() -> None:
+    drafter, proposed_at = Drafter(4), []
+    for num_tokens in range(3, 1000):
+        if num_drafts := drafter.propose(loop(num_tokens), 99, row_cost=0.7).size:
+            assert num_drafts == 1
+            proposed_at.append(num_tokens)
+            drafter.on_result(num_tokens + 1, num_drafts, 0)
+    gaps = np.diff(proposed_at).tolist()
+    assert gaps[:8] == [2, 3, 5, 9, 17, 33, 65, 65]
+    assert set(gaps[6:]) == {MAX_PAUSE + 1}
+
+
+def measured(*steps: tuple[int, float]) -> StepCost:
+    cost = StepCost()
+    for num_rows, seconds in steps:
+        cost.on_step(num_rows, seconds)
+    return cost
+
+
+def test_the_cost_of_a_row_is_that_of_the_line_through_the_steps() -> None:
+    line = measured(*((rows, 1.0 + 0.25 * rows) for rows in (1, 5, 2, 8, 1)))
+    assert line.of_row(1) == pytest.approx(0.2)
+    assert line.of_row(4) == pytest.approx(0.125)
+    assert measured((1, 1.0), (2, 2.0)).of_row(1) == pytest.approx(1.0)
+
+
+def test_a_step_that_was_disturbed_does_not_count_for_more_than_three() -> None:
+    steps = [(rows, 1.0) for rows in (1, 4) * 20]
+    assert measured(*steps, (4, 1000.0)).of_row(1) < 0.05
+
+
+@pytest.mark.parametrize("steps", [(), ((1, 2.0),), ((1, 2.0), (1, 3.0)), ((1, 0.0), (8, 0.0))])
+def test_a_cost_that_nothing_tells_is_taken_to_be_small(steps: tuple[tuple[int, float], ...]) -> None:
+    assert measured(*steps).of_row(1) == UNKNOWN_ROW_COST
+
+
+def test_rows_that_cost_nothing_or_less_are_free() -> None:
+    assert measured((1, 1.0), (8, 1.0)).of_row(1) == 0
+    assert measured((1, 2.0), (8, 1.0)).of_row(1) == 0
+
+
+class NoBytes:
+    def token_bytes(self, token_id: int) -> bytes:
+        return b""
+
+
+class Bench:
+    """A scheduler that drafts as if rows were free, over a small pool."""
+
+    def __init__(self, *, blocks: int = 40, token_budget: int = 200, max_drafts: int = 20) -> None:
+        self.pool = BlockPool(blocks)
+        self.counters = Counters()
+        self.max_drafts = max_drafts
+        self.scheduler = Scheduler(
+            self.pool, self.counters, max_sequences=8, token_budget=token_budget, max_drafts=max_drafts
+        )
+        self.scheduler.step_cost = measured((1, 1.0), (8, 1.0))
+        self.sequences: list[Sequence] = []
+
+    def add(self, prompt_ids: list[int], *, max_tokens: int = 100) -> Sequence:
+        params = SamplingParams(max_tokens=max_tokens)
+        dispatch = Dispatch(len(self.sequences), "0" * 32, prompt_ids, [], params)
+        sequence = Sequence(
+            dispatch,
+            Detokenizer(NoBytes(), params),
+            max_context=200,
+            block_size=4,
+            max_drafts=self.max_drafts,
+        )
+        self.sequences.append(sequence)
+        self.scheduler.add(sequence)
+        return sequence
+
+
+def shape(schedule: Schedule) -> list[tuple[int, int]]:
+    """(tokens, drafts) of every chunk."""
+    return [(chunk.num_tokens, chunk.num_drafts) for chunk in schedule.chunks]
+
+
+def drafting_bench(num_sequences: int, **settings: int) -> Bench:
+    """Sequences of 15 tokens that go round a loop for the second time, each with one token to compute."""
+    bench = Bench(**settings)
+    for _ in range(num_sequences):
+        bench.add([*LOOP, 9, *LOOP, 9, *LOOP[:2]])
+    schedule = bench.scheduler.schedule()
+    assert shape(schedule) == [(14, 0)] * num_sequences, "prompts fill the step"
+    for chunk in schedule.chunks:
+        chunk.sequence.append(LOOP[2])
+        bench.scheduler.commit(chunk)
+    return bench
+
+
+@pytest.mark.parametrize(
+    ("num_sequences", "expected"),
+    [(1, [7]), (2, [3, 3]), (3, [2, 2, 1]), (5, [1, 1, 1, 0, 0]), (8, [0] * 8)],
+)
+def test_drafts_take_the_rows_that_are_left_evenly(num_sequences: int, expected: list[int]) -> None:
+    schedule = drafting_bench(num_sequences).scheduler.schedule()
+    assert shape(schedule) == [(1, num_drafts) for num_drafts in expected]
+
+
+def test_rows_that_one_cannot_use_are_the_next_ones() -> None:
+    bench = drafting_bench(2)
+    bench.sequences[0].append(77)
+    bench.sequences[0].num_computed_tokens += 1
+    assert shape(bench.scheduler.schedule()) == [(1, 0), (1, 6)]
+
+
+@pytest.mark.parametrize(("token_budget", "expected"), [(16, 7), (6, 5), (2, 1), (1, 0)])
+def test_drafts_count_against_the_budget(token_budget: int, expected: int) -> None:
+    bench = drafting_bench(1)
+    bench.scheduler.token_budget = token_budget
+    assert shape(bench.scheduler.schedule()) == [(1, expected)]
+
+
+def test_the_last_token_is_never_drafted() -> None:
+    bench = drafting_bench(1)
+    bench.sequences[0].max_tokens = bench.sequences[0].num_completion_tokens + 3
+    assert shape(bench.scheduler.schedule()) == [(1, 2)]
+
+
+def test_drafts_take_only_free_blocks_and_those_of_refused_ones_are_free_again() -> None:
+    bench = drafting_bench(2, blocks=9)
+    schedule = bench.scheduler.schedule()  # 15 tokens each, in 4 blocks of 4: the ninth block is left
+    assert shape(schedule) == [(1, 3), (1, 1)]
+    assert bench.pool.num_free == 0
+    for chunk in schedule.chunks:
+        chunk.sequence.append(50)
+        bench.scheduler.commit(chunk)
+    assert bench.pool.num_free == 1
+    assert bench.counters.preemptions == 0
+    assert (bench.counters.draft_tokens, bench.counters.accepted_draft_tokens) == (4, 0)
+
+
+def test_only_blocks_of_accepted_tokens_are_known_to_others() -> None:
+    bench = drafting_bench(1)
+    (chunk,) = bench.scheduler.schedule().chunks
+    sequence = chunk.sequence
+    assert sequence.span(15, 22).tolist() == [13, 14, 9, 10, 11, 12, 13]
+    sequence.append(13)
+    sequence.append(55)  # the second draft was wrong, in the block after
+    bench.scheduler.commit(chunk, 1)
+    known = [*LOOP, 9, *LOOP, 9, *LOOP[:4]]
+    for num_known, last in ((4, 14), (3, 55)):
+        other = bench.add([*known[: 4 * num_known], last, 1, 2, 3])
+        assert len(bench.pool.find_prefix(other.block_hashes(num_known + 1))) == num_known
+
+
+class LoopModel:
+    """Counts 10 to 14 again and again; from position `leaves_at` on it counts on beyond 14."""
+
+    config = ModelConfig(
+        architecture="loop",
+        vocab_size=64,
+        hidden_size=4,
+        ffn_size=4,
+        num_layers=1,
+        num_heads=1,
+        num_kv_heads=1,
+        head_dim=4,
+        rope_theta=1.0,
+        norm_eps=1.0,
+        max_context=200,
+        tie_embeddings=True,
+    )
+    kernels = "none"
+
+    def __init__(self, leaves_at: int = 200, breaks_at: int = 200) -> None:
+        self.leaves_at, self.breaks_at = leaves_at, breaks_at
+
+    def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+        last, positions = batch.token_ids[batch.logit_rows], batch.positions[batch.logit_rows]
+        best = np.where((last == 14) & (positions < self.leaves_at), 10, (last + 1) % 64)
+        logits = np.zeros((last.size, 64), dtype=np.float32)
+        logits[np.arange(last.size), best] = 9.0
+        logits[positions == self.breaks_at] = np.nan
+        return logits
+
+    def close(self) -> None:
+        pass
+
+
+class LetterTokenizer:
+    """Token 10 is "a"."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        return bytes([97 + (token_id - 10) % 26])
+
+
+def run(
+    max_drafts: int, model: LoopModel | None = None, end_id: int = END_ID, **params: object
+) -> list[SequenceDelta]:
+    engine = Engine(
+        model or LoopModel(),
+        LetterTokenizer(),
+        [end_id],
+        cache_blocks=50,
+        block_size=4,
+        max_drafts=max_drafts,
+    )
+    options = {"max_tokens": 20, **params}
+    engine.add(Dispatch(1, "0" * 32, [*LOOP, *LOOP], [], SamplingParams(**options)))  # type: ignore[arg-type]
+    deltas = []
+    while engine.has_work:
+        deltas += engine.step()
+    assert engine.free_blocks == 50
+    return deltas
+
+
+def joined(deltas: list[SequenceDelta]) -> tuple[list[int], list[str], Finish | None]:
+    """Token ids, the text of each token, and the finish."""
+    token_ids: list[int] = []
+    texts: list[str] = []
+    for delta in deltas:
+        assert delta.position == len(token_ids)
+        assert len(delta.entropies) == len(delta.logprobs) == len(delta.token_ids)
+        token_ids += delta.token_ids
+        bounds = [0, *delta.cuts, len(delta.text)]
+        assert len(bounds) == max(2, len(delta.token_ids) + 1)
+        texts += [delta.text[start:stop] for start, stop in pairwise(bounds)]
+    return token_ids, texts, deltas[-1].finish
+
+
+def test_accepted_tokens_come_in_one_delta_with_the_text_of_each() -> None:
+    deltas = run(4)
+    assert [len(delta.token_ids) for delta in deltas[:2]] == [1, 5]
+    assert (deltas[1].text, deltas[1].cuts) == ("bcdea", [1, 2, 3, 4])
+    assert joined(deltas) == joined(run(0))
+
+
+@pytest.mark.parametrize(
+    ("params", "num_tokens", "finish"),
+    [
+        ({}, 20, Finish("length")),
+        ({"max_tokens": 8}, 8, Finish("length")),
+        ({"stop": ("dea",)}, 6, Finish("stop", stop_match="dea")),
+        ({"stop": ("dea",), "include_stop_sequences": True}, 6, Finish("stop", stop_match="dea")),
+        ({"stop": ("dea",), "min_tokens": 8}, 11, Finish("stop", stop_match="dea")),
+        ({"end_id": 13}, 4, Finish("stop", stop_match=13)),
+        ({"end_id": 13, "ignore_eos": True}, 20, Finish("length")),
+        ({"model": LoopModel(leaves_at=16)}, 20, Finish("length")),
+        ({"model": LoopModel(leaves_at=16), "end_id": 17}, 13, Finish("stop", stop_match=17)),
+    ],
+)
+def test_a_sequence_ends_at_the_same_token_for_the_same_reason(
+    params: dict[str, object], num_tokens: int, finish: Finish
+) -> None:
+    alone = joined(run(0, **params))  # type: ignore[arg-type]
+    assert (len(alone[0]), alone[2]) == (num_tokens, finish)
+    for max_drafts in (1, 3, 7):
+        assert joined(run(max_drafts, **params)) == alone  # type: ignore[arg-type]
+
+
+def test_min_tokens_masks_the_end_token_at_each_drafted_position() -> None:
+    alone = joined(run(0, end_id=13, min_tokens=7))
+    assert alone[0][:3] == [10, 11, 12]
+    assert alone[0][3] != 13
+    assert joined(run(5, end_id=13, min_tokens=7)) == alone
+
+
+def test_a_broken_row_among_the_drafted_ends_the_sequence_after_what_came_before() -> None:
+    deltas = run(4, LoopModel(breaks_at=13))
+    assert [delta.token_ids for delta in deltas] == [[10], [11, 12, 13]]
+    assert joined(deltas)[0] == [10, 11, 12, 13]
+    assert deltas[-1].finish is not None
+    assert deltas[-1].finish.error is not None
+    assert deltas[-1].finish.error.type == "model_error"
