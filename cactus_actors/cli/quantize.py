@@ -8,6 +8,7 @@ from typing import Annotated
 import typer
 
 from cactus_actors.config import DEFAULT_MODEL, WeightFormat
+from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def quantize(
@@ -31,11 +32,16 @@ def quantize(
     started = time.monotonic()
     with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
         task = progress.add_task("packing", total=None)
-        packed = pack_model(
-            path,
-            weights=weights,
-            on_progress=lambda done, total: progress.update(task, completed=done, total=total),
-        )
+        try:
+            packed = pack_model(
+                path,
+                weights=weights,
+                on_progress=lambda done, total: progress.update(task, completed=done, total=total),
+            )
+        except OSError as error:
+            raise ConfigurationInvalid(
+                f"the cache of packed models cannot be written: {error}; CACTUS_CACHE_DIR chooses another"
+            ) from error
     megabytes = packed.path.stat().st_size / 1e6
     did = f"packed in {time.monotonic() - started:.1f} s" if packed.is_new else "packed already"
     typer.echo(f"{packed.path}  {megabytes:.1f} MB {weights}, {did}")

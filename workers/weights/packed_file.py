@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 import fcntl
+import glob
 import hashlib
 import json
 import logging
 import mmap
 import os
-import tempfile
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -46,9 +46,9 @@ def packed_path(source: Path, layout: Layout) -> Path:
     source = source.resolve()
     files = [source] if source.is_file() else [*sorted(source.glob("*.safetensors*")), source / "config.json"]
     stats = [(str(file), file.stat().st_size, file.stat().st_mtime_ns) for file in files]
-    identity = json.dumps([LAYOUT_VERSION, layout.body.name, layout.head.name, stats])
-    digest = hashlib.blake2b(identity.encode(), digest_size=8).hexdigest()
-    return cache_directory() / "packed" / f"{source.stem}-{layout.body.name}-{digest}.cactus"
+    name = (source.stem if source.is_file() else source.name)[:80]
+    place, state = _digest([str(source)]), _digest([stats, _description(layout)])
+    return cache_directory() / "packed" / f"{name}-{layout.body.name}-{place}-{state}.cactus"
 
 
 def packed_arenas(source: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> Arenas:
@@ -68,36 +68,48 @@ def packed_arenas(source: Path, files: ModelFiles, layout: Layout, on_progress: 
 
 
 def ensure_packed(path: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> bool:
-    """Write the packed file `path` unless it is there; whether it was written. Raises OSError."""
+    """Write the packed file `path` unless it is there; whether it was written. Raises OSError.
+
+    Files of the same model as it was before are removed: nobody will ask for them again.
+    """
+    if _is_whole(path, layout):
+        return False
     with _packing_alone(path):
         if _is_whole(path, layout):
             return False
         _write(path, files, layout, on_progress)
+        for former in path.parent.glob(f"{glob.escape(_model_name(path))}-*.cactus"):
+            if former != path:
+                former.unlink(missing_ok=True)
         return True
 
 
 @contextmanager
 def _packing_alone(path: Path) -> Iterator[None]:
-    """Hold the lock of a packed file, so that a second process maps what the first has written."""
+    """Hold the lock of a packed model, so that a second process maps what the first has written."""
     path.parent.mkdir(parents=True, exist_ok=True)
-    with path.with_suffix(".lock").open("w") as lock:
+    with (path.parent / f"{_model_name(path)}.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
         yield
 
 
+def _model_name(path: Path) -> str:
+    """What the packed files of one model in one format have in common, whatever its files held."""
+    return path.stem.rpartition("-")[0]
+
+
 def _write(path: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> None:
     """Pack into a file beside `path`, and give it its name when it is whole."""
-    descriptor, name = tempfile.mkstemp(dir=path.parent, prefix=path.stem, suffix=".part")
-    part = Path(name)
+    part = path.with_suffix(".part")  # what a process left that was killed is written over
     try:
-        os.posix_fallocate(descriptor, 0, _file_bytes(layout))
-        with mmap.mmap(descriptor, _file_bytes(layout)) as content:
-            content[: len(_header(layout))] = _header(layout)
+        with part.open("w+b") as file:
+            os.posix_fallocate(file.fileno(), 0, _file_bytes(layout))
+            content = mmap.mmap(file.fileno(), _file_bytes(layout))
             pack(files.graph, layout, files.tensors, _arenas_in(content, layout), on_progress)
+            content[: len(_header(layout))] = _header(layout)
             content.flush()
         part.replace(path)
     finally:
-        os.close(descriptor)
         part.unlink(missing_ok=True)
 
 
@@ -117,13 +129,18 @@ def _is_whole(path: Path, layout: Layout) -> bool:
 
 
 def _header(layout: Layout) -> bytes:
-    description = {
-        "layout": LAYOUT_VERSION,
-        "body": [layout.body.name, layout.body_bytes],
-        "head": [layout.head.name, layout.head_bytes],
-        "vectors": layout.num_vector_floats,
-    }
-    return MAGIC + json.dumps(description).encode()
+    return MAGIC + _digest(_description(layout)).encode()
+
+
+def _description(layout: Layout) -> list[object]:
+    """All that decides which byte of the file means what."""
+    starts = (layout.body_starts, layout.head_starts, layout.vector_starts)
+    named = [[(repr(reference), start) for reference, start in each.items()] for each in starts]
+    return [LAYOUT_VERSION, layout.body.name, layout.head.name, _file_bytes(layout), named]
+
+
+def _digest(description: list[object]) -> str:
+    return hashlib.blake2b(json.dumps(description).encode(), digest_size=8).hexdigest()
 
 
 def _file_bytes(layout: Layout) -> int:
