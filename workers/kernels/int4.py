@@ -162,7 +162,8 @@ _WEIGHTS = IntegerWeights(LAYOUT, PARTS, QUAD_BYTES, _load_scales, _load_quads)
 def _make_kernels(instructions: InstructionSet) -> Kernels:
     return Kernels(
         make_encode_row(LAYOUT, instructions.max_height, PARTS, ZERO_POINT),
-        make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions),
+        # Parts keep so many values alive that wider tiles spill.
+        make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, max_width=1),
         _decode_row,
     )
 

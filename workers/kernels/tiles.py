@@ -58,9 +58,11 @@ def make_find_tile(max_height: int) -> Callable[[int, int], tuple[int, int]]:
     return find_tile  # type: ignore[no-any-return]  # numba is untyped
 
 
-def make_matmul(reduce: Reduce, layout: Layout, instructions: InstructionSet) -> Callable[..., None]:
+def make_matmul(
+    reduce: Reduce, layout: Layout, instructions: InstructionSet, max_width: int = 2
+) -> Callable[..., None]:
     """An implementation of `matmul`: the highest tiles are the widest, lower ones have one block."""
-    max_height, width = instructions.max_height, instructions.max_width
+    max_height, width = instructions.max_height, min(instructions.max_width, max_width)
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
     row_group_bytes = layout.row_group_bytes
     whole_wide, whole_narrow = (_make_tile(reduce, layout, max_height, blocks) for blocks in (width, 1))
