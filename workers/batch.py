@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence as Ordered
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 import numpy as np
 from numpy.typing import NDArray
@@ -11,27 +11,23 @@ from numpy.typing import NDArray
 from workers.sequence import Sequence
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True)
 class Chunk:
     """The next `num_tokens` uncomputed tokens of one sequence, and `num_drafts` guesses at what follows them.
 
-    Only a chunk that wants logits has drafts; they stand in the sequence behind its known tokens.
+    A chunk that ends at the sequence's last token has a row of logits for it and for each draft, if more
+    tokens may be sampled; no other has drafts. They stand in the sequence behind its known tokens.
     """
 
     sequence: Sequence
     num_tokens: int
     num_drafts: int = 0
+    num_rows: int = field(init=False)
 
-    @property
-    def wants_logits(self) -> bool:
-        """Whether it ends at the sequence's last token and a new token is to be sampled after it."""
-        catches_up = self.sequence.num_computed_tokens + self.num_tokens == self.sequence.num_tokens
-        return catches_up and self.sequence.num_tokens_left > 0
-
-    @property
-    def num_rows(self) -> int:
-        """Logit rows: of the last known token and of each draft."""
-        return 1 + self.num_drafts if self.wants_logits else 0
+    def __post_init__(self) -> None:
+        sequence = self.sequence
+        catches_up = sequence.num_computed_tokens + self.num_tokens == sequence.num_tokens
+        self.num_rows = 1 + self.num_drafts if catches_up and sequence.num_tokens_left > 0 else 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,7 +60,8 @@ class Batch:
             spans.append(sequence.span(first, first + num_tokens))
             positions += range(first, first + num_tokens)
             rows += [row] * num_tokens
-            logit_rows += range(len(rows) - chunk.num_rows, len(rows))
+            if chunk.num_rows:
+                logit_rows += range(len(rows) - chunk.num_rows, len(rows))
             block_tables[row, : len(sequence.block_table)] = sequence.block_table
         return cls(
             token_ids=np.concatenate(spans),

@@ -130,11 +130,11 @@ class Engine:
 
     def _compute(self, chunks: list[Chunk]) -> list[SequenceDelta]:
         """Forward, sample, commit."""
-        started = time.perf_counter()
         try:
             batch = Batch.of(chunks)
+            started = time.perf_counter()
             logits = self._model.forward(batch, self._cache)
-            samples = self._sampler.sample(logits, [chunk for chunk in chunks if chunk.wants_logits])
+            samples = self._sampler.sample(logits, [chunk for chunk in chunks if chunk.num_rows])
         except Exception as error:  # the worker outlives a step that fails
             if len(chunks) > 1:
                 return [delta for chunk in chunks for delta in self._compute([chunk])]
@@ -204,42 +204,45 @@ class Engine:
 
     def _extend(self, chunk: Chunk, rows: list[Row]) -> SequenceDelta:
         """Append what was sampled up to the first token that was not drafted, and end what is complete."""
-        sequence = chunk.sequence
-        position, num_accepted = sequence.num_completion_tokens, 0
+        sequence, detokenizer = chunk.sequence, chunk.sequence.detokenizer
+        position = sequence.num_completion_tokens
         drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
-        taken: list[Row] = []
-        text, cuts, finish = "", [], None
-        for row in rows:
-            token_id, _, _, is_finite = row
+        token_ids: list[int] = []
+        entropies: list[float] = []
+        logprobs: list[float] = []
+        cuts: list[int] = []
+        text, finish = "", None
+        for token_id, entropy, logprob, is_finite in rows:
             if not is_finite:
                 finish = _failure(ModelFailure("the logits are not finite"))
                 break
-            is_drafted = len(taken) < len(drafts) and token_id == drafts[len(taken)]
-            taken.append(row)
-            cuts.append(len(text))
+            if token_ids:
+                cuts.append(len(text))
+            is_drafted = len(token_ids) < len(drafts) and token_id == drafts[len(token_ids)]
             sequence.append(token_id)
-            text += self._text_of(sequence.detokenizer, token_id)
-            num_accepted += is_drafted
+            token_ids.append(token_id)
+            entropies.append(entropy)
+            logprobs.append(logprob)
+            text += self._text_of(detokenizer, token_id)
             finish = self._finish_of(sequence, token_id)
             if finish is not None or not is_drafted:
                 break
-        if taken:
-            self._scheduler.commit(chunk, num_accepted)
-            self.counters.tokens_generated += len(taken)
+        if token_ids:
+            self._scheduler.commit(chunk, len(token_ids) if is_drafted else len(token_ids) - 1)
+            self.counters.tokens_generated += len(token_ids)
         if finish is not None:
-            text += sequence.detokenizer.flush()
+            text += detokenizer.flush()
             self._remove(sequence)
-        token_ids, entropies, logprobs, _ = zip(*taken, strict=True) if taken else ((), (), (), ())
         return SequenceDelta(
             dispatch_id=sequence.dispatch_id,
             position=position,
-            token_ids=list(token_ids),
+            token_ids=token_ids,
             text=text,
-            entropies=list(entropies),
-            logprobs=list(logprobs),
+            entropies=entropies,
+            logprobs=logprobs,
             cached_tokens=sequence.num_cached_prompt_tokens or 0,
             finish=finish,
-            cuts=cuts[1:],
+            cuts=cuts,
         )
 
     def _text_of(self, detokenizer: Detokenizer, token_id: int) -> str:

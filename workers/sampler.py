@@ -10,8 +10,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.batch import Chunk
-from workers.kernels.compiling import compiling_alone
-from workers.kernels.sampling import SAMPLING_ROW, sample_rows
+from workers.kernels.compiling import compiling_alone, fingerprint
+from workers.kernels.sampling import SAMPLING_ROW, compiled_sampler, new_scratch
 from workers.sequence import Sequence
 
 _NO_TOKENS = np.empty(0, dtype=np.int32)
@@ -35,10 +35,12 @@ class Sampler:
 
     def __init__(self, end_ids: Iterable[int]) -> None:
         self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
-        with compiling_alone(sample_rows):
+        self._scratch = new_scratch(1, self._end_ids.size)
+        self._sample_rows = compiled_sampler(fingerprint())
+        with compiling_alone(self._sample_rows):
             self._run(
                 np.zeros((1, 1), np.float32),
-                [tuple(np.zeros(1, SAMPLING_ROW)[0])],
+                [bytes(SAMPLING_ROW.itemsize)],
                 [0],
                 [False],
                 [_NO_TOKENS],
@@ -50,23 +52,26 @@ class Sampler:
         A row after drafts is sampled as if they were the sequence's tokens. `logits` is written to meanwhile
         and is the same again on return.
         """
-        rows: list[tuple[float | int, ...]] = []
+        rows: list[bytes] = []
         positions: list[int] = []
         masked: list[bool] = []
         windows: list[NDArray[np.int32]] = []
         for chunk in chunks:
             sequence, num_rows = chunk.sequence, chunk.num_rows
             first = sequence.num_completion_tokens
-            rows += [sampling_row(sequence)] * num_rows
-            positions += range(first, first + num_rows)
-            masked += [position < sequence.params.min_tokens for position in range(first, first + num_rows)]
-            windows += [penalty_window(sequence, num_drafts) for num_drafts in range(num_rows)]
+            if not sequence.sampling_row:
+                sequence.sampling_row = sampling_row(sequence)
+            for num_drafts in range(num_rows):
+                rows.append(sequence.sampling_row)
+                positions.append(first + num_drafts)
+                masked.append(first + num_drafts < sequence.params.min_tokens)
+                windows.append(penalty_window(sequence, num_drafts))
         return self._run(logits, rows, positions, masked, windows)
 
     def _run(
         self,
         logits: NDArray[np.float32],
-        rows: list[tuple[float | int, ...]],
+        rows: list[bytes],
         positions: list[int],
         masked: list[bool],
         windows: list[NDArray[np.int32]],
@@ -78,14 +83,19 @@ class Sampler:
             logprobs=np.zeros(num_rows),
             finite=np.zeros(num_rows, dtype=np.bool_),
         )
-        sample_rows(
+        if logits.shape[1] != self._scratch.weights.size:
+            self._scratch = new_scratch(logits.shape[1], self._end_ids.size)
+        self._sample_rows(
+            0,
+            1,
             np.ascontiguousarray(logits),  # one type for compiled code, whatever the model's padding
-            np.array(rows, dtype=SAMPLING_ROW),
+            np.frombuffer(b"".join(rows), dtype=SAMPLING_ROW),
             np.array(positions, dtype=np.int64),
             np.array(masked, dtype=np.bool_),
             self._end_ids,
             np.concatenate([_NO_TOKENS, *windows]),
             np.cumsum([window.size for window in windows], dtype=np.int64),
+            self._scratch,
             samples.token_ids,
             samples.entropies,
             samples.logprobs,
@@ -94,10 +104,10 @@ class Sampler:
         return samples
 
 
-def sampling_row(sequence: Sequence) -> tuple[float | int, ...]:
+def sampling_row(sequence: Sequence) -> bytes:
     """The SAMPLING_ROW of a sequence."""
     params = sequence.params
-    return (
+    row = (
         params.temperature,
         params.top_p,
         params.min_p,
@@ -108,6 +118,7 @@ def sampling_row(sequence: Sequence) -> tuple[float | int, ...]:
         params.seed,
         sequence.choice,
     )
+    return np.array(row, dtype=SAMPLING_ROW).tobytes()
 
 
 def penalty_window(sequence: Sequence, num_drafts: int = 0) -> NDArray[np.int32]:

@@ -12,7 +12,7 @@ before the next step is planned.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, fields, replace
+from dataclasses import dataclass, field, fields
 
 import numpy as np
 from numpy.typing import NDArray
@@ -36,7 +36,7 @@ class Schedule:
     @property
     def sampled(self) -> list[Chunk]:
         """The chunks after which tokens are sampled, in the order of the logit rows."""
-        return [chunk for chunk in self.chunks if chunk.wants_logits]
+        return [chunk for chunk in self.chunks if chunk.num_rows]
 
 
 @dataclass(slots=True)
@@ -149,7 +149,7 @@ class Scheduler:
         row_cost = self.step_cost.of_row(num_rows)
         num_sampled = len(schedule.sampled)
         for index, chunk in enumerate(schedule.chunks):
-            if chunk.wants_logits:
+            if chunk.num_rows:
                 drafts = chunk.sequence.drafter.propose(
                     chunk.sequence.token_ids,
                     min(-(-num_left // num_sampled), self._room(chunk.sequence)),
@@ -170,7 +170,7 @@ class Scheduler:
         sequence.draft(drafts)
         num_blocks = -(-(sequence.num_tokens + drafts.size) // sequence.block_size)
         sequence.block_table += self._pool.allocate(num_blocks - len(sequence.block_table))
-        return replace(chunk, num_drafts=drafts.size)
+        return Chunk(sequence, chunk.num_tokens, int(drafts.size))
 
     def _grow_running(self, schedule: Schedule) -> bool:
         """Give the running sequences the blocks they lack, oldest first; whether one was preempted for it."""

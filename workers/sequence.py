@@ -36,6 +36,7 @@ class Sequence:
         self.choice = dispatch.choice
         self.detokenizer = detokenizer
         self.drafter = Drafter(max_drafts)
+        self.sampling_row = b""  # what the sampler makes of `params` and `choice`, once
         self.num_prompt_tokens = len(dispatch.prompt_ids)
         self.max_tokens = min(dispatch.params.max_tokens, max_context - self.num_prompt_tokens)
         self.block_size = block_size

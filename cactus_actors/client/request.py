@@ -23,6 +23,7 @@ _IN_WORDS: dict[Any, str] = {
     int | None: "an integer",
     float | None: "a number",
     bool | None: "true or false",
+    str | None: "a string",
     str | list[str] | None: "a string or a list of strings",
 }
 

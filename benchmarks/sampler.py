@@ -1,0 +1,75 @@
+"""Microseconds to sample one row, by rule, vocabulary and how flat the distribution is.
+
+python -m benchmarks.sampler --rows 8
+"""
+
+from __future__ import annotations
+
+import argparse
+import json
+import time
+
+import numpy as np
+
+from cactus_actors.protocol.messages import Dispatch
+from cactus_actors.protocol.params import SamplingParams
+from workers.batch import Chunk
+from workers.detokenizer import Detokenizer
+from workers.sampler import Sampler
+from workers.sequence import Sequence
+
+VOCABULARIES = (49_152, 151_936)
+SPREADS = {"flat": 0.1, "wide": 1.5, "peaked": 4.0}
+RULES: dict[str, dict[str, float | int]] = {
+    "greedy": {},
+    "temperature": {"temperature": 0.8},
+    "top_p": {"temperature": 0.8, "top_p": 0.9},
+    "top_k": {"temperature": 0.8, "top_k": 40},
+    "min_p": {"temperature": 0.8, "min_p": 0.05},
+    "default": {"temperature": 0.6, "top_p": 0.95, "top_k": 20},
+    "penalties": {"repeat_penalty": 1.1, "presence_penalty": 0.5, "repeat_last_n": 64},
+}
+
+
+class NoBytes:
+    """Stands in for a tokenizer."""
+
+    def token_bytes(self, token_id: int) -> bytes:  # noqa: ARG002
+        return b""
+
+
+def make_chunk(rule: dict[str, float | int]) -> Chunk:
+    params = SamplingParams(max_tokens=100, seed=3, **rule)  # type: ignore[arg-type]  # of plain numbers
+    dispatch = Dispatch(1, "0" * 32, list(range(100)), [], params)
+    sequence = Sequence(dispatch, Detokenizer(NoBytes(), params), max_context=4096, block_size=16)
+    return Chunk(sequence, sequence.num_tokens)
+
+
+def microseconds(sampler: Sampler, vocab_size: int, spread: float, chunk: Chunk, num_rows: int) -> float:
+    """The fastest of many calls, a row's share."""
+    logits = np.random.default_rng(0).normal(scale=spread, size=(num_rows, vocab_size)).astype(np.float32)
+    durations = []
+    for _ in range(30):
+        started = time.perf_counter()
+        sampler.sample(logits, [chunk] * num_rows)
+        durations.append(time.perf_counter() - started)
+    return round(1e6 * min(durations) / num_rows, 1)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--rows", type=int, default=8)
+    arguments = parser.parse_args()
+    sampler = Sampler([2])
+    for vocab_size in VOCABULARIES:
+        for name, rule in RULES.items():
+            chunk = make_chunk(rule)
+            record = {
+                shape: microseconds(sampler, vocab_size, spread, chunk, arguments.rows)
+                for shape, spread in SPREADS.items()
+            }
+            print(json.dumps({"vocabulary": vocab_size, "rule": name, **record}), flush=True)
+
+
+if __name__ == "__main__":
+    main()

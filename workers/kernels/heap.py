@@ -1,0 +1,78 @@
+"""The first few of many, in falling order, without sorting the rest."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+from numpy.typing import NDArray
+
+Keys = NDArray[np.float32]
+Ids = NDArray[np.int32]
+Scalar = Any  # the compiler infers its width
+
+
+@njit(nogil=True)
+def _precedes(keys: Keys, a: Scalar, b: Scalar) -> Scalar:
+    return keys[a] > keys[b] or (keys[a] == keys[b] and a < b)
+
+
+@njit(nogil=True)
+def _sift_down(keys: Keys, heap: Ids, size: Scalar, parent: Scalar) -> None:
+    item = heap[parent]
+    while True:
+        child = 2 * parent + 1
+        if child >= size:
+            break
+        if child + 1 < size and _precedes(keys, heap[child + 1], heap[child]):
+            child += 1
+        if not _precedes(keys, heap[child], item):
+            break
+        heap[parent] = heap[child]
+        parent = child
+    heap[parent] = item
+
+
+@njit(nogil=True)
+def heapify(keys: Keys, heap: Ids, size: Scalar) -> None:
+    """Order the first `size` indices of `heap` so that `pop` takes them by falling key, then rising index."""
+    for parent in range(size // 2 - 1, -1, -1):
+        _sift_down(keys, heap, size, parent)
+
+
+@njit(nogil=True)
+def pop(keys: Keys, heap: Ids, size: Scalar) -> Scalar:
+    """Take the first index off a heap of `size`."""
+    first = heap[0]
+    heap[0] = heap[size - 1]
+    _sift_down(keys, heap, size - 1, 0)
+    return first
+
+
+@njit(nogil=True)
+def kth_largest(values: Keys, k: Scalar, largest: Keys) -> Scalar:
+    """The k-th largest of `values`, -inf where there are fewer; `largest` is room for min(k, values.size)."""
+    if k > values.size:
+        return np.float32(-np.inf)
+    for i in range(k):  # a heap with the smallest of the k largest on top
+        child = i
+        while child > 0 and largest[(child - 1) // 2] > values[i]:
+            largest[child] = largest[(child - 1) // 2]
+            child = (child - 1) // 2
+        largest[child] = values[i]
+    for i in range(k, values.size):
+        if values[i] > largest[0]:
+            parent = 0
+            while True:
+                child = 2 * parent + 1
+                if child >= k:
+                    break
+                if child + 1 < k and largest[child + 1] < largest[child]:
+                    child += 1
+                if largest[child] >= values[i]:
+                    break
+                largest[parent] = largest[child]
+                parent = child
+            largest[parent] = values[i]
+    return largest[0]

@@ -1,0 +1,90 @@
+"""The cut of top_p: the fewest most probable ids whose probabilities reach it, without sorting any."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from workers.kernels.heap import heapify, pop
+from workers.kernels.softmax import CHUNK, Ids, Logits, Scalar, mass_from
+
+MAX_SORTED = 128
+
+
+@njit(nogil=True)
+def cut_of(weights: Logits, total: Scalar, top_p: Scalar, candidates: Ids) -> Any:
+    """(weight, id) of the last one kept, in the order of falling weight and rising id; at least one is kept.
+
+    The largest weight is 1, `total` the sum of all. Bisection over the bit patterns of weights, which are in
+    the order of the weights, narrows the cut down to MAX_SORTED ids or to one weight. `candidates` is room
+    for MAX_SORTED.
+    """
+    target = top_p * total
+    # The ids less probable than (1 - top_p) / V have less than 1 - top_p together: never reached.
+    low = _bits_of(0.999 * max(1.0 - top_p, 1e-12) * total / weights.size)
+    high = _bits_of(1.0) + 1
+    if mass_from(weights, _weight_of(low), candidates) < target:  # by rounding
+        return np.float32(0.0), weights.size
+    mass_above, num_above, num_from_low = 0.0, 0, candidates[0]
+    while high - low > 1 and num_from_low - num_above > MAX_SORTED:
+        middle = (low + high) // 2
+        mass = mass_from(weights, _weight_of(middle), candidates)
+        num_from_middle = candidates[0]
+        if mass < target:
+            high, mass_above, num_above = middle, mass, num_from_middle
+        else:
+            low, num_from_low = middle, num_from_middle
+    missing = target - mass_above
+    if num_from_low - num_above > MAX_SORTED:
+        return _last_of_equals(weights, _weight_of(low), missing)
+    return _last_between(weights, _weight_of(low), _weight_of(high), missing, candidates)
+
+
+@njit(nogil=True)
+def _bits_of(weight: Scalar) -> Scalar:
+    return np.int64(np.float32(weight).view(np.int32))
+
+
+@njit(nogil=True)
+def _weight_of(bits: Scalar) -> Scalar:
+    return np.int32(bits).view(np.float32)
+
+
+@njit(nogil=True)
+def _last_of_equals(weights: Logits, weight: Scalar, missing: Scalar) -> Any:
+    """Where ids of this one weight, lowest first, have reached the missing mass."""
+    last = 0
+    for i in range(weights.size):
+        if weights[i] == weight:
+            last = i
+            missing -= weight
+            if missing <= 0:
+                break
+    return weight, last
+
+
+@njit(nogil=True)
+def _last_between(weights: Logits, low: Scalar, high: Scalar, missing: Scalar, candidates: Ids) -> Any:
+    """Where the ids with low <= weight < high, most probable first, have reached the missing mass."""
+    size = 0
+    for start in range(0, weights.size, CHUNK):
+        chunk = weights[start : start + CHUNK]
+        num_here: Scalar = 0
+        for i in range(chunk.size):
+            num_here += np.int32((chunk[i] >= low) & (chunk[i] < high))
+        if num_here:
+            for i in range(chunk.size):
+                if low <= chunk[i] < high:
+                    candidates[size] = start + i
+                    size += 1
+    heapify(weights, candidates, size)
+    last = candidates[0]
+    while size > 0:
+        last = pop(weights, candidates, size)
+        size -= 1
+        missing -= weights[last]
+        if missing <= 0:
+            break
+    return weights[last], last

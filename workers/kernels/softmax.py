@@ -1,0 +1,185 @@
+"""Passes over a row of logits: maxima, weights exp((logit - maximum) / T) and their sums.
+
+Each pass is a loop without branches over parts of PART logits, which vectorises; sums inside a part are
+float32, across parts float64. The order depends on the size of the row only.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+from llvmlite import ir
+from numba import njit, types
+from numpy.typing import NDArray
+
+from workers.kernels.vectors import F32, address, primitive
+
+Logits = NDArray[np.float32]
+Reals = NDArray[np.float64]
+Ids = NDArray[np.int32]
+Scalar = Any  # the compiler infers its width
+
+CHUNK = 64
+PART = 1024
+
+_CHUNK_TYPE = ir.VectorType(F32, CHUNK)
+_LOG2_E = np.float32(1.4426950408889634)
+
+
+@primitive
+def largest_of_chunk(typing: Any, logits: Any, start: Any) -> Any:  # noqa: ARG001
+    """The largest of CHUNK floats from `start` on, none of them NaN."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        chunk = builder.load(address(context, builder, logits, values[0], values[1], _CHUNK_TYPE), align=4)
+        name = f"llvm.vector.reduce.fmax.v{CHUNK}f32"
+        kind = ir.FunctionType(F32, [_CHUNK_TYPE])
+        function = builder.module.globals.get(name) or ir.Function(builder.module, kind, name)
+        return builder.call(function, [chunk], fastmath=("nnan", "nsz"))
+
+    return types.float32(logits, types.intp), generate
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _power_of_two(x: Scalar) -> Scalar:
+    """2^x of a float32 -126 <= x <= 0, within 2 units in the last place.
+
+    2^x = 2^n * 2^r with n = round(x), by adding and subtracting 1.5 * 2^23; 2^r is the Taylor polynomial of
+    e^(r ln 2) of degree 6.
+    """
+    shifted = np.float32(x + np.float32(12582912.0))
+    rest = x - (shifted - np.float32(12582912.0))
+    value = np.float32(math.log(2) ** 6 / 720)
+    value = value * rest + np.float32(math.log(2) ** 5 / 120)
+    value = value * rest + np.float32(math.log(2) ** 4 / 24)
+    value = value * rest + np.float32(math.log(2) ** 3 / 6)
+    value = value * rest + np.float32(math.log(2) ** 2 / 2)
+    value = value * rest + np.float32(math.log(2))
+    value = value * rest + np.float32(1.0)
+    power = np.int32((np.float32(shifted).view(np.int32) + np.int32(127)) << np.int32(23)).view(np.float32)
+    return value * power
+
+
+@njit(nogil=True, fastmath={"contract"})
+def _power_or_zero(x: Scalar) -> Scalar:
+    """2^x of a float32 x <= 0; 0 below -126."""
+    power = _power_of_two(max(x, np.float32(-126.0)))
+    return power if x >= np.float32(-126.0) else np.float32(0.0)
+
+
+@njit(nogil=True)
+def largest_of(logits: Logits, chunk: Scalar) -> Scalar:
+    """The largest logit of a chunk; the last one may be short."""
+    start = chunk * CHUNK
+    if start + CHUNK <= logits.size:
+        return largest_of_chunk(logits, start)
+    largest = logits[start]
+    for i in range(start + 1, logits.size):
+        largest = max(largest, logits[i])
+    return largest
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract"})
+def survey(logits: Logits, maxima: Logits, totals: Reals, weighted: Reals, largest: Reals) -> Scalar:
+    """One pass over a row; False if a logit is infinite or NaN, and then the outputs mean nothing.
+
+    Fills `maxima` (chunks,) with the largest logit of each chunk and, for each part, `largest` with the
+    largest, `totals` with the sum of w = exp(logit - largest) and `weighted` with the sum of
+    w * log2(w). No w is below 2^-126.
+    """
+    probe = np.float32(0.0)  # stays 0 while all logits are finite
+    for part in range(totals.size):
+        logits_of_part = logits[part * PART : (part + 1) * PART]
+        first_chunk = part * (PART // CHUNK)
+        maximum = np.float32(-np.inf)
+        for chunk in range(first_chunk, min(first_chunk + PART // CHUNK, maxima.size)):
+            largest_here = largest_of(logits, chunk)
+            maxima[chunk] = largest_here
+            maximum = max(maximum, largest_here)
+        total = np.float32(0.0)
+        total_weighted = np.float32(0.0)
+        for i in range(logits_of_part.size):
+            x = max((logits_of_part[i] - maximum) * _LOG2_E, np.float32(-126.0))
+            weight = _power_of_two(x)
+            total += weight
+            total_weighted += weight * x
+            probe += logits_of_part[i] * np.float32(0.0)
+        largest[part] = maximum
+        totals[part] = total
+        weighted[part] = total_weighted
+    return probe == np.float32(0.0)
+
+
+@njit(nogil=True)
+def entropy_of(
+    totals: Reals, weighted: Reals, largest: Reals, maximum: Scalar, num_logits: Scalar
+) -> tuple[Scalar, Scalar]:
+    """From a survey: the log of the sum of exp(logit - maximum), and the entropy in units of ln V."""
+    total = 0.0
+    total_weighted = 0.0
+    for part in range(totals.size):
+        below = largest[part] - maximum
+        scaled = math.exp(below) * totals[part]
+        total += scaled
+        total_weighted += math.exp(below) * weighted[part] * math.log(2) + below * scaled
+    log_total = math.log(total)
+    if num_logits == 1:
+        return log_total, 0.0
+    entropy = (log_total - total_weighted / total) / math.log(num_logits)
+    return log_total, min(1.0, max(0.0, entropy))
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract"})
+def fill_weights(
+    logits: Logits, maximum: Scalar, floor: Scalar, temperature: Scalar, weights: Logits
+) -> None:
+    """weights = exp((logit - maximum) / T), 0 for logits below the floor."""
+    scale = np.float32(_LOG2_E / temperature)
+    for i in range(logits.size):
+        weight = _power_or_zero((logits[i] - maximum) * scale)
+        weights[i] = weight if logits[i] >= floor else np.float32(0.0)
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract"})
+def reweigh(
+    logits: Logits, maximum: Scalar, cut: Scalar, last: Scalar, temperature: Scalar, weights: Logits
+) -> None:
+    """Weights at 1 become weights at T, or 0 below `cut`, and at `cut` beyond id `last`."""
+    scale = np.float32(_LOG2_E / temperature)
+    for i in range(logits.size):
+        weight = _power_or_zero((logits[i] - maximum) * scale)
+        is_kept = (weights[i] > cut) | ((weights[i] == cut) & (i <= last))
+        weights[i] = weight if is_kept else np.float32(0.0)
+
+
+@njit(nogil=True, fastmath={"reassoc"})
+def fill_masses(weights: Logits, masses: Reals) -> Scalar:
+    """Sums of the weights of each part; returns that of all."""
+    total: Scalar = 0.0
+    for part in range(masses.size):
+        weights_of_part = weights[part * PART : (part + 1) * PART]
+        mass = np.float32(0.0)
+        for i in range(weights_of_part.size):
+            mass += weights_of_part[i]
+        masses[part] = mass
+        total += mass
+    return total
+
+
+@njit(nogil=True, fastmath={"reassoc"})
+def mass_from(weights: Logits, floor: Scalar, counts: Ids) -> Scalar:
+    """The sum of the weights that are >= floor; counts[0] becomes their number."""
+    total: Scalar = 0.0
+    num_from_floor = np.int32(0)
+    for start in range(0, weights.size, PART):
+        part = weights[start : start + PART]
+        mass = np.float32(0.0)
+        for i in range(part.size):
+            is_counted = part[i] >= floor
+            mass += part[i] if is_counted else np.float32(0.0)
+            num_from_floor += np.int32(1) if is_counted else np.int32(0)
+        total += mass
+    counts[0] = num_from_floor
+    return total
