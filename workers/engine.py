@@ -13,7 +13,7 @@ from workers.detokenizer import Detokenizer, TokenBytes
 from workers.models import Model
 from workers.pace import MAX_STEP_S, Pace
 from workers.sampler import Sampler, Samples
-from workers.scheduler import MAX_DRAFTED_ROWS, Counters, Schedule, Scheduler
+from workers.scheduler import Counters, Schedule, Scheduler
 from workers.sequence import Sequence
 
 Row = tuple[int, float, float, bool]
@@ -125,7 +125,9 @@ class Engine:
         deltas = self._take_ended(schedule)
         if schedule.chunks:
             deltas += self._compute(schedule.chunks)
-        self.counters.step_seconds += time.perf_counter() - started
+        seconds = time.perf_counter() - started
+        self.counters.step_seconds += seconds
+        self._scheduler.on_step(schedule, seconds)
         return deltas
 
     def _compute(self, chunks: list[Chunk]) -> list[SequenceDelta]:
@@ -141,10 +143,7 @@ class Engine:
             return [self._end(chunks[0].sequence, _failure(error, "a step failed"))]
         seconds = time.perf_counter() - started
         self.counters.kernel_seconds += seconds
-        num_tokens = len(batch.token_ids)
-        self._pace.on_step(num_tokens, seconds)
-        if num_tokens <= MAX_DRAFTED_ROWS:
-            self._scheduler.step_cost.on_step(num_tokens, seconds)
+        self._pace.on_step(len(batch.token_ids), seconds)
         self._scheduler.token_budget = self._pace.token_budget
         return self._commit(chunks, samples)
 

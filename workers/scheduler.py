@@ -20,7 +20,7 @@ from numpy.typing import NDArray
 from workers.batch import Chunk
 from workers.block_pool import BlockPool
 from workers.sequence import Sequence
-from workers.speculation import StepCost
+from workers.speculation import DraftPlace, StepCost, propose
 
 MAX_DRAFTED_ROWS = 8
 """Kernels multiply up to 8 rows at once: a step that has more pays for every row, drafted or not."""
@@ -80,8 +80,8 @@ class Scheduler:
         self._counters = counters
         self._max_sequences = max_sequences
         self._max_drafts = max_drafts
-        self.step_cost = StepCost()
-        self.step_cost = StepCost()
+        self.step_cost = StepCost(MAX_DRAFTED_ROWS)
+        self.step_cost = StepCost(MAX_DRAFTED_ROWS)
         self.token_budget = token_budget
         self.running: list[Sequence] = []  # by time of admission, oldest first
         self.waiting: deque[Sequence] = deque()
@@ -101,6 +101,12 @@ class Scheduler:
             budget -= self._take(self.running[-1], budget, schedule)
         self._add_drafts(schedule)
         return schedule
+
+    def on_step(self, schedule: Schedule, seconds: float) -> None:
+        """The whole step took so long, with all that drafting costs."""
+        num_rows = sum(chunk.num_tokens + chunk.num_drafts for chunk in schedule.chunks)
+        if self._max_drafts and 0 < num_rows <= MAX_DRAFTED_ROWS:
+            self.step_cost.on_step(num_rows, seconds)
 
     def commit(self, chunk: Chunk, num_accepted: int = 0) -> None:
         """Note that a chunk's keys and values are in the cache, and let others find the blocks it filled.
@@ -122,7 +128,7 @@ class Scheduler:
             del sequence.block_table[sequence.num_blocks_needed :]
             self._counters.draft_tokens += chunk.num_drafts
             self._counters.accepted_draft_tokens += num_accepted
-            sequence.drafter.on_result(sequence.num_tokens, chunk.num_drafts, num_accepted)
+            sequence.drafter.on_result(chunk.num_drafts, num_accepted)
 
     def remove(self, sequence: Sequence) -> None:
         """Forget a sequence and release its blocks."""
@@ -146,19 +152,14 @@ class Scheduler:
         num_left = min(self.token_budget, MAX_DRAFTED_ROWS) - num_rows
         if num_left <= 0:
             return
-        row_cost = self.step_cost.of_row(num_rows)
-        num_sampled = len(schedule.sampled)
-        for index, chunk in enumerate(schedule.chunks):
-            if chunk.num_rows:
-                drafts = chunk.sequence.drafter.propose(
-                    chunk.sequence.token_ids,
-                    min(-(-num_left // num_sampled), self._room(chunk.sequence)),
-                    row_cost=row_cost,
-                    num_rows=num_rows,
-                )
-                schedule.chunks[index] = self._drafted(chunk, drafts)
-                num_left -= drafts.size
-                num_sampled -= 1
+        indices = [index for index, chunk in enumerate(schedule.chunks) if chunk.num_rows]
+        sequences = [schedule.chunks[index].sequence for index in indices]
+        places = [DraftPlace(each.drafter, each.token_ids, self._room(each)) for each in sequences]
+        proposals = propose(places, num_rows, num_left, self.step_cost)
+        for index, sequence, drafts in zip(indices, sequences, proposals, strict=True):
+            if drafts.size:  # blocks may have gone to a sequence before this one
+                drafts = drafts[: self._room(sequence)]
+                schedule.chunks[index] = self._drafted(schedule.chunks[index], drafts)
 
     def _room(self, sequence: Sequence) -> int:
         """How many drafts fit behind a sequence: into blocks, and before the last token that it may have."""

@@ -2,6 +2,9 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+from typing import NamedTuple
+
 import numpy as np
 from numpy.typing import NDArray
 
@@ -10,40 +13,39 @@ MAX_PAUSE = 64
 FIRST_CHANCE = 0.6
 UNKNOWN_ROW_COST = 0.05
 _MEMORY = 0.85  # what a result counts for after the next one
-_COST_MEMORY = 0.98
 
 
 class StepCost:
-    """What one more row costs a small step, from the steps that were: a line through their times."""
+    """How long small steps last, by their number of rows.
 
-    def __init__(self) -> None:
-        self._weight = self._rows = self._seconds = self._rows_squared = self._rows_seconds = 0.0
+    What was long not measured is taken to be a little cheaper from step to step, so that it is tried again.
+    """
+
+    def __init__(self, max_rows: int) -> None:
+        self._seconds = [0.0] * (max_rows + 1)  # 0 where nothing is known
 
     def on_step(self, num_rows: int, seconds: float) -> None:
         """A step of so many rows took so long; what took far longer than usual was disturbed."""
-        if self._weight:
-            seconds = min(seconds, 3 * self._seconds / self._weight)
-        self._weight = _COST_MEMORY * self._weight + 1
-        self._rows = _COST_MEMORY * self._rows + num_rows
-        self._seconds = _COST_MEMORY * self._seconds + seconds
-        self._rows_squared = _COST_MEMORY * self._rows_squared + num_rows * num_rows
-        self._rows_seconds = _COST_MEMORY * self._rows_seconds + num_rows * seconds
+        known = self._seconds[num_rows]
+        self._seconds = [0.998 * other for other in self._seconds]
+        change = min(seconds, 2 * known) - known
+        self._seconds[num_rows] = known + 0.2 * change if known else seconds
 
-    def of_row(self, num_rows: int) -> float:
-        """The cost of one row more, as a part of the cost of a step of `num_rows`."""
-        variance = self._weight * self._rows_squared - self._rows**2
-        if variance <= 1e-6 * self._rows**2 or self._seconds <= 0:
-            return UNKNOWN_ROW_COST
-        slope = max(0.0, (self._weight * self._rows_seconds - self._rows * self._seconds) / variance)
-        step = (self._seconds + slope * (num_rows * self._weight - self._rows)) / self._weight
-        return slope / step if step > slope else 1.0
+    def of(self, num_rows: int) -> float:
+        """Seconds of a step of so many rows; never more than in proportion to a smaller one."""
+        limits = [self._seconds[num_rows]] if self._seconds[num_rows] else []
+        for other in range(num_rows - 1, 0, -1):
+            if self._seconds[other]:
+                growth = 1 + UNKNOWN_ROW_COST * (num_rows - other)
+                limits.append(self._seconds[other] * (num_rows / other if limits else growth))
+        limits += [seconds for seconds in self._seconds[num_rows + 1 :] if seconds]
+        return min(limits, default=1.0)
 
 
 class Drafter:
-    """Proposes tokens for one sequence, at most `max_drafts` a step, as many as can be expected to pay.
+    """Proposes tokens for one sequence, at most `max_drafts` a step, and learns how often it is right.
 
-    The chance that a draft is right is estimated from those before. Where not even one draft would pay, one
-    is tried now and then: after each that was wrong there is none for twice as many tokens, up to MAX_PAUSE.
+    Where drafts do not pay one is tried now and then, after twice as many tokens each time, up to MAX_PAUSE.
     """
 
     def __init__(self, max_drafts: int) -> None:
@@ -52,37 +54,88 @@ class Drafter:
         self._pause = 1
         self._silent_until = 0
 
-    def propose(
-        self, token_ids: NDArray[np.int32], limit: int, *, row_cost: float = 0.0, num_rows: int = 1
-    ) -> NDArray[np.int32]:
-        """At most `limit` guesses at what follows `token_ids`, none where its end never came before.
+    @property
+    def chance(self) -> float:
+        """How likely a draft is right, if those before it are."""
+        return self._num_right / self._num_tried
 
-        Without them the step has `num_rows` rows, and each adds the part `row_cost` to its time.
-        """
-        size = self._size(row_cost, num_rows)
-        if not size and token_ids.size < self._silent_until:
-            return token_ids[:0]
-        return find_drafts(token_ids, min(limit, self._max_drafts, max(1, size)))
+    def propose(self, token_ids: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
+        """At most `limit` guesses at what follows `token_ids`, none where its end never came before."""
+        return find_drafts(token_ids, min(limit, self._max_drafts))
 
-    def on_result(self, num_tokens: int, num_drafts: int, num_accepted: int) -> None:
-        """So many of the last proposal's tokens were right; the sequence now has `num_tokens`."""
+    def is_due(self, num_tokens: int) -> bool:
+        """Whether it is time to try a draft after `num_tokens`, though none pays."""
+        return num_tokens >= self._silent_until
+
+    def num_wanted(self, num_worthwhile: int, num_tokens: int) -> int:
+        """How many drafts to make after `num_tokens`: as many as pay, or one if it is time to try."""
+        if num_worthwhile:
+            self._pause = 1
+        elif self.is_due(num_tokens):
+            self._silent_until = num_tokens + 1 + self._pause
+            self._pause = min(MAX_PAUSE, 2 * self._pause)
+            return 1
+        return num_worthwhile
+
+    def on_result(self, num_drafts: int, num_accepted: int) -> None:
+        """So many of the last proposal's tokens were right."""
         self._num_right = _MEMORY * self._num_right + num_accepted
         self._num_tried = _MEMORY * self._num_tried + min(num_drafts, num_accepted + 1)
-        if num_accepted:
-            self._pause = 1
-        else:
-            self._silent_until = num_tokens + self._pause
-            self._pause = min(MAX_PAUSE, 2 * self._pause)
 
-    def _size(self, row_cost: float, num_rows: int) -> int:
-        """How many drafts make the step yield more tokens a second."""
-        chance = self._num_right / self._num_tried
-        likelihood, num_expected, size = chance, float(num_rows), 0
-        while size < self._max_drafts and likelihood > row_cost * num_expected:
-            num_expected += likelihood
-            likelihood *= chance
-            size += 1
-        return size
+
+class DraftPlace(NamedTuple):
+    """A sequence whose next token is sampled, and how many drafts fit behind it."""
+
+    drafter: Drafter
+    token_ids: NDArray[np.int32]
+    room: int
+
+
+def propose(
+    places: Sequence[DraftPlace], num_rows: int, limit: int, cost: StepCost
+) -> list[NDArray[np.int32]]:
+    """The drafts for each place, at most `limit` in all, in a step that has `num_rows` rows without them."""
+    hopes = [(place.drafter.chance, min(limit, place.room)) for place in places]
+    is_due = any(place.drafter.is_due(place.token_ids.size) for place in places)
+    if not is_due and not any(worthwhile(hopes, num_rows, limit, cost)):
+        return [place.token_ids[:0] for place in places]
+    found = [place.drafter.propose(place.token_ids, min(limit, place.room)) for place in places]
+    chances = [(place.drafter.chance, drafts.size) for place, drafts in zip(places, found, strict=True)]
+    counts = worthwhile(chances, num_rows, limit, cost)
+    num_left = limit - sum(counts)
+    for index, place in enumerate(places):
+        if counts[index] or num_left:
+            wanted = place.drafter.num_wanted(counts[index], place.token_ids.size)
+            num_left -= min(wanted, found[index].size) - counts[index]
+            counts[index] = wanted
+    return [drafts[:count] for drafts, count in zip(found, counts, strict=True)]
+
+
+def worthwhile(
+    proposals: Sequence[tuple[float, int]], num_rows: int, limit: int, cost: StepCost
+) -> list[int]:
+    """How many drafts of each (chance, number of drafts) make a step yield the most tokens a second.
+
+    Without drafts the step has `num_rows` rows and as many tokens come of it; at most `limit` are made.
+    """
+    likelihoods = sorted(
+        (
+            (chance**place, index)
+            for index, (chance, size) in enumerate(proposals)
+            for place in range(1, size + 1)
+        ),
+        key=lambda pair: (-pair[0], pair[1]),
+    )[:limit]
+    num_expected, num_best, best_rate = float(num_rows), 0, num_rows / cost.of(num_rows)
+    for num_drafts, (likelihood, _) in enumerate(likelihoods, start=1):
+        num_expected += likelihood
+        rate = num_expected / cost.of(num_rows + num_drafts)
+        if rate > best_rate:
+            num_best, best_rate = num_drafts, rate
+    counts = [0] * len(proposals)
+    for _, index in likelihoods[:num_best]:
+        counts[index] += 1
+    return counts
 
 
 def find_drafts(token_ids: NDArray[np.int32], limit: int) -> NDArray[np.int32]:

@@ -33,6 +33,7 @@ def test_nothing_given_is_the_default() -> None:
         ("max_sequences = 0", r"\$\.max_sequences"),
         ("token_budget = 0", r"\$\.token_budget"),
         ("cache_tokens = -5", r"\$\.cache_tokens"),
+        ("speculation = -1", r"\$\.speculation"),
         ("workers =", "cactus.toml"),
         ("[handoff]\nurl = 'x'", "url|base_url"),
     ],

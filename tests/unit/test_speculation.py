@@ -20,7 +20,7 @@ from workers.kv_cache import CacheShape, KVCache
 from workers.models.config import Layer, ModelConfig
 from workers.scheduler import Counters, Schedule, Scheduler
 from workers.sequence import Sequence
-from workers.speculation import MAX_PAUSE, UNKNOWN_ROW_COST, Drafter, StepCost, find_drafts
+from workers.speculation import MAX_PAUSE, UNKNOWN_ROW_COST, Drafter, StepCost, find_drafts, worthwhile
 
 LOOP = (10, 11, 12, 13, 14)
 END_ID = 40
@@ -68,66 +68,72 @@ def test_drafts_are_those_of_a_literal_search(token_ids: list[int], limit: int) 
     assert drafts_of(*token_ids, limit=limit) == searched(token_ids, limit)
 
 
-def loop(num_tokens: int) -> NDArray[np.int32]:
-    return np.ones(num_tokens, dtype=np.int32)
-
-
-def test_as_many_are_proposed_as_can_pay() -> None:
-    """At first 6 of 10 are expected to be right: 0.6, 0.36, 0.216, ... tokens for each row more."""
-    sizes = [
-        Drafter(20).propose(loop(9), 99, row_cost=cost, num_rows=rows).size
-        for cost, rows in ((0.0, 1), (0.05, 1), (0.2, 1), (0.3, 1), (0.1, 4), (0.1, 7))
-    ]
-    assert sizes == [20, 4, 2, 1, 1, 1]
-
-
-def test_what_was_right_is_proposed_more_and_what_was_wrong_less() -> None:
-    drafter, sizes = Drafter(20), []
-    for num_accepted in (99, 99, 0, 0, 0):
-        sizes.append(drafter.propose(loop(99), 99, row_cost=0.05).size)
-        drafter.on_result(1, sizes[-1], min(sizes[-1], num_accepted))
-    assert sizes[0] < sizes[1] < sizes[2] > sizes[3] > sizes[4] >= 1
-
-
-def test_guesses_that_never_pay_are_made_less_and_less_often() -> None:
-    drafter, proposed_at = Drafter(4), []
-    for num_tokens in range(3, 1000):
-        if num_drafts := drafter.propose(loop(num_tokens), 99, row_cost=0.7).size:
-            assert num_drafts == 1
-            proposed_at.append(num_tokens)
-            drafter.on_result(num_tokens + 1, num_drafts, 0)
-    gaps = np.diff(proposed_at).tolist()
-    assert gaps[:8] == [2, 3, 5, 9, 17, 33, 65, 65]
-    assert set(gaps[6:]) == {MAX_PAUSE + 1}
-
-
 def measured(*steps: tuple[int, float]) -> StepCost:
-    cost = StepCost()
+    cost = StepCost(8)
     for num_rows, seconds in steps:
         cost.on_step(num_rows, seconds)
     return cost
 
 
-def test_the_cost_of_a_row_is_that_of_the_line_through_the_steps() -> None:
-    line = measured(*((rows, 1.0 + 0.25 * rows) for rows in (1, 5, 2, 8, 1)))
-    assert line.of_row(1) == pytest.approx(0.2)
-    assert line.of_row(4) == pytest.approx(0.125)
-    assert measured((1, 1.0), (2, 2.0)).of_row(1) == pytest.approx(1.0)
+FREE = measured((8, 1.0), (1, 1.0))
+FULL_PRICE = measured(*((rows, float(rows)) for rows in range(8, 0, -1)))
 
 
-def test_a_step_that_was_disturbed_does_not_count_for_more_than_three() -> None:
-    steps = [(rows, 1.0) for rows in (1, 4) * 20]
-    assert measured(*steps, (4, 1000.0)).of_row(1) < 0.05
+def test_as_many_drafts_are_worthwhile_as_rows_are_cheap() -> None:
+    assert worthwhile([(0.6, 20)], 1, 7, FREE) == [7]
+    assert worthwhile([(0.99, 20)], 1, 7, FULL_PRICE) == [0]
+    steps = measured((8, 2.0), (5, 2.0), (4, 1.2), (1, 1.0))  # a fifth row costs as much as an eighth
+    assert worthwhile([(0.6, 20)], 1, 7, steps) == [3]
+    assert worthwhile([(0.95, 20)], 1, 7, steps) == [7]
+    assert worthwhile([(0.6, 2)], 1, 7, steps) == [2]
 
 
-@pytest.mark.parametrize("steps", [(), ((1, 2.0),), ((1, 2.0), (1, 3.0)), ((1, 0.0), (8, 0.0))])
-def test_a_cost_that_nothing_tells_is_taken_to_be_small(steps: tuple[tuple[int, float], ...]) -> None:
-    assert measured(*steps).of_row(1) == UNKNOWN_ROW_COST
+def test_the_likeliest_drafts_come_first() -> None:
+    assert worthwhile([(0.9, 20), (0.3, 20)], 2, 6, FREE) == [6, 0]
+    assert worthwhile([(0.5, 20), (0.5, 20), (0.5, 20)], 3, 5, FREE) == [2, 2, 1]
+    assert worthwhile([(0.9, 1), (0.3, 20)], 2, 4, FREE) == [1, 3]
+    assert worthwhile([], 3, 5, FREE) == []
 
 
-def test_rows_that_cost_nothing_or_less_are_free() -> None:
-    assert measured((1, 1.0), (8, 1.0)).of_row(1) == 0
-    assert measured((1, 2.0), (8, 1.0)).of_row(1) == 0
+def test_what_was_right_raises_the_chance_and_what_was_wrong_lowers_it() -> None:
+    drafter = Drafter(4)
+    chances = [drafter.chance]
+    for num_accepted in (4, 4, 0, 0, 4):
+        drafter.on_result(4, num_accepted)
+        chances.append(drafter.chance)
+    assert chances[0] < chances[1] < chances[2] < 1
+    assert chances[2] > chances[3] > chances[4] < chances[5]
+
+
+def test_where_drafts_never_pay_they_are_tried_less_and_less_often() -> None:
+    drafter = Drafter(4)
+    tried_at = [num_tokens for num_tokens in range(1000) if drafter.num_wanted(0, num_tokens)]
+    gaps = np.diff(tried_at).tolist()
+    assert gaps[:8] == [2, 3, 5, 9, 17, 33, 65, 65]
+    assert set(gaps[6:]) == {MAX_PAUSE + 1}
+    assert drafter.num_wanted(3, 1000) == 3
+    assert drafter.num_wanted(0, 1064) == 1
+    assert drafter.num_wanted(0, 1066) == 1  # they have paid since
+
+
+def test_the_cost_of_a_step_is_what_such_steps_took() -> None:
+    cost = measured((4, 9.0), *[(4, 1.0), (1, 0.5)] * 60)
+    assert cost.of(4) == pytest.approx(1.0, rel=0.01)
+    assert cost.of(1) == pytest.approx(0.5, rel=0.01)
+    cost.on_step(4, 1000.0)
+    assert cost.of(4) <= 1.2
+
+
+def test_an_unknown_step_costs_a_little_more_than_a_smaller_and_no_more_than_a_larger_one() -> None:
+    assert measured().of(3) == measured().of(8)
+    assert measured((2, 1.0)).of(4) == pytest.approx(1 + 2 * UNKNOWN_ROW_COST)
+    assert measured((8, 1.01), (2, 1.0)).of(7) == pytest.approx(1.01, rel=0.01)
+    assert measured((8, 90.0), (4, 1.0)).of(8) == 2.0, "one step that was disturbed is not believed"
+
+
+def test_what_was_not_measured_for_long_is_tried_again() -> None:
+    cost = measured((8, 8.0), *[(1, 1.0)] * 1500)
+    assert cost.of(8) < 1.0
 
 
 class NoBytes:
@@ -145,7 +151,7 @@ class Bench:
         self.scheduler = Scheduler(
             self.pool, self.counters, max_sequences=8, token_budget=token_budget, max_drafts=max_drafts
         )
-        self.scheduler.step_cost = measured((1, 1.0), (8, 1.0))
+        self.scheduler.step_cost = FREE
         self.sequences: list[Sequence] = []
 
     def add(self, prompt_ids: list[int], *, max_tokens: int = 100) -> Sequence:

@@ -1,0 +1,96 @@
+"""Measuring only while no other program takes the processors.
+
+A barrier between threads waits for the slowest: one busy stranger on a machine of two cores can cost an
+engine far more than the stranger's share, and one engine more than another. So the share of others is
+measured with every measurement, and one that was disturbed is done again.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from collections import defaultdict
+from collections.abc import Callable
+from pathlib import Path
+from typing import TypeVar
+
+TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
+GLANCE_S = 0.5
+
+T = TypeVar("T")
+
+
+class Quiet:
+    """Repeats what was disturbed, for at most `patience_s` seconds in all; then it takes what there is."""
+
+    def __init__(self, patience_s: float, max_share: float = 0.03) -> None:
+        self._patience_s = patience_s
+        self._max_share = max_share
+
+    def measure(self, measurement: Callable[[], T]) -> tuple[T, float]:
+        """The least disturbed result of all tries, and the share of all cores that others took in it."""
+        results = []
+        while True:
+            self._wait()
+            watch = Others()
+            result = measurement()
+            results.append((result, watch.share()))
+            least_disturbed = min(results, key=lambda pair: pair[1])
+            if least_disturbed[1] <= self._max_share or self._patience_s <= 0:
+                return least_disturbed
+            self._patience_s -= watch.seconds
+
+    def _wait(self) -> None:
+        """Return at the first quiet moment."""
+        while self._patience_s > 0:
+            watch = Others()
+            time.sleep(GLANCE_S)
+            if watch.share() <= self._max_share:
+                return
+            self._patience_s -= GLANCE_S
+
+
+class Others:
+    """What processes outside this one's tree take of the processors, from now on."""
+
+    def __init__(self) -> None:
+        self._started = time.perf_counter()
+        self._before = busy_seconds(), tree_seconds(os.getpid())
+
+    @property
+    def seconds(self) -> float:
+        """Time since the start."""
+        return time.perf_counter() - self._started
+
+    def share(self) -> float:
+        """Their part of all cores since the start, 0 to 1; time that the hypervisor took counts as theirs."""
+        busy, own = busy_seconds() - self._before[0], tree_seconds(os.getpid()) - self._before[1]
+        return max(0.0, busy - own) / (self.seconds * (os.cpu_count() or 1))
+
+
+def busy_seconds() -> float:
+    """Time that the processors were not idle, summed over them, since the machine started."""
+    user, nice, system, _, _, *rest = map(int, Path("/proc/stat").read_text().split("\n")[0].split()[1:9])
+    return (user + nice + system + sum(rest)) / TICKS_A_SECOND
+
+
+def tree_seconds(root: int) -> float:
+    """Processor time of a process, all that live below it, and those of them that have ended."""
+    ticks: dict[int, int] = {}
+    children: defaultdict[int, list[int]] = defaultdict(list)
+    for folder in Path("/proc").iterdir():
+        if not folder.name.isdigit():
+            continue
+        try:
+            fields = (folder / "stat").read_text().rpartition(")")[2].split()
+        except OSError:
+            continue  # it ended meanwhile
+        pid = int(folder.name)
+        ticks[pid] = sum(map(int, fields[11:15]))
+        children[int(fields[1])].append(pid)
+    total, left = 0, [root]
+    while left:
+        pid = left.pop()
+        total += ticks.get(pid, 0)
+        left += children[pid]
+    return total / TICKS_A_SECOND
