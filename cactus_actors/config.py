@@ -11,6 +11,9 @@ from msgspec import Meta
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
+CacheFormat = Literal["auto", "float32", "float16", "int8"]
+"""How keys and values are held; auto is float32 beside float32 weights, float16 otherwise."""
+
 Positive = Annotated[int, Meta(ge=1)]
 
 DEFAULT_MODEL = "cactus-sprout"
@@ -50,6 +53,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     worker_id: str
     model: str = DEFAULT_MODEL
     weights: WeightFormat = "int8"
+    kv_cache: CacheFormat = "auto"
     threads: int = 1
     max_sequences: int = 16
     token_budget: int = 256
@@ -86,6 +90,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     model: str = DEFAULT_MODEL
     weights: WeightFormat = "int8"
+    kv_cache: CacheFormat = "auto"
     workers: Annotated[int, Meta(ge=0, le=256)] = 1
     threads: Positive = 1
     jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT

@@ -12,7 +12,7 @@ from pathlib import Path
 import msgspec
 import numpy as np
 
-from cactus_actors.config import WeightFormat
+from cactus_actors.config import CacheFormat, WeightFormat
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ContextExceeded
 from cactus_actors.protocol.messages import Dispatch, SequenceDelta
@@ -67,6 +67,7 @@ def run_bench(
     model: str | None = None,
     random: str | None = None,
     weights: WeightFormat = "int8",
+    kv_cache: CacheFormat = "auto",
     threads: int = 1,
     batches: Sequence[int] = (1, 4, 16),
     prompt_tokens: int = 128,
@@ -79,7 +80,7 @@ def run_bench(
     Exactly one of `model` (name or path) and `random` (see `random_model`) is given. Raises ModelFileInvalid,
     ConfigurationInvalid, or ContextExceeded if prompt and completion do not fit the model.
     """
-    loaded, tokenizer = _load(model, random, weights, threads)
+    loaded, tokenizer = _load(model, random, weights, kv_cache, threads)
     try:
         # A decode measurement lets early sequences run on until all have finished their prompts.
         longest = prompt_tokens + decode_tokens + -(-prompt_tokens * max(batches) // token_budget) + 2
@@ -172,14 +173,15 @@ def resident_mb() -> float:
 
 
 def _load(
-    model: str | None, random: str | None, weights: WeightFormat, threads: int
+    model: str | None, random: str | None, weights: WeightFormat, kv_cache: CacheFormat, threads: int
 ) -> tuple[Model, TokenBytes]:
     assert (model is None) != (random is None), "exactly one of model and random"
     if random is not None:
-        return random_model(random, weights=weights, threads=threads), OneByteEach()
+        return random_model(random, weights=weights, kv_cache=kv_cache, threads=threads), OneByteEach()
     assert model is not None
     path = resolve_model(model)
-    return load_model(path, weights=weights, threads=threads), load_text_model(path).tokenizer
+    loaded = load_model(path, weights=weights, kv_cache=kv_cache, threads=threads)
+    return loaded, load_text_model(path).tokenizer
 
 
 def _median(values: Iterator[float]) -> float:

@@ -10,7 +10,6 @@ from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
 from workers.batch import Batch, Chunk
 from workers.block_pool import BlockPool
 from workers.detokenizer import Detokenizer, TokenBytes
-from workers.kv_cache import KVCache
 from workers.models import Model
 from workers.pace import MAX_STEP_S, Pace
 from workers.sampler import Sampler, Samples
@@ -49,10 +48,10 @@ class Engine:
         self._max_context = min(model.config.max_context, cache_blocks * block_size)
         self._max_sequences = max_sequences
         self._max_drafts = max_drafts
-        self._cache = KVCache.allocate(model.config, cache_blocks, block_size)
+        self._cache = model.new_cache(cache_blocks, block_size)
         self._pool = BlockPool(cache_blocks)
         self.counters = Counters()
-        self._pace = Pace(token_budget, model.config.num_weights, max_step_s)
+        self._pace = Pace(token_budget, model.num_weights, max_step_s)
         self._scheduler = Scheduler(
             self._pool,
             self.counters,

@@ -9,7 +9,7 @@ from typing import Annotated
 import typer
 
 from cactus_actors.cli.options import AsJson
-from cactus_actors.config import WeightFormat
+from cactus_actors.config import CacheFormat, WeightFormat
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
@@ -21,6 +21,7 @@ def bench(
         str | None, typer.Option(help="Seeded random weights instead, as llama:hidden=576,ffn=1536,...")
     ] = None,
     weights: Annotated[WeightFormat, typer.Option(help="How weights are held in memory.")] = "int8",
+    kv_cache: Annotated[CacheFormat, typer.Option(help="How keys and values are held in memory.")] = "auto",
     threads: Annotated[int, typer.Option(min=1, help="Threads of the kernels.")] = 1,
     batch: Annotated[str, typer.Option(help="Batch sizes to measure.")] = "1,4,16",
     prompt_tokens: Annotated[int, typer.Option(min=1, help="Tokens of each prompt.")] = 128,
@@ -60,6 +61,7 @@ def bench(
         model=model or (None if random else DEFAULT_MODEL),
         random=random,
         weights=weights,
+        kv_cache=kv_cache,
         threads=threads,
         batches=_sizes(batch),
         prompt_tokens=prompt_tokens,

@@ -15,6 +15,7 @@ from cactus_actors.cli.chat import chat
 from cactus_actors.cli.complete import complete
 from cactus_actors.cli.demo import demo
 from cactus_actors.cli.models import models
+from cactus_actors.cli.quantize import quantize
 from cactus_actors.cli.serve import serve
 from cactus_actors.cli.service import scale, status
 from cactus_actors.protocol.errors import (
@@ -39,7 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (serve, complete, chat, batch, status, scale, models, auth, bench, demo):
+for command in (serve, complete, chat, batch, status, scale, models, quantize, auth, bench, demo):
     app.command()(command)
 
 

@@ -14,7 +14,7 @@ from cactus_actors.cli.options import AsJson
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from workers.models import Family
+    from workers.models.family import Family
 
 SOURCES = (
     "the name of an embedded model",

@@ -11,7 +11,7 @@ from typing import Annotated
 
 import typer
 
-from cactus_actors.config import ServeConfig, WeightFormat, make_config, read_config_file
+from cactus_actors.config import CacheFormat, ServeConfig, WeightFormat, make_config, read_config_file
 
 
 def serve(
@@ -22,6 +22,9 @@ def serve(
         ),
     ] = None,
     weights: Annotated[WeightFormat | None, typer.Option(help="How weights are held in memory.")] = None,
+    kv_cache: Annotated[
+        CacheFormat | None, typer.Option(help="How keys and values are held in memory.")
+    ] = None,
     workers: Annotated[int | None, typer.Option(min=0, help="Model workers to keep alive.")] = None,
     threads: Annotated[int | None, typer.Option(min=1, help="Threads of each worker.")] = None,
     speculate: Annotated[
@@ -48,6 +51,7 @@ def serve(
     flags: dict[str, object] = {
         "model": model,
         "weights": weights,
+        "kv_cache": kv_cache,
         "workers": workers,
         "threads": threads,
         "speculation": speculate,

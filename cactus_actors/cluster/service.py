@@ -136,6 +136,7 @@ class Service:
             worker_id=worker_id,
             model=self._model,
             weights=config.weights,
+            kv_cache=config.kv_cache,
             threads=config.threads,
             max_sequences=config.max_sequences,
             token_budget=config.token_budget,

@@ -1,139 +1,217 @@
-"""Matrix products of every weight format against float64, for shapes that fill no tile."""
+"""Products of every weight format and instruction set against float64, for shapes that fill no tile."""
 
 from __future__ import annotations
+
+from functools import cache
 
 import numpy as np
 import pytest
 from numba import njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from workers.kernels.float32 import Float32Format
-from workers.kernels.formats import weight_format
-from workers.kernels.instruction_sets import PORTABLE, choose_instruction_set
-from workers.kernels.int8 import Int8Format
-from workers.kernels.matrix import WIDTH_MULTIPLE, decode_weights, encode_row, matmul
+from workers.kernels.formats import FORMATS, weight_format
+from workers.kernels.instruction_sets import PORTABLE, choose_instruction_set, usable_instruction_sets
+from workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
 from workers.kernels.memory import aligned_zeros, round_up
-from workers.weights.quantize import quantize_int8
 
-SHAPES = [(1, 1), (33, 64), (100, 172), (16, 65), (512, 128)]
-FORMATS = [Float32Format("portable"), Int8Format(choose_instruction_set()), Int8Format(PORTABLE)]
+SHAPES = [(1, 1), (33, 64), (100, 172), (16, 65), (250, 128)]
+INSTRUCTION_SETS = usable_instruction_sets()
+
+every_format = pytest.mark.parametrize("name", FORMATS)
+every_kernel = pytest.mark.parametrize("instructions", INSTRUCTION_SETS, ids=lambda chosen: chosen.name)
 
 
 @njit
-def _run(rows, source, matrix, out, accumulate, ranks):
-    for row in range(len(source)):
-        encode_row(matrix, rows, row, source, row)
+def _multiply(weights, matrix, rows, source, num_rows, out, width, accumulate, ranks, pieces):
+    stride = len(source) // num_rows
+    for row in range(num_rows):
+        for piece in range(pieces):
+            first, last = stride // 64 * piece // pieces * 64, stride // 64 * (piece + 1) // pieces * 64
+            start = row * stride
+            encode_row(weights, rows, 64, num_rows, row, matrix.num_columns, source, start, first, last)
+    blocks = num_blocks(weights, matrix)
     for rank in range(ranks):
-        matmul(rows, len(source), matrix, 1, out, accumulate, rank, ranks)
+        first, last = blocks * rank // ranks, blocks * (rank + 1) // ranks
+        matmul(weights, matrix, rows, 64, num_rows, out, 16, width, accumulate, first, last)
 
 
 @njit
-def _look_up(matrix, out):
-    for row in range(len(out)):
-        decode_weights(matrix, row, out, row)
+def _look_up(weights, matrix, index, out, start):
+    decode_row(weights, matrix, index, out, start)
 
 
-def multiply(weight_format, weights, source, *, out=None, ranks=1):
-    """`source @ weights.T`, added to `out` if there is one; the weights stand in layer 1 of 2."""
-    num_rows, num_columns = weights.shape
-    matrix = weight_format.empty_matrix(2, num_rows, num_columns)
-    weight_format.fill(matrix, 1, weights)
-    padded = aligned_zeros((len(source), round_up(num_columns, WIDTH_MULTIPLE)), np.float32)
+def packed(chosen, weights):
+    """The arena and the matrix of these weights, behind another matrix."""
+    other = np.ones((16, 16), dtype=np.float32)
+    start = chosen.num_bytes(*other.shape)
+    arena = aligned_zeros((start + chosen.num_bytes(*weights.shape),), np.uint8)
+    arena[:] = 171  # what was in memory before must not matter
+    chosen.pack(other, arena[:start])
+    chosen.pack(weights, arena[start:])
+    return chosen.wrap(arena), Matrix(start, *weights.shape)
+
+
+def multiply(chosen, weights, source, *, out=None, ranks=1, pieces=1):
+    """`source @ weights.T`, added to `out` if there is one."""
+    (num_rows, num_columns), count = weights.shape, len(source)
+    depth, width = round_up(num_columns, WIDTH_MULTIPLE), round_up(num_rows, WIDTH_MULTIPLE)
+    padded = aligned_zeros((count, depth), np.float32)
     padded[:, :num_columns] = source
-    result = aligned_zeros((len(source), round_up(num_rows, WIDTH_MULTIPLE)), np.float32)
+    result = aligned_zeros((16 + count * width,), np.float32)
+    rows = aligned_zeros((64 + count * chosen.row_bytes(num_columns),), np.uint8)
+    product = result[16:].reshape(count, width)
     if out is not None:
-        result[:, :num_rows] = out
-    rows = weight_format.empty_rows(len(source), num_columns)
-    _run(rows, padded, matrix, result, out is not None, ranks)
-    return result[:, :num_rows]
+        product[:, :num_rows] = out
+    arena, matrix = packed(chosen, weights)
+    source, accumulate = padded.reshape(-1), out is not None
+    _multiply(arena, matrix, rows, source, count, result, width, accumulate, ranks, pieces)
+    assert (result[:16] == 0).all()
+    return product[:, :num_rows]
 
 
-def operands(num_rows, num_columns, count=15):
+def decoded(chosen, weights):
+    """What the packed weights stand for."""
+    arena, matrix = packed(chosen, weights)
+    width = round_up(matrix.num_columns, WIDTH_MULTIPLE)
+    out = np.full((len(weights), width), 5, dtype=np.float32)
+    for index in range(len(weights)):
+        _look_up(arena, matrix, index, out.reshape(-1), index * width)
+    assert (out[:, matrix.num_columns :] == 0).all()
+    return out[:, : matrix.num_columns]
+
+
+def rounded_to_int8(source):
+    """Rows as the integer formats multiply them: round(x / step) in groups of 64, step = largest / 127."""
+    num_rows, num_columns = source.shape
+    groups = np.zeros((num_rows, round_up(num_columns, 64)), np.float32)
+    groups[:, :num_columns] = source
+    groups = groups.reshape(num_rows, -1, 64)
+    largest = np.maximum(np.abs(groups).max(axis=2, keepdims=True), np.float32(1e-36))
+    rounded = np.rint(groups * (np.float32(127) / largest)).astype(np.float64) * (largest / 127)
+    return rounded.reshape(num_rows, -1)[:, :num_columns]
+
+
+@cache
+def operands(num_rows, num_columns, count=17):
     generator = np.random.default_rng([num_rows, num_columns])
     weights = generator.standard_normal((num_rows, num_columns), dtype=np.float32)
     return weights, generator.standard_normal((count, num_columns), dtype=np.float32)
 
 
+@every_kernel
+@every_format
 @pytest.mark.parametrize("shape", SHAPES)
-def test_float32_is_within_the_rounding_of_a_sum(shape):
+def test_a_product_is_within_the_rounding_of_a_float32_sum(name, instructions, shape):
+    chosen = FORMATS[name][instructions]
     weights, source = operands(*shape)
-    exact = source.astype(np.float64) @ weights.T.astype(np.float64)
-    # Each of K fused steps rounds by at most 2^-24 of the sum of magnitudes.
-    bound = (shape[1] + 1) * 2.0**-24 * (np.abs(source).astype(np.float64) @ np.abs(weights.T))
-    assert (np.abs(multiply(FORMATS[0], weights, source) - exact) <= bound).all()
+    product, meant = multiply(chosen, weights, source), decoded(chosen, weights).astype(np.float64)
+    inputs = rounded_to_int8(source) if name in ("int8", "int4") else source.astype(np.float64)
+    # Each of K fused steps rounds by at most 2^-24 of the sum of magnitudes, scales add a few roundings more.
+    bound = (shape[1] + 8) * 2.0**-24 * (np.abs(inputs) @ np.abs(meant.T))
+    assert (np.abs(product - inputs @ meant.T) <= bound).all()
 
 
-@pytest.mark.parametrize("shape", SHAPES)
-@pytest.mark.parametrize("weight_format", FORMATS[1:], ids=lambda chosen: chosen.kernels)
-def test_int8_is_within_half_a_step_of_both_operands(weight_format, shape):
-    weights, source = operands(*shape)
-    exact = source.astype(np.float64) @ weights.T.astype(np.float64)
-    steps_w = np.repeat(quantize_int8(weights)[1], 64, axis=1)[:, : shape[1]].astype(np.float64)
-    steps_x = np.repeat(quantize_int8(source)[1], 64, axis=1)[:, : shape[1]].astype(np.float64)
-    # |xw - x'w'| <= |x| dw + |w| dx + dx dw with dx, dw half a step; 1 % more for the float32 arithmetic.
-    dw, dx = steps_w.T / 2, steps_x / 2
-    bound = np.abs(source) @ dw + dx @ np.abs(weights.T) + dx @ dw
-    assert (np.abs(multiply(weight_format, weights, source) - exact) <= 1.01 * bound + 1e-6).all()
-
-
-@pytest.mark.parametrize("weight_format", FORMATS, ids=lambda chosen: f"{chosen.name}-{chosen.kernels}")
-def test_rows_and_ranks_do_not_change_a_bit(weight_format):
+@every_kernel
+@every_format
+def test_rows_and_blocks_do_not_change_a_bit(name, instructions):
+    chosen = FORMATS[name][instructions]
     weights, source = operands(100, 172)
-    together = multiply(weight_format, weights, source)
-    for row in range(len(source)):
-        assert (multiply(weight_format, weights, source[row : row + 1]) == together[row]).all()
+    together = multiply(chosen, weights, source)
+    for count in range(1, len(source) + 1):
+        assert (multiply(chosen, weights, source[-count:]) == together[-count:]).all()
     for ranks in (2, 3, 50):
-        assert (multiply(weight_format, weights, source, ranks=ranks) == together).all()
+        assert (multiply(chosen, weights, source, ranks=ranks) == together).all()
 
 
-def test_instruction_sets_agree_to_the_bit():
-    weights, source = operands(100, 172)
-    assert (multiply(FORMATS[1], weights, source) == multiply(FORMATS[2], weights, source)).all()
+@every_format
+@pytest.mark.parametrize("shape", SHAPES)
+def test_instruction_sets_agree_to_the_bit(name, shape):
+    first, *others = (multiply(FORMATS[name][chosen], *operands(*shape)) for chosen in INSTRUCTION_SETS)
+    assert others
+    for other in others:
+        assert (other == first).all()
 
 
-@pytest.mark.parametrize("weight_format", FORMATS, ids=lambda chosen: f"{chosen.name}-{chosen.kernels}")
-def test_a_product_can_be_added_to_what_stands_there(weight_format):
+@every_kernel
+@every_format
+def test_a_product_can_be_added_to_what_stands_there(name, instructions):
+    chosen = FORMATS[name][instructions]
     weights, source = operands(33, 64)
     before = np.random.default_rng(1).standard_normal((len(source), 33), dtype=np.float32)
-    expected = before + multiply(weight_format, weights, source)
-    assert (multiply(weight_format, weights, source, out=before) == expected).all()
+    expected = before + multiply(chosen, weights, source)
+    assert (multiply(chosen, weights, source, out=before) == expected).all()
 
 
-@pytest.mark.parametrize("weight_format", FORMATS, ids=lambda chosen: f"{chosen.name}-{chosen.kernels}")
-def test_embeddings_are_the_weights(weight_format):
-    weights, _ = operands(40, 72)
-    matrix = weight_format.empty_matrix(1, 40, 72)
-    weight_format.fill(matrix, 0, weights)
-    out = aligned_zeros((40, 128), np.float32)
-    _look_up(matrix, out)
-    half_step = 0 if weight_format.name == "float32" else np.abs(weights).max() / 127 / 2 * 1.0001
-    assert (np.abs(out[:, :72] - weights) <= half_step).all()
-    assert (out[:, 72:] == 0).all()
-
-
-@pytest.mark.parametrize("weight_format", FORMATS, ids=lambda chosen: f"{chosen.name}-{chosen.kernels}")
-def test_a_nan_stays_visible(weight_format):
+@every_kernel
+@every_format
+def test_a_nan_stays_visible(name, instructions):
+    chosen = FORMATS[name][instructions]
     weights, source = operands(33, 64)
+    source = source.copy()
     source[3] = np.nan
-    product = multiply(weight_format, weights, source)
+    product = multiply(chosen, weights, source)
     assert np.isnan(product[3]).all()
     assert np.isfinite(np.delete(product, 3, axis=0)).all()
 
 
-def test_zero_and_denormal_groups_quantise_to_zero():
+@every_format
+@pytest.mark.parametrize("shape", SHAPES)
+def test_weights_are_kept_within_half_a_step(name, shape):
+    weights, _ = operands(*shape)
+    error = np.abs(decoded(FORMATS[name][PORTABLE], weights) - weights)
+    largest = np.abs(weights).max(axis=1, keepdims=True)
+    match name:
+        case "float32":
+            assert (error == 0).all()
+        case "bfloat16":
+            assert (error <= np.abs(weights) * 2.0**-8).all()
+        case "int8":
+            assert (error <= largest / 127 / 2 * 1.0001).all()
+        case "int4":  # scales may leave out the largest weights, where that serves the others
+            assert (error <= largest * 0.35).all()
+
+
+@every_kernel
+@every_format
+def test_columns_of_a_row_may_be_encoded_apart(name, instructions):
+    chosen = FORMATS[name][instructions]
+    weights, source = operands(100, 172)
+    assert (multiply(chosen, weights, source, pieces=3) == multiply(chosen, weights, source)).all()
+
+
+def test_bfloat16_weights_are_rounded_to_the_nearest_even():
+    weights = np.array([[1 + 2**-8, 1 + 3 * 2**-8, 1 + 2**-8 + 2**-20, -1 - 2**-9]], dtype=np.float32)
+    kept = decoded(FORMATS["bfloat16"][PORTABLE], weights)
+    assert (kept == [[1, 1 + 2**-6, 1 + 2**-7, -1]]).all()
+
+
+def test_int4_scales_are_chosen_for_the_least_squared_error():
+    weights, _ = operands(64, 512)
+    groups = weights.reshape(64, -1, 32)
+    peaks = np.take_along_axis(groups, np.abs(groups).argmax(axis=2)[..., None], axis=2)
+    plain = np.clip(np.rint(groups / (peaks / -8)), -8, 7) * (peaks / -8)
+    chosen = decoded(FORMATS["int4"][PORTABLE], weights).reshape(groups.shape)
+    assert ((chosen - groups) ** 2).sum() < 0.9 * ((plain - groups) ** 2).sum()
+
+
+@pytest.mark.parametrize("name", ["int8", "int4"])
+def test_zero_and_denormal_groups_are_zero(name):
     weights = np.zeros((3, 64), dtype=np.float32)
     weights[1] = 1e-40
     weights[2] = -2.0
-    values, scales = quantize_int8(weights)
-    assert (values[:2] == 0).all()
-    assert (scales[:2] == 0).all()
-    assert (values[2] == -127).all()
+    kept = decoded(FORMATS[name][PORTABLE], weights)
+    assert (kept[:2] == 0).all()
+    assert np.allclose(kept[2], -2.0, rtol=2**-10)
 
 
-@pytest.mark.parametrize("name", ["bfloat16", "int4", "int7"])
-def test_other_formats_are_refused_by_name(name):
-    with pytest.raises(ConfigurationInvalid, match=name):
-        weight_format(name)
+@every_format
+def test_a_format_is_found_by_its_name(name):
+    assert weight_format(name) is FORMATS[name][choose_instruction_set()]
+
+
+def test_other_formats_are_refused_by_name():
+    with pytest.raises(ConfigurationInvalid, match="int7"):
+        weight_format("int7")
 
 
 def test_an_unknown_instruction_set_is_refused_with_what_there_is():

@@ -6,12 +6,9 @@ import numpy as np
 import pytest
 
 from workers.batch import Batch
-from workers.kernels.formats import weight_format
-from workers.kv_cache import KVCache
-from workers.models import random_model
+from workers.models import model_of, random_model
 from workers.models.config import ModelConfig
-from workers.models.llama import LlamaModel
-from workers.models.random_weights import RandomTensors, parse_random_spec
+from workers.models.random_weights import parse_random_spec, random_tensors
 
 # Sizes that are no multiple of any tile, several key-value groups, a head smaller than a vector.
 ODD = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
@@ -30,7 +27,9 @@ def reference_logits(config: ModelConfig, tensors, token_ids) -> np.ndarray:
 
     def rotate(x):  # (tokens, heads, head_dim)
         half = config.head_dim // 2
-        angles = np.arange(len(x))[:, None] * config.rope_theta ** (-np.arange(half) * 2 / config.head_dim)
+        angles = np.arange(len(x))[:, None] * config.ropes[0].theta ** (
+            -np.arange(half) * 2 / config.head_dim
+        )
         cosine, sine = np.cos(angles)[:, None], np.sin(angles)[:, None]
         first, second = x[..., :half], x[..., half:]
         return np.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)
@@ -42,18 +41,18 @@ def reference_logits(config: ModelConfig, tensors, token_ids) -> np.ndarray:
     for layer in range(config.num_layers):
         prefix = f"layers.{layer}."
         normed = normalise(x, prefix + "input_layernorm")
-        q = rotate((normed @ weights(prefix + "q_proj").T).reshape(num_tokens, -1, config.head_dim))
-        k = rotate((normed @ weights(prefix + "k_proj").T).reshape(num_tokens, -1, config.head_dim))
-        v = (normed @ weights(prefix + "v_proj").T).reshape(num_tokens, -1, config.head_dim)
+        q = rotate((normed @ weights(prefix + "self_attn.q_proj").T).reshape(num_tokens, -1, config.head_dim))
+        k = rotate((normed @ weights(prefix + "self_attn.k_proj").T).reshape(num_tokens, -1, config.head_dim))
+        v = (normed @ weights(prefix + "self_attn.v_proj").T).reshape(num_tokens, -1, config.head_dim)
         k, v = np.repeat(k, groups, axis=1), np.repeat(v, groups, axis=1)
         scores = np.einsum("qhd,khd->hqk", q, k) / np.sqrt(config.head_dim) + mask
         shares = np.exp(scores - scores.max(-1, keepdims=True))
         shares /= shares.sum(-1, keepdims=True)
         attended = np.einsum("hqk,khd->qhd", shares, v).reshape(num_tokens, -1)
-        x = x + attended @ weights(prefix + "o_proj").T
+        x = x + attended @ weights(prefix + "self_attn.o_proj").T
         normed = normalise(x, prefix + "post_attention_layernorm")
-        gate, up = normed @ weights(prefix + "gate_proj").T, normed @ weights(prefix + "up_proj").T
-        x = x + (gate / (1 + np.exp(-gate)) * up) @ weights(prefix + "down_proj").T
+        gate, up = normed @ weights(prefix + "mlp.gate_proj").T, normed @ weights(prefix + "mlp.up_proj").T
+        x = x + (gate / (1 + np.exp(-gate)) * up) @ weights(prefix + "mlp.down_proj").T
     output = "embed_tokens" if config.tie_embeddings else "lm_head"
     return normalise(x, "norm") @ weights(output).T
 
@@ -89,14 +88,14 @@ def odd(request):
 def whole(model, token_ids, block_size: int = BLOCK_SIZE) -> np.ndarray:
     """Logits of all tokens of one sequence, alone in one step."""
     num_blocks = -(-len(token_ids) // block_size)
-    cache = KVCache.allocate(model.config, num_blocks, block_size)
+    cache = model.new_cache(num_blocks, block_size)
     return model.forward(make_batch((token_ids, 0, list(range(num_blocks)))), cache).copy()
 
 
 @pytest.mark.parametrize("spec", [ODD, EVEN])
 def test_float32_logits_are_those_of_the_reference(spec):
     config = parse_random_spec(spec)
-    tensors = RandomTensors(config, 7)
+    tensors = random_tensors(config, 7)
     model = random_model(spec, weights="float32", threads=1, seed=7)
     token_ids = prompt(config, 70)
     expected = reference_logits(config, tensors, token_ids)
@@ -111,7 +110,7 @@ def test_int8_logits_are_near_the_reference(spec):
     config = parse_random_spec(spec)
     model = random_model(spec, weights="int8", threads=1, seed=7)
     token_ids = prompt(config, 70)
-    expected = reference_logits(config, RandomTensors(config, 7), token_ids)
+    expected = reference_logits(config, random_tensors(config, 7), token_ids)
     actual = whole(model, token_ids)
     model.close()
     # Each product of quantised operands is off by about 1 % of its spread; the residual stream adds up.
@@ -132,7 +131,7 @@ def test_both_instruction_sets_give_the_same_bits(odd, monkeypatch):
 def test_a_prompt_cut_into_chunks_gives_the_same_bits(odd):
     token_ids = prompt(odd.config, 70)
     expected = whole(odd, token_ids)
-    cache = KVCache.allocate(odd.config, 5, BLOCK_SIZE)
+    cache = odd.new_cache(5, BLOCK_SIZE)
     first = 0
     for length in (1, 2, 13, 16, 3, 34, 1):
         logits = odd.forward(make_batch((token_ids[first : first + length], first, list(range(5)))), cache)
@@ -144,7 +143,7 @@ def test_a_prompt_cut_into_chunks_gives_the_same_bits(odd):
 def test_a_sequence_in_a_batch_gives_the_same_bits_as_alone(odd):
     prompts = [prompt(odd.config, length, seed=length) for length in (5, 33, 1, 17, 48)]
     alone = [whole(odd, token_ids) for token_ids in prompts]
-    cache = KVCache.allocate(odd.config, 20, BLOCK_SIZE)
+    cache = odd.new_cache(20, BLOCK_SIZE)
     blocks = iter(np.random.default_rng(3).permutation(20).tolist())
     tables = [[next(blocks) for _ in range(-(-len(token_ids) // BLOCK_SIZE))] for token_ids in prompts]
     logits = odd.forward(
@@ -156,7 +155,7 @@ def test_a_sequence_in_a_batch_gives_the_same_bits_as_alone(odd):
 def test_decoding_beside_a_prefill_gives_the_same_bits(odd):
     one, other = prompt(odd.config, 40, seed=1), prompt(odd.config, 30, seed=2)
     expected_one, expected_other = whole(odd, one), whole(odd, other)
-    cache = KVCache.allocate(odd.config, 6, BLOCK_SIZE)
+    cache = odd.new_cache(6, BLOCK_SIZE)
     odd.forward(make_batch((one[:39], 0, [5, 0, 3])), cache)
     logits = odd.forward(make_batch((one[39:], 39, [5, 0, 3]), (other, 0, [1, 4])), cache)
     assert (logits[0] == expected_one[39]).all()
@@ -165,9 +164,9 @@ def test_decoding_beside_a_prefill_gives_the_same_bits(odd):
 
 def test_what_stands_in_foreign_blocks_and_behind_the_end_is_never_read(odd):
     token_ids = prompt(odd.config, 21)
-    cache = KVCache.allocate(odd.config, 4, BLOCK_SIZE)
-    cache.keys.fill(np.nan)
-    cache.values.fill(np.nan)
+    cache = odd.new_cache(4, BLOCK_SIZE)
+    for array in cache.arrays:
+        array.view(np.uint8).fill(0xFF)  # not a number in every floating-point format
     logits = odd.forward(make_batch((token_ids, 0, [3, 1])), cache)
     assert (logits == whole(odd, token_ids)).all()
 
@@ -195,7 +194,7 @@ def test_more_threads_give_the_same_bits(odd, threads):
 def test_only_the_rows_asked_for_have_logits(odd):
     token_ids = prompt(odd.config, 21)
     expected = whole(odd, token_ids)
-    cache = KVCache.allocate(odd.config, 2, BLOCK_SIZE)
+    cache = odd.new_cache(2, BLOCK_SIZE)
     batch = make_batch((token_ids, 0, [0, 1]))
     for rows in ([20], [3, 0, 20], []):
         asked = Batch(
@@ -216,11 +215,11 @@ def test_a_row_that_is_not_finite_leaves_nothing_behind(weights, hidden):
     config = parse_random_spec(
         f"llama:hidden={hidden},ffn=40,layers=1,heads=2,kv_heads=2,head_dim=8,vocab=33,context=16"
     )
-    tensors = dict(RandomTensors(config, seed=1))
-    tensors["layers.0.o_proj"] = tensors["layers.0.o_proj"] * np.float32(1e38)
-    tensors["layers.0.v_proj"] = tensors["layers.0.v_proj"] * np.float32(1e6)
+    tensors = dict(random_tensors(config, seed=1))
+    tensors["layers.0.self_attn.o_proj"] = tensors["layers.0.self_attn.o_proj"] * np.float32(1e38)
+    tensors["layers.0.self_attn.v_proj"] = tensors["layers.0.self_attn.v_proj"] * np.float32(1e6)
     tensors["embed_tokens"][1] = 0  # the only token that stays finite
-    model = LlamaModel(config, tensors, weight_format(weights), threads=1)
+    model = model_of(config, tensors, weights=weights, threads=1)
     assert not np.isfinite(whole(model, [0])).any()
     assert np.array_equal(whole(model, [1]), np.zeros((1, 33), dtype=np.float32))
     model.close()

@@ -11,12 +11,10 @@ from numba import njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from workers.kernels.barrier import new_barrier, wait
-from workers.kernels.formats import weight_format
 from workers.kernels.team import Team
 from workers.kv_cache import KVCache
-from workers.models import random_model
-from workers.models.llama import LlamaModel, pack_weights
-from workers.models.random_weights import RandomTensors, parse_random_spec
+from workers.models import model_of, random_model
+from workers.models.random_weights import parse_random_spec, random_tensors
 
 SPEC = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
 CONFIG = parse_random_spec(SPEC)
@@ -24,7 +22,7 @@ CONFIG = parse_random_spec(SPEC)
 
 def tensors(**changes):
     """Valid tensors with some replaced; None removes one. A name is written with _ for a dot."""
-    valid = dict(RandomTensors(CONFIG, 1))
+    valid = dict(random_tensors(CONFIG, 1))
     names = {name.replace(".", "_"): name for name in valid}
     for name, value in changes.items():
         valid.pop(names[name])
@@ -37,16 +35,16 @@ def tensors(**changes):
 @pytest.mark.parametrize(
     ("changes", "named"),
     [
-        ({"layers_1_k_proj": None}, "layers.1.k_proj"),
+        ({"layers_1_self_attn_k_proj": None}, "layers.1.self_attn.k_proj"),
         ({"norm": np.ones(61, np.float32)}, "norm"),
-        ({"layers_2_down_proj": np.ones((60, 173), np.float32)}, "layers.2.down_proj"),
+        ({"layers_2_mlp_down_proj": np.ones((60, 173), np.float32)}, "layers.2.mlp.down_proj"),
         ({"lm_head": np.full((131, 60), np.nan, np.float32)}, "lm_head"),
         ({"embed_tokens": np.full((131, 60), -np.inf, np.float32)}, "embed_tokens"),
     ],
 )
 def test_a_bad_tensor_is_named(weights, changes, named):
     with pytest.raises(ModelFileInvalid, match=named):
-        pack_weights(CONFIG, tensors(**changes), weight_format(weights))
+        model_of(CONFIG, tensors(**changes), weights=weights, threads=1)
 
 
 @pytest.mark.parametrize(
@@ -64,23 +62,34 @@ def test_a_bad_spec_is_refused_by_key(spec, named):
 
 
 @pytest.mark.parametrize(
-    ("spec", "threads"),
+    ("spec", "threads", "error"),
     [
-        (SPEC.replace("kv_heads=3", "kv_heads=4"), 1),
-        (SPEC.replace("head_dim=20", "head_dim=18"), 1),
-        (SPEC, 0),
+        (SPEC.replace("kv_heads=3", "kv_heads=4"), 1, ModelFileInvalid),
+        (SPEC.replace("head_dim=20", "head_dim=19"), 1, ModelFileInvalid),
+        (SPEC, 0, ConfigurationInvalid),
     ],
 )
-def test_a_shape_that_kernels_do_not_take_is_refused(spec, threads):
-    config = parse_random_spec(spec)
-    with pytest.raises(ConfigurationInvalid):
-        LlamaModel(config, RandomTensors(config, 0), weight_format("float32"), threads)
+def test_a_shape_that_kernels_do_not_take_is_refused(spec, threads, error):
+    with pytest.raises(error):
+        random_model(spec, weights="float32", threads=threads)
 
 
-def test_a_block_takes_the_bytes_that_it_says():
-    cache = KVCache.allocate(CONFIG, 5, 16)
-    assert cache.num_blocks == 5
-    assert cache.keys.nbytes + cache.values.nbytes == 5 * KVCache.bytes_per_block(CONFIG, 16)
+@pytest.mark.parametrize(
+    ("weights", "kv_cache", "cache_format"),
+    [
+        ("float32", "auto", "float32"),
+        ("int8", "auto", "float16"),
+        ("float32", "int8", "int8"),
+        ("int8", "float32", "float32"),
+    ],
+)
+def test_a_cache_has_the_format_that_the_model_was_built_for(weights, kv_cache, cache_format):
+    model = random_model(SPEC, weights=weights, kv_cache=kv_cache, threads=1)
+    model.close()
+    cache = model.new_cache(5, 32)
+    assert (cache.format_name, cache.num_blocks, cache.block_size) == (cache_format, 5, 32)
+    assert cache.arrays.keys.shape[0] == CONFIG.num_layers
+    assert cache.num_bytes == 5 * KVCache.bytes_per_block(model.cache_shape, 32, cache_format)
 
 
 @njit(nogil=True)

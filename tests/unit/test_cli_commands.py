@@ -349,7 +349,7 @@ def test_models(
     [cached] = report["cached"]
     assert (cached["name"], cached["bytes"]) == ("owner/a-model:m.gguf", 2_500_000)
     assert cached["path"] == str(folder / "snapshots" / ("0" * 40) / "m.gguf")
-    [llama] = [family for family in report["families"] if family["name"] == "llama"]
+    [llama] = [family for family in report["families"] if family["name"] == "Llama"]
     assert "LlamaForCausalLM" in llama["architectures"]
     assert "llama" in llama["gguf_architectures"]
 

@@ -10,25 +10,26 @@ from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.protocol.params import SamplingParams
 from workers.batch import Batch
 from workers.engine import Engine
-from workers.kv_cache import KVCache
-from workers.models.config import ModelConfig
+from workers.kv_cache import CacheShape, KVCache
+from workers.models.config import Layer, ModelConfig
+from workers.models.rotary import Rope
 
 VOCAB = 64
 END_ID = 40
 NOT_FINITE, EXPLODES = 50, 60
 CONFIG = ModelConfig(
-    architecture="counting",
+    family="counting",
     vocab_size=VOCAB,
     hidden_size=4,
     ffn_size=4,
-    num_layers=1,
     num_heads=1,
     num_kv_heads=1,
     head_dim=4,
-    rope_theta=1.0,
     norm_eps=1.0,
     max_context=64,
     tie_embeddings=True,
+    ropes=(Rope(10000.0, 4),),
+    layers=(Layer(),),
 )
 
 
@@ -36,7 +37,11 @@ class CountingModel:
     """After token n the most likely token is n + 1, and n + 2 the next; two tokens make trouble."""
 
     config = CONFIG
+    num_weights = 1
     kernels = "none"
+
+    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+        return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         if EXPLODES in batch.token_ids:

@@ -18,7 +18,7 @@ from safetensors.numpy import save_file
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.text import load_text_model
-from workers.weights import read_weights
+from workers.weights.reader import read_model
 from workers.weights.safetensors_file import open_safetensors
 
 MAX_SECONDS_A_FILE = 2.0
@@ -91,10 +91,10 @@ def refused_or_read(path: Path, content: bytes, read: Callable[[Path], object]) 
 
 def read_all_of_gguf(path: Path) -> None:
     load_text_model(path)
-    _, weights = read_weights(path)
-    for name in weights:
+    tensors = read_model(path).tensors
+    for name in tensors:
         with np.errstate(all="ignore"):
-            weights[name]
+            tensors[name]
 
 
 def read_all_of_safetensors(path: Path) -> None:
@@ -291,5 +291,5 @@ def test_a_corrupt_safetensors_header_is_refused(tmp_path: Path, fault: str) -> 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"a": 1, "a": 2}', b"\xff", b"{}", b"[" * 100_000])
 def test_a_corrupt_config_is_refused(tmp_path: Path, content: bytes) -> None:
     path = tmp_path / "config.json"
-    assert refused_or_read(path, content, lambda _: read_weights(tmp_path))
+    assert refused_or_read(path, content, lambda _: read_model(tmp_path))
     assert refused_or_read(path, content, lambda _: load_text_model(tmp_path))

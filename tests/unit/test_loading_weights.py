@@ -14,8 +14,11 @@ from safetensors.numpy import save_file
 
 from cactus_actors.models.files import list_models, resolve_model
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.models.config import ModelConfig
-from workers.weights import read_weights
+from workers.models.config import Layer, ModelConfig
+from workers.models.family import graph_of
+from workers.models.llama import FAMILY
+from workers.models.rotary import Rope
+from workers.weights.reader import read_model
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],
@@ -30,40 +33,30 @@ CONFIG = {
     "max_position_embeddings": 64,
     "tie_word_embeddings": True,
 }
-HUGGING_FACE_NAMES = {
-    "embed_tokens": "model.embed_tokens.weight",
-    "norm": "model.norm.weight",
-    "lm_head": "lm_head.weight",
-}
 GGUF_NAMES = {
     "embed_tokens": "token_embd",
     "norm": "output_norm",
     "lm_head": "output",
     "input_layernorm": "attn_norm",
-    "q_proj": "attn_q",
-    "k_proj": "attn_k",
-    "v_proj": "attn_v",
-    "o_proj": "attn_output",
+    "self_attn.q_proj": "attn_q",
+    "self_attn.k_proj": "attn_k",
+    "self_attn.v_proj": "attn_v",
+    "self_attn.o_proj": "attn_output",
     "post_attention_layernorm": "ffn_norm",
-    "gate_proj": "ffn_gate",
-    "up_proj": "ffn_up",
-    "down_proj": "ffn_down",
+    "mlp.gate_proj": "ffn_gate",
+    "mlp.up_proj": "ffn_up",
+    "mlp.down_proj": "ffn_down",
 }
 
 
 def hugging_face_name(name: str) -> str:
-    if name in HUGGING_FACE_NAMES:
-        return HUGGING_FACE_NAMES[name]
-    layers, layer, part = name.split(".")
-    block = {"q_proj": "self_attn.", "k_proj": "self_attn.", "v_proj": "self_attn.", "o_proj": "self_attn."}
-    block |= {"gate_proj": "mlp.", "up_proj": "mlp.", "down_proj": "mlp."}
-    return f"model.{layers}.{layer}.{block.get(part, '')}{part}.weight"
+    return f"{name}.weight" if name == "lm_head" else f"model.{name}.weight"
 
 
 def gguf_name(name: str) -> str:
-    if "." not in name:
+    if name in GGUF_NAMES:
         return f"{GGUF_NAMES[name]}.weight"
-    _, layer, part = name.split(".")
+    _, layer, part = name.split(".", 2)
     return f"blk.{layer}.{GGUF_NAMES[part]}.weight"
 
 
@@ -74,23 +67,23 @@ def make_config(**changes: Any) -> dict[str, Any]:
 def make_tensors(tied: bool = True, hidden_size: int = 16) -> dict[str, NDArray[np.float32]]:
     """Random tensors whose values survive float16 and bfloat16."""
     config = ModelConfig(
-        architecture="llama",
+        family="Llama",
         vocab_size=32,
         hidden_size=hidden_size,
         ffn_size=32,
-        num_layers=2,
         num_heads=4,
         num_kv_heads=2,
         head_dim=hidden_size // 4,
-        rope_theta=5000.0,
         norm_eps=1e-5,
         max_context=64,
         tie_embeddings=tied,
+        ropes=(Rope(5000.0, hidden_size // 4),),
+        layers=(Layer(),) * 2,
     )
     random = np.random.default_rng(7)
     return {
         name: (random.integers(-8, 9, shape) / 8).astype(np.float32)
-        for name, shape in config.tensor_shapes().items()
+        for name, shape in graph_of(FAMILY, config).tensor_shapes.items()
     }
 
 
@@ -171,7 +164,7 @@ def write_gguf(
 
 
 def assert_same(path: Path, tensors: dict[str, NDArray[np.float32]], tolerance: float = 0.0) -> None:
-    _, weights = read_weights(path)
+    weights = read_model(path).tensors
     assert list(weights) == list(tensors)
     for name, expected in tensors.items():
         read = weights[name]
@@ -185,7 +178,7 @@ def test_float32_safetensors(tmp_path: Path, tied: bool) -> None:
     tensors = make_tensors(tied)
     path = write_directory(tmp_path / "model", tensors, tie_word_embeddings=tied)
     assert_same(path, tensors)
-    config, _ = read_weights(path)
+    config = read_model(path).config
     assert (config.head_dim, config.num_kv_heads, config.tie_embeddings) == (4, 2, tied)
 
 
@@ -231,8 +224,8 @@ def test_gguf_q8_0(tmp_path: Path) -> None:
 
 def test_gguf_and_safetensors_agree_on_the_config(tmp_path: Path) -> None:
     tensors = make_tensors()
-    from_directory, _ = read_weights(write_directory(tmp_path / "model", tensors))
-    from_gguf, _ = read_weights(write_gguf(tmp_path / "model.gguf", tensors, **{"rope.freq_base": 5000.0}))
+    from_directory = read_model(write_directory(tmp_path / "model", tensors)).config
+    from_gguf = read_model(write_gguf(tmp_path / "model.gguf", tensors, **{"rope.freq_base": 5000.0})).config
     assert from_gguf.norm_eps == pytest.approx(from_directory.norm_eps)
     assert vars(from_gguf) | {"norm_eps": 0} == vars(from_directory) | {"norm_eps": 0}
 
@@ -240,16 +233,18 @@ def test_gguf_and_safetensors_agree_on_the_config(tmp_path: Path) -> None:
 @pytest.mark.parametrize(
     ("key", "value"),
     [
-        ("architectures", ["Qwen2ForCausalLM"]),
+        ("architectures", ["GPT2LMHeadModel"]),
         ("architectures", None),
         ("architectures", [{}]),
         ("auto_map", {"AutoModel": "evil.Model"}),
         ("rope_scaling", {"rope_type": "llama3", "factor": 8.0}),
+        ("rope_scaling", {"rope_type": "dynamic", "factor": 2.0}),
+        ("rope_scaling", {"type": "longrope", "short_factor": [1.0], "long_factor": [2.0], "factor": 2.0}),
+        ("rope_scaling", {"type": "linear", "factor": 0.0}),
         ("rope_scaling", [1]),
         ("attention_bias", True),
         ("mlp_bias", True),
         ("hidden_act", "gelu"),
-        ("sliding_window", 4096),
         ("quantization_config", {"bits": 4}),
         ("num_attention_heads", 0),
         ("num_attention_heads", "four"),
@@ -280,7 +275,7 @@ def test_gguf_and_safetensors_agree_on_the_config(tmp_path: Path) -> None:
 def test_a_config_that_is_not_supported_is_refused(tmp_path: Path, key: str, value: Any) -> None:
     path = write_directory(tmp_path / "model", make_tensors(), **{key: value})
     with pytest.raises(ModelFileInvalid, match="model"):
-        read_weights(path)
+        read_model(path)
 
 
 @pytest.mark.parametrize(
@@ -292,7 +287,7 @@ def test_a_config_that_is_not_supported_is_refused(tmp_path: Path, key: str, val
         ({"context_length": 0}, "llama.context_length"),
         ({"rope.freq_base": 0.0}, "llama.rope.freq_base"),
         ({"rope.freq_base": float("nan")}, "llama.rope.freq_base"),
-        ({"rope.scaling.type": "yarn"}, "llama.rope.scaling.type"),
+        ({"rope.scaling.type": "dynamic"}, "llama.rope.scaling.type"),
         ({"attention.layer_norm_rms_epsilon": 0.0}, "llama.attention.layer_norm_rms_epsilon"),
         ({"expert_count": 8.0}, "llama.expert_count"),
     ],
@@ -302,13 +297,13 @@ def test_gguf_metadata_that_is_not_supported_is_refused(
 ) -> None:
     path = write_gguf(tmp_path / "model.gguf", make_tensors(), **metadata)
     with pytest.raises(ModelFileInvalid, match=named):
-        read_weights(path)
+        read_model(path)
 
 
 def test_an_unknown_architecture_is_refused(tmp_path: Path) -> None:
     path = write_gguf(tmp_path / "model.gguf", make_tensors(), architecture="mamba")
     with pytest.raises(ModelFileInvalid, match="'mamba'; supported: llama"):
-        read_weights(path)
+        read_model(path)
 
 
 @pytest.mark.parametrize("name", ["../outside.safetensors", "/etc/passwd", "missing.safetensors", "a/b"])
@@ -317,7 +312,7 @@ def test_a_shard_stays_inside_the_model_directory(tmp_path: Path, name: str) -> 
     (path / "model.safetensors").rename(tmp_path / "outside.safetensors")
     (path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": {"x": name}}))
     with pytest.raises(ModelFileInvalid):
-        read_weights(path)
+        read_model(path)
 
 
 def test_a_link_out_of_the_model_directory_is_refused(tmp_path: Path) -> None:
@@ -325,7 +320,7 @@ def test_a_link_out_of_the_model_directory_is_refused(tmp_path: Path) -> None:
     (path / "model.safetensors").rename(tmp_path / "outside.safetensors")
     (path / "model.safetensors").symlink_to(tmp_path / "outside.safetensors")
     with pytest.raises(ModelFileInvalid, match="out of the model directory"):
-        read_weights(path)
+        read_model(path)
 
 
 def test_links_of_the_hugging_face_cache_are_followed(tmp_path: Path) -> None:

@@ -12,8 +12,8 @@ from cactus_actors.protocol.messages import Dispatch
 from cactus_actors.protocol.params import SamplingParams
 from workers.batch import Batch
 from workers.engine import Engine
-from workers.kv_cache import KVCache
-from workers.models.config import ModelConfig
+from workers.kv_cache import CacheShape, KVCache
+from workers.models.config import Layer, ModelConfig
 
 VOCAB = 4
 BLOCK_SIZE = 4
@@ -32,20 +32,24 @@ class ChainModel:
     """Keeps one number a token in the blocks of the cache; a wrong block makes other tokens from there on."""
 
     config = ModelConfig(
-        architecture="chain",
+        family="chain",
         vocab_size=VOCAB,
         hidden_size=4,
         ffn_size=4,
-        num_layers=1,
+        layers=(Layer(),),
         num_heads=1,
         num_kv_heads=1,
         head_dim=4,
-        rope_theta=1.0,
+        ropes=(),
         norm_eps=1.0,
         max_context=200,
         tie_embeddings=True,
     )
     kernels = "none"
+    num_weights = 1
+
+    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+        return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
 
     def __init__(self) -> None:
         self._states: dict[tuple[int, int], int] = {}

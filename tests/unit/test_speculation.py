@@ -16,8 +16,8 @@ from workers.batch import Batch
 from workers.block_pool import BlockPool
 from workers.detokenizer import Detokenizer
 from workers.engine import Engine
-from workers.kv_cache import KVCache
-from workers.models.config import ModelConfig
+from workers.kv_cache import CacheShape, KVCache
+from workers.models.config import Layer, ModelConfig
 from workers.scheduler import Counters, Schedule, Scheduler
 from workers.sequence import Sequence
 from workers.speculation import MAX_PAUSE, UNKNOWN_ROW_COST, Drafter, StepCost, find_drafts, worthwhile
@@ -247,20 +247,24 @@ class LoopModel:
     """Counts 10 to 14 again and again; from position `leaves_at` on it counts on beyond 14."""
 
     config = ModelConfig(
-        architecture="loop",
+        family="loop",
         vocab_size=64,
         hidden_size=4,
         ffn_size=4,
-        num_layers=1,
+        layers=(Layer(),),
         num_heads=1,
         num_kv_heads=1,
         head_dim=4,
-        rope_theta=1.0,
+        ropes=(),
         norm_eps=1.0,
         max_context=200,
         tie_embeddings=True,
     )
     kernels = "none"
+    num_weights = 1
+
+    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+        return KVCache.allocate(CacheShape(1, 1, 4), num_blocks, block_size)
 
     def __init__(self, leaves_at: int = 200, breaks_at: int = 200) -> None:
         self.leaves_at, self.breaks_at = leaves_at, breaks_at

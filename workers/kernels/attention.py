@@ -1,115 +1,232 @@
-"""Causal attention of single rows over paged keys and values.
+"""Causal grouped-query attention over the paged cache, with an online softmax.
 
-Each row and head goes through its own positions sixteen at a time, in order, with an online softmax
-(Milakov and Gimelshein 2018): no row looks at another row, and block ids do not matter.
+The rows and heads that share a key-value head go through their positions together, in chunks of 64 at
+absolute multiples (Milakov and Gimelshein 2018). No row's result depends on the others: a lane of a score
+and a sum over positions have one order, and a position outside a row's own range is never multiplied into
+its result, so foreign memory behind a sequence may hold anything.
 """
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import numpy as np
 from numba import njit
 
+from workers.kernels.attention_scores import score
+from workers.kernels.attention_tiles import (
+    CHUNK,
+    CHUNK_VECTORS,
+    MAX_HEIGHT,
+    RECORD_FLOATS,
+    get_range,
+    set_record,
+)
+from workers.kernels.attention_values import mix
+from workers.kernels.attention_weights import weigh
+from workers.kernels.memory import round_up
 from workers.kernels.vectors import (
+    LANES,
     broadcast,
-    exponential,
-    fma,
-    keep_first,
+    hyperbolic_tangent,
     load,
-    max_of_lanes,
-    maximum,
     store,
+    store_first,
     sum_of_lanes,
 )
 
+GROUP = 32
+"""Rows times heads that go through the cache together."""
 
-@njit(error_model="numpy")
-def write_keys_values(
-    qkv: Any,
-    row: int,
-    key_column: int,
-    value_column: int,
-    keys: Any,
-    values: Any,
-    layer: int,
-    block: int,
-    slot: int,
-) -> None:
-    """Store a row's keys and values, (kv_heads, head_dim) each, in one slot of a block."""
-    kv_heads, head_dim = keys.shape[2], keys.shape[3]
-    for head in range(kv_heads):
-        for index in range(head_dim):
-            keys[layer, block, head, index, slot] = qkv[row, key_column + head * head_dim + index]
-            values[layer, block, head, slot, index] = qkv[row, value_column + head * head_dim + index]
+LOG2_E = 1 / math.log(2)
+
+
+PLACES_FLOATS = CHUNK_VECTORS * RECORD_FLOATS
+
+
+def attention_scratch(head_dim: int) -> int:
+    """Floats of scratch that one thread's `attend` needs, a multiple of 16."""
+    each = 2 * round_up(head_dim, LANES) + CHUNK + 2 * LANES + RECORD_FLOATS
+    return 2 * PLACES_FLOATS + GROUP * each
 
 
 @njit(error_model="numpy")
 def attend(
-    queries: Any,  # (rows, width) float32; this head's query starts at `query_column`
-    row: int,
-    query_column: int,
-    keys: Any,
-    values: Any,
+    cache: Any,
     layer: int,
     kv_head: int,
-    block_table: Any,  # (sequences, max_blocks)
+    block_tables: Any,  # (sequences, max_blocks) int32
     sequence: int,
-    length: int,
-    weights: Any,  # (ranks, 16) float32: room for the weights of sixteen positions
-    sums: Any,  # (ranks, padded head_dim) float32
-    rank: int,
-    out: Any,  # (rows, width) float32
+    queries: Any,  # float32; readable for 15 elements behind the last head
+    query_start: int,
+    query_width: int,
+    num_rows: int,
+    num_heads: int,
+    first_position: int,
+    window: int,
+    scale: float,
+    softcap: float,
+    scratch: Any,  # float32, attention_scratch(head_dim) from scratch_start on, a multiple of 16
+    scratch_start: int,
+    out: Any,
+    out_start: int,
+    out_width: int,
 ) -> None:
-    """out[row, query_column:][:head_dim] = softmax(q . K / sqrt(head_dim)) . V over the first `length`."""
-    kv_heads, head_dim, lanes = keys.shape[2], keys.shape[3], keys.shape[4]
-    block_size, width = values.shape[3], values.shape[4]
-    scale = broadcast(np.float32(1) / np.float32(np.sqrt(np.float32(head_dim))))
-    weight, total = rank * weights.shape[1], rank * sums.shape[1]
-    zero = broadcast(np.float32(0))
-    for column in range(0, width, 16):
-        store(sums, total + column, zero)
-    largest = broadcast(np.float32(-np.inf))
-    mass = zero
+    """out = softmax(scale * q . K) . V for consecutive tokens of a sequence and heads of one key-value head.
 
-    for first in range(0, length, block_size):
-        block = block_table[sequence, first // block_size]
-        head = (layer * keys.shape[1] + block) * kv_heads + kv_head
-        for slot in range(0, min(block_size, length - first), 16):
-            count = min(16, block_size - slot, length - first - slot)
-            scores = keep_first(
-                _scores(queries, row, query_column, keys, head * head_dim * lanes + slot, head_dim, lanes)
-                * scale,
-                count,
-            )
+    Row r stands at position first_position + r and sees the positions up to its own, the last `window` of
+    them unless that is 0. Row r and head h have their query at query_start + r * query_width + h * head_dim
+    and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap).
+    """
+    head_dim, lanes = cache.keys.shape[3:]
+    block_size, width = cache.values.shape[3:]
+    # Powers of two are cheaper than those of e; a cap wants the plain score over it.
+    factor = broadcast(np.float32(scale / softcap if softcap > 0 else scale * LOG2_E))
+    ranges = scratch_start + 2 * PLACES_FLOATS
+    packed = ranges + GROUP * RECORD_FLOATS
+    sums = packed + GROUP * width
+    scores = sums + GROUP * width
+    states = scores + GROUP * CHUNK
 
-            previous, largest = largest, maximum(largest, broadcast(max_of_lanes(scores)))
-            shrink = exponential(previous - largest)
-            attention = exponential(scores - largest)
-            mass = fma(mass, shrink, attention)
-            store(weights, weight, attention)
+    num_items = num_rows * num_heads
+    for first_item in range(0, num_items, GROUP):
+        count = min(GROUP, num_items - first_item)
+        for item in range(count):
+            row, head = divmod(first_item + item, num_heads)
+            position = first_position + row
+            # Ranges are counted in lanes: a block has whole vectors of them.
+            low = max(position - window + 1, 0) if window > 0 else 0
+            low = low // block_size * lanes + low % block_size
+            high = position // block_size * lanes + position % block_size + 1
+            set_record(scratch, ranges + item * RECORD_FLOATS, low, high, 0, 0)
+            query, state = query_start + row * query_width + head * head_dim, states + item * 2 * LANES
+            _begin(scratch, packed + item * width, sums + item * width, width, state, queries, query, factor)
 
-            value = (head * block_size + slot) * width
-            for column in range(0, width, 16):
-                mixed = load(sums, total + column) * shrink
-                for position in range(count):
-                    factor = broadcast(weights[rank, position])
-                    mixed = fma(factor, load(values, value + position * width + column), mixed)
-                store(sums, total + column, mixed)
+        low, _ = get_range(scratch, ranges)
+        _, high = get_range(scratch, ranges + (count - 1) * RECORD_FLOATS)
+        places, next_places = scratch_start, scratch_start + PLACES_FLOATS
+        begin = low // CHUNK * CHUNK
+        _set_places(cache, layer, kv_head, block_tables, sequence, low, high, begin, scratch, places)
+        for chunk in range(begin, high, CHUNK):
+            following = places
+            if chunk + CHUNK < high:
+                following = next_places
+                _set_places(
+                    cache,
+                    layer,
+                    kv_head,
+                    block_tables,
+                    sequence,
+                    low,
+                    high,
+                    chunk + CHUNK,
+                    scratch,
+                    following,
+                )
+            first = max(low - chunk, 0) // LANES
+            last = min((high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
+            item = 0
+            while item < count:
+                # The rest is cut into tiles of about one height: lone rows make poor use of what they load.
+                tiles = (count - item + MAX_HEIGHT - 1) // MAX_HEIGHT
+                height = (count - item + tiles - 1) // tiles
+                query, weights, total = packed + item * width, scores + item * CHUNK, sums + item * width
+                limits, state = ranges + item * RECORD_FLOATS, states + item * 2 * LANES
+                score(cache, scratch, places, first, last, height, query, width, weights)
+                if softcap > 0:
+                    _cap(scratch, weights, height * CHUNK, np.float32(softcap * LOG2_E))
+                weigh(cache, scratch, places, chunk, height, limits, weights, total, width, state)
+                _mix_tile(cache, scratch, places, following, chunk, height, limits, weights, total, width)
+                item += height
+            places, next_places = next_places, places
 
-    share = np.float32(1) / sum_of_lanes(mass)
-    for index in range(head_dim):
-        out[row, query_column + index] = sums[rank, index] * share
+        for item in range(count):
+            row, head = divmod(first_item + item, num_heads)
+            mass, target = states + (2 * item + 1) * LANES, out_start + row * out_width + head * head_dim
+            _finish(scratch, sums + item * width, mass, head_dim, out, target)
 
 
 @njit(error_model="numpy")
-def _scores(queries: Any, row: int, column: int, keys: Any, key: int, head_dim: int, lanes: int) -> Any:
-    # Four chains in a fixed order, because one would wait for each multiply-add.
-    first = second = third = fourth = broadcast(np.float32(0))
-    for index in range(0, head_dim, 4):
-        at = key + index * lanes
-        first = fma(broadcast(queries[row, column + index]), load(keys, at), first)
-        second = fma(broadcast(queries[row, column + index + 1]), load(keys, at + lanes), second)
-        third = fma(broadcast(queries[row, column + index + 2]), load(keys, at + 2 * lanes), third)
-        fourth = fma(broadcast(queries[row, column + index + 3]), load(keys, at + 3 * lanes), fourth)
-    return (first + second) + (third + fourth)
+def _set_places(
+    cache: Any,
+    layer: int,
+    kv_head: int,
+    block_tables: Any,
+    sequence: int,
+    low: int,
+    high: int,
+    chunk: int,
+    scratch: Any,
+    places: int,
+) -> None:
+    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
+    block_size, width = cache.values.shape[3:]
+    for number in range(CHUNK_VECTORS):
+        # A vector outside of low..high-1 has the place of another: its own block may be anything.
+        lane = min(max(chunk + number * LANES, low // LANES * LANES), (high - 1) // LANES * LANES)
+        index, slot = divmod(lane, lanes)
+        head = (layer * num_blocks + block_tables[sequence, index]) * kv_heads + kv_head
+        key, value = head * head_dim * lanes + slot, (head * block_size + slot) * width
+        count = min(block_size - slot, LANES)
+        set_record(scratch, places + number * RECORD_FLOATS, key, value, head * lanes + slot, count)
+
+
+@njit(error_model="numpy")
+def _mix_tile(
+    cache: Any,
+    scratch: Any,
+    places: int,
+    following: int,
+    chunk: int,
+    height: int,
+    ranges: int,
+    weights: int,
+    sums: int,
+    width: int,
+) -> None:
+    # Rows are mixed together where all of them attend and alone at their ends: nothing is multiplied by the
+    # weight of a position outside of a row's range, which may not be finite.
+    low, _ = get_range(scratch, ranges + (height - 1) * RECORD_FLOATS)
+    _, high = get_range(scratch, ranges)
+    low, high = max(low - chunk, 0), min(high - chunk, CHUNK)
+    if low >= high:
+        low = high = CHUNK
+    for end in range(2):
+        for row in range(height):
+            start, stop = get_range(scratch, ranges + row * RECORD_FLOATS)
+            start, stop = max(start - chunk, 0), min(stop - chunk, CHUNK)
+            if end == 0:
+                stop = min(stop, low)
+            else:
+                start = high
+            if start < stop:
+                own_weights, own_sums = weights + row * CHUNK, sums + row * width
+                mix(cache, scratch, places, following, start, stop, 1, own_weights, own_sums)
+        if end == 0 and low < high:
+            mix(cache, scratch, places, following, low, high, height, weights, sums)
+
+
+@njit(error_model="numpy")
+def _begin(
+    scratch: Any, packed: int, sums: int, width: int, state: int, queries: Any, query: int, factor: Any
+) -> None:
+    zero = broadcast(np.float32(0))
+    for index in range(0, width, LANES):
+        store(scratch, packed + index, load(queries, query + index) * factor)
+        store(scratch, sums + index, zero)
+    store(scratch, state, broadcast(np.float32(-np.inf)))
+    store(scratch, state + LANES, zero)
+
+
+@njit(error_model="numpy")
+def _cap(scratch: Any, scores: int, count: int, cap: Any) -> None:
+    for index in range(scores, scores + count, LANES):
+        store(scratch, index, hyperbolic_tangent(load(scratch, index)) * broadcast(cap))
+
+
+@njit(error_model="numpy")
+def _finish(scratch: Any, sums: int, mass: int, head_dim: int, out: Any, target: int) -> None:
+    share = broadcast(np.float32(1) / sum_of_lanes(load(scratch, mass)))
+    for index in range(0, head_dim, LANES):
+        store_first(out, target + index, load(scratch, sums + index) * share, head_dim - index)

@@ -1,4 +1,4 @@
-"""A spin barrier for the threads of one step: a few hundred nanoseconds between two phases."""
+"""How the threads of one step meet: a spin barrier between two phases, and counters that deal out tasks."""
 
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 
@@ -68,6 +68,16 @@ def _yield_core(typing: Any) -> Any:
     return types.void(), generate
 
 
+@primitive
+def cycles(typing: Any) -> Any:
+    """The core's time stamp counter, for profiles."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
+        return call(builder, "llvm.readcyclecounter", ir.IntType(64))
+
+    return types.int64(), generate
+
+
 @njit(error_model="numpy")
 def wait(barrier: Any, size: int) -> None:
     """Return once all `size` threads have called; what they wrote before is visible to all."""
@@ -85,3 +95,9 @@ def wait(barrier: Any, size: int) -> None:
             _yield_core()
         else:
             _relax()
+
+
+@njit(error_model="numpy")
+def next_task(taken: Any, index: int) -> Any:
+    """The next number, from 0 on, of the counter `index`: each caller gets another one."""
+    return _fetch_add(taken, index, 1)

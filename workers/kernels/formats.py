@@ -3,20 +3,18 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from workers.kernels.float32 import Float32Format
+from workers.kernels.bfloat16 import BFLOAT16
+from workers.kernels.float32 import FLOAT32
 from workers.kernels.instruction_sets import choose_instruction_set
-from workers.kernels.int8 import Int8Format
+from workers.kernels.int4 import INT4
+from workers.kernels.int8 import INT8
 from workers.kernels.matrix import WeightFormat
+
+FORMATS = {"float32": FLOAT32, "bfloat16": BFLOAT16, "int8": INT8, "int4": INT4}
 
 
 def weight_format(name: str) -> WeightFormat:
     """The format of that name with the kernels for this CPU; ConfigurationInvalid says which there are."""
-    instruction_set = choose_instruction_set()
-    match name:
-        case "float32":
-            return Float32Format(instruction_set.name)
-        case "int8":
-            return Int8Format(instruction_set)
-    raise ConfigurationInvalid(
-        f"weights {name!r} are not supported yet; choose float32 or int8", param="weights"
-    )
+    if name not in FORMATS:
+        raise ConfigurationInvalid(f"weights {name!r}: choose one of {', '.join(FORMATS)}", param="weights")
+    return FORMATS[name][choose_instruction_set()]

@@ -11,44 +11,117 @@ from numba import config
 from numba.core.codegen import get_host_cpu_features
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from workers.kernels.vectors import I8, I32, INTEGERS, call, constant, splat
+from workers.kernels.vectors import I8, I32, call, constant, splat
 
 ENVIRONMENT_VARIABLE = "CACTUS_KERNELS"
 
 Dot = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], ir.Value]
-"""(builder, sums <16 x i32>, four uint8 in one i32, sixteen times four int8 <64 x i8>) -> the new sums."""
+"""(builder, sums <16 x i32>, four int8 in one i32, sixteen times four uint8 <64 x i8>) -> the new sums."""
 
 
 @dataclass(frozen=True)
 class InstructionSet:
-    """One row of the table; integers are exact, so all rows give the same bits."""
+    """One row of the table; sums of integers are exact, so all rows give the same bits."""
 
     name: str
-    features: frozenset[str]  # LLVM's names of what the CPU must have
+    any_features: tuple[frozenset[str], ...]  # what the CPU must have, in LLVM's names: one of these
     dot: Dot
-    unroll: int  # dots of one row that a tile writes out one after the other
+    max_height: int  # rows of the highest tile, a power of two from 4 on
+    max_width: int  # blocks of the widest tile
+    unroll: int  # dots of one row that a tile writes out one after the other, a power of two from 2 on
 
 
-def _dot_vnni(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
-    repeated = builder.bitcast(splat(builder, inputs, 16), ir.VectorType(I8, 64))
-    return call(builder, "llvm.x86.avx512.vpdpbusd.512", INTEGERS, sums, repeated, weights)
+def _dot_512(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
+    repeated = builder.bitcast(splat(builder, inputs, 16), weights.type)
+    return call(builder, "llvm.x86.avx512.vpdpbusd.512", sums.type, sums, weights, repeated)
+
+
+def _dot_256(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
+    repeated = builder.bitcast(splat(builder, inputs, 8), ir.VectorType(I8, 32))
+    halves = []
+    for half in range(2):
+        acc, packed = _half(builder, sums, half), _half(builder, weights, half)
+        halves.append(call(builder, "llvm.x86.avx512.vpdpbusd.256", acc.type, acc, packed, repeated))
+    return _join(builder, *halves)
+
+
+def _dot_avx2(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
+    # Even and odd bytes as int16; vpmaddubsw would saturate.
+    shorts = ir.VectorType(ir.IntType(16), 16)
+    eight = constant(shorts, 8)
+    repeated = builder.bitcast(splat(builder, inputs, 8), shorts)
+    even_inputs = builder.ashr(builder.shl(repeated, eight), eight)
+    odd_inputs = builder.ashr(repeated, eight)
+    halves = []
+    for half in range(2):
+        total, packed = _half(builder, sums, half), builder.bitcast(_half(builder, weights, half), shorts)
+        even, odd = builder.and_(packed, constant(shorts, 255)), builder.lshr(packed, eight)
+        for pair, factors in ((even, even_inputs), (odd, odd_inputs)):
+            total = builder.add(total, call(builder, "llvm.x86.avx2.pmadd.wd", total.type, pair, factors))
+        halves.append(total)
+    return _join(builder, *halves)
 
 
 def _dot_portable(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weights: ir.Value) -> ir.Value:
-    lanes = builder.bitcast(weights, INTEGERS)
+    lanes = builder.bitcast(weights, sums.type)
     for byte in range(4):
-        shifted = builder.shl(lanes, constant(INTEGERS, 24 - 8 * byte))
-        signed = builder.ashr(shifted, constant(INTEGERS, 24))
-        unsigned = builder.and_(builder.lshr(inputs, ir.Constant(I32, 8 * byte)), ir.Constant(I32, 255))
-        sums = builder.add(sums, builder.mul(signed, splat(builder, unsigned, 16)))
+        unsigned = builder.and_(builder.lshr(lanes, constant(sums.type, 8 * byte)), constant(sums.type, 255))
+        signed = builder.ashr(builder.shl(inputs, ir.Constant(I32, 24 - 8 * byte)), ir.Constant(I32, 24))
+        sums = builder.add(sums, builder.mul(unsigned, splat(builder, signed, 16)))
     return sums
 
 
+def _half(builder: ir.IRBuilder, whole: ir.Value, half: int) -> ir.Value:
+    count = whole.type.count // 2
+    mask = ir.Constant(ir.VectorType(I32, count), list(range(half * count, (half + 1) * count)))
+    return builder.shuffle_vector(whole, whole, mask)
+
+
+def _join(builder: ir.IRBuilder, low: ir.Value, high: ir.Value) -> ir.Value:
+    count = 2 * low.type.count
+    return builder.shuffle_vector(low, high, ir.Constant(ir.VectorType(I32, count), list(range(count))))
+
+
 AVX512_VNNI = InstructionSet(
-    "avx512-vnni", frozenset({"avx512f", "avx512bw", "avx512vnni"}), _dot_vnni, unroll=16
+    name="avx512-vnni",
+    any_features=(frozenset({"avx512f", "avx512bw", "avx512vnni"}),),
+    dot=_dot_512,
+    max_height=8,
+    max_width=2,
+    unroll=8,
 )
-PORTABLE = InstructionSet("portable", frozenset(), _dot_portable, unroll=1)
-TABLE = (AVX512_VNNI, PORTABLE)
+AVX_VNNI = InstructionSet(
+    name="avx-vnni",
+    any_features=(frozenset({"avx2", "avxvnni"}), frozenset({"avx512vl", "avx512vnni"})),
+    dot=_dot_256,
+    max_height=4,
+    max_width=1,
+    unroll=4,
+)
+AVX2 = InstructionSet(
+    name="avx2",
+    any_features=(frozenset({"avx2"}),),
+    dot=_dot_avx2,
+    max_height=4,
+    max_width=1,
+    unroll=2,
+)
+PORTABLE = InstructionSet(
+    name="portable",
+    any_features=(frozenset(),),
+    dot=_dot_portable,
+    max_height=4,
+    max_width=1,
+    unroll=2,
+)
+TABLE = (AVX512_VNNI, AVX_VNNI, AVX2, PORTABLE)
+
+
+def usable_instruction_sets() -> tuple[InstructionSet, ...]:
+    """What this CPU can run, best first."""
+    features = config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()
+    present = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
+    return tuple(row for row in TABLE if any(needed <= present for needed in row.any_features))
 
 
 def choose_instruction_set(environment: Mapping[str, str] = os.environ) -> InstructionSet:
@@ -56,9 +129,7 @@ def choose_instruction_set(environment: Mapping[str, str] = os.environ) -> Instr
 
     Raises ConfigurationInvalid for a name that is unknown or that this CPU cannot run.
     """
-    features = config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()
-    present = {feature[1:] for feature in features.split(",") if feature.startswith("+")}
-    usable = {choice.name: choice for choice in TABLE if choice.features <= present}
+    usable = {choice.name: choice for choice in usable_instruction_sets()}
     forced = environment.get(ENVIRONMENT_VARIABLE)
     if not forced:
         return next(iter(usable.values()))

@@ -1,61 +1,243 @@
-"""What compiled model code may do with weights, whatever their format.
+# ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
+"""What compiled model code may do with weights, whatever their format and the instruction set.
 
-A format is a module (`float32`, `int8`) with two named tuples of arrays: the matrix, which stacks the weights
-of all layers, and the rows that it multiplies. numba picks the implementation by the type of the matrix, so
-a step is compiled once for each format, and the model's code is written once for all.
+An arena is one array of bytes with all matrices of a format. It travels in a named tuple whose type says
+format and instruction set; numba picks the implementation by that type, so model code is written once.
 
-Every element of a product is reduced over the columns of the matrix in one fixed order, whatever the number
-of rows, the tile that computes it and the number of threads.
+A matrix is packed as blocks of outputs, a block as groups of inputs: computing one block reads its bytes
+once, from first to last, and neighbouring blocks are neighbours in memory.
+
+Every element of a product is reduced over the inputs in one fixed order, whatever the number of rows, the
+tile that computes it and the blocks computed beside it.
 """
 
 from __future__ import annotations
 
-from typing import Any, Protocol
+from collections import namedtuple
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Any, NamedTuple
 
 import numpy as np
+from numba.extending import overload
 from numpy.typing import NDArray
 
+from workers.kernels.instruction_sets import TABLE, InstructionSet
+from workers.kernels.memory import round_up
+
 WIDTH_MULTIPLE = 64
-"""Buffers of rows are this much wider than needed at most: whole tiles of every format fit, zeros behind."""
+"""Rows of a buffer are padded with zeros to a multiple of this: whole tiles of every format fit."""
 
 
-class WeightFormat(Protocol):
-    """Makes the arrays of one weight format."""
+class Matrix(NamedTuple):
+    """One packed weight inside an arena."""
 
-    @property
-    def name(self) -> str: ...
+    start: int  # byte offset, a multiple of 64
+    num_rows: int  # outputs
+    num_columns: int  # inputs
+
+
+@dataclass(frozen=True)
+class Layout:
+    """How a format packs a weight, and the rows that the weight multiplies."""
+
+    outputs: int  # of a block
+    inputs: int  # of a group
+    group_bytes: int  # of a block's group
+    row_group_bytes: int  # of a row's group
+
+    def num_blocks(self, num_rows: int) -> int:
+        """Blocks of a weight with this many outputs."""
+        return -(-num_rows // self.outputs)
+
+    def num_groups(self, num_columns: int) -> int:
+        """Groups of a block with this many inputs."""
+        return -(-num_columns // self.inputs)
+
+    def num_bytes(self, num_rows: int, num_columns: int) -> int:
+        """Packed size of a weight."""
+        return self.num_blocks(num_rows) * self.num_groups(num_columns) * self.group_bytes
+
+    def row_bytes(self, num_columns: int) -> int:
+        """Size of one encoded row."""
+        return round_up(self.num_groups(num_columns) * self.row_group_bytes, 8)
+
+
+class Kernels(NamedTuple):
+    """The functions below for one format and instruction set, in Python that numba compiles."""
+
+    encode_row: Callable[..., None]
+    matmul: Callable[..., None]
+    decode_row: Callable[..., None]
+
+
+Pack = Callable[[NDArray[np.float32], NDArray[np.uint8]], None]
+
+
+@dataclass(frozen=True)
+class WeightFormat:
+    """The host's side of one weight format, with the kernels of one instruction set."""
+
+    name: str
+    instruction_set: InstructionSet
+    layout: Layout
+    _pack: Pack
+    _wrap: Callable[[NDArray[np.uint8]], Any]
 
     @property
     def kernels(self) -> str:
         """The instruction set in use, for people."""
+        return self.instruction_set.name
 
-    def empty_matrix(self, num_layers: int, num_rows: int, num_columns: int) -> Any:
-        """Room for `num_layers` weights of shape (num_rows, num_columns)."""
+    def num_bytes(self, num_rows: int, num_columns: int) -> int:
+        """Packed size of a weight, a multiple of 64."""
+        return self.layout.num_bytes(num_rows, num_columns)
 
-    def fill(self, matrix: Any, layer: int, weights: NDArray[np.float32]) -> None:
-        """Pack one layer's weights, (num_rows, num_columns)."""
+    def row_bytes(self, num_columns: int) -> int:
+        """Bytes of one encoded row, a multiple of 8."""
+        return self.layout.row_bytes(num_columns)
 
-    def empty_rows(self, max_rows: int, num_columns: int) -> Any:
-        """Room for the rows that a matrix with `num_columns` multiplies."""
+    def pack(self, weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
+        """Pack a weight, (outputs, inputs), into all of `target`; the layout is the same on every CPU."""
+        self._pack(np.ascontiguousarray(weights), target)
+
+    def wrap(self, data: NDArray[np.uint8]) -> Any:
+        """The arena as compiled code takes it."""
+        return self._wrap(data)
+
+
+MakeKernels = Callable[[InstructionSet], Kernels]
+_makers: dict[type, tuple[Layout, MakeKernels, InstructionSet]] = {}
+_made: dict[type, Kernels] = {}
+
+
+def make_formats(
+    name: str, layout: Layout, pack: Pack, make_kernels: MakeKernels
+) -> dict[InstructionSet, WeightFormat]:
+    """A weight format for each instruction set."""
+    formats = {}
+    for instructions in TABLE:
+        type_name = f"{name}_{instructions.name}_weights".replace("-", "_")
+        # numba's cache finds the type again by its name in this module.
+        made = globals()[type_name] = namedtuple(type_name, ["data"], module=__name__)
+        _makers[made] = layout, make_kernels, instructions
+        formats[instructions] = WeightFormat(name, instructions, layout, pack, made)
+    return formats
+
+
+def _kernels(numba_type: Any) -> Kernels | None:
+    made_for = getattr(numba_type, "instance_class", None)
+    if made_for not in _makers:
+        return None
+    if made_for not in _made:
+        _, make_kernels, instructions = _makers[made_for]
+        _made[made_for] = make_kernels(instructions)
+    return _made[made_for]
+
+
+def num_blocks(weights: Any, matrix: Matrix) -> int:
+    """Blocks of columns of a product, each computed apart from the others."""
+    raise NotImplementedError
+
+
+def encode_row(
+    weights: Any,
+    rows: Any,
+    rows_start: int,
+    num_rows: int,
+    row: int,
+    num_columns: int,
+    source: Any,
+    source_start: int,
+    first: int,
+    last: int,
+) -> None:
+    """Row `row` of `num_rows` that are multiplied together = source[source_start:][:num_columns].
+
+    Of the columns from `first` to before `last`, multiples of WIDTH_MULTIPLE: threads may share a row.
+    They stand at byte `rows_start` of `rows` and on, a multiple of 64; how is the format's own. `source` has
+    zeros behind the columns up to WIDTH_MULTIPLE.
+    """
+    raise NotImplementedError
 
 
 def matmul(
-    rows: Any, num_rows: int, matrix: Any, layer: int, out: Any, accumulate: bool, rank: int, size: int
+    weights: Any,
+    matrix: Matrix,
+    rows: Any,
+    rows_start: int,
+    num_rows: int,
+    out: Any,
+    out_start: int,
+    out_width: int,
+    accumulate: bool,
+    first_block: int,
+    last_block: int,
 ) -> None:
-    """out[:num_rows] = rows @ matrix[layer].T, or += with `accumulate`: a rank's share of the columns."""
+    """out[out_start + row * out_width + n] = row . matrix[n], or += with `accumulate`.
+
+    For the columns n of the blocks from `first_block` to before `last_block`; columns that only pad the last
+    block are written as well.
+    """
     raise NotImplementedError
 
 
-def encode_row(matrix: Any, rows: Any, row: int, source: Any, source_row: int) -> None:
-    """rows[row] = source[source_row], in the form that `matrix` multiplies."""
+def decode_row(weights: Any, matrix: Matrix, index: int, out: Any, out_start: int) -> None:
+    """out[out_start:] = matrix[index], zeros behind up to WIDTH_MULTIPLE: the embedding of a token."""
     raise NotImplementedError
 
 
-def decode_weights(matrix: Any, index: int, out: Any, out_row: int) -> None:
-    """out[out_row] = matrix[0][index]: the embedding of a token."""
-    raise NotImplementedError
+_OPTIONS = {"error_model": "numpy"}
 
 
-def is_a(numba_type: Any, *named_tuples: type) -> bool:
-    """Whether a numba type is one of these named tuples."""
-    return getattr(numba_type, "instance_class", None) in named_tuples
+@overload(num_blocks, jit_options=_OPTIONS)
+def _num_blocks(weights: Any, matrix: Any) -> Any:
+    if getattr(weights, "instance_class", None) not in _makers:
+        return None
+    outputs = _makers[weights.instance_class][0].outputs
+
+    def implementation(weights: Any, matrix: Any) -> int:
+        return (matrix.num_rows + outputs - 1) // outputs  # type: ignore[no-any-return]
+
+    return implementation
+
+
+@overload(encode_row, jit_options=_OPTIONS)
+def _encode_row(
+    weights: Any,
+    rows: Any,
+    rows_start: int,
+    num_rows: int,
+    row: int,
+    num_columns: int,
+    source: Any,
+    source_start: int,
+    first: int,
+    last: int,
+) -> Any:
+    kernels = _kernels(weights)
+    return kernels and kernels.encode_row
+
+
+@overload(matmul, jit_options=_OPTIONS)
+def _matmul(
+    weights: Any,
+    matrix: Any,
+    rows: Any,
+    rows_start: int,
+    num_rows: int,
+    out: Any,
+    out_start: int,
+    out_width: int,
+    accumulate: bool,
+    first_block: int,
+    last_block: int,
+) -> Any:
+    kernels = _kernels(weights)
+    return kernels and kernels.matmul
+
+
+@overload(decode_row, jit_options=_OPTIONS)
+def _decode_row(weights: Any, matrix: Any, index: int, out: Any, out_start: int) -> Any:
+    kernels = _kernels(weights)
+    return kernels and kernels.decode_row

@@ -1,20 +1,23 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""Matrix products made of tiles: up to 8 rows by one block of columns, kept in registers while k runs.
+"""Matrix products made of tiles: some rows by some blocks of columns, kept in registers while k runs.
 
 A format says how its tile is reduced, as LLVM IR; the loops over rows and columns are the same for all.
+Rows that share a tile are interleaved group by group, so that a tile reads them through one pointer.
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
 from typing import Any
 
 from llvmlite import ir
 from numba import types
 from numba.core import cgutils
+from numba.extending import register_jitable
 
-from workers.kernels.vectors import F32, address, constant, primitive
+from workers.kernels.instruction_sets import InstructionSet
+from workers.kernels.matrix import Layout
+from workers.kernels.vectors import F32, I8, address, constant, primitive
 
 INDEX = ir.IntType(64)
 
@@ -24,90 +27,131 @@ def index(value: int) -> ir.Constant:
     return ir.Constant(INDEX, value)
 
 
-@dataclass(frozen=True)
-class Operand:
-    """A named tuple of arrays, seen from LLVM IR."""
-
-    context: Any
-    builder: ir.IRBuilder
-    numba_type: Any
-    value: ir.Value
-
-    def extent(self, field: str, axis: int) -> ir.Value:
-        """The size of one axis of an array."""
-        array_type, array = self._array(field)
-        shape = self.context.make_array(array_type)(self.context, self.builder, array).shape
-        return self.builder.extract_value(shape, axis)
-
-    def pointer(self, field: str, offset: ir.Value, to: ir.Type) -> ir.Value:
-        """Pointer to the element of an array at a flat offset, as a pointer to `to`."""
-        return address(self.context, self.builder, *self._array(field), offset, to)
-
-    def _array(self, field: str) -> tuple[Any, ir.Value]:
-        position = self.numba_type.fields.index(field)
-        return self.numba_type.types[position], self.builder.extract_value(self.value, position)
+def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Type) -> ir.Value:
+    """`start`, a pointer to bytes, moved by a number of bytes, as a pointer to `to`."""
+    offset = index(offset) if isinstance(offset, int) else offset
+    return builder.bitcast(builder.gep(start, [offset]), to.as_pointer())
 
 
-Reduce = Callable[[ir.IRBuilder, int, Operand, ir.Value, Operand, ir.Value], list[ir.Value]]
-"""(builder, height, rows, first row, matrix, block) -> `height` vectors: these rows times a block of columns.
+Reduce = Callable[[ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value], list[list[ir.Value]]]
+"""(builder, height, each block's weights, rows, number of groups) -> vectors of results [row][block].
 
-Each lane is reduced in an order that depends on neither the height nor the row.
+Each lane is reduced in an order that depends on neither the height nor the row nor the number of blocks.
 """
 
 
-def make_matmul(reduce: Reduce, columns: int) -> Callable[..., None]:
-    """An implementation of `matmul` for formats whose `matrix.values` is (layers, blocks of columns, ...)."""
-    tile_8, tile_4, tile_2, tile_1 = (_make_tile(reduce, height) for height in (8, 4, 2, 1))
+def make_find_tile(max_height: int) -> Callable[[int, int], tuple[int, int]]:
+    """(row, number of rows) -> first row and height of its tile.
+
+    As many tiles of the greatest height as fit, then at most one of each lower power of two.
+    """
+
+    @register_jitable
+    def find_tile(row: int, num_rows: int) -> tuple[int, int]:
+        first, height = row // max_height * max_height, max_height
+        while first + height > num_rows:
+            height //= 2
+            if first + height <= num_rows and row >= first + height:
+                first += height
+        return first, height
+
+    return find_tile  # type: ignore[no-any-return]  # numba is untyped
+
+
+def make_matmul(
+    reduce: Reduce, layout: Layout, instructions: InstructionSet, max_width: int = 2
+) -> Callable[..., None]:
+    """An implementation of `matmul`: the highest tiles are the widest, lower ones have one block."""
+    max_height, width = instructions.max_height, min(instructions.max_width, max_width)
+    outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
+    row_group_bytes = layout.row_group_bytes
+    whole_wide, whole_narrow = (_make_tile(reduce, layout, max_height, blocks) for blocks in (width, 1))
+    rest_4, rest_2, rest_1 = (_make_tile(reduce, layout, height, 1) for height in (4, 2, 1))
 
     def matmul(
-        rows: Any,
-        num_rows: int,
+        weights: Any,
         matrix: Any,
-        layer: int,
+        rows: Any,
+        rows_start: int,
+        num_rows: int,
         out: Any,
+        out_start: int,
+        out_width: int,
         accumulate: bool,
-        rank: int,
-        size: int,
+        first_block: int,
+        last_block: int,
     ) -> None:
-        num_blocks, width = matrix.values.shape[1], out.shape[1]
-        for block in range(num_blocks * rank // size, num_blocks * (rank + 1) // size):
-            packed, column = layer * num_blocks + block, block * columns
-            row = 0
-            while num_rows - row >= 8:
-                tile_8(rows, row, matrix, packed, out, row * width + column, accumulate)
-                row += 8
-            if num_rows - row >= 4:
-                tile_4(rows, row, matrix, packed, out, row * width + column, accumulate)
-                row += 4
-            if num_rows - row >= 2:
-                tile_2(rows, row, matrix, packed, out, row * width + column, accumulate)
-                row += 2
-            if num_rows > row:
-                tile_1(rows, row, matrix, packed, out, row * width + column, accumulate)
+        data, num_groups = weights.data, (matrix.num_columns + inputs - 1) // inputs
+        row_bytes, block_bytes = num_groups * row_group_bytes, num_groups * group_bytes
+        whole_rows = num_rows // max_height * max_height
+        block = first_block
+        while block < last_block:
+            num_blocks = width if block + width <= last_block else 1
+            packed, column = matrix.start + block * block_bytes, out_start + block * outputs
+            for row in range(0, whole_rows, max_height):
+                read, write = rows_start + row * row_bytes, column + row * out_width
+                if num_blocks == width:
+                    whole_wide(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                else:
+                    whole_narrow(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+            for _ in range(num_blocks if whole_rows < num_rows else 0):
+                row = whole_rows
+                if num_rows - row >= 4:
+                    read, write = rows_start + row * row_bytes, column + row * out_width
+                    rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                    row += 4
+                if num_rows - row >= 2:
+                    read, write = rows_start + row * row_bytes, column + row * out_width
+                    rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                    row += 2
+                if num_rows > row:
+                    read, write = rows_start + row * row_bytes, column + row * out_width
+                    rest_1(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                packed += block_bytes
+                column += outputs
+            block += num_blocks
 
     return matmul
 
 
-def _make_tile(reduce: Reduce, height: int) -> Callable[..., None]:
+def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Callable[..., None]:
     @primitive
-    def tile(typing: Any, rows: Any, row: Any, matrix: Any, block: Any, out: Any, at: Any, add: Any) -> Any:
-        """Write `height` rows of one block of the product at a flat offset of `out`, or `add` them there."""
+    def tile(
+        typing: Any,
+        data: Any,
+        start: Any,
+        num_groups: Any,
+        rows: Any,
+        row: Any,
+        out: Any,
+        first: Any,
+        stride: Any,
+        add: Any,
+    ) -> Any:
+        """Write (or `add`) `height` rows of `width` blocks of the product at a flat offset of `out`."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
-            rows_value, row, matrix_value, block, out_value, at, add = given
-            inputs = Operand(context, builder, rows, rows_value)
-            weights = Operand(context, builder, matrix, matrix_value)
-            results = reduce(builder, height, inputs, row, weights, block)
-            width = builder.extract_value(context.make_array(out)(context, builder, out_value).shape, 1)
-            start = address(context, builder, out, out_value, at, F32)
-            for below, result in enumerate(results):
-                target = builder.gep(start, [builder.mul(width, index(below))])
-                target = builder.bitcast(target, result.type.as_pointer())
-                before = builder.select(add, builder.load(target, align=4), constant(result.type, 0.0))
-                builder.store(builder.fadd(before, result), target, align=4)
+            data_value, start, num_groups, rows_value, row, out_value, first, stride, add = given
+            weights = address(context, builder, data, data_value, start, I8)
+            block_bytes = builder.mul(num_groups, index(layout.group_bytes))
+            blocks = [weights]
+            while len(blocks) < width:
+                blocks.append(builder.gep(blocks[-1], [block_bytes]))
+            inputs = address(context, builder, rows, rows_value, row, I8)
+            results = reduce(builder, height, blocks, inputs, num_groups)
+            target = address(context, builder, out, out_value, first, F32)
+            for below, vectors in enumerate(results):
+                line = builder.gep(target, [builder.mul(stride, index(below))])
+                for block, result in enumerate(vectors):
+                    here = builder.gep(line, [index(block * layout.outputs)])
+                    here = builder.bitcast(here, result.type.as_pointer())
+                    before = builder.select(add, builder.load(here, align=4), constant(result.type, 0.0))
+                    builder.store(builder.fadd(before, result), here, align=4)
             return context.get_dummy_value()
 
-        signature = types.void(rows, types.intp, matrix, types.intp, out, types.intp, types.boolean)
+        signature = types.void(
+            data, types.intp, types.intp, rows, types.intp, out, types.intp, types.intp, types.boolean
+        )
         return signature, generate
 
     return tile

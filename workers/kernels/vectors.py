@@ -143,6 +143,40 @@ def store(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     return types.void(array, types.intp, vector), generate
 
 
+def _lanes_below(builder: ir.IRBuilder, count: ir.Value) -> ir.Value:
+    lane = ir.Constant(INTEGERS, list(range(LANES)))
+    return builder.icmp_signed("<", lane, splat(builder, builder.trunc(count, I32), LANES))
+
+
+@primitive
+def load_first(typing: Any, array: Any, offset: Any, count: Any) -> Any:
+    """The first `count` (0..16) floats from a flat offset, zeros behind them; no other is read."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        pointer = address(context, builder, array, values[0], values[1], FLOATS)
+        inside = _lanes_below(builder, values[2])
+        name = "llvm.masked.load.v16f32.p0"
+        return call(
+            builder, name, FLOATS, pointer, ir.Constant(I32, 4), inside, ir.Constant(FLOATS, [0.0] * LANES)
+        )
+
+    return vector(array, types.intp, types.int64), generate
+
+
+@primitive
+def store_first(typing: Any, array: Any, offset: Any, value: Any, count: Any) -> Any:
+    """The first `count` (0..16) lanes to a flat offset; nothing behind is touched."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        pointer = address(context, builder, array, values[0], values[1], FLOATS)
+        inside = _lanes_below(builder, values[3])
+        name = "llvm.masked.store.v16f32.p0"
+        call(builder, name, ir.VoidType(), values[2], pointer, ir.Constant(I32, 4), inside)
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vector, types.int64), generate
+
+
 @primitive
 def store_bytes(typing: Any, array: Any, offset: Any, value: Any) -> Any:
     """round(value) + 128 as sixteen uint8, for |value| <= 127; ties go to even.
@@ -218,26 +252,86 @@ def max_of_lanes(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
     return _fold(builder, a, lambda b, c: call(builder, "llvm.maximum.v16f32", FLOATS, b, c))
 
 
-@_operation(vector)
-def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
-    """e^a within 2 units in the last place; 0 below -87, about 2e38 above 88.3, NaN for NaN.
+def _powers(builder: ir.IRBuilder, a: ir.Value) -> tuple[ir.Value, ir.Value, ir.Value]:
+    """2^n, r and (e^r - 1) / r with e^a = 2^n * e^r, for -87 <= a <= 88.3 or NaN.
 
-    e^a = 2^n * e^r with n = round(a / ln 2) and |r| <= ln(2) / 2; e^r is its Taylor polynomial of degree 7.
+    n = round(a / ln 2), so |r| <= ln(2) / 2; the last is from the Taylor polynomial of degree 7 of e^r.
     """
-    lowest, magic = constant(FLOATS, -87.0), constant(FLOATS, 1.5 * 2**23)
-    x = call(builder, "llvm.minimum.v16f32", FLOATS, a, constant(FLOATS, 88.3))
-    x = call(builder, "llvm.maximum.v16f32", FLOATS, x, lowest)
-    shifted = multiply_add(builder, x, constant(FLOATS, 1 / math.log(2)), magic)
-    n = builder.fsub(shifted, magic)
+    shifted = multiply_add(builder, a, constant(FLOATS, 1 / math.log(2)), constant(FLOATS, 1.5 * 2**23))
+    n = builder.fsub(shifted, constant(FLOATS, 1.5 * 2**23))
     # ln 2 in two parts: n times the first is exact.
-    r = multiply_add(builder, n, constant(FLOATS, -0.693359375), x)
+    r = multiply_add(builder, n, constant(FLOATS, -0.693359375), a)
     r = multiply_add(builder, n, constant(FLOATS, 2.12194440e-4), r)
-    power = constant(FLOATS, 1 / math.factorial(7))
-    for degree in range(6, -1, -1):
-        power = multiply_add(builder, power, r, constant(FLOATS, 1 / math.factorial(degree)))
+    slope = constant(FLOATS, 1 / math.factorial(7))
+    for degree in range(6, 0, -1):
+        slope = multiply_add(builder, slope, r, constant(FLOATS, 1 / math.factorial(degree)))
     exponent = builder.shl(
         builder.add(builder.bitcast(shifted, INTEGERS), constant(INTEGERS, 127)), constant(INTEGERS, 23)
     )
-    scaled = builder.fmul(power, builder.bitcast(exponent, FLOATS))
+    return builder.bitcast(exponent, FLOATS), r, slope
+
+
+@_operation(vector)
+def exponential(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """e^a within 2 units in the last place; 0 below -87, about 2e38 above 88.3, NaN for NaN."""
+    lowest, highest = constant(FLOATS, -87.0), constant(FLOATS, 88.3)
     underflow = builder.fcmp_ordered("<", a, lowest)
+    # Comparisons with NaN are false: it stays.
+    a = builder.select(underflow, lowest, a)
+    a = builder.select(builder.fcmp_ordered(">", a, highest), highest, a)
+    scale, r, slope = _powers(builder, a)
+    power = builder.fmul(multiply_add(builder, slope, r, constant(FLOATS, 1.0)), scale)
+    return builder.select(underflow, constant(FLOATS, 0.0), power)
+
+
+@_operation(vector)
+def hyperbolic_tangent(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """tanh(a) within 3 units in the last place, NaN for NaN.
+
+    tanh |a| = -m / (2 + m) with m = e^y - 1 = 2^n (e^r - 1) + (2^n - 1) and y = -2 |a|: nothing cancels
+    where m is small, as n is zero there.
+    """
+    lowest = constant(FLOATS, -40.0)
+    y = builder.fmul(call(builder, "llvm.fabs.v16f32", FLOATS, a), constant(FLOATS, -2.0))
+    y = builder.select(builder.fcmp_ordered("<", y, lowest), lowest, y)
+    scale, r, slope = _powers(builder, y)
+    rest = builder.fadd(scale, constant(FLOATS, -1.0))
+    m = multiply_add(builder, scale, builder.fmul(slope, r), rest)
+    size = builder.fdiv(builder.fneg(m), builder.fadd(m, constant(FLOATS, 2.0)))
+    return call(builder, "llvm.copysign.v16f32", FLOATS, size, a)
+
+
+def larger_of(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The larger of a and b in one instruction; b where either is NaN."""
+    return builder.select(builder.fcmp_ordered(">", a, b), a, b)
+
+
+def largest_lane_of(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """The largest lane, in every lane; any of them if there is a NaN."""
+    return splat(builder, _fold(builder, a, lambda b, c: larger_of(builder, b, c)), LANES)
+
+
+def any_lane_of(builder: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
+    """Whether one of sixteen truth values is true."""
+    bits = builder.bitcast(lanes, ir.IntType(LANES))
+    return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
+
+
+def power_of_two_of(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """2^a for a <= 0, within 2 units in the last place; 0 below -126, NaN for NaN.
+
+    2^a = 2^n * 2^r with n = round(a) and |r| <= 1/2; 2^r is its Taylor polynomial of degree 7.
+    """
+    # The sum with `magic` has n + 127, the exponent of 2^n, in its low bits.
+    lowest, magic = constant(FLOATS, -126.0), constant(FLOATS, 1.5 * 2**23 + 127)
+    underflow = builder.fcmp_ordered("<", a, lowest)
+    x = builder.select(underflow, lowest, a)
+    shifted = builder.fadd(x, magic)
+    r = builder.fsub(x, builder.fsub(shifted, magic))
+    power = constant(FLOATS, math.log(2) ** 7 / math.factorial(7))
+    for degree in range(6, -1, -1):
+        coefficient = math.log(2) ** degree / math.factorial(degree)
+        power = multiply_add(builder, power, r, constant(FLOATS, coefficient))
+    exponent = builder.shl(builder.bitcast(shifted, INTEGERS), constant(INTEGERS, 23))
+    scaled = builder.fmul(power, builder.bitcast(exponent, FLOATS))
     return builder.select(underflow, constant(FLOATS, 0.0), scaled)

@@ -5,18 +5,21 @@ Importing this package is light: numba is loaded with the first model.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal, NamedTuple, Protocol
+from typing import TYPE_CHECKING, NamedTuple, Protocol
 
 import numpy as np
 from numpy.typing import NDArray
+
+from cactus_actors.config import CacheFormat, WeightFormat
 
 if TYPE_CHECKING:
     from workers.batch import Batch
     from workers.kv_cache import KVCache
     from workers.models.config import ModelConfig
-
-WeightsName = Literal["float32", "bfloat16", "int8", "int4"]
+    from workers.models.family import Family
+    from workers.weights.pack import OnProgress
 
 
 class Model(Protocol):
@@ -27,8 +30,15 @@ class Model(Protocol):
         """The shape of the model."""
 
     @property
+    def num_weights(self) -> int:
+        """How many numbers the model consists of."""
+
+    @property
     def kernels(self) -> str:
         """The instruction set that its kernels use, for people."""
+
+    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+        """An empty cache for this model's keys and values."""
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Logits (rows, vocab) of `batch.logit_rows`, a view valid until the next call."""
@@ -37,42 +47,99 @@ class Model(Protocol):
         """Stop the threads."""
 
 
-class Family(NamedTuple):
-    """Models that are computed alike.
-
-    `architectures` are the names in config.json, `gguf_architectures` those in `general.architecture`.
-    """
-
-    name: str
-    examples: str  # models that people know it by
-    architectures: tuple[str, ...]
-    gguf_architectures: tuple[str, ...]
-
-
 def list_families() -> tuple[Family, ...]:
     """The families that can be loaded."""
-    return (Family("llama", "Llama 2, SmolLM2, TinyLlama", ("LlamaForCausalLM",), ("llama",)),)
+    from workers.models.families import FAMILIES
+
+    return FAMILIES
 
 
-def load_model(path: Path, *, weights: WeightsName, threads: int) -> Model:
-    """The model of a directory or GGUF file, packed and compiled.
+def load_model(
+    path: Path,
+    *,
+    weights: WeightFormat,
+    threads: int,
+    kv_cache: CacheFormat = "auto",
+    on_progress: OnProgress = lambda *_: None,
+) -> Model:
+    """The model of a directory or GGUF file, compiled; packed once, then mapped from the cache.
 
     Raises ModelFileInvalid, or ConfigurationInvalid for weights or threads that cannot be had.
     """
-    from workers.kernels.formats import weight_format
-    from workers.models.llama import LlamaModel
-    from workers.weights import read_weights
+    from workers.runtime.layout import Layout
+    from workers.runtime.transformer import TransformerModel
+    from workers.weights.packed_file import packed_arenas
+    from workers.weights.reader import read_model
 
-    chosen = weight_format(weights)
-    config, tensors = read_weights(path)
-    return LlamaModel(config, tensors, chosen, threads)
+    files = read_model(path)
+    layout = Layout.for_weights(files.graph, weights)
+    arenas = packed_arenas(path, files, layout, on_progress)
+    return TransformerModel(
+        files.config, files.graph, layout, arenas, threads=threads, kv_format=_cache_format(kv_cache, weights)
+    )
 
 
-def random_model(spec: str, *, weights: WeightsName, threads: int, seed: int = 0) -> Model:
+class Packed(NamedTuple):
+    """A packed model's file, and whether this call wrote it."""
+
+    path: Path
+    is_new: bool
+
+
+def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None) -> Packed:
+    """Put a model into the cache of packed models, unless it is there.
+
+    Raises ModelFileInvalid, or OSError if the cache cannot be written.
+    """
+    from workers.runtime.layout import Layout
+    from workers.weights.packed_file import ensure_packed, packed_path
+    from workers.weights.reader import read_model
+
+    files = read_model(path)
+    layout = Layout.for_weights(files.graph, weights)
+    target = packed_path(path, layout)
+    return Packed(target, ensure_packed(target, files, layout, on_progress))
+
+
+def model_of(
+    config: ModelConfig,
+    tensors: Mapping[str, NDArray[np.float32]],
+    *,
+    weights: WeightFormat,
+    threads: int,
+    kv_cache: CacheFormat = "auto",
+) -> Model:
+    """A model whose weights, named and shaped as its graph says, are packed into memory of this process.
+
+    Raises ModelFileInvalid for tensors that do not fit, ConfigurationInvalid as `load_model` does.
+    """
+    from workers.models.families import family_named
+    from workers.models.family import graph_of
+    from workers.runtime.layout import Layout
+    from workers.runtime.transformer import TransformerModel
+    from workers.weights.pack import Arenas, pack
+
+    graph = graph_of(family_named(config.family), config)
+    layout = Layout.for_weights(graph, weights)
+    arenas = Arenas.empty(layout)
+    pack(graph, layout, tensors, arenas)
+    return TransformerModel(
+        config, graph, layout, arenas, threads=threads, kv_format=_cache_format(kv_cache, weights)
+    )
+
+
+def random_model(
+    spec: str, *, weights: WeightFormat, threads: int, seed: int = 0, kv_cache: CacheFormat = "auto"
+) -> Model:
     """A model with random weights of the shape that `spec` describes (see `parse_random_spec`)."""
-    from workers.kernels.formats import weight_format
-    from workers.models.llama import LlamaModel
-    from workers.models.random_weights import RandomTensors, parse_random_spec
+    from workers.models.random_weights import parse_random_spec, random_tensors
 
     config = parse_random_spec(spec)
-    return LlamaModel(config, RandomTensors(config, seed), weight_format(weights), threads)
+    tensors = random_tensors(config, seed)
+    return model_of(config, tensors, weights=weights, threads=threads, kv_cache=kv_cache)
+
+
+def _cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
+    if chosen != "auto":
+        return chosen
+    return "float32" if weights == "float32" else "float16"

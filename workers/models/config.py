@@ -1,55 +1,82 @@
-"""The shape of a model: what the runtime must know besides the weights."""
+"""The shape of a model: what its graph is made from."""
 
 from __future__ import annotations
 
-import math
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from workers.models.rotary import Rope
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """How one layer differs from the others."""
+
+    kind: Literal["attention", "conv"] = "attention"
+    window: int = 0  # how many positions a token sees, its own included; 0 for all
+    rope: int | None = 0  # index into `ModelConfig.ropes`, None for no rotation
+    has_experts: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experts:
+    """A mixture of experts in the place of a feed-forward network."""
+
+    num_experts: int
+    num_chosen: int
+    ffn_size: int
+    normalised: bool  # whether the weights of the chosen experts add up to one
 
 
 @dataclass(frozen=True, kw_only=True)
 class ModelConfig:
-    """The shape of one model.
+    """The shape of one model; `head_dim` x `num_heads` need not be `hidden_size`.
 
-    The rotary embedding is in the rotate-half order of Hugging Face for every source of weights, with
-    `rope_theta` as its base and no scaling. `head_dim` x `num_heads` need not be `hidden_size`.
+    A soft cap of 0 means none. `ropes` are the rotary embeddings that the layers choose from.
     """
 
-    architecture: str
+    family: str
     vocab_size: int
     hidden_size: int
     ffn_size: int
-    num_layers: int
     num_heads: int
     num_kv_heads: int
     head_dim: int
-    rope_theta: float
     norm_eps: float
     max_context: int
     tie_embeddings: bool
+    ropes: tuple[Rope, ...]
+    layers: tuple[Layer, ...]
+    attention_bias: bool = False  # of the query, key and value projections
+    output_bias: bool = False  # of the attention's output projection
+    ffn_bias: bool = False
+    attention_scale: float | None = None  # 1 / sqrt(head_dim) if not given
+    attention_softcap: float = 0.0
+    logit_softcap: float = 0.0
+    num_taps: int = 0  # of the short convolutions
+    experts: Experts | None = None
+
+    def served_for(self, max_context: int) -> ModelConfig:
+        """The same model when no sequence gets longer than that."""
+        ropes = tuple(rope.served_for(max_context) for rope in self.ropes)
+        return replace(self, max_context=max_context, ropes=ropes)
 
     @property
-    def num_weights(self) -> int:
-        """How many numbers the model consists of."""
-        return sum(math.prod(shape) for shape in self.tensor_shapes().values())
+    def num_layers(self) -> int:
+        """How many layers there are."""
+        return len(self.layers)
 
-    def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
-        """Name and shape of every tensor, in the order of use; matrices are (outputs, inputs)."""
-        query_size = self.num_heads * self.head_dim
-        kv_size = self.num_kv_heads * self.head_dim
-        shapes: dict[str, tuple[int, ...]] = {"embed_tokens": (self.vocab_size, self.hidden_size)}
-        for layer in range(self.num_layers):
-            shapes |= {
-                f"layers.{layer}.input_layernorm": (self.hidden_size,),
-                f"layers.{layer}.q_proj": (query_size, self.hidden_size),
-                f"layers.{layer}.k_proj": (kv_size, self.hidden_size),
-                f"layers.{layer}.v_proj": (kv_size, self.hidden_size),
-                f"layers.{layer}.o_proj": (self.hidden_size, query_size),
-                f"layers.{layer}.post_attention_layernorm": (self.hidden_size,),
-                f"layers.{layer}.gate_proj": (self.ffn_size, self.hidden_size),
-                f"layers.{layer}.up_proj": (self.ffn_size, self.hidden_size),
-                f"layers.{layer}.down_proj": (self.hidden_size, self.ffn_size),
-            }
-        shapes["norm"] = (self.hidden_size,)
-        if not self.tie_embeddings:
-            shapes["lm_head"] = (self.vocab_size, self.hidden_size)
-        return shapes
+    @property
+    def query_size(self) -> int:
+        """Width of the queries of all heads."""
+        return self.num_heads * self.head_dim
+
+    @property
+    def kv_size(self) -> int:
+        """Width of the keys of all key-value heads, and of the values."""
+        return self.num_kv_heads * self.head_dim
+
+    @property
+    def score_scale(self) -> float:
+        """What a query's product with a key is multiplied by."""
+        return self.head_dim**-0.5 if self.attention_scale is None else self.attention_scale

@@ -9,7 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from workers.models.config import ModelConfig
+from workers.models.config import Layer, ModelConfig
+from workers.models.families import family_named
+from workers.models.family import graph_of
+from workers.models.rotary import Rope
 
 _REQUIRED = {
     "hidden": "hidden_size",
@@ -41,27 +44,33 @@ def parse_random_spec(spec: str) -> ModelConfig:
         given[key] = int(value)
     if missing := [key for key in _REQUIRED if key not in given]:
         raise ConfigurationInvalid(f"random model: {', '.join(missing)} missing", param="random")
+    head_dim = given["head_dim"]
     return ModelConfig(
-        architecture="llama",
+        family="Llama",
         vocab_size=given["vocab"],
         hidden_size=given["hidden"],
         ffn_size=given["ffn"],
-        num_layers=given["layers"],
         num_heads=given["heads"],
         num_kv_heads=given["kv_heads"],
-        head_dim=given["head_dim"],
-        rope_theta=10000.0,
+        head_dim=head_dim,
         norm_eps=1e-5,
         max_context=given["context"],
         tie_embeddings=bool(given["tied"]),
+        ropes=(Rope(10000.0, head_dim),),
+        layers=(Layer(),) * given["layers"],
     )
+
+
+def random_tensors(config: ModelConfig, seed: int) -> RandomTensors:
+    """All tensors of a model."""
+    return RandomTensors(graph_of(family_named(config.family), config).tensor_shapes, seed)
 
 
 class RandomTensors(Mapping[str, NDArray[np.float32]]):
     """Normal weights that keep activations near unit size; a tensor depends on the seed and its name only."""
 
-    def __init__(self, config: ModelConfig, seed: int) -> None:
-        self._shapes = config.tensor_shapes()
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], seed: int) -> None:
+        self._shapes = shapes
         self._seed = seed
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:

@@ -1,6 +1,1 @@
-"""Weights: read from files as float32, one tensor at a time."""
-
-from workers.weights.reader import read_weights
-from workers.weights.tensors import TensorSource
-
-__all__ = ["TensorSource", "read_weights"]
+"""Weights: read from files as float32, one tensor at a time, and packed for the kernels."""

@@ -1,49 +1,54 @@
-"""Reads a model's config and weights from a safetensors directory or a GGUF file."""
+"""Reads a model's family, config and weights from a safetensors directory or a GGUF file."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
 from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.models.files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
+from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.models.config import ModelConfig
-from workers.weights.read_config import config_from_gguf, config_from_json
+from workers.models.families import family_of_architectures, family_of_gguf
+from workers.models.family import Family, graph_of
+from workers.models.keys import Keys
+from workers.runtime.graph import Graph
 from workers.weights.safetensors_file import SafetensorsFile, open_safetensors
 from workers.weights.tensors import Read, TensorSource
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARDS = 1000
-
-_LAYER_TENSORS_OF_GGUF: Mapping[str, str] = {
-    "attn_norm": "input_layernorm",
-    "attn_q": "q_proj",
-    "attn_k": "k_proj",
-    "attn_v": "v_proj",
-    "attn_output": "o_proj",
-    "ffn_norm": "post_attention_layernorm",
-    "ffn_gate": "gate_proj",
-    "ffn_up": "up_proj",
-    "ffn_down": "down_proj",
-}
+PARTS_FOR_IMAGES = ("vision_tower.", "multi_modal_projector.")
 
 
-def read_weights(path: Path) -> tuple[ModelConfig, TensorSource]:
-    """The config and the lazy float32 weights of the model in `path`, a directory or a GGUF file.
+class ModelFiles(NamedTuple):
+    """A model as its files describe it; the tensors are those of the graph, read when they are asked for."""
 
-    Exactly the tensors of `ModelConfig.tensor_shapes` are there, or ModelFileInvalid names the file.
+    family: Family
+    config: ModelConfig
+    graph: Graph
+    tensors: TensorSource
+
+
+def read_model(path: Path) -> ModelFiles:
+    """The model in `path`, a directory or a GGUF file, with lazy float32 weights.
+
+    Exactly the tensors of its graph are there, or ModelFileInvalid names the file.
     """
     return _read_gguf(path) if path.is_file() else _read_directory(path)
 
 
-def _read_directory(directory: Path) -> tuple[ModelConfig, TensorSource]:
+def _read_directory(directory: Path) -> ModelFiles:
     config_path = directory / "config.json"
-    config = config_from_json(config_path, read_json_object(config_path))
+    values = read_json_object(config_path)
+    family = family_of_architectures(config_path, values.get("architectures"))
+    config = _config(config_path, partial(family.read_json, Keys(config_path, values)))
     readers: dict[str, Read] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
@@ -55,52 +60,73 @@ def _read_directory(directory: Path) -> tuple[ModelConfig, TensorSource]:
                 raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")
             shapes[name] = info.shape
             readers[name] = partial(SafetensorsFile.read_tensor, shard, stored_name)
-    return config, _complete(directory, config, readers, shapes)
+    return _complete(directory, family, config, readers, shapes)
 
 
-def _read_gguf(path: Path) -> tuple[ModelConfig, TensorSource]:
+def _read_gguf(path: Path) -> ModelFiles:
     file = open_gguf(path)
-    config = config_from_gguf(file)
-    heads_of = {"q_proj": config.num_heads, "k_proj": config.num_kv_heads}
+    family = family_of_gguf(path, file.metadata.get("general.architecture"))
+    prefix = f"{file.metadata['general.architecture']}."
+    config = _config(path, partial(family.read_gguf, Keys(path, file.metadata, prefix), file))
     readers: dict[str, Read] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for stored_name, info in file.tensors.items():
-        name = _name_of_gguf(stored_name)
+        name = _name_of_gguf(stored_name, family.gguf_names)
+        if name is None:
+            continue
         shapes[name] = info.shape
-        num_heads = heads_of.get(name.rpartition(".")[2])
-        readers[name] = (
-            partial(GGUFFile.read_tensor, file, stored_name)
-            if num_heads is None
-            else partial(_read_rotate_half, file, stored_name, num_heads)
-        )
-    return config, _complete(path, config, readers, shapes)
+        readers[name] = partial(_read_gguf_tensor, file, stored_name, family, config, name)
+    return _complete(path, family, config, readers, shapes)
 
 
-def _read_rotate_half(file: GGUFFile, name: str, num_heads: int) -> NDArray[np.float32]:
-    """A query or key projection with its rows in the rotate-half order.
+def _read_gguf_tensor(
+    file: GGUFFile, stored_name: str, family: Family, config: ModelConfig, name: str
+) -> NDArray[np.float32]:
+    return family.adjust_gguf(config, name, file.read_tensor(stored_name))
 
-    GGUF files of the llama architecture keep the two halves of each head interleaved: row 2i of a head is
-    element i of its first half, row 2i + 1 element i of its second.
-    """
-    rows = file.read_tensor(name)
-    pairs = rows.reshape(num_heads, -1, 2, rows.shape[1])  # (heads, head_dim / 2, half, inputs)
-    return np.ascontiguousarray(pairs.swapaxes(1, 2)).reshape(rows.shape)
+
+def _config(path: Path, read: Callable[[], ModelConfig]) -> ModelConfig:
+    """The config in `path`; rotary embeddings do not know what file they are from, so it is named here."""
+    try:
+        config = read()
+        for rope in config.ropes:
+            rope.frequencies()
+    except ModelFileInvalid as error:
+        if error.param is not None:
+            raise
+        raise invalid(path, error.message) from error
+    return config
 
 
 def _complete(
-    path: Path, config: ModelConfig, readers: Mapping[str, Read], shapes: Mapping[str, tuple[int, ...]]
-) -> TensorSource:
-    expected = config.tensor_shapes()
+    path: Path,
+    family: Family,
+    config: ModelConfig,
+    readers: Mapping[str, Read],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> ModelFiles:
+    graph = graph_of(family, config)
+    expected = graph.tensor_shapes
     if missing := [name for name in expected if name not in shapes]:
         raise invalid(path, f"{len(missing)} tensors are missing, the first is {missing[0]!r}")
     if unexpected := [name for name in shapes if name not in expected]:
         raise invalid(path, f"{len(unexpected)} tensors are not supported, the first is {unexpected[0]!r}")
     for name, shape in expected.items():
-        if shapes[name] != shape:
+        if _without_ones(shapes[name]) != _without_ones(shape):
             raise invalid(
                 path, f"tensor {name!r} has the shape {list(shapes[name])}, the config asks for {list(shape)}"
             )
-    return TensorSource({name: readers[name] for name in expected})
+    tensors = {name: partial(_reshaped, readers[name], shape) for name, shape in expected.items()}
+    return ModelFiles(family, config, graph, TensorSource(tensors))
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The kernels of convolutions are kept with an axis of one channel."""
+    return tuple(extent for extent in shape if extent != 1)
+
+
+def _reshaped(read: Read, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    return read().reshape(shape)
 
 
 def _shard_paths(directory: Path) -> list[Path]:
@@ -133,23 +159,22 @@ def _inside(directory: Path, name: str) -> Path:
 
 
 def _name_of_hugging_face(stored: str) -> str | None:
-    """The canonical name of a tensor, None for one that is derived and not needed."""
-    if stored.endswith("rotary_emb.inv_freq"):
+    """The canonical name of a tensor, None for one that is derived or of a part for images."""
+    name = stored
+    for wrapper in ("model.", "language_model.", "model."):
+        name = name.removeprefix(wrapper)
+    if name.endswith("rotary_emb.inv_freq") or name.startswith(PARTS_FOR_IMAGES):
         return None
-    name = stored.removeprefix("model.").removesuffix(".weight")
-    match = re.fullmatch(r"(layers\.\d+)\.(.+)", name)
-    if match is None:
-        return name
-    return f"{match[1]}.{match[2].removeprefix('self_attn.').removeprefix('mlp.')}"
+    return name.removesuffix(".weight")
 
 
-def _name_of_gguf(stored: str) -> str:
-    whole = {
-        "token_embd.weight": "embed_tokens",
-        "output_norm.weight": "norm",
-        "output.weight": "lm_head",
-    }
-    match = re.fullmatch(r"blk\.(\d+)\.(\w+)\.weight", stored)
-    if match is None:
-        return whole.get(stored, stored)
-    return f"layers.{match[1]}.{_LAYER_TENSORS_OF_GGUF.get(match[2], match[2])}"
+def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:
+    """The canonical name of a tensor, None for one that configs are read from."""
+    if stored.startswith("rope_"):
+        return None
+    match = re.fullmatch(r"(?:blk\.(\d+)\.)?([\w.]+)\.(weight|bias)", stored)
+    if match is None or match[2] not in names:
+        return stored
+    layer = f"layers.{match[1]}." if match[1] else ""
+    suffix = ".bias" if match[3] == "bias" else ""
+    return f"{layer}{names[match[2]]}{suffix}"

@@ -1,0 +1,47 @@
+"""`cactus quantize`: pack a model's weights ahead of time, so that every worker maps them at once."""
+
+from __future__ import annotations
+
+import time
+from typing import Annotated
+
+import typer
+
+from cactus_actors.config import DEFAULT_MODEL, WeightFormat
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+
+def quantize(
+    model: Annotated[str, typer.Argument(help="Embedded model name, directory, GGUF file or hub id.")] = (
+        DEFAULT_MODEL
+    ),
+    weights: Annotated[WeightFormat, typer.Option(help="The format to pack them in.")] = "int8",
+) -> None:
+    """Pack a model into the cache of packed models and print the file; nothing to do if it is there.
+
+    Workers do the same when they first load a model. Example: cactus quantize ./SmolLM2-135M --weights int4
+    """
+    from rich.console import Console
+    from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
+
+    from cactus_actors.models.files import resolve_model
+    from workers.models import pack_model
+
+    path = resolve_model(model)
+    columns = (TextColumn("packing"), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())
+    started = time.monotonic()
+    with Progress(*columns, console=Console(stderr=True), transient=True) as progress:
+        task = progress.add_task("packing", total=None)
+        try:
+            packed = pack_model(
+                path,
+                weights=weights,
+                on_progress=lambda done, total: progress.update(task, completed=done, total=total),
+            )
+        except OSError as error:
+            raise ConfigurationInvalid(
+                f"the cache of packed models cannot be written: {error}; CACTUS_CACHE_DIR chooses another"
+            ) from error
+    megabytes = packed.path.stat().st_size / 1e6
+    did = f"packed in {time.monotonic() - started:.1f} s" if packed.is_new else "packed already"
+    typer.echo(f"{packed.path}  {megabytes:.1f} MB {weights}, {did}")

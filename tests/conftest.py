@@ -1,0 +1,14 @@
+"""What every test stands on: packed models go to a directory of the test session, in child processes too."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import pytest
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _cache_of_packed_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("CACTUS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        yield

@@ -1,0 +1,292 @@
+"""Kernels over single rows against float64, and what lies beside a row, which they neither use nor touch."""
+
+from __future__ import annotations
+
+import math
+
+import numpy as np
+import pytest
+
+from workers.kernels.experts import choose_experts
+from workers.kernels.matrix import WIDTH_MULTIPLE
+from workers.kernels.memory import round_up
+from workers.kernels.rows import (
+    add_row,
+    gate_gelu,
+    gate_silu,
+    norm_head,
+    rms_norm,
+    rotate,
+    scale_row,
+    softcap_row,
+)
+from workers.kernels.short_conv import short_conv, store_state
+
+WIDTHS = [1, 15, 16, 17, 64, 72, 200]
+CANARY = np.float32(-7.25)
+NEIGHBOUR = 1e30
+
+
+def numbers(count, *, seed=0, scale=1.0):
+    return (scale * np.random.default_rng([seed, count]).standard_normal(count)).astype(np.float32)
+
+
+def between(values, *, start=5, neighbour=CANARY, behind=80):
+    """The values from `start` on, with something else before and behind."""
+    row = np.full(start + len(values) + behind, neighbour, np.float32)
+    row[start : start + len(values)] = values
+    return row
+
+
+def changed_in_place(values, change, *, start=5):
+    """What `change(row, start)` makes of the values; it must not touch their neighbours."""
+    row = between(values, start=start)
+    change(row, start)
+    assert (row[:start] == CANARY).all()
+    assert (row[start + len(values) :] == CANARY).all()
+    return row[start : start + len(values)]
+
+
+def new_row(num_columns, fill, *, start=3):
+    """What `fill(out, start, first, last)` writes: zeros behind up to the padded width, nothing beside it.
+
+    The slices of a row, each written alone, are the whole row.
+    """
+    width = round_up(num_columns, WIDTH_MULTIPLE)
+    out = np.full(start + width + 20, CANARY, np.float32)
+    fill(out, start, 0, width)
+    in_slices = np.full_like(out, CANARY)
+    for first in range(0, width, WIDTH_MULTIPLE):
+        fill(in_slices, start, first, first + WIDTH_MULTIPLE)
+    assert np.array_equal(in_slices, out, equal_nan=True)
+    assert (out[:start] == CANARY).all()
+    assert (out[start + width :] == CANARY).all()
+    assert not out[start + num_columns : start + width].any()
+    return out[start : start + num_columns]
+
+
+def padded(values):
+    row = np.zeros(round_up(len(values), WIDTH_MULTIPLE), np.float32)
+    row[: len(values)] = values
+    return row
+
+
+def normed(values, gains, epsilon):
+    exact = values.astype(np.float64)
+    return exact / np.sqrt((exact * exact).mean() + epsilon) * gains.astype(np.float64)
+
+
+@pytest.mark.parametrize("num_columns", WIDTHS)
+def test_rms_norm(num_columns):
+    values, gains = numbers(num_columns), numbers(num_columns, seed=1)
+    source = between(values, neighbour=NEIGHBOUR)
+    out = new_row(
+        num_columns, lambda out, *at: rms_norm(source, 5, padded(gains), 0, num_columns, 1e-5, out, *at)
+    )
+    np.testing.assert_allclose(out, normed(values, gains, 1e-5), rtol=1e-6)
+
+
+def test_rms_norm_in_place_is_the_same():
+    values, gains = numbers(200), padded(numbers(200, seed=1))
+    row, out = padded(values), np.zeros(256, np.float32)
+    rms_norm(row, 0, gains, 0, 200, 1e-6, out, 0, 0, 256)
+    rms_norm(row, 0, gains, 0, 200, 1e-6, row, 0, 0, 256)
+    assert np.array_equal(row, out)
+
+
+def test_a_row_of_zeros_is_normed_to_zeros():
+    assert not new_row(
+        32, lambda out, *at: rms_norm(np.zeros(64, np.float32), 0, numbers(64), 0, 32, 1e-6, out, *at)
+    ).any()
+
+
+@pytest.mark.parametrize("head_dim", [2, 16, 30, 64, 80, 128])
+def test_norm_head(head_dim):
+    values, gains = numbers(head_dim), numbers(head_dim, seed=1)
+    head = changed_in_place(
+        values, lambda row, start: norm_head(row, start, padded(gains), 0, head_dim, 1e-6)
+    )
+    np.testing.assert_allclose(head, normed(values, gains, 1e-6), rtol=1e-6)
+
+
+@pytest.mark.parametrize("rotary_dim", [2, 16, 32, 48, 64, 80, 128])
+def test_rotate(rotary_dim):
+    half = rotary_dim // 2
+    values, angles = numbers(rotary_dim + 6), np.random.default_rng(0).uniform(0, 6, half)
+    cosines, sines = (between(table, start=7) for table in (np.cos(angles), np.sin(angles)))
+    turned = changed_in_place(values, lambda row, start: rotate(row, start, rotary_dim, cosines, sines, 7))
+    first, second = values[:half].astype(np.float64), values[half:rotary_dim].astype(np.float64)
+    expected = np.concatenate(
+        [first * np.cos(angles) - second * np.sin(angles), second * np.cos(angles) + first * np.sin(angles)]
+    )
+    np.testing.assert_allclose(turned[:rotary_dim], expected, rtol=0, atol=1e-6)
+    assert np.array_equal(turned[rotary_dim:], values[rotary_dim:])
+
+
+def silu(x):
+    return x / (1 + np.exp(-x))
+
+
+def gelu_tanh(x):
+    return 0.5 * x * (1 + np.tanh(math.sqrt(2 / math.pi) * (x + 0.044715 * x**3)))
+
+
+@pytest.mark.parametrize(("kernel", "activation"), [(gate_silu, silu), (gate_gelu, gelu_tanh)])
+@pytest.mark.parametrize("num_columns", WIDTHS)
+def test_gates(kernel, activation, num_columns):
+    gate, up = numbers(num_columns, scale=3), numbers(num_columns, seed=1)
+    source = between(np.concatenate([gate, up]), neighbour=NEIGHBOUR)
+    out = new_row(num_columns, lambda out, *at: kernel(source, 5, num_columns, out, *at))
+    expected = activation(gate.astype(np.float64)) * up.astype(np.float64)
+    np.testing.assert_allclose(out, expected, rtol=5e-6, atol=1e-6)
+
+
+@pytest.mark.parametrize(("kernel", "activation"), [(gate_silu, silu), (gate_gelu, gelu_tanh)])
+def test_gates_far_from_zero(kernel, activation):
+    gate = np.array([-200, -80, -20, -8, -1e-3, 0, 1e-20, 1e-3, 8, 20, 80, 200], np.float32)
+    source = np.concatenate([gate, np.ones_like(gate)])
+    out = new_row(len(gate), lambda out, *at: kernel(between(source), 5, len(gate), out, *at))
+    np.testing.assert_allclose(out, activation(gate.astype(np.float64)), rtol=1e-5, atol=1e-6)
+
+
+@pytest.mark.parametrize("num_columns", WIDTHS)
+def test_add_row(num_columns):
+    values, added = numbers(num_columns), numbers(num_columns, seed=1)
+    source = between(added, start=9)
+    total = changed_in_place(values, lambda row, start: add_row(row, start, source, 9, num_columns))
+    assert np.array_equal(total, values + added)
+
+
+@pytest.mark.parametrize("num_columns", WIDTHS)
+def test_scale_row(num_columns):
+    values = numbers(num_columns)
+    scaled = changed_in_place(values, lambda row, start: scale_row(row, start, num_columns, 1.5))
+    assert np.array_equal(scaled, values * np.float32(1.5))
+
+
+@pytest.mark.parametrize("num_columns", WIDTHS)
+def test_softcap_row(num_columns):
+    values = numbers(num_columns, scale=40)
+    capped = changed_in_place(values, lambda row, start: softcap_row(row, start, num_columns, 30.0))
+    np.testing.assert_allclose(capped, 30 * np.tanh(values.astype(np.float64) / 30), rtol=1e-6)
+
+
+def test_softcap_over_the_whole_range_of_floats():
+    small = np.geomspace(1e-30, 30, 400, dtype=np.float32)
+    large = np.array([0, 88, 1e4, 3e38, math.inf], np.float32)
+    values = np.concatenate([small, large, -small, -large])
+    capped = changed_in_place(values, lambda row, start: softcap_row(row, start, len(values), 1.0))
+    np.testing.assert_allclose(capped, np.tanh(values.astype(np.float64)), rtol=4e-7)
+    assert np.array_equal(np.signbit(capped), np.signbit(values))
+
+
+@pytest.mark.parametrize("place", [0, 20, 35])
+def test_what_is_not_a_number_stays_visible(place):
+    values = numbers(40)
+    values[place] = math.nan
+    for kernel in (gate_silu, gate_gelu):
+        source = np.concatenate([values, numbers(40)])
+        out = new_row(40, lambda out, *at, kernel=kernel, source=source: kernel(source, 0, 40, out, *at))
+        assert np.array_equal(np.isnan(out), np.isnan(values))
+    capped = changed_in_place(values, lambda row, start: softcap_row(row, start, 40, 30.0))
+    assert np.array_equal(np.isnan(capped), np.isnan(values))
+
+
+class ShortConvolution:
+    """A sequence of rows in blocks of four, in the order 2, 0, 3, that go through layer 1 of 2."""
+
+    block_tables = np.array([[1, 1, 1], [2, 0, 3]], np.int32)
+
+    def __init__(self, num_columns, num_taps, num_positions=11):
+        self.num_columns, self.num_taps = num_columns, num_taps
+        self.rows = numbers(num_positions * 3 * num_columns).reshape(num_positions, 3 * num_columns)
+        self.taps = numbers(num_taps * num_columns, seed=1).reshape(num_taps, num_columns)
+        self.states = np.full((2, 4, 4, round_up(num_columns, 16)), CANARY, np.float32)
+
+    def store(self, position):
+        block = self.block_tables[1, position // 4]
+        row = between(self.rows[position], neighbour=NEIGHBOUR)
+        store_state(self.states, 1, block, position % 4, row, 5, self.num_columns)
+
+    def output(self, position):
+        taps = between(np.concatenate([padded(tap) for tap in self.taps]), start=6)
+        row = between(self.rows[position], neighbour=NEIGHBOUR)
+        return new_row(
+            self.num_columns,
+            lambda out, start, *_: short_conv(
+                self.states, 1, self.block_tables, 1, position, row, 5, taps, 6, self.num_taps,
+                self.num_columns, out, start,
+            ),
+        )  # fmt: skip
+
+    def expected(self, position):
+        b, c, x = self.rows.astype(np.float64).reshape(len(self.rows), 3, -1).transpose(1, 0, 2)
+        history = np.concatenate([np.zeros((self.num_taps - 1, self.num_columns)), b * x])
+        window = history[position : position + self.num_taps]
+        return c[position] * (self.taps.astype(np.float64) * window).sum(axis=0)
+
+
+@pytest.mark.parametrize("num_taps", [1, 3, 4, 6])
+@pytest.mark.parametrize("num_columns", [1, 16, 40, 64, 70])
+def test_short_convolution_over_blocks(num_columns, num_taps):
+    sequence = ShortConvolution(num_columns, num_taps)
+    for position in range(len(sequence.rows)):
+        sequence.store(position)
+        np.testing.assert_allclose(
+            sequence.output(position), sequence.expected(position), rtol=1e-5, atol=1e-6
+        )
+    untouched = sequence.states[0], sequence.states[1, 1], sequence.states[1, 3, 3]
+    assert all((states == CANARY).all() for states in untouched)
+
+
+def test_short_convolution_is_the_same_when_the_states_are_stored_together():
+    step_by_step, together = ShortConvolution(40, 3), ShortConvolution(40, 3)
+    outputs = []
+    for position in range(11):
+        step_by_step.store(position)
+        outputs.append(step_by_step.output(position))
+    for position in range(11):
+        together.store(position)
+    for position in range(11):
+        assert np.array_equal(together.output(position), outputs[position])
+
+
+def chosen(logits, top_k, *, normalised):
+    """Ids and weights that are chosen; those of other tokens stay."""
+    logits = np.asarray(logits, np.float32)
+    ids, weights = np.full(top_k + 4, -5, np.int32), np.full(top_k + 4, CANARY, np.float32)
+    row = between(logits, neighbour=NEIGHBOUR)
+    choose_experts(row, 5, len(logits), top_k, normalised, ids, weights, 2)
+    assert (ids[[0, 1, -2, -1]] == -5).all()
+    assert (weights[[0, 1, -2, -1]] == CANARY).all()
+    return ids[2:-2], weights[2:-2]
+
+
+@pytest.mark.parametrize("normalised", [False, True])
+@pytest.mark.parametrize(("num_experts", "top_k"), [(4, 1), (8, 2), (60, 4), (128, 8), (64, 20), (5, 5)])
+def test_choose_experts(num_experts, top_k, normalised):
+    logits = numbers(num_experts, scale=2)
+    ids, weights = chosen(logits, top_k, normalised=normalised)
+    assert np.array_equal(ids, np.argsort(-logits, kind="stable")[:top_k])
+    shares = np.exp(logits.astype(np.float64) - logits.max())
+    shares /= shares[ids].sum() if normalised else shares.sum()
+    np.testing.assert_allclose(weights, shares[ids], rtol=2e-6)
+
+
+def test_equal_experts_are_chosen_by_id():
+    ids, weights = chosen([1, 3, 3, 0, 3, 1], 5, normalised=True)
+    assert ids.tolist() == [1, 2, 4, 0, 5]
+    assert weights[0] == weights[1] == weights[2]
+    assert weights[3] == weights[4]
+    assert chosen([0.0] * 32, 3, normalised=False)[0].tolist() == [0, 1, 2]
+    assert chosen([0.0] * 32, 3, normalised=False)[1].tolist() == [1 / 32] * 3
+
+
+def test_experts_of_logits_that_are_no_numbers_are_valid_and_distinct():
+    ids, weights = chosen([1.0, math.nan, 2.0, math.nan], 3, normalised=False)
+    assert ids.tolist() == [2, 0, 1]
+    assert np.isnan(weights).all()
+    ids, weights = chosen([math.nan] * 4, 4, normalised=True)
+    assert ids.tolist() == [0, 1, 2, 3]
+    assert np.isnan(weights).all()
+    assert chosen([-math.inf, 0.0, -math.inf], 2, normalised=True)[0].tolist() == [1, 0]

@@ -1,0 +1,169 @@
+# ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
+"""What the tiles of attention share: their sizes, the integers in their scratch, pieces of LLVM IR.
+
+A tile is up to four rows (a token's head each) times a chunk: four vectors of sixteen positions, each
+anywhere in the cache. Lanes never meet: an element is reduced in the order of its dimensions or positions,
+whatever the tile around it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from llvmlite import ir
+from numba import types
+from numba.core import cgutils
+
+from workers.kernels.cache import cpu_features, field
+from workers.kernels.vectors import (
+    FLOATS,
+    LANES,
+    address,
+    call,
+    primitive,
+)
+
+CHUNK_VECTORS = 4
+CHUNK = CHUNK_VECTORS * LANES
+MAX_HEIGHT = 4
+
+RECORD = 4
+RECORD_FLOATS = 2 * RECORD
+"""Integers stand in the scratch as records of four.
+
+The place of a vector of positions: offsets of its keys, of its values and of its scales, and how many
+positions it has. The range of a row: its first lane and the one behind its last, counted from position 0.
+"""
+
+SCALES = ("key_scales", "value_scales")
+INDEX = ir.IntType(64)
+
+
+def index(value: int) -> ir.Constant:
+    """A constant offset or extent."""
+    return ir.Constant(INDEX, value)
+
+
+def wide_vectors() -> int:
+    """Vectors side by side in a tile: others than AVX-512 lack the registers for more than one."""
+    return CHUNK_VECTORS if "avx512f" in cpu_features() else 1
+
+
+def counted(builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: int = 1) -> Any:
+    """A loop, as a context that yields the counter."""
+    return cgutils.for_range_slice(builder, start, stop, index(step), intp=INDEX)
+
+
+def variables(builder: ir.IRBuilder, count: int) -> list[ir.Value]:
+    """Vectors that a loop changes, which LLVM keeps in registers."""
+    return [cgutils.alloca_once(builder, FLOATS) for _ in range(count)]
+
+
+def vector_at(builder: ir.IRBuilder, pointer: ir.Value, offset: ir.Value) -> ir.Value:
+    """Pointer to sixteen floats."""
+    return builder.bitcast(builder.gep(pointer, [offset]), FLOATS.as_pointer())
+
+
+def each_height(builder: ir.IRBuilder, height: ir.Value, emit: Callable[[int], None]) -> None:
+    """The code of every height of a tile, of which one runs."""
+    done = builder.append_basic_block("tile.done")
+    switch = builder.switch(height, done)
+    for case in range(1, MAX_HEIGHT + 1):
+        block = builder.append_basic_block(f"tile.{case}")
+        switch.add_case(index(case), block)
+        builder.position_at_end(block)
+        emit(case)
+        builder.branch(done)
+    builder.position_at_end(done)
+
+
+def prefetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
+    """Fetch a line into the second-level cache: misses on the way to the first are few at a time."""
+    pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+    one = ir.IntType(32)
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(0), one(2), one(1))
+
+
+def call_shared(
+    builder: ir.IRBuilder, name: str, operands: list[ir.Value], write: Callable[..., None]
+) -> None:
+    """Call a function that `write(builder, *arguments)` fills when a module first needs it.
+
+    One copy of a tile's code, however often and deep it is inlined: compiling it is what takes the time.
+    """
+    function = builder.module.globals.get(name)
+    if function is None:
+        kind = ir.FunctionType(ir.VoidType(), [operand.type for operand in operands])
+        function = ir.Function(builder.module, kind, name)
+        function.linkage = "linkonce_odr"
+        function.attributes.add("noinline")
+        function.attributes.add("optsize")
+        body = ir.IRBuilder(function.append_basic_block("entry"))
+        write(body, *function.args)
+        body.ret_void()
+    builder.call(function, operands)
+
+
+class CacheArrays:
+    """Arrays of a cache seen from LLVM IR."""
+
+    def __init__(self, context: Any, builder: ir.IRBuilder, cache_type: Any, cache: ir.Value) -> None:
+        self._context, self._builder, self._type, self._value = context, builder, cache_type, cache
+
+    def extent(self, name: str, axis: int) -> ir.Value:
+        return self._builder.extract_value(self._array(name).shape, axis)
+
+    def data(self, name: str) -> ir.Value:
+        return self._array(name).data
+
+    def _array(self, name: str) -> Any:
+        array_type, array = field(self._context, self._builder, self._type, self._value, name)
+        return self._context.make_array(array_type)(self._context, self._builder, array)
+
+
+def dtype_of(cache_type: Any, name: str) -> Any:
+    """numba's type of an array's elements."""
+    return cache_type.types[cache_type.fields.index(name)].dtype
+
+
+def member_of(builder: ir.IRBuilder, records: ir.Value, number: ir.Value, member: int) -> ir.Value:
+    """One integer of a record."""
+    at = builder.add(builder.mul(number, index(RECORD)), index(member))
+    return builder.load(builder.gep(records, [at]))
+
+
+def larger_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The larger of two integers."""
+    return builder.select(builder.icmp_signed(">", a, b), a, b)
+
+
+def smaller_index(builder: ir.IRBuilder, a: ir.Value, b: ir.Value) -> ir.Value:
+    """The smaller of two integers."""
+    return builder.select(builder.icmp_signed("<", a, b), a, b)
+
+
+@primitive
+def set_record(typing: Any, scratch: Any, at: Any, a: Any, b: Any, c: Any, d: Any) -> Any:
+    """Write one record at an offset of the scratch."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        scratch_value, at, *members = values
+        record = address(context, builder, scratch, scratch_value, at, INDEX)
+        for member, value in enumerate(members):
+            builder.store(value, builder.gep(record, [index(member)]))
+        return context.get_dummy_value()
+
+    return types.void(scratch, *[types.intp] * 5), generate
+
+
+@primitive
+def get_range(typing: Any, scratch: Any, at: Any) -> Any:
+    """The first two members of a record."""
+    pair = types.UniTuple(types.intp, 2)
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        record = address(context, builder, scratch, values[0], values[1], INDEX)
+        return context.make_tuple(builder, pair, [member_of(builder, record, index(0), m) for m in (0, 1)])
+
+    return pair(scratch, types.intp), generate

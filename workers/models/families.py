@@ -1,0 +1,44 @@
+"""The table of model families; importing it needs neither numba nor a model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cactus_actors.models.files import invalid
+from workers.models import gemma2, gemma3, llama, mistral, phi3, qwen2, qwen3, smollm3
+from workers.models.family import Family
+
+FAMILIES: tuple[Family, ...] = (
+    llama.FAMILY,
+    mistral.FAMILY,
+    qwen2.FAMILY,
+    qwen3.FAMILY,
+    gemma2.FAMILY,
+    gemma3.FAMILY,
+    phi3.FAMILY,
+    smollm3.FAMILY,
+)
+
+
+def family_of_architectures(path: Path, architectures: object) -> Family:
+    """The family of the `architectures` in a config.json; ModelFileInvalid says which there are."""
+    if isinstance(architectures, list):
+        for family in FAMILIES:
+            if any(name in architectures for name in family.architectures):
+                return family
+    supported = ", ".join(name for family in FAMILIES for name in family.architectures)
+    raise invalid(path, f"architectures is {architectures}; supported: {supported}")
+
+
+def family_of_gguf(path: Path, architecture: object) -> Family:
+    """The family of `general.architecture` in a GGUF file; ModelFileInvalid says which there are."""
+    for family in FAMILIES:
+        if architecture in family.gguf_architectures:
+            return family
+    supported = ", ".join(dict.fromkeys(name for family in FAMILIES for name in family.gguf_architectures))
+    raise invalid(path, f"general.architecture is {architecture!r}; supported: {supported}")
+
+
+def family_named(name: str) -> Family:
+    """The family that a ModelConfig names."""
+    return next(family for family in FAMILIES if family.name == name)

@@ -1,0 +1,170 @@
+"""Rotary embeddings as config.json and GGUF metadata describe them."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cactus_actors.models.files import invalid
+from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.protocol.errors import ModelFileInvalid
+from workers.models.keys import Keys
+from workers.models.rope_scaling import (
+    FactorsScaling,
+    LinearScaling,
+    Llama3Scaling,
+    LongRopeScaling,
+    Scaling,
+    YarnScaling,
+)
+from workers.models.rotary import Rope
+
+TYPES = "default, linear, llama3, yarn, longrope"
+
+
+def rope_from_json(keys: Keys, head_dim: int, *, section: str = "", default_theta: float = 10000.0) -> Rope:
+    """The rotary embedding of a config.json.
+
+    Older files say `rope_theta` and `rope_scaling`, newer ones `rope_parameters`, where models with several
+    ropes have one object for each kind of layer: `section` names it.
+    """
+    parameters = keys.below("rope_parameters")
+    is_nested = any(isinstance(value, dict) for value in parameters.values.values())
+    keys.require(bool(section) or not is_nested, "rope_parameters", "one rotary embedding for all layers")
+    if section and parameters.values:
+        keys.require(is_nested, "rope_parameters", "an object for each kind of layer")
+        parameters = parameters.below(section)
+    theta = parameters.number(
+        "rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", default_theta)
+    )
+    scaling = parameters if _kind(parameters) is not None else keys.below("rope_scaling")
+    partial = parameters.get("partial_rotary_factor") or keys.get("partial_rotary_factor") or 1.0
+    keys.require(isinstance(partial, int | float) and 0 < partial <= 1, "partial_rotary_factor", "0 to 1")
+    with _naming(keys.path):
+        return _usable(Rope(theta, int(head_dim * partial), _scaling(keys, scaling)))
+
+
+def rope_from_gguf(keys: Keys, file: GGUFFile, head_dim: int, *, theta_key: str = "rope.freq_base") -> Rope:
+    """The rotary embedding of a GGUF file; factors of Llama 3 and LongRoPE stand in tensors of their own."""
+    theta = keys.number(theta_key, "rope_theta", 10000.0)
+    rotary_dim = keys.integer("rope.dimension_count", "head_dim", head_dim)
+    with _naming(keys.path):
+        return _usable(Rope(theta, rotary_dim, _scaling_of_gguf(keys, file)))
+
+
+@contextmanager
+def _naming(path: Path) -> Iterator[None]:
+    """Errors of ropes and scalings, which know of no file, name this one."""
+    try:
+        yield
+    except ModelFileInvalid as error:
+        if error.param is not None:
+            raise
+        raise invalid(path, error.message) from error
+
+
+def _usable(rope: Rope) -> Rope:
+    rope.frequencies()  # raises for factors of another number of pairs
+    return rope
+
+
+def _kind(keys: Keys) -> Any:
+    return keys.get("rope_type") or keys.get("type")
+
+
+def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
+    context = keys.integer("max_position_embeddings", "max_context", 2048)
+
+    def number(key: str, default: float | None = None) -> float:
+        return scaling.number(key, "factor", default)
+
+    def optional(key: str) -> float | None:
+        return number(key) if scaling.get(key) is not None else None
+
+    def original_context(default: int) -> int:
+        key = "original_max_position_embeddings"
+        return keys.integer(key, "max_context", scaling.integer(key, "max_context", default))
+
+    match _kind(scaling):
+        case None | "default":
+            return None
+        case "linear":
+            return LinearScaling(number("factor"))
+        case "llama3":
+            return Llama3Scaling(
+                number("factor"),
+                number("low_freq_factor"),
+                number("high_freq_factor"),
+                original_context(8192),
+            )
+        case "yarn":
+            return YarnScaling(
+                factor=number("factor"),
+                original_context=original_context(context),
+                beta_fast=number("beta_fast", 32.0),
+                beta_slow=number("beta_slow", 1.0),
+                mscale=optional("mscale"),
+                mscale_all_dim=optional("mscale_all_dim"),
+                attention_factor=optional("attention_factor"),
+                truncate=scaling.boolean("truncate", default=True),
+            )
+        case "longrope" | "su":
+            original = original_context(context)
+            return LongRopeScaling(
+                short_factors=_factors(scaling, "short_factor"),
+                long_factors=_factors(scaling, "long_factor"),
+                original_context=original,
+                factor=number("factor", context / original),
+                attention_factor=optional("attention_factor"),
+            )
+        case other:
+            scaling.require(False, "rope_type" if scaling.get("rope_type") else "type", TYPES)
+            raise AssertionError(other)
+
+
+def _scaling_of_gguf(keys: Keys, file: GGUFFile) -> Scaling | None:
+    if "rope_freqs.weight" in file.tensors:
+        return FactorsScaling(_tensor(file, "rope_freqs.weight"))
+    if "rope_factors_short.weight" in file.tensors:
+        context = keys.integer("context_length", "max_context")
+        original = keys.integer("rope.scaling.original_context_length", "max_context", context)
+        given = keys.get("rope.scaling.attn_factor")
+        return LongRopeScaling(
+            short_factors=_tensor(file, "rope_factors_short.weight"),
+            long_factors=_tensor(file, "rope_factors_long.weight"),
+            original_context=original,
+            factor=context / original,
+            attention_factor=None if given is None else keys.number("rope.scaling.attn_factor", "factor"),
+        )
+    match keys.get("rope.scaling.type"):
+        case None | "none":
+            return None
+        case "linear":
+            return LinearScaling(keys.number("rope.scaling.factor", "factor"))
+        case "yarn":
+            for key in ("attn_factor", "yarn_attn_factor", "yarn_ext_factor"):
+                keys.require_one_of(f"rope.scaling.{key}", 1.0, None)
+            return YarnScaling(
+                factor=keys.number("rope.scaling.factor", "factor"),
+                original_context=keys.integer("rope.scaling.original_context_length", "max_context"),
+                beta_fast=keys.number("rope.scaling.yarn_beta_fast", "factor", 32.0),
+                beta_slow=keys.number("rope.scaling.yarn_beta_slow", "factor", 1.0),
+            )
+        case other:
+            keys.require(False, "rope.scaling.type", "none, linear, yarn")
+            raise AssertionError(other)
+
+
+def _factors(keys: Keys, key: str) -> tuple[float, ...]:
+    values = keys.get(key)
+    is_list = isinstance(values, list) and all(type(value) in (int, float) for value in values)
+    keys.require(is_list, key, "a list of numbers")
+    return tuple(float(value) for value in values)
+
+
+def _tensor(file: GGUFFile, name: str) -> tuple[float, ...]:
+    return tuple(np.ravel(file.read_tensor(name)).tolist())

@@ -1,0 +1,300 @@
+"""A model's forward pass, written once as data.
+
+A family's `forward(graph, config)` is ordinary Python that reads like the paper. It runs once, on symbols:
+each call notes an operation, and the names of the tensors that it needs. `program.py` turns the list into
+what the compiled step interprets.
+"""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from enum import IntEnum
+
+from workers.models.config import Experts, ModelConfig
+
+
+class Code(IntEnum):
+    """What an operation does; the compiled step knows the same numbers."""
+
+    EMBED = 0
+    GATHER = 1
+    NORM = 2
+    ENCODE = 3
+    MATMUL = 4
+    BIAS = 5
+    NORM_HEADS = 6
+    ROTATE = 7
+    STORE = 8
+    ATTEND = 9
+    GATE = 10
+    ADD = 11
+    SOFTCAP = 12
+    STORE_STATE = 13
+    SHORT_CONV = 14
+    CHOOSE = 15
+    COMBINE = 16
+    GROUP = 17  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 18
+    EXPERT_MATMUL = 19
+
+
+class Rows(IntEnum):
+    """How many rows a value has in a step."""
+
+    TOKENS = 0
+    LOGITS = 1  # tokens whose logits are asked for
+    CHOICES = 2  # tokens times chosen experts
+
+
+@dataclass(frozen=True)
+class MatrixRef:
+    """Weights below each other in one matrix, (num_rows, num_columns) in all."""
+
+    names: tuple[str, ...]
+    heights: tuple[int, ...]  # rows of each
+    num_columns: int
+    is_head: bool  # the embedding and the output: they may be kept in a finer format
+
+    @property
+    def num_rows(self) -> int:
+        """Outputs of the product."""
+        return sum(self.heights)
+
+
+@dataclass(frozen=True)
+class VectorRef:
+    """Float32 tensors in one row, each value plus `offset`; taps are (channels, taps) and stand by tap."""
+
+    names: tuple[str, ...]
+    lengths: tuple[int, ...]
+    offset: float = 0.0
+    num_taps: int = 0
+
+
+@dataclass(eq=False)
+class Value:
+    """Rows of numbers between two operations: float32, or encoded for the matrix that multiplies them."""
+
+    graph: Graph
+    width: int
+    rows: Rows
+    is_encoded: bool = False
+    for_head: bool = False  # encoded for the format of embedding and output
+
+    def __add__(self, other: Value) -> Value:
+        return self.graph.add(self, other)
+
+
+@dataclass(eq=False, kw_only=True)
+class Operation:
+    """One operation; `target` is written, or changed where it is also read."""
+
+    code: Code
+    target: Value | None = None
+    source: Value | None = None
+    matrices: tuple[MatrixRef, ...] = ()
+    vector: VectorRef | None = None
+    layer: int = 0  # of the cache
+    rope: int = 0
+    column: int = 0
+    count: int = 0
+    window: int = 0
+    flag: bool = False
+    scale: float = 1.0
+    softcap: float = 0.0
+
+
+@dataclass
+class Graph:
+    """Notes the operations of a forward pass over the tokens of a step."""
+
+    config: ModelConfig
+    operations: list[Operation] = field(default_factory=list)
+    num_attention_layers: int = 0
+    num_state_layers: int = 0
+    logits: Value | None = None
+    _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
+
+    def embed(self, name: str, *, scale: float = 1.0) -> Value:
+        """The rows of the embedding `name` that belong to the tokens, times `scale`."""
+        x = self._value(self.config.hidden_size)
+        matrix = MatrixRef((name,), (self.config.vocab_size,), self.config.hidden_size, is_head=True)
+        self._note(Code.EMBED, target=x, matrices=(matrix,), scale=scale)
+        return x
+
+    def rms_norm(self, x: Value, name: str, *, plus_one: bool = False) -> Value:
+        """x / rms(x) * gain; the gain is the tensor `name`, plus one if asked (Zhang, Sennrich 2019)."""
+        normed = self._value(x.width, x.rows)
+        gains = VectorRef((name,), (x.width,), offset=float(plus_one))
+        self._note(Code.NORM, source=x, target=normed, vector=gains)
+        return normed
+
+    def linear(self, x: Value, names: Sequence[str], widths: Sequence[int], *, bias: bool = False) -> Value:
+        """x @ W.T for the weights of these names and output widths, the results side by side."""
+        product = self._value(sum(widths), x.rows)
+        matrix = MatrixRef(tuple(names), tuple(widths), x.width, is_head=False)
+        self._note(Code.MATMUL, source=self._encode(x), target=product, matrices=(matrix,))
+        if bias:
+            vector = VectorRef(tuple(f"{name}.bias" for name in names), tuple(widths))
+            self._note(Code.BIAS, target=product, vector=vector)
+        return product
+
+    def add(self, x: Value, y: Value) -> Value:
+        """x + y in the place of x, which must not be used again."""
+        last = self.operations[-1]
+        if last.code is Code.MATMUL and last.target is y:
+            last.target, last.flag = x, True  # the product is added where it is made
+        else:
+            self._note(Code.ADD, source=y, target=x)
+        for for_head in (False, True):
+            self._encoded.pop((id(x), for_head), None)
+        return x
+
+    def norm_heads(
+        self, qkv: Value, column: int, num_heads: int, name: str, *, plus_one: bool = False
+    ) -> None:
+        """RMS norm of each of `num_heads` heads from `column` on, in place, with one gain for all."""
+        gains = VectorRef((name,), (self.config.head_dim,), offset=float(plus_one))
+        self._note(Code.NORM_HEADS, target=qkv, vector=gains, column=column, count=num_heads)
+
+    def attention(self, qkv: Value, *, rope: int | None = 0, window: int = 0) -> Value:
+        """Causal grouped-query attention over the cache, (rows, heads * head_dim).
+
+        `qkv` holds the queries, keys and values of a token side by side.
+        """
+        config, layer = self.config, self.num_attention_layers
+        self.num_attention_layers += 1
+        if rope is not None:
+            self._note(Code.ROTATE, target=qkv, rope=rope, count=config.num_heads + config.num_kv_heads)
+        self._note(Code.STORE, source=qkv, layer=layer, column=config.query_size)
+        attended = self._value(config.query_size)
+        self._note(
+            Code.ATTEND,
+            source=qkv,
+            target=attended,
+            layer=layer,
+            window=window,
+            scale=config.score_scale,
+            softcap=config.attention_softcap,
+        )
+        return attended
+
+    def silu_gate(self, gate_up: Value) -> Value:
+        """silu(gate) * up, where the two stand side by side (Shazeer 2020)."""
+        return self._gate(gate_up, is_gelu=False)
+
+    def gelu_gate(self, gate_up: Value) -> Value:
+        """gelu(gate) * up in the tanh approximation (Hendrycks, Gimpel 2016)."""
+        return self._gate(gate_up, is_gelu=True)
+
+    def short_conv(self, projected: Value, name: str) -> Value:
+        """C * conv(B * x) along the positions of each sequence, from B, C and x side by side (LFM2)."""
+        layer, width = self.num_state_layers, projected.width // 3
+        self.num_state_layers += 1
+        self._note(Code.STORE_STATE, source=projected, layer=layer, count=width)
+        mixed = self._value(width)
+        taps = VectorRef((name,), (width,), num_taps=self.config.num_taps)
+        self._note(
+            Code.SHORT_CONV,
+            source=projected,
+            target=mixed,
+            layer=layer,
+            count=width,
+            column=self.config.num_taps,
+            vector=taps,
+        )
+        return mixed
+
+    def experts(self, h: Value, router: str, names: Sequence[tuple[str, str, str]]) -> Value:
+        """The weighted sum of the chosen experts' SiLU-gated networks, (tokens, hidden).
+
+        `names` are the gate, up and down projections of each expert.
+        """
+        experts = self._experts
+        scores = self.linear(h, [router], [experts.num_experts])
+        self._note(Code.CHOOSE, source=scores, count=experts.num_chosen, flag=experts.normalised)
+        self._note(Code.GROUP, count=experts.num_experts, column=experts.num_chosen)
+        chosen = Value(self, h.width, Rows.CHOICES, is_encoded=True)
+        self._note(Code.ENCODE_CHOSEN, source=h, target=chosen, count=experts.num_experts)
+        gate_up = self._expert_linear(chosen, [name[:2] for name in names], [experts.ffn_size] * 2)
+        activated = self.silu_gate(gate_up)
+        encoded = Value(self, activated.width, Rows.CHOICES, is_encoded=True)
+        self._note(Code.ENCODE_CHOSEN, source=activated, target=encoded, count=experts.num_experts)
+        down = self._expert_linear(encoded, [name[2:] for name in names], [h.width])
+        combined = self._value(h.width)
+        self._note(Code.COMBINE, source=down, target=combined, count=experts.num_chosen)
+        return combined
+
+    def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
+        """The logits of the rows that are asked for: a last norm, the head, and the soft cap."""
+        rows = self._value(x.width, Rows.LOGITS)
+        self._note(Code.GATHER, source=x, target=rows)
+        normed = self._encode(self.rms_norm(rows, norm, plus_one=plus_one), for_head=True)
+        self.logits = self._value(self.config.vocab_size, Rows.LOGITS)
+        matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
+        self._note(Code.MATMUL, source=normed, target=self.logits, matrices=(matrix,))
+        if self.config.logit_softcap:
+            self._note(Code.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
+
+    @property
+    def matrices(self) -> list[MatrixRef]:
+        """Every matrix once, in the order of use."""
+        return list(dict.fromkeys(matrix for op in self.operations for matrix in op.matrices))
+
+    @property
+    def vectors(self) -> list[VectorRef]:
+        """Every vector once, in the order of use."""
+        return list(dict.fromkeys(op.vector for op in self.operations if op.vector is not None))
+
+    @property
+    def tensor_shapes(self) -> dict[str, tuple[int, ...]]:
+        """Name and shape of every tensor that the model needs; matrices are (outputs, inputs)."""
+        shapes: dict[str, tuple[int, ...]] = {}
+        for matrix in self.matrices:
+            shapes |= {
+                name: (height, matrix.num_columns)
+                for name, height in zip(matrix.names, matrix.heights, strict=True)
+            }
+        for vector in self.vectors:
+            taps = (vector.num_taps,) if vector.num_taps else ()
+            shapes |= {
+                name: (length, *taps) for name, length in zip(vector.names, vector.lengths, strict=True)
+            }
+        return shapes
+
+    @property
+    def num_weights(self) -> int:
+        """How many numbers the model consists of."""
+        return sum(math.prod(shape) for shape in self.tensor_shapes.values())
+
+    @property
+    def _experts(self) -> Experts:
+        assert self.config.experts is not None, "a layer has experts, so the config describes them"
+        return self.config.experts
+
+    def _expert_linear(self, x: Value, names: Sequence[Sequence[str]], widths: Sequence[int]) -> Value:
+        product = self._value(sum(widths), Rows.CHOICES)
+        matrices = tuple(MatrixRef(tuple(each), tuple(widths), x.width, is_head=False) for each in names)
+        self._note(Code.EXPERT_MATMUL, source=x, target=product, matrices=matrices, count=len(names))
+        return product
+
+    def _gate(self, gate_up: Value, *, is_gelu: bool) -> Value:
+        width = gate_up.width // 2
+        activated = self._value(width, gate_up.rows)
+        self._note(Code.GATE, source=gate_up, target=activated, count=width, flag=is_gelu)
+        return activated
+
+    def _encode(self, x: Value, *, for_head: bool = False) -> Value:
+        key = (id(x), for_head)
+        if key not in self._encoded:
+            self._encoded[key] = Value(self, x.width, x.rows, is_encoded=True, for_head=for_head)
+            self._note(Code.ENCODE, source=x, target=self._encoded[key], flag=for_head)
+        return self._encoded[key]
+
+    def _value(self, width: int, rows: Rows = Rows.TOKENS) -> Value:
+        return Value(self, width, rows)
+
+    def _note(self, code: Code, **fields: object) -> None:
+        self.operations.append(Operation(code=code, **fields))  # type: ignore[arg-type]

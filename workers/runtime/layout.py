@@ -1,0 +1,72 @@
+"""Where every weight lies: an arena of bytes for the layers, one for embedding and output, one of floats."""
+
+from __future__ import annotations
+
+import math
+from dataclasses import dataclass
+
+from workers.kernels.formats import weight_format
+from workers.kernels.matrix import WIDTH_MULTIPLE, WeightFormat
+from workers.kernels.memory import CACHE_LINE, round_up
+from workers.runtime.graph import Graph, MatrixRef, VectorRef
+
+
+@dataclass(frozen=True)
+class Layout:
+    """Offsets of the matrices and vectors of one graph, packed in these formats."""
+
+    body: WeightFormat
+    head: WeightFormat
+    body_starts: dict[MatrixRef, int]
+    head_starts: dict[MatrixRef, int]
+    vector_starts: dict[VectorRef, int]
+    body_bytes: int
+    head_bytes: int
+    num_vector_floats: int
+
+    @classmethod
+    def for_weights(cls, graph: Graph, weights: str) -> Layout:
+        """The layout for weights of that name; embedding and output of a 4-bit model keep eight."""
+        return cls.of(graph, weight_format(weights), weight_format("int8" if weights == "int4" else weights))
+
+    @classmethod
+    def of(cls, graph: Graph, body: WeightFormat, head: WeightFormat) -> Layout:
+        """Everything in the order of use, so that a step reads memory from its start to its end."""
+        starts: dict[bool, dict[MatrixRef, int]] = {False: {}, True: {}}
+        sizes = {False: 0, True: 0}
+        for matrix in graph.matrices:
+            weight_format = head if matrix.is_head else body
+            starts[matrix.is_head][matrix] = sizes[matrix.is_head]
+            size = weight_format.num_bytes(matrix.num_rows, matrix.num_columns)
+            sizes[matrix.is_head] += round_up(size, CACHE_LINE)
+        vector_starts, num_floats = {}, 0
+        for vector in graph.vectors:
+            vector_starts[vector] = num_floats
+            num_floats += padded_floats(vector)
+        return cls(
+            body, head, starts[False], starts[True], vector_starts, sizes[False], sizes[True], num_floats
+        )
+
+    def start_of(self, matrix: MatrixRef) -> int:
+        """Its first byte in its arena."""
+        return (self.head_starts if matrix.is_head else self.body_starts)[matrix]
+
+    def start_of_vector(self, vector: VectorRef) -> int:
+        """Its first float."""
+        return self.vector_starts[vector]
+
+    def num_bytes(self, matrix: MatrixRef) -> int:
+        """From a matrix to the next of the same shape."""
+        weight_format = self.head if matrix.is_head else self.body
+        return round_up(weight_format.num_bytes(matrix.num_rows, matrix.num_columns), CACHE_LINE)
+
+    def row_bytes(self, num_columns: int, *, for_head: bool) -> int:
+        """Bytes of one encoded row."""
+        return (self.head if for_head else self.body).row_bytes(num_columns)
+
+
+def padded_floats(vector: VectorRef) -> int:
+    """Floats that a vector takes, zeros behind; the taps of a convolution stand tap by tap."""
+    if vector.num_taps:
+        return vector.num_taps * round_up(math.prod(vector.lengths), WIDTH_MULTIPLE)
+    return round_up(sum(vector.lengths), WIDTH_MULTIPLE)

@@ -1,0 +1,150 @@
+"""A graph as the compiled step reads it: records with buffers, offsets into the weights, and barriers."""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from workers.kernels.matrix import WIDTH_MULTIPLE
+from workers.kernels.memory import round_up
+from workers.runtime.graph import Code, Graph, Operation, Rows, Value
+from workers.runtime.layout import Layout
+
+OPERATION = np.dtype(
+    [
+        ("code", np.int64),
+        ("rows", np.int64),  # how many rows it goes over, a `Rows`
+        ("source_rows", np.int64),
+        ("is_sliced", np.int64),  # whether threads share its rows when these are few
+        ("slice_width", np.int64),  # what is shared, for operations that go over columns
+        ("barrier", np.int64),  # whether all threads must have finished it before the next one
+        ("source", np.int64),  # buffers
+        ("target", np.int64),
+        ("source_width", np.int64),  # from one row of a buffer to the next: floats, or bytes if encoded
+        ("target_width", np.int64),
+        ("start", np.int64),  # of the matrix (bytes) or the vector (floats) in its arena
+        ("stride", np.int64),  # from one expert's matrix to the next
+        ("num_rows", np.int64),  # of the matrix
+        ("num_columns", np.int64),  # of the matrix, or of the rows worked on
+        ("layer", np.int64),
+        ("rope", np.int64),
+        ("column", np.int64),
+        ("count", np.int64),
+        ("window", np.int64),
+        ("flag", np.int64),
+        ("scale", np.float32),
+        ("softcap", np.float32),
+    ],
+    align=True,
+)
+
+_WHOLE_PHASE = {Code.MATMUL, Code.ATTEND, Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL}
+"""Operations whose threads do not each keep to rows of their own."""
+
+_BY_COLUMNS = {Code.NORM, Code.ENCODE, Code.GATE, Code.ADD, Code.BIAS}
+_BY_HEADS = {Code.NORM_HEADS, Code.ROTATE, Code.STORE}
+"""Operations that few rows are cut for: by columns, or by key-value heads with all that belongs to them."""
+
+_READS_BEYOND_ITS_SLICE = {Code.GATHER, Code.SHORT_CONV, Code.COMBINE, Code.NORM, Code.GATE}
+"""Operations that read what another thread may have written just before."""
+
+
+@dataclass(frozen=True)
+class Buffer:
+    """Room for one row of each of `rows`: float32, or encoded bytes."""
+
+    width: int  # floats or bytes a row
+    rows: Rows
+    is_encoded: bool
+
+
+@dataclass(frozen=True)
+class Program:
+    """What the step runs, and the memory between its operations."""
+
+    operations: NDArray[Any]  # records of OPERATION
+    buffers: tuple[Buffer, ...]
+    logits: int  # the buffer they end in
+
+    @classmethod
+    def of(cls, graph: Graph, layout: Layout) -> Program:
+        """The program of a graph whose weights lie as `layout` says."""
+        assert graph.logits is not None, "a graph ends in its output"
+        buffers, buffer_of = _assign_buffers(graph, layout)
+        records = np.zeros(len(graph.operations), OPERATION)
+        for index, (record, op) in enumerate(zip(records, graph.operations, strict=True)):
+            after = graph.operations[index + 1] if index + 1 < len(records) else None
+            record["code"], record["rows"] = op.code, _rows_of(op)
+            record["is_sliced"] = op.code in _BY_COLUMNS | _BY_HEADS
+            record["barrier"] = after is None or _needs_barrier(op, after)
+            for name, value in (("source", op.source), ("target", op.target)):
+                if value is not None:
+                    record[name] = buffer_of[value]
+                    record[f"{name}_width"] = buffers[buffer_of[value]].width
+                    if op.code in _BY_COLUMNS and not value.is_encoded:
+                        record["slice_width"] = buffers[buffer_of[value]].width
+            if op.source is not None:
+                record["num_columns"], record["source_rows"] = op.source.width, op.source.rows
+            if op.matrices:
+                matrix = op.matrices[0]
+                record["start"] = layout.start_of(matrix)
+                record["num_rows"], record["num_columns"] = matrix.num_rows, matrix.num_columns
+                record["stride"] = layout.num_bytes(matrix)
+            if op.vector is not None:
+                record["start"] = layout.start_of_vector(op.vector)
+                if op.code is Code.BIAS:
+                    record["num_columns"] = sum(op.vector.lengths)
+            for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
+                record[name] = getattr(op, name)
+        return cls(records, buffers, buffer_of[graph.logits])
+
+
+def _rows_of(op: Operation) -> Rows:
+    value = op.target if op.target is not None else op.source
+    return value.rows if value is not None else Rows.TOKENS
+
+
+def _needs_barrier(op: Operation, after: Operation) -> bool:
+    if op.code in _WHOLE_PHASE or after.code in _WHOLE_PHASE or after.code in _READS_BEYOND_ITS_SLICE:
+        return True
+    if any((op.code in kind) != (after.code in kind) for kind in (_BY_COLUMNS, _BY_HEADS)):
+        return True
+    return _rows_of(op) is not _rows_of(after)
+
+
+def _assign_buffers(graph: Graph, layout: Layout) -> tuple[tuple[Buffer, ...], dict[Value, int]]:
+    """A buffer for each value, used again for one of exactly the same shape when it is not needed any more.
+
+    Rows of other widths would overlap rows that another thread still reads.
+    """
+    last_use = {
+        value: index
+        for index, op in enumerate(graph.operations)
+        for value in (op.source, op.target)
+        if value is not None
+    }
+    buffers: list[Buffer] = []
+    buffer_of: dict[Value, int] = {}
+    free: defaultdict[Buffer, list[int]] = defaultdict(list)
+    for index, op in enumerate(graph.operations):
+        if op.target is not None and op.target not in buffer_of:
+            buffer = _buffer_of(op.target, layout)
+            if free[buffer]:
+                buffer_of[op.target] = free[buffer].pop()
+            else:
+                buffer_of[op.target] = len(buffers)
+                buffers.append(buffer)
+        for value in {op.source, op.target} - {None}:
+            if value is not None and last_use[value] == index and value is not graph.logits:
+                free[_buffer_of(value, layout)].append(buffer_of[value])
+    return tuple(buffers), buffer_of
+
+
+def _buffer_of(value: Value, layout: Layout) -> Buffer:
+    if value.is_encoded:
+        return Buffer(layout.row_bytes(value.width, for_head=value.for_head), value.rows, True)
+    return Buffer(round_up(value.width, WIDTH_MULTIPLE), value.rows, False)

@@ -1,0 +1,235 @@
+"""A model that runs steps: its program, packed weights, scratch memory and a team of threads."""
+
+from __future__ import annotations
+
+from itertools import pairwise
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
+from workers.batch import Batch
+from workers.kernels.attention import attention_scratch
+from workers.kernels.barrier import new_barrier
+from workers.kernels.compiling import compiling_alone, fingerprint
+from workers.kernels.memory import CACHE_LINE, aligned_zeros
+from workers.kernels.team import Team
+from workers.kv_cache import CacheShape, KVCache
+from workers.models.config import Experts, ModelConfig
+from workers.models.rotary import RotaryTables
+from workers.runtime.graph import Code, Graph, Rows
+from workers.runtime.layout import Layout
+from workers.runtime.program import Program
+from workers.runtime.step import Choices, Rotary, Shape, Step, Weights, Workspace, compiled_step
+from workers.weights.pack import Arenas
+
+TOKENS_PER_TILE = 8
+"""Consecutive tokens of a sequence that attention reads the cache for at once."""
+
+
+class TransformerModel:
+    """Runs the tokens of a step on `threads` threads; compiled when it is built, in seconds the first time.
+
+    The logits of a token are the same bits whatever else is in the batch, however its prompt is cut into
+    steps, and for any number of threads. One caller at a time.
+    """
+
+    def __init__(
+        self,
+        config: ModelConfig,
+        graph: Graph,
+        layout: Layout,
+        arenas: Arenas,
+        *,
+        threads: int,
+        kv_format: str,
+    ) -> None:
+        check_runnable(config, threads)
+        self.config = config
+        self.num_weights = graph.num_weights
+        self.weights_format = layout.body.name
+        self.kernels = layout.body.kernels
+        self.kv_format = kv_format
+        self.cache_shape = CacheShape(
+            num_layers=graph.num_attention_layers,
+            num_kv_heads=config.num_kv_heads,
+            head_dim=config.head_dim,
+            num_state_layers=graph.num_state_layers,
+            state_size=config.hidden_size if graph.num_state_layers else 0,
+        )
+        self._program = Program.of(graph, layout)
+        self._threads = threads
+        self._shape = shape_of(config)
+        self._weights = Weights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
+        self._tables = RotaryTables(config.ropes, config.max_context)
+        self._rotary = Rotary(
+            self._tables.cosines, self._tables.sines, config.max_context, 2 * self._tables.num_pairs
+        )
+        self._max_tokens = self._max_rows = 0
+        self._profile: NDArray[np.int64] | None = None
+        self._make_room(16, 16)
+        step = compiled_step(fingerprint())
+        with compiling_alone(step):
+            self._warm_up(step)
+        self._team = Team(threads, step)
+
+    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+        """An empty cache for this model's keys and values, in the format it was built for."""
+        return KVCache.allocate(self.cache_shape, num_blocks, block_size, self.kv_format)
+
+    def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+        """Logits (rows, vocab) of `batch.logit_rows`, a view that the next call overwrites.
+
+        Writes the keys and values of every token of the batch into `cache`.
+        """
+        step = self._step_of(batch)
+        num_rows = len(step.logit_rows)
+        self._make_room(len(step.token_ids), num_rows)
+        self._tables.cover(int(step.positions.max()) + 1)
+        self._workspace.tasks.fill(0)
+        self._team.run(
+            self._program.operations,
+            self._shape,
+            self._weights,
+            self._rotary,
+            step,
+            cache.arrays,
+            cache.arrays.states if self.cache_shape.num_state_layers else None,
+            self._choices,
+            self._workspace,
+            self._profile,
+        )
+        return self._logits[:num_rows, : self.config.vocab_size]
+
+    def start_profile(self) -> None:
+        """Count cycles from now on; the next step is compiled again for it."""
+        self._profile = np.zeros((self._threads, len(self._program.operations), 2), np.int64)
+
+    def profile(self) -> dict[str, NDArray[np.int64]]:
+        """Cycles since `start_profile` by kind of operation: (ranks, 2) of work and of waiting after it."""
+        assert self._profile is not None, "start_profile comes first"
+        codes = self._program.operations["code"]
+        return {code.name: self._profile[:, codes == code].sum(axis=1) for code in Code if code in codes}
+
+    def close(self) -> None:
+        """Stop the threads; the model runs no more steps."""
+        self._team.close()
+
+    def _step_of(self, batch: Batch) -> Step:
+        # Copies: compiled code sees one type whatever the caller's arrays are.
+        def copy(array: NDArray[Any]) -> NDArray[np.int32]:
+            return np.array(array, dtype=np.int32, order="C")
+
+        step = Step(
+            copy(batch.token_ids),
+            copy(batch.positions),
+            copy(batch.sequence_of_token),
+            copy(batch.block_tables),
+            copy(batch.logit_rows),
+            tiles_of(batch.sequence_of_token),
+        )
+        # As unsigned, a negative index is too large as well: kernels would read foreign memory.
+        assert step.token_ids.view(np.uint32).max() < self.config.vocab_size, (
+            "token id outside the vocabulary"
+        )
+        assert step.positions.view(np.uint32).max() < self.config.max_context, "position outside the context"
+        return step
+
+    def _make_room(self, num_tokens: int, num_rows: int) -> None:
+        """Scratch memory for a step of this size; it grows by doubling and never shrinks."""
+        if num_tokens <= self._max_tokens and num_rows <= self._max_rows:
+            return
+        self._max_tokens = max(self._max_tokens, 1 << (num_tokens - 1).bit_length())
+        self._max_rows = max(self._max_rows, num_rows)
+        experts = self.config.experts
+        num_choices = self._max_tokens * experts.num_chosen if experts else 0
+        max_rows = {
+            Rows.TOKENS: self._max_tokens,
+            Rows.LOGITS: self._max_rows,
+            Rows.CHOICES: num_choices,
+        }
+        starts, sizes = [], {False: 0, True: 0}
+        for buffer in self._program.buffers:
+            starts.append(sizes[buffer.is_encoded])
+            sizes[buffer.is_encoded] += buffer.width * max_rows[buffer.rows]
+        scratch_size = attention_scratch(self.config.head_dim)
+        self._workspace = Workspace(
+            floats=aligned_zeros((sizes[False] + CACHE_LINE,), np.float32),
+            encoded=aligned_zeros((sizes[True],), np.uint8),
+            starts=np.array(starts, np.int64),
+            scratch=aligned_zeros((self._threads * scratch_size,), np.float32),
+            scratch_size=scratch_size,
+            barrier=new_barrier(),
+            tasks=np.zeros(len(self._program.operations), np.int64),
+        )
+        self._choices = new_choices(experts, num_choices) if experts else None
+        buffer, start = self._program.buffers[self._program.logits], starts[self._program.logits]
+        logits = self._workspace.floats[start : start + buffer.width * self._max_rows]
+        self._logits = logits.reshape(self._max_rows, buffer.width)
+
+    def _warm_up(self, step: Any) -> None:
+        """Compile the step by running one token through it on this thread."""
+        one = np.zeros(1, dtype=np.int32)
+        cache = self.new_cache(1)
+        batch = Step(one, one, one, one.reshape(1, 1), one, np.array([0, 1], np.int32))
+        step(
+            0,
+            1,
+            self._program.operations,
+            self._shape,
+            self._weights,
+            self._rotary,
+            batch,
+            cache.arrays,
+            cache.arrays.states if self.cache_shape.num_state_layers else None,
+            self._choices,
+            self._workspace,
+            None,
+        )
+
+
+def check_runnable(config: ModelConfig, threads: int) -> None:
+    """Raise ModelFileInvalid for a shape that kernels do not take, ConfigurationInvalid for `threads`."""
+    if not 1 <= threads <= 1024:
+        raise ConfigurationInvalid(f"threads must be between 1 and 1024, not {threads}", param="threads")
+    if config.head_dim % 2:
+        raise ModelFileInvalid(f"head_dim {config.head_dim} is odd")
+    if config.num_heads % config.num_kv_heads:
+        raise ModelFileInvalid(
+            f"num_heads {config.num_heads} is not a multiple of num_kv_heads {config.num_kv_heads}"
+        )
+
+
+def shape_of(config: ModelConfig) -> Shape:
+    """What compiled code reads of a config."""
+    return Shape(
+        config.num_heads,
+        config.num_kv_heads,
+        config.head_dim,
+        config.norm_eps,
+    )
+
+
+def new_choices(experts: Experts, num_choices: int) -> Choices:
+    """Room for so many choices of a step."""
+    return Choices(
+        num_chosen=experts.num_chosen,
+        ids=np.zeros(num_choices, np.int32),
+        weights=np.zeros(num_choices, np.float32),
+        starts=np.zeros(experts.num_experts + 1, np.int64),
+        choice_at=np.zeros(num_choices, np.int64),
+        place_of=np.zeros(num_choices, np.int64),
+    )
+
+
+def tiles_of(sequence_of_token: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
+    """Where tiles of tokens begin, and the end of the last: runs of one sequence, cut to TOKENS_PER_TILE."""
+    num_tokens = len(sequence_of_token)
+    is_first = np.ones(num_tokens + 1, dtype=bool)
+    is_first[1:-1] = sequence_of_token[1:] != sequence_of_token[:-1]
+    begins = np.flatnonzero(is_first)
+    if len(begins) == num_tokens + 1:  # every sequence decodes
+        return begins.astype(np.int32)
+    tiles = [np.arange(first, end, TOKENS_PER_TILE) for first, end in pairwise(begins)]
+    return np.concatenate([*tiles, begins[-1:]]).astype(np.int32)
