@@ -27,7 +27,7 @@ OPERATION = np.dtype(
         ("source_width", np.int64),  # from one row of a buffer to the next: floats, or bytes if encoded
         ("target_width", np.int64),
         ("start", np.int64),  # of the matrix (bytes) or the vector (floats) in its arena
-        ("stride", np.int64),  # from one expert's matrix to the next
+        ("stride", np.int64),  # bytes of the matrix: from one expert's to the next
         ("num_rows", np.int64),  # of the matrix
         ("num_columns", np.int64),  # of the matrix, or of the rows worked on
         ("layer", np.int64),

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from workers.kernels.attention import attend
-from workers.kernels.barrier import cycles, next_task, wait
+from workers.kernels.barrier import cycles, next_task, notify, wait
 from workers.kernels.cache import store_keys_values
 from workers.kernels.experts import choose_experts
 from workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
@@ -42,6 +42,10 @@ TOKENS, LOGITS, CHOICES = int(Rows.TOKENS), int(Rows.LOGITS), int(Rows.CHOICES)
 
 ROWS_TOGETHER = 8
 """Encoded rows stand interleaved by eight at most: two threads never write to the same group."""
+
+
+FETCHED_BYTES = 64 * 1024
+"""Of a matrix, while a thread waits to multiply with it."""
 
 
 class Shape(NamedTuple):
@@ -118,6 +122,7 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
     def step_of_rank(
         rank: int,
         size: int,
+        signal: Any,
         operations: Any,
         shape: Shape,
         weights: Weights,
@@ -130,6 +135,8 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
         profile: Any,
     ) -> None:
         _ = fingerprint
+        if rank == 0:
+            notify(signal)
         for index in range(len(operations)):
             op = operations[index]
             code = op.code
@@ -169,11 +176,24 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
                 profile[rank, index, 0] += cycles()
                 profile[rank, index, 1] -= cycles()
             if op.barrier:
-                wait(work.barrier, size)
+                _meet(operations, index, weights, work, rank, size)
             if profile is not None:
                 profile[rank, index, 1] += cycles()
 
     return step_of_rank  # type: ignore[no-any-return]  # numba is untyped
+
+
+@njit(error_model="numpy")
+def _meet(operations: Any, index: int, weights: Weights, work: Workspace, rank: int, size: int) -> None:
+    """Wait for the others, and fetch the beginning of the next matrix's share meanwhile."""
+    after = operations[min(index + 1, len(operations) - 1)]
+    start = after.start + after.stride * rank // size
+    if after.code != MATMUL:
+        wait(work.barrier, size, weights.body.data, 0, 0)
+    elif after.rows == LOGITS:
+        wait(work.barrier, size, weights.head.data, start, start + FETCHED_BYTES)
+    else:
+        wait(work.barrier, size, weights.body.data, start, start + FETCHED_BYTES)
 
 
 @njit(error_model="numpy")

@@ -176,6 +176,7 @@ class TransformerModel:
         step(
             0,
             1,
+            new_barrier(),
             self._program.operations,
             self._shape,
             self._weights,
