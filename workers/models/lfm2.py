@@ -78,10 +78,7 @@ def _ffn_size(keys: Keys) -> int:
     size = keys.integer(given, "ffn_size")
     if not keys.boolean("block_auto_adjust_ff_dim", default=True):
         return size
-    size = int(2 * size / 3)
-    if "block_ffn_dim_multiplier" in keys.values and keys.get("block_ffn_dim_multiplier") is None:
-        return size
-    size = int(keys.number("block_ffn_dim_multiplier", "factor", 1.0) * size)
+    size = int(keys.number("block_ffn_dim_multiplier", "factor", 1.0) * int(2 * size / 3))
     multiple = keys.integer("block_multiple_of", "ffn_size")
     return -(-size // multiple) * multiple
 

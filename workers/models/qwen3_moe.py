@@ -54,11 +54,13 @@ def read_json(keys: Keys) -> ModelConfig:
     check_supported(keys)
     normalised = keys.boolean("norm_topk_prob", default=False)
     bias = keys.boolean("attention_bias", default=False)
+    # transformers 5 writes num_local_experts
+    count_key = "num_experts" if keys.get("num_local_experts") is None else "num_local_experts"
     return decoder_from_json(
         keys,
         FAMILY.name,
         layers=_layers(keys),
-        experts=experts_from_json(keys, "num_experts", "moe_intermediate_size", normalised=normalised),
+        experts=experts_from_json(keys, count_key, "moe_intermediate_size", normalised=normalised),
         attention_bias=bias,
         output_bias=bias,
     )
