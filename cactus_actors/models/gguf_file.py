@@ -75,6 +75,14 @@ class GGUFFile:
         stored = np.frombuffer(self.content, dtype=np.uint8, count=info.num_bytes, offset=info.offset)
         return dequantize(stored, info.type, info.shape)
 
+    def read_entry(self, name: str, index: int) -> NDArray[np.float32]:
+        """`read_tensor(name)[index]`, of which the rest is not read: one expert of a stack of them."""
+        info = self.tensors[name]
+        num_bytes = info.num_bytes // info.shape[0]
+        start = info.offset + index * num_bytes
+        stored = np.frombuffer(self.content, dtype=np.uint8, count=num_bytes, offset=start)
+        return dequantize(stored, info.type, info.shape[1:])
+
 
 def open_gguf(path: Path) -> GGUFFile:
     """Opens a GGUF file of version 2 or 3 and checks its whole header.

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pytest
@@ -13,11 +13,23 @@ from hypothesis import strategies as st
 from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.protocol.params import SamplingParams
 from workers.engine import Engine
-from workers.models import Model, random_model
+from workers.models import Model, model_of
+from workers.models.config import Experts, Layer
+from workers.models.random_weights import parse_random_spec, random_tensors
 
 # 199 tokens and 56 features fill no tile and no vector; two query heads share a key-value head.
-SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128"
-END_ID = 160
+LLAMA = parse_random_spec(
+    "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128"
+)
+CONV, EXPERTS = Layer(kind="conv"), Layer(has_experts=True)
+LFM2 = replace(LLAMA, family="LFM2", layers=(CONV, Layer(), CONV, CONV), num_taps=3)
+QWEN3_MOE = replace(
+    LLAMA,
+    family="Qwen3 MoE",
+    layers=(EXPERTS, Layer(), EXPERTS),
+    experts=Experts(num_experts=5, num_chosen=2, ffn_size=36, normalised=False),
+)
+END_IDS = {"Llama": 160, "LFM2": 100, "Qwen3 MoE": 95}  # each ends some of the answers
 
 
 class LetterTokenizer:
@@ -58,7 +70,7 @@ def make_engine(
     return Engine(
         model,
         LetterTokenizer(),
-        [END_ID],
+        [END_IDS[model.config.family]],
         cache_blocks=cache_blocks,
         max_sequences=8,
         token_budget=token_budget,
@@ -100,10 +112,21 @@ def make_dispatches() -> list[Dispatch]:
     ]
 
 
-@pytest.fixture(scope="module", params=["float32", "int8"])
+def weight_of(name: str) -> np.float32:
+    """Layers of LFM2 add little to the stream here, so that answers have loops for drafts to come true in."""
+    return np.float32(0.5 if name.endswith(("conv.out_proj", "feed_forward.w2")) else 1)
+
+
+@pytest.fixture(
+    scope="module",
+    params=[(LLAMA, "float32"), (LLAMA, "int8"), (LFM2, "int8"), (QWEN3_MOE, "int8")],
+    ids=lambda param: f"{param[0].family}-{param[1]}",
+)
 def models(request: pytest.FixtureRequest) -> Iterator[dict[int, Model]]:
     """The same model on one and on two threads."""
-    threads = {n: random_model(SPEC, weights=request.param, threads=n, seed=1) for n in (1, 2)}
+    config, weights = request.param
+    tensors = {name: tensor * weight_of(name) for name, tensor in random_tensors(config, seed=1).items()}
+    threads = {n: model_of(config, tensors, weights=weights, threads=n) for n in (1, 2)}
     yield threads
     for model in threads.values():
         model.close()

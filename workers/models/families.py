@@ -2,10 +2,23 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
 from pathlib import Path
 
 from cactus_actors.models.files import invalid
-from workers.models import gemma2, gemma3, llama, mistral, phi3, qwen2, qwen3, smollm3
+from workers.models import (
+    gemma2,
+    gemma3,
+    lfm2,
+    llama,
+    mistral,
+    mixtral,
+    phi3,
+    qwen2,
+    qwen3,
+    qwen3_moe,
+    smollm3,
+)
 from workers.models.family import Family
 
 FAMILIES: tuple[Family, ...] = (
@@ -17,6 +30,9 @@ FAMILIES: tuple[Family, ...] = (
     gemma3.FAMILY,
     phi3.FAMILY,
     smollm3.FAMILY,
+    lfm2.FAMILY,
+    mixtral.FAMILY,
+    qwen3_moe.FAMILY,
 )
 
 
@@ -30,11 +46,17 @@ def family_of_architectures(path: Path, architectures: object) -> Family:
     raise invalid(path, f"architectures is {architectures}; supported: {supported}")
 
 
-def family_of_gguf(path: Path, architecture: object) -> Family:
-    """The family of `general.architecture` in a GGUF file; ModelFileInvalid says which there are."""
-    for family in FAMILIES:
-        if architecture in family.gguf_architectures:
-            return family
+def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
+    """The family of `general.architecture` in a GGUF file; ModelFileInvalid says which there are.
+
+    Llama and Mixtral have one name there, so that the number of experts tells them apart.
+    """
+    architecture = metadata.get("general.architecture")
+    num_experts = metadata.get(f"{architecture}.expert_count", 0)
+    has_experts = isinstance(num_experts, int | float) and num_experts > 0
+    families = [family for family in FAMILIES if architecture in family.gguf_architectures]
+    for family in sorted(families, key=lambda family: family.has_experts != has_experts):
+        return family
     supported = ", ".join(dict.fromkeys(name for family in FAMILIES for name in family.gguf_architectures))
     raise invalid(path, f"general.architecture is {architecture!r}; supported: {supported}")
 

@@ -34,6 +34,9 @@ GGUF_NAMES: Mapping[str, str] = {
 }
 """Names of tensors in GGUF files, `blk.N.` and the suffix left out, and in Hugging Face's."""
 
+STACK = ".*."
+"""In a canonical name of `gguf_names`: the tensor is a stack, each entry has its number in this place."""
+
 Adjust = Callable[[ModelConfig, str, NDArray[np.float32]], NDArray[np.float32]]
 """(config, canonical name, tensor as GGUF keeps it) -> the tensor as Hugging Face keeps it."""
 
@@ -55,6 +58,7 @@ class Family:
     examples: str  # models that people know it by
     architectures: tuple[str, ...]
     gguf_architectures: tuple[str, ...]
+    has_experts: bool = False
     read_json: Callable[[Keys], ModelConfig]
     read_gguf: Callable[[Keys, GGUFFile], ModelConfig]
     forward: Callable[[Graph, ModelConfig], None]

@@ -93,6 +93,13 @@ class Keys:
             raise invalid(self.path, f"{self.prefix}{key} must be a list of {length} strings")
         return value
 
+    def indices(self, key: str, length: int) -> list[int]:
+        """A list of integers from 0 to `length` - 1."""
+        value = self.get(key)
+        if not isinstance(value, list) or not all(type(v) is int and 0 <= v < length for v in value):
+            raise invalid(self.path, f"{self.prefix}{key} must be a list of integers from 0 to {length - 1}")
+        return value
+
     def below(self, key: str) -> Keys:
         """The keys of the object `key`; none if it is missing or null."""
         value = self.get(key)

@@ -55,7 +55,7 @@ class MatrixRef:
     names: tuple[str, ...]
     heights: tuple[int, ...]  # rows of each
     num_columns: int
-    is_head: bool  # the embedding and the output: they may be kept in a finer format
+    is_head: bool  # embedding, output, routers: they may be kept in a finer format
 
     @property
     def num_rows(self) -> int:
@@ -81,7 +81,7 @@ class Value:
     width: int
     rows: Rows
     is_encoded: bool = False
-    for_head: bool = False  # encoded for the format of embedding and output
+    for_head: bool = False  # encoded for the format of embedding, output and routers
 
     def __add__(self, other: Value) -> Value:
         return self.graph.add(self, other)
@@ -133,9 +133,7 @@ class Graph:
 
     def linear(self, x: Value, names: Sequence[str], widths: Sequence[int], *, bias: bool = False) -> Value:
         """x @ W.T for the weights of these names and output widths, the results side by side."""
-        product = self._value(sum(widths), x.rows)
-        matrix = MatrixRef(tuple(names), tuple(widths), x.width, is_head=False)
-        self._note(Code.MATMUL, source=self._encode(x), target=product, matrices=(matrix,))
+        product = self._product(x, MatrixRef(tuple(names), tuple(widths), x.width, is_head=False))
         if bias:
             vector = VectorRef(tuple(f"{name}.bias" for name in names), tuple(widths))
             self._note(Code.BIAS, target=product, vector=vector)
@@ -213,7 +211,7 @@ class Graph:
         `names` are the gate, up and down projections of each expert.
         """
         experts = self._experts
-        scores = self.linear(h, [router], [experts.num_experts])
+        scores = self._product(h, MatrixRef((router,), (experts.num_experts,), h.width, is_head=True))
         self._note(Code.CHOOSE, source=scores, count=experts.num_chosen, flag=experts.normalised)
         self._note(Code.GROUP, count=experts.num_experts, column=experts.num_chosen)
         chosen = Value(self, h.width, Rows.CHOICES, is_encoded=True)
@@ -231,10 +229,9 @@ class Graph:
         """The logits of the rows that are asked for: a last norm, the head, and the soft cap."""
         rows = self._value(x.width, Rows.LOGITS)
         self._note(Code.GATHER, source=x, target=rows)
-        normed = self._encode(self.rms_norm(rows, norm, plus_one=plus_one), for_head=True)
-        self.logits = self._value(self.config.vocab_size, Rows.LOGITS)
+        normed = self.rms_norm(rows, norm, plus_one=plus_one)
         matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
-        self._note(Code.MATMUL, source=normed, target=self.logits, matrices=(matrix,))
+        self.logits = self._product(normed, matrix)
         if self.config.logit_softcap:
             self._note(Code.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
 
@@ -273,6 +270,12 @@ class Graph:
     def _experts(self) -> Experts:
         assert self.config.experts is not None, "a layer has experts, so the config describes them"
         return self.config.experts
+
+    def _product(self, x: Value, matrix: MatrixRef) -> Value:
+        product = self._value(matrix.num_rows, x.rows)
+        encoded = self._encode(x, for_head=matrix.is_head)
+        self._note(Code.MATMUL, source=encoded, target=product, matrices=(matrix,))
+        return product
 
     def _expert_linear(self, x: Value, names: Sequence[Sequence[str]], widths: Sequence[int]) -> Value:
         product = self._value(sum(widths), Rows.CHOICES)

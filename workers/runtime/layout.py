@@ -1,4 +1,4 @@
-"""Where every weight lies: an arena of bytes for the layers, one for embedding and output, one of floats."""
+"""Where every weight lies: an arena for the layers, one for embedding, output and routers, one of floats."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class Layout:
 
     @classmethod
     def for_weights(cls, graph: Graph, weights: str) -> Layout:
-        """The layout for weights of that name; embedding and output of a 4-bit model keep eight."""
+        """The layout for weights of that name; embedding, output and routers of a 4-bit model keep eight."""
         return cls.of(graph, weight_format(weights), weight_format("int8" if weights == "int4" else weights))
 
     @classmethod

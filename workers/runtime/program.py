@@ -26,6 +26,7 @@ OPERATION = np.dtype(
         ("target", np.int64),
         ("source_width", np.int64),  # from one row of a buffer to the next: floats, or bytes if encoded
         ("target_width", np.int64),
+        ("is_head", np.int64),  # whether the matrix is in the arena of the output
         ("start", np.int64),  # of the matrix (bytes) or the vector (floats) in its arena
         ("stride", np.int64),  # bytes of the matrix: from one expert's to the next
         ("num_rows", np.int64),  # of the matrix
@@ -91,7 +92,7 @@ class Program:
                 record["num_columns"], record["source_rows"] = op.source.width, op.source.rows
             if op.matrices:
                 matrix = op.matrices[0]
-                record["start"] = layout.start_of(matrix)
+                record["start"], record["is_head"] = layout.start_of(matrix), matrix.is_head
                 record["num_rows"], record["num_columns"] = matrix.num_rows, matrix.num_columns
                 record["stride"] = layout.num_bytes(matrix)
             if op.vector is not None:

@@ -61,7 +61,7 @@ class Weights(NamedTuple):
     """Arenas; a format's tuple picks its kernels when the step is compiled."""
 
     body: Any
-    head: Any  # embedding and output
+    head: Any  # embedding, output, routers
     vectors: NDArray[Any]  # float32
 
 
@@ -336,10 +336,11 @@ def _convolve(
 
 @njit(error_model="numpy")
 def _multiply(op: Any, weights: Weights, step: Step, work: Workspace, rank: int, size: int) -> None:
-    if op.rows == LOGITS:
-        _multiply_rows(op, weights.head, len(step.logit_rows), work, rank, size)
+    num_rows = len(step.logit_rows) if op.rows == LOGITS else len(step.token_ids)
+    if op.is_head:
+        _multiply_rows(op, weights.head, num_rows, work, rank, size)
     else:
-        _multiply_rows(op, weights.body, len(step.token_ids), work, rank, size)
+        _multiply_rows(op, weights.body, num_rows, work, rank, size)
 
 
 @njit(error_model="numpy")

@@ -16,7 +16,7 @@ from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.models.config import ModelConfig
 from workers.models.families import family_of_architectures, family_of_gguf
-from workers.models.family import Family, graph_of
+from workers.models.family import STACK, Family, graph_of
 from workers.models.keys import Keys
 from workers.runtime.graph import Graph
 from workers.weights.safetensors_file import SafetensorsFile, open_safetensors
@@ -65,7 +65,7 @@ def _read_directory(directory: Path) -> ModelFiles:
 
 def _read_gguf(path: Path) -> ModelFiles:
     file = open_gguf(path)
-    family = family_of_gguf(path, file.metadata.get("general.architecture"))
+    family = family_of_gguf(path, file.metadata)
     prefix = f"{file.metadata['general.architecture']}."
     config = _config(path, partial(family.read_gguf, Keys(path, file.metadata, prefix), file))
     readers: dict[str, Read] = {}
@@ -74,8 +74,21 @@ def _read_gguf(path: Path) -> ModelFiles:
         name = _name_of_gguf(stored_name, family.gguf_names)
         if name is None:
             continue
-        shapes[name] = info.shape
-        readers[name] = partial(_read_gguf_tensor, file, stored_name, family, config, name)
+        if name in shapes:
+            raise invalid(path, f"tensor {stored_name!r} is there twice, under another name too")
+        if STACK not in name:
+            shapes[name] = info.shape
+            readers[name] = partial(_read_gguf_tensor, file, stored_name, family, config, name)
+            continue
+        num_experts = config.experts.num_experts if config.experts else 0
+        if len(info.shape) != 3 or info.shape[0] != num_experts:
+            raise invalid(
+                path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} matrices"
+            )
+        for index in range(num_experts):
+            entry = name.replace(STACK, f".{index}.")
+            shapes[entry] = info.shape[1:]
+            readers[entry] = partial(file.read_entry, stored_name, index)
     return _complete(path, family, config, readers, shapes)
 
 
@@ -169,12 +182,20 @@ def _name_of_hugging_face(stored: str) -> str | None:
 
 
 def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:
-    """The canonical name of a tensor, None for one that configs are read from."""
+    """The canonical name of a tensor, None for one that configs are read from.
+
+    A stack of experts (`ffn_gate_exps`) keeps STACK in its name; in older files each expert has a tensor
+    (`ffn_gate.3`).
+    """
     if stored.startswith("rope_"):
         return None
-    match = re.fullmatch(r"(?:blk\.(\d+)\.)?([\w.]+)\.(weight|bias)", stored)
-    if match is None or match[2] not in names:
+    match = re.fullmatch(r"(?:blk\.(\d+)\.)?([a-z_.]+?)(?:\.(\d+))?\.(weight|bias)", stored)
+    if match is None:
         return stored
-    layer = f"layers.{match[1]}." if match[1] else ""
-    suffix = ".bias" if match[3] == "bias" else ""
-    return f"{layer}{names[match[2]]}{suffix}"
+    layer, part, expert, kind = match.groups()
+    name = names.get(part if expert is None else f"{part}.*")
+    if name is None:
+        return stored
+    if expert is not None:
+        name = name.replace(STACK, f".{expert}.")
+    return f"{f'layers.{layer}.' if layer else ''}{name}{'.bias' if kind == 'bias' else ''}"
