@@ -16,7 +16,7 @@ from numpy.typing import NDArray
 from workers.kernels.memory import CACHE_LINE, aligned_zeros
 from workers.kernels.vectors import I8, I32, address, call, prefetch, primitive
 
-ARRIVED, GENERATION, SLEEPING = 0, 8, 16  # on cache lines of their own
+ARRIVED, GENERATION, SLEEPING, LEAVING = 0, 8, 16, 17  # the first two on lines of their own
 IS_LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 FUTEX_WAIT, FUTEX_WAKE = 128, 129  # within one process
 SPIN_CYCLES = 1_500_000
@@ -135,18 +135,18 @@ def cycles(typing: Any) -> Any:
 
 
 @njit(error_model="numpy")
-def wait(barrier: Any, size: int, data: Any, fetch_from: int, fetch_to: int) -> None:
+def wait(barrier: Any, size: int, data: Any, fetch_from: int, fetch_to: int) -> Any:
     """Return once all `size` threads have called; what they wrote before is visible to all.
 
-    Who has to wait fetches the bytes of `data` (uint8) in that range into its cache meanwhile.
+    Who has to wait fetches bytes of `data` (uint8) in that range into its cache; returns how far it came.
     """
     if size == 1:
-        return
+        return fetch_from
     generation = _load(barrier, GENERATION)
     if _fetch_add(barrier, ARRIVED, 1) == size - 1:
         _fetch_add(barrier, ARRIVED, -size)
         _fetch_add(barrier, GENERATION, 1)
-        return
+        return fetch_from
     turns = 0
     while _load(barrier, GENERATION) == generation:
         if fetch_from < fetch_to:
@@ -158,6 +158,7 @@ def wait(barrier: Any, size: int, data: Any, fetch_from: int, fetch_to: int) -> 
             _yield_core()
         else:
             _relax()
+    return fetch_from
 
 
 @njit(error_model="numpy")
@@ -168,15 +169,9 @@ def notify(signal: Any) -> None:
         _wake_all(signal, GENERATION)
 
 
-@njit(error_model="numpy", cache=True)
-def notify_followers(signal: Any) -> None:
-    """`notify`, for those who are not compiled."""
-    notify(signal)
-
-
-@njit(nogil=True, error_model="numpy", cache=True)
+@njit(error_model="numpy")
 def follow(signal: Any, seen: int) -> Any:
-    """Wait for a `notify` after number `seen` (0 at first); returns its number.
+    """Wait for a `notify` after number `seen` (0 at first); returns its number, or -1 to `leave`.
 
     Spins for a while, because the next step of a busy engine comes soon, then sleeps.
     """
@@ -192,6 +187,20 @@ def follow(signal: Any, seen: int) -> Any:
             _fetch_add(signal, SLEEPING, 1)
             _sleep_while(signal, GENERATION, seen)
             _fetch_add(signal, SLEEPING, -1)
+    return -1 if _load(signal, LEAVING) else _load(signal, GENERATION)
+
+
+@njit(error_model="numpy", cache=True)
+def dismiss(signal: Any) -> None:
+    """Let those who `follow` leave."""
+    _fetch_add(signal, LEAVING, 1)
+    notify(signal)
+
+
+@njit(error_model="numpy", cache=True)
+def gather(signal: Any) -> Any:
+    """Let the next `follow` wait again, once all have left; returns the number that it has seen."""
+    _fetch_add(signal, LEAVING, -_load(signal, LEAVING))
     return _load(signal, GENERATION)
 
 
