@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,14 +136,14 @@ def measure_row(
                 continue
             time.sleep(REST_S)
             answer, others = quiet.measure(
-                lambda side=side, seed=seed: side.ask(row.measurement, seed=seed, **row.arguments)  # type: ignore[misc]
+                partial(side.ask, row.measurement, seed=seed, **row.arguments), root=side.pid
             )
             rate = answer["tokens"] / answer["seconds"]
             figures[side.name].values.append(1000 / rate if row.in_ms else rate)
             figures[side.name].others.append(others)
         if row.key == "decode-1" and round_number:
             time.sleep(REST_S)
-            bandwidths.append(quiet.measure(lambda: read_bandwidth(threads))[0])
+            bandwidths.append(quiet.measure(partial(read_bandwidth, threads))[0])
     return list(figures.values())
 
 
