@@ -25,6 +25,11 @@ class ServerFailed(Exception):
     """A server ended before it was ready, or was not ready in time."""
 
 
+def end_servers_on_signal() -> None:
+    """Let SIGTERM unwind this process as an exception does, so that it ends what it has started."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
 @dataclass(frozen=True)
 class CactusService:
     """A running `cactus serve`; `ready_s` is the time from its start to its ready line."""

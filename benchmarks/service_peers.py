@@ -29,7 +29,7 @@ from benchmarks.http_load import bench_http
 from benchmarks.peers import FOLDER, WEIGHTS_OF_FORMAT, WIDTH
 from benchmarks.quiet import Quiet
 from benchmarks.random_gguf import FORMATS, SHAPES, random_gguf
-from benchmarks.server_process import cactus_serve, llama_server
+from benchmarks.server_process import cactus_serve, end_servers_on_signal, llama_server
 from benchmarks.side import Side
 from cactus_actors.cli.bench_service import bench_service
 
@@ -186,6 +186,7 @@ def parse_arguments() -> argparse.Namespace:
 
 def main() -> None:
     arguments = parse_arguments()
+    end_servers_on_signal()
     model = random_gguf(arguments.shape, arguments.format)
     weights = arguments.weights or WEIGHTS_OF_FORMAT[arguments.format]
     threads = str(arguments.threads)

@@ -21,7 +21,7 @@ from rich.console import Console
 
 from benchmarks.peers import FOLDER, WEIGHTS_OF_FORMAT, WIDTH
 from benchmarks.random_gguf import FORMATS, SHAPES, random_gguf
-from benchmarks.server_process import cactus_serve
+from benchmarks.server_process import cactus_serve, end_servers_on_signal
 from benchmarks.side import Side
 from cactus_actors.cli.bench_service import bench_service
 from cactus_actors.config import WeightFormat
@@ -152,6 +152,7 @@ def main() -> None:
     parser.add_argument("--threads", type=int, default=2)
     parser.add_argument("--json", type=Path, help="save everything here")
     arguments = parser.parse_args()
+    end_servers_on_signal()
     model = random_gguf(arguments.shape, arguments.format)
     weights: WeightFormat = "int8" if WEIGHTS_OF_FORMAT[arguments.format] == "int8" else "int4"
 
