@@ -201,7 +201,7 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
     return step_of_rank  # type: ignore[no-any-return]  # numba is untyped
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _meet(op: Any, fetched: int, weights: Weights, work: Workspace, rank: int, size: int) -> Any:
     """Wait for the others, and fetch more of the next matrix's share meanwhile; how much of it is fetched."""
     start = op.next_start + op.next_bytes * rank // size
@@ -209,7 +209,7 @@ def _meet(op: Any, fetched: int, weights: Weights, work: Workspace, rank: int, s
     return wait(work.barrier, size, data, start + fetched, start + FETCHED_BYTES) - start
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _num_rows(op: Any, step: Step, choices: Any) -> Any:
     if op.rows == LOGITS:
         return step.sizes[NUM_LOGITS]
@@ -219,14 +219,14 @@ def _num_rows(op: Any, step: Step, choices: Any) -> Any:
     return num_tokens
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _first_row(num_rows: int, rank: int, size: int) -> int:
     """Where a rank's share of the rows begins."""
     share = -(-num_rows * rank // (size * ROWS_TOGETHER)) * ROWS_TOGETHER
     return min(num_rows, share)
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _work_on_row(
     op: Any,
     row: int,
@@ -347,7 +347,7 @@ def _convolve(
         )
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _multiply(
     op: Any, index: int, weights: Weights, step: Step, work: Workspace, rank: int, size: int
 ) -> None:
@@ -387,7 +387,7 @@ def _multiply_rows(
             )
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _attend(
     op: Any, index: int, shape: Shape, step: Step, cache: Any, work: Workspace, rank: int, size: int
 ) -> None:
