@@ -11,6 +11,7 @@ from numba import njit
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from workers.kernels.formats import FORMATS, weight_format
 from workers.kernels.instruction_sets import PORTABLE, choose_instruction_set, usable_instruction_sets
+from workers.kernels.int4 import LEVELS
 from workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
 from workers.kernels.memory import aligned_zeros, round_up
 
@@ -187,11 +188,20 @@ def test_bfloat16_weights_are_rounded_to_the_nearest_even():
 
 def test_int4_scales_are_chosen_for_the_least_squared_error():
     weights, _ = operands(64, 512)
-    groups = weights.reshape(64, -1, 32)
+    groups, levels = weights.reshape(64, -1, 16), np.array(LEVELS)
     peaks = np.take_along_axis(groups, np.abs(groups).argmax(axis=2)[..., None], axis=2)
-    plain = np.clip(np.rint(groups / (peaks / -8)), -8, 7) * (peaks / -8)
+    scales = peaks / levels[0]
+    plain = levels[np.abs(groups[..., None] / scales[..., None] - levels).argmin(axis=3)] * scales
     chosen = decoded(FORMATS["int4"][PORTABLE], weights).reshape(groups.shape)
     assert ((chosen - groups) ** 2).sum() < 0.9 * ((plain - groups) ** 2).sum()
+
+
+def test_int4_keeps_what_stands_on_its_levels():
+    levels = np.array(LEVELS, dtype=np.float32)
+    scales = np.array([[100, -57, 0, 31], [-100, 100, 90, 80]], dtype=np.float32)
+    weights = (scales[:, :, None] * levels).reshape(2, 64) * np.float32(1e20)
+    kept = decoded(FORMATS["int4"][PORTABLE], weights)
+    np.testing.assert_allclose(kept, weights, rtol=1e-6, atol=0)
 
 
 @pytest.mark.parametrize("name", ["int8", "int4"])

@@ -18,6 +18,9 @@ ENVIRONMENT_VARIABLE = "CACTUS_KERNELS"
 Dot = Callable[[ir.IRBuilder, ir.Value, ir.Value, ir.Value], ir.Value]
 """(builder, sums <16 x i32>, four int8 in one i32, sixteen times four uint8 <64 x i8>) -> the new sums."""
 
+LookUp = Callable[[ir.IRBuilder, ir.Constant, ir.Value], ir.Value]
+"""(builder, table <16 x i8>, indices below 16 <64 x i8>) -> the table's values."""
+
 
 @dataclass(frozen=True)
 class InstructionSet:
@@ -26,6 +29,7 @@ class InstructionSet:
     name: str
     any_features: tuple[frozenset[str], ...]  # what the CPU must have, in LLVM's names: one of these
     dot: Dot
+    look_up: LookUp
     max_height: int  # rows of the highest tile, a power of two from 4 on
     max_width: int  # blocks of the widest tile
     unroll: int  # dots of one row that a tile writes out one after the other, a power of two from 2 on
@@ -71,6 +75,35 @@ def _dot_portable(builder: ir.IRBuilder, sums: ir.Value, inputs: ir.Value, weigh
     return sums
 
 
+def _look_up_512(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -> ir.Value:
+    repeated = _repeat(builder, table, 4)
+    return call(builder, "llvm.x86.avx512.pshuf.b.512", indices.type, repeated, indices)
+
+
+def _look_up_256(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -> ir.Value:
+    repeated = _repeat(builder, table, 2)
+    halves = [_half(builder, indices, half) for half in range(2)]
+    return _join(
+        builder, *(call(builder, "llvm.x86.avx2.pshuf.b", half.type, repeated, half) for half in halves)
+    )
+
+
+def _look_up_portable(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -> ir.Value:
+    # Halves what is left of the table with each bit of the indices.
+    left: list[ir.Value] = [constant(indices.type, value.constant) for value in table.constant]
+    for bit in range(4):
+        is_set = builder.icmp_unsigned(
+            "!=", builder.and_(indices, constant(indices.type, 1 << bit)), constant(indices.type, 0)
+        )
+        left = [builder.select(is_set, left[k + 1], left[k]) for k in range(0, len(left), 2)]
+    return left[0]
+
+
+def _repeat(builder: ir.IRBuilder, table: ir.Constant, times: int) -> ir.Value:
+    mask = ir.Constant(ir.VectorType(I32, 16 * times), list(range(16)) * times)
+    return builder.shuffle_vector(table, table, mask)
+
+
 def _half(builder: ir.IRBuilder, whole: ir.Value, half: int) -> ir.Value:
     count = whole.type.count // 2
     mask = ir.Constant(ir.VectorType(I32, count), list(range(half * count, (half + 1) * count)))
@@ -86,6 +119,7 @@ AVX512_VNNI = InstructionSet(
     name="avx512-vnni",
     any_features=(frozenset({"avx512f", "avx512bw", "avx512vnni"}),),
     dot=_dot_512,
+    look_up=_look_up_512,
     max_height=8,
     max_width=2,
     unroll=8,
@@ -94,6 +128,7 @@ AVX_VNNI = InstructionSet(
     name="avx-vnni",
     any_features=(frozenset({"avx2", "avxvnni"}), frozenset({"avx512vl", "avx512vnni"})),
     dot=_dot_256,
+    look_up=_look_up_256,
     max_height=4,
     max_width=1,
     unroll=4,
@@ -102,6 +137,7 @@ AVX2 = InstructionSet(
     name="avx2",
     any_features=(frozenset({"avx2"}),),
     dot=_dot_avx2,
+    look_up=_look_up_256,
     max_height=4,
     max_width=1,
     unroll=2,
@@ -110,6 +146,7 @@ PORTABLE = InstructionSet(
     name="portable",
     any_features=(frozenset(),),
     dot=_dot_portable,
+    look_up=_look_up_portable,
     max_height=4,
     max_width=1,
     unroll=2,

@@ -1,169 +1,177 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""Weights as four bits, w + 8, with a float16 scale for each part of 32 inputs."""
+"""Weights as four bits, places in a table of sixteen levels, with an int8 scale for each part of 16 inputs
+and a float32 scale for each output."""
 
 from __future__ import annotations
 
+from itertools import pairwise
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
-from numba import njit, types
+from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from workers.kernels.arena import load_half, store_half
+from workers.kernels.arena import load_float, store_float
 from workers.kernels.instruction_sets import InstructionSet
 from workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
 from workers.kernels.matrix import Kernels, Layout, make_formats
 from workers.kernels.memory import aligned_zeros
-from workers.kernels.quantised_rows import GROUP_SIZE, SMALLEST_GROUP, make_encode_row, store_quads
+from workers.kernels.quantised_rows import GROUP_SIZE, make_encode_row, store_quads
 from workers.kernels.tiles import at, make_matmul
 from workers.kernels.vectors import (
-    F32,
     FLOATS,
     I8,
+    INTEGERS,
+    absolute,
     broadcast,
     constant,
     load,
+    max_of_lanes,
     primitive,
     sum_of_lanes,
     vector,
 )
 
+LEVELS = (-127, -104, -83, -65, -49, -35, -22, -10, 0, 13, 25, 38, 53, 69, 89, 113)
+"""Near the levels of least squared error (Lloyd 1982) for bell-shaped weights whose scale is their largest;
+a scale may be negative, so that either end serves the longer tail. Zero is kept as it is."""
+
 OUTPUTS = 16
-PARTS = 2
+PARTS = 4
 PART_SIZE = GROUP_SIZE // PARTS
-ZERO_POINT = 8
-SCALES_BYTES = OUTPUTS * 2  # of one part
+ZERO_POINT = 128
+HEADER_BYTES = OUTPUTS * 4
 QUAD_BYTES = OUTPUTS * 2
-QUADS_START = PARTS * SCALES_BYTES
+QUADS_START = PARTS * OUTPUTS
 GROUP_BYTES = QUADS_START + QUADS * QUAD_BYTES
-LAYOUT = Layout(OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=4 + 4 * PARTS + GROUP_SIZE)
-"""A block's group: [2 parts][16 scales], then [8 pairs of quads][16 outputs][4 inputs]; a byte holds an
-input of the pair's first quad in its lower half and one of the second quad in its upper half."""
+LAYOUT = Layout(
+    OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=4 + 4 * PARTS + GROUP_SIZE, header_bytes=HEADER_BYTES
+)
+"""A block: 16 float32 scales, then its groups. A group: [4 parts][16 scales], then [8 pairs of quads]
+[16 outputs][4 inputs]; a byte holds an input of the pair's first quad in its lower half and one of the
+second quad in its upper half."""
 
-NUM_CANDIDATES = 16
-LARGEST_HALF = np.float32(65504)
+UNITS = 100 * 127
+"""The largest weight of a row, in units of its output's scale; above all that a scale of 127 stands for."""
 
+NUM_SHARES = 8
+SMALLEST_ROW = np.float32(1e-30)
+"""A row with no larger weight counts as zero: its unit would be denormal."""
 
-@primitive
-def _nearest(typing: Any, value: Any) -> Any:
-    """The nearest integers from -8 to 7, ties to even."""
-
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        magic = constant(FLOATS, 1.5 * 2**23)
-        rounded = builder.fsub(builder.fadd(values[0], magic), magic)
-        for bound, beyond in ((-8.0, "<"), (7.0, ">")):
-            limit = constant(FLOATS, bound)
-            rounded = builder.select(builder.fcmp_ordered(beyond, rounded, limit), limit, rounded)
-        return rounded
-
-    return vector(vector), generate
+_TABLE = np.array(LEVELS, np.float32)
 
 
-@primitive
-def _as_half(typing: Any, value: Any) -> Any:
-    """Rounded to float16."""
+def _make_step(results: tuple[int, ...]) -> Any:
+    @primitive
+    def step_of(typing: Any, value: Any) -> Any:
+        """The result that belongs to the nearest level."""
 
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        return builder.fpext(builder.fptrunc(values[0], ir.HalfType()), F32)
+        def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+            chosen = constant(FLOATS, results[0])
+            for (low, high), result in zip(pairwise(LEVELS), results[1:], strict=True):
+                is_above = builder.fcmp_ordered(">", values[0], constant(FLOATS, (low + high) / 2))
+                chosen = builder.select(is_above, constant(FLOATS, result), chosen)
+            return chosen
 
-    return types.float32(types.float32), generate
+        return vector(vector), generate
+
+    return step_of
+
+
+_nearest_level = _make_step(LEVELS)
+_nearest_place = _make_step(tuple(range(len(LEVELS))))
 
 
 @register_jitable
-def _best_scale(source: Any, start: int) -> Any:
-    """The scale with the least squared error for 32 weights, among some near the one that maps the weight of
-    the largest magnitude to -8."""
-    peak = np.float32(0)
-    for k in range(start, start + PART_SIZE):
-        if abs(source[k]) > abs(peak):
-            peak = source[k]
-    if abs(peak) < SMALLEST_GROUP:
-        return np.float32(0)
-    low, high = load(source, start), load(source, start + 16)
-    best, least = np.float32(0), np.float32(np.inf)
-    for candidate in range(NUM_CANDIDATES):
-        share = np.float32(0.7 + candidate * 0.45 / (NUM_CANDIDATES - 1))
-        scale = _as_half(max(-LARGEST_HALF, min(LARGEST_HALF, peak * share / np.float32(-8))))
+def _best_scale(weights: Any) -> Any:
+    """The scale from -127 to 127 with the least squared error for 16 weights in units, among some that map
+    the weight of the largest magnitude near the lowest or the highest level."""
+    best, least = np.float32(0), sum_of_lanes(weights * weights)
+    peak = max_of_lanes(absolute(weights))
+    for candidate in range(2 * NUM_SHARES):
+        share = np.float32(0.8 + candidate // 2 * 0.35 / (NUM_SHARES - 1))
+        scale = np.rint(peak * share / np.float32(127)) * np.float32(1 - candidate % 2 * 2)
         if scale != 0:
-            inverse, step = broadcast(np.float32(1) / scale), broadcast(scale)
-            low_error = low - _nearest(low * inverse) * step
-            high_error = high - _nearest(high * inverse) * step
-            error = sum_of_lanes(low_error * low_error + high_error * high_error)
-            if error < least:
-                best, least = scale, error
+            level = _nearest_level(weights * broadcast(np.float32(1) / scale))
+            error = weights - level * broadcast(scale)
+            squared = sum_of_lanes(error * error)
+            if squared < least:
+                best, least = scale, squared
     return best
 
 
 @njit(error_model="numpy", nogil=True)
-def _pack(weights: Any, padded: Any, quads: Any, target: Any) -> None:
+def _pack(weights: Any, in_units: Any, places: Any, target: Any) -> None:
     num_rows, num_columns = weights.shape
     num_groups = (num_columns + GROUP_SIZE - 1) // GROUP_SIZE
-    flat = weights.reshape(-1)
+    block_bytes = HEADER_BYTES + num_groups * GROUP_BYTES
     for row in range((num_rows + OUTPUTS - 1) // OUTPUTS * OUTPUTS):
-        block, lane = row // OUTPUTS, row % OUTPUTS
+        peak = np.float32(0)
+        for k in range(num_columns if row < num_rows else 0):
+            peak = max(peak, abs(weights[row, k]))
+        unit = peak / np.float32(UNITS) if peak >= SMALLEST_ROW else np.float32(0)
+        inverse_unit = np.float32(1) / unit if unit > 0 else np.float32(0)
+        for k in range(num_columns):
+            in_units[k] = weights[row, k] * inverse_unit if row < num_rows else np.float32(0)
+        block, lane = row // OUTPUTS * block_bytes, row % OUTPUTS
+        store_float(target, block + 4 * lane, unit)
         for part in range(num_groups * PARTS):
-            source, start = flat, row * num_columns + part * PART_SIZE
-            count = max(0, min(num_columns - part * PART_SIZE, PART_SIZE)) if row < num_rows else 0
-            if count < PART_SIZE:
-                padded[:] = 0
-                for k in range(count):
-                    padded[k] = flat[start + k]
-                source, start = padded, 0
-            scale = _best_scale(source, start)
-            inverse = broadcast(np.float32(1) / scale if scale != 0 else np.float32(0))
-            for k in range(0, PART_SIZE, 16):
-                integers = _nearest(load(source, start + k) * inverse)
-                store_quads(quads, k, 4, integers, np.int32(ZERO_POINT))
-            group = (block * num_groups + part // PARTS) * GROUP_BYTES
-            store_half(target, group + part % PARTS * SCALES_BYTES + 2 * lane, scale)
+            values = load(in_units, part * PART_SIZE)
+            scale = _best_scale(values)
+            inverse = np.float32(1) / scale if scale != 0 else np.float32(0)
+            store_quads(places, 0, 4, _nearest_place(values * broadcast(inverse)), np.int32(0))
+            group = block + HEADER_BYTES + part // PARTS * GROUP_BYTES
+            target[group + part % PARTS * OUTPUTS + lane] = np.int32(scale) & 255
             write = group + QUADS_START + part % PARTS * (QUADS // PARTS) * QUAD_BYTES + 4 * lane
             for pair in range(PART_SIZE // 8):
                 for k in range(4):
-                    low, high = quads[8 * pair + k], quads[8 * pair + 4 + k]
+                    low, high = places[8 * pair + k], places[8 * pair + 4 + k]
                     target[write + 2 * QUAD_BYTES * pair + k] = low | high << 4
 
 
 def _pack_int4(weights: NDArray[np.float32], target: NDArray[np.uint8]) -> None:
-    _pack(weights, aligned_zeros((PART_SIZE,), np.float32), aligned_zeros((PART_SIZE,), np.uint8), target)
+    depth = LAYOUT.num_groups(weights.shape[1]) * GROUP_SIZE
+    _pack(weights, aligned_zeros((depth,), np.float32), aligned_zeros((PART_SIZE,), np.uint8), target)
 
 
 def _load_scales(builder: ir.IRBuilder, group: ir.Value, part: int) -> ir.Value:
-    halves = ir.VectorType(ir.HalfType(), OUTPUTS)
-    return builder.fpext(builder.load(at(builder, group, part * SCALES_BYTES, halves), align=32), FLOATS)
-
-
-def _load_quads(builder: ir.IRBuilder, quads: ir.Value, count: int) -> list[ir.Value]:
-    loaded, vector_type = [], ir.VectorType(I8, 2 * QUAD_BYTES)
-    low_half = constant(vector_type, 15)
-    for pair in range(count // 2):
-        both = builder.load(at(builder, quads, pair * 2 * QUAD_BYTES, vector_type), align=64)
-        loaded.append(builder.and_(both, low_half))
-        loaded.append(builder.lshr(both, constant(vector_type, 4)))
-    return loaded
+    scales = builder.load(at(builder, group, part * OUTPUTS, ir.VectorType(I8, OUTPUTS)), align=16)
+    return builder.sitofp(builder.sext(scales, INTEGERS), FLOATS)
 
 
 def _decode_row(weights: Any, matrix: Any, index: int, out: Any, out_start: int) -> None:
     num_groups = (matrix.num_columns + GROUP_SIZE - 1) // GROUP_SIZE
     block, lane = index // OUTPUTS, index % OUTPUTS
+    start = matrix.start + block * (HEADER_BYTES + num_groups * GROUP_BYTES)
+    unit = load_float(weights.data, start + 4 * lane)
     for group in range(num_groups):
-        start = matrix.start + (block * num_groups + group) * GROUP_BYTES
+        group_start = start + HEADER_BYTES + group * GROUP_BYTES
         for k in range(GROUP_SIZE):
-            scale = load_half(weights.data, start + k // PART_SIZE * SCALES_BYTES + 2 * lane)
-            both = weights.data[start + QUADS_START + k // 8 * 2 * QUAD_BYTES + 4 * lane + k % 4]
-            unsigned = both & 15 if k % 8 < 4 else both >> 4
-            out[out_start + group * GROUP_SIZE + k] = np.float32(np.int32(unsigned) - ZERO_POINT) * scale
-
-
-_WEIGHTS = IntegerWeights(LAYOUT, PARTS, QUAD_BYTES, _load_scales, _load_quads)
+            scale = np.float32(np.int8(weights.data[group_start + k // PART_SIZE * OUTPUTS + lane]))
+            pair = group_start + QUADS_START + k // 8 * 2 * QUAD_BYTES
+            place = weights.data[pair + 4 * lane + k % 4] >> k % 8 // 4 * 4 & 15
+            out[out_start + group * GROUP_SIZE + k] = _TABLE[place] * scale * unit
 
 
 def _make_kernels(instructions: InstructionSet) -> Kernels:
+    table = ir.Constant(ir.VectorType(I8, len(LEVELS)), [level + ZERO_POINT for level in LEVELS])
+
+    def load_quads(builder: ir.IRBuilder, quads: ir.Value, count: int) -> list[ir.Value]:
+        loaded, vector_type = [], ir.VectorType(I8, 2 * QUAD_BYTES)
+        for pair in range(count // 2):
+            both = builder.load(at(builder, quads, pair * 2 * QUAD_BYTES, vector_type), align=64)
+            low = builder.and_(both, constant(vector_type, 15))
+            high = builder.lshr(both, constant(vector_type, 4))
+            loaded += [instructions.look_up(builder, table, places) for places in (low, high)]
+        return loaded
+
+    weights = IntegerWeights(LAYOUT, PARTS, QUAD_BYTES, _load_scales, load_quads, has_output_scales=True)
     return Kernels(
         make_encode_row(LAYOUT, instructions.max_height, PARTS, ZERO_POINT),
         # Parts keep so many values alive that wider tiles spill.
-        make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, max_width=1),
+        make_matmul(make_integer_reduce(weights, instructions), LAYOUT, instructions, max_width=1),
         _decode_row,
     )
 

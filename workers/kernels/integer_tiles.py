@@ -34,6 +34,8 @@ class IntegerWeights:
     """(builder, group, part) -> the scales of the outputs."""
     load_quads: Callable[[ir.IRBuilder, ir.Value, int], list[ir.Value]]
     """(builder, quads, count) -> for each of `count` quads [16 outputs][4 inputs], <64 x i8>."""
+    has_output_scales: bool = False
+    """Whether a block's header is a float32 scale for each output, on top of those of the parts."""
 
 
 def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -> Reduce:
@@ -53,7 +55,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
     ) -> list[list[ir.Value]]:
         places = [(row, block) for row in range(height) for block in range(len(blocks))]
         totals = dict(zip(places, variables(builder, constant(FLOATS, 0.0), len(places)), strict=True))
-        num_chains = max(1, SUMS // len(places))
+        num_chains = max(1, SUMS // (len(places) * parts))
 
         def sum_of_part(
             inputs: ir.Value, groups: list[ir.Value], part: int
@@ -85,7 +87,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
 
         with counted(builder, num_groups, 1) as (group, _):
             inputs = at(builder, rows, builder.mul(group, index(layout.row_group_bytes * height)), I8)
-            offset = builder.mul(group, index(layout.group_bytes))
+            offset = builder.add(builder.mul(group, index(layout.group_bytes)), index(layout.header_bytes))
             groups = [at(builder, block, offset, I8) for block in blocks]
             for group_start in groups:
                 fetch_ahead(builder, group_start, ahead, layout.group_bytes)
@@ -105,6 +107,10 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
                 )
                 total = totals[row, block]
                 builder.store(multiply_add(builder, value, scale, builder.load(total)), total)
-        return [[builder.load(totals[row, block]) for block in range(len(blocks))] for row in range(height)]
+        results = {place: builder.load(total) for place, total in totals.items()}
+        if weights.has_output_scales:
+            scales = [builder.load(at(builder, block, 0, FLOATS), align=64) for block in blocks]
+            results = {place: builder.fmul(result, scales[place[1]]) for place, result in results.items()}
+        return [[results[row, block] for block in range(len(blocks))] for row in range(height)]
 
     return reduce

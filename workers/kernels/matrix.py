@@ -45,6 +45,7 @@ class Layout:
     inputs: int  # of a group
     group_bytes: int  # of a block's group
     row_group_bytes: int  # of a row's group
+    header_bytes: int = 0  # of a block, before its groups; a multiple of 64
 
     def num_blocks(self, num_rows: int) -> int:
         """Blocks of a weight with this many outputs."""
@@ -56,7 +57,8 @@ class Layout:
 
     def num_bytes(self, num_rows: int, num_columns: int) -> int:
         """Packed size of a weight."""
-        return self.num_blocks(num_rows) * self.num_groups(num_columns) * self.group_bytes
+        block_bytes = self.header_bytes + self.num_groups(num_columns) * self.group_bytes
+        return self.num_blocks(num_rows) * block_bytes
 
     def row_bytes(self, num_columns: int) -> int:
         """Size of one encoded row."""

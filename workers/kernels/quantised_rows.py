@@ -13,7 +13,7 @@ from numba.extending import register_jitable
 
 from workers.kernels.arena import store_float, store_integer
 from workers.kernels.matrix import Layout
-from workers.kernels.tiles import make_find_tile
+from workers.kernels.tiles import index, make_find_tile
 from workers.kernels.vectors import (
     FLOATS,
     I8,
@@ -63,22 +63,39 @@ def store_quads(typing: Any, array: Any, offset: Any, stride: Any, value: Any, z
     return types.int32(array, types.intp, types.intp, vector, types.int32), generate
 
 
+def _write_rounded(
+    context: Any, builder: ir.IRBuilder, array: Any, data: ir.Value, offset: ir.Value, vectors: list[ir.Value]
+) -> ir.Value:
+    """Vectors, rounded as `store_quads` does, as bytes one behind another; the sum of the rounded values."""
+    magic, small = constant(FLOATS, 1.5 * 2**23), ir.VectorType(I8, LANES)
+    total = constant(INTEGERS, 0)
+    for number, value in enumerate(vectors):
+        bits = builder.bitcast(builder.fadd(value, magic), INTEGERS)
+        integers = builder.sub(bits, builder.bitcast(magic, INTEGERS))
+        here = address(context, builder, array, data, builder.add(offset, index(number * LANES)), small)
+        builder.store(builder.trunc(integers, small), here, align=1)
+        total = builder.add(total, integers)
+    return call(builder, "llvm.vector.reduce.add.v16i32", I32, total)
+
+
 @primitive
-def store_rounded(typing: Any, array: Any, offset: Any, first: Any, second: Any) -> Any:
-    """Two vectors, rounded as `store_quads` does, as 32 bytes in a row; the sum of the rounded values."""
+def store_16_rounded(typing: Any, array: Any, offset: Any, value: Any) -> Any:
+    """Sixteen values as bytes at an offset; their sum."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
         data, offset, *vectors = values
-        magic = constant(FLOATS, 1.5 * 2**23)
-        rounded = [builder.bitcast(builder.fadd(value, magic), INTEGERS) for value in vectors]
-        rounded = [builder.sub(bits, builder.bitcast(magic, INTEGERS)) for bits in rounded]
-        small = ir.VectorType(I8, LANES)
-        for number, integers in enumerate(rounded):
-            here = builder.add(offset, ir.IntType(64)(number * LANES))
-            builder.store(
-                builder.trunc(integers, small), address(context, builder, array, data, here, small), align=1
-            )
-        return call(builder, "llvm.vector.reduce.add.v16i32", I32, builder.add(*rounded))
+        return _write_rounded(context, builder, array, data, offset, vectors)
+
+    return types.int32(array, types.intp, vector), generate
+
+
+@primitive
+def store_32_rounded(typing: Any, array: Any, offset: Any, first: Any, second: Any) -> Any:
+    """Twice sixteen values as bytes at an offset; their sum."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        data, offset, *vectors = values
+        return _write_rounded(context, builder, array, data, offset, vectors)
 
     return types.int32(array, types.intp, vector, vector), generate
 
@@ -122,9 +139,12 @@ def make_encode_row(layout: Layout, max_height: int, parts: int, zero_point: int
             store_float(rows, scale, peak / np.float32(127))
             for part in range(parts):
                 total = np.int32(0)
-                for k in range(part * part_size, (part + 1) * part_size, 32):
+                begin = part * part_size
+                if part_size == 16:
+                    total = store_16_rounded(rows, write + begin, load(source, read + begin) * inverse)
+                for k in range(begin, begin + part_size // 32 * 32, 32):
                     pair = load(source, read + k) * inverse, load(source, read + k + 16) * inverse
-                    total += store_rounded(rows, write + k, pair[0], pair[1])
+                    total += store_32_rounded(rows, write + k, pair[0], pair[1])
                 store_integer(rows, scale + 4 * (1 + part) * height, np.int32(-zero_point * total))
 
     return encode_row

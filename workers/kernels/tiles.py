@@ -74,7 +74,7 @@ def make_matmul(
     """An implementation of `matmul`: the highest tiles are the widest, lower ones have one block."""
     max_height, width = instructions.max_height, min(instructions.max_width, max_width)
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
-    row_group_bytes = layout.row_group_bytes
+    row_group_bytes, header_bytes = layout.row_group_bytes, layout.header_bytes
     whole_wide, whole_narrow = (
         _make_tile(reduce, layout, max_height, blocks, fetches_ahead=True) for blocks in (width, 1)
     )
@@ -96,7 +96,7 @@ def make_matmul(
         last_block: int,
     ) -> None:
         data, num_groups = weights.data, (matrix.num_columns + inputs - 1) // inputs
-        row_bytes, block_bytes = num_groups * row_group_bytes, num_groups * group_bytes
+        row_bytes, block_bytes = num_groups * row_group_bytes, header_bytes + num_groups * group_bytes
         whole_rows = num_rows // max_height * max_height
         block = first_block
         while block < last_block:
@@ -156,6 +156,7 @@ def _make_tile(
             data_value, start, num_groups, rows_value, row, out_value, first, stride, add, ahead = given
             weights = address(context, builder, data, data_value, start, I8)
             block_bytes = builder.mul(num_groups, index(layout.group_bytes))
+            block_bytes = builder.add(block_bytes, index(layout.header_bytes))
             blocks = [weights]
             while len(blocks) < width:
                 blocks.append(builder.gep(blocks[-1], [block_bytes]))

@@ -21,7 +21,7 @@ from workers.weights.pack import Arenas, OnProgress, pack
 from workers.weights.reader import ModelFiles
 
 ENVIRONMENT_VARIABLE = "CACTUS_CACHE_DIR"
-LAYOUT_VERSION = 1
+LAYOUT_VERSION = 2
 """Raised whenever a format packs the same weights into other bytes."""
 
 HEADER_BYTES = 4096  # a whole page, so that the arenas behind it start on one

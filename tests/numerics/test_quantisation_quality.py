@@ -1,0 +1,58 @@
+"""How far every weight format and cache is from float32, on conversations the embedded model has not seen."""
+
+from __future__ import annotations
+
+import numpy as np
+import pytest
+
+from benchmarks.quality import REFERENCE, Comparison, Formats, compare, held_out_conversations, windows
+from cactus_actors.config import DEFAULT_MODEL
+from cactus_actors.models.files import resolve_model
+from cactus_actors.text import load_text_model
+
+# (least and largest mean KL divergence in nats, largest ratio of perplexities): a format without any
+# divergence would be another one than it says.
+BARS: dict[Formats, tuple[float, float, float]] = {
+    ("float32", "int8"): (1e-6, 2e-4, 1.005),
+    ("bfloat16", "float16"): (1e-9, 1e-6, 1.0001),
+    ("int8", "float16"): (1e-5, 1e-3, 1.005),
+    ("int4", "float16"): (1e-3, 3e-2, 1.04),
+}
+
+
+@pytest.fixture(scope="module")
+def comparisons() -> dict[Formats, Comparison]:
+    path = resolve_model(DEFAULT_MODEL)
+    documents = held_out_conversations(load_text_model(path), per_kind=2)
+    return compare(path, tuple(BARS), documents)
+
+
+def test_float32_knows_the_conversations(comparisons):
+    assert 2 < comparisons[REFERENCE].perplexity < 4
+    assert (comparisons[REFERENCE].divergences == 0).all()
+
+
+@pytest.mark.parametrize("formats", BARS, ids="/".join)
+def test_a_format_is_as_near_to_float32_as_it_promises(comparisons, formats):
+    least, largest, ratio = BARS[formats]
+    comparison = comparisons[formats]
+    assert least < comparison.divergences.mean() < largest
+    assert 1 / ratio < comparison.perplexity / comparisons[REFERENCE].perplexity < ratio
+
+
+def test_divergence_agreement_and_perplexity_of_known_predictions():
+    halves, thirds = np.log([0.5, 0.25, 0.25]), np.log([0.25, 0.5, 0.25])
+    comparison = Comparison()
+    comparison.add(np.array([halves, halves], np.float32), np.array([thirds, halves + 3], np.float32), [2, 0])
+    np.testing.assert_allclose(comparison.divergences, [0.25 * np.log(2), 0], atol=1e-7)
+    np.testing.assert_allclose(comparison.perplexity, np.sqrt(4 * 2), rtol=1e-6)
+    assert comparison.agreement == 0.5
+
+
+def test_windows_hold_the_whole_text_in_order():
+    text = load_text_model(resolve_model(DEFAULT_MODEL))
+    content = "Once there was a small cactus. " * 30
+    pieces = windows(text, content, 50)
+    assert 1 < max(map(len, pieces)) <= 50
+    assert max(map(len, pieces)) - min(map(len, pieces)) <= 1
+    assert text.tokenizer.decode([token for piece in pieces for token in piece]) == content
