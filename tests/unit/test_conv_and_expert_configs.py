@@ -230,9 +230,15 @@ def doubled(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
         yield name.replace("_exps.", ".0."), tensor[0]
 
 
+def without_long_factors(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
+    if name != "rope_factors_long.weight":
+        yield name, tensor
+
+
 @pytest.mark.parametrize(
     ("golden", "change", "metadata", "named"),
     [
+        ("phi3-longrope", without_long_factors, {}, "'rope_factors_long.weight' is missing"),
         ("mixtral", unchanged, {"expert_count": 3}, "3 matrices"),
         ("mixtral", unchanged, {"expert_used_count": 5}, "expert_used_count"),
         ("mixtral", unchanged, {"expert_used_count": None}, "expert_used_count"),
@@ -246,6 +252,11 @@ def doubled(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
         ("lfm2", unchanged, {"attention__head_count_kv": [0, 0, 2, 0, 4]}, "attention.head_count_kv"),
         ("lfm2", unchanged, {"attention__head_count_kv": [0] * 5}, "attention.head_count_kv"),
         ("lfm2", unchanged, {"attention__head_count_kv": None}, "attention.head_count_kv"),
+        ("lfm2", unchanged, {"attention__head_count_kv": 2.0}, "attention.head_count_kv"),
+        ("lfm2", unchanged, {"rope__dimension_count": 256}, "256 lanes in heads of"),
+        ("mixtral", unchanged, {"rope__dimension_count": 256}, "256 lanes in heads of"),
+        ("mixtral", unchanged, {"attention__sliding_window": [4, 4]}, "attention.sliding_window"),
+        ("mixtral", unchanged, {"rope__scaling__type": [1, 1]}, "rope.scaling.type"),
         ("lfm2", unchanged, {"shortconv__l_cache": 0}, "shortconv.l_cache"),
     ],
 )

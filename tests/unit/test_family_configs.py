@@ -12,7 +12,7 @@ from safetensors.numpy import save_file
 
 from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.models.config import ModelConfig
-from workers.models.families import FAMILIES, family_of_architectures
+from workers.models.families import FAMILIES, family_of_architectures, family_of_gguf
 from workers.models.family import graph_of
 from workers.models.gemma2 import scale_from_gguf
 from workers.models.keys import Keys
@@ -267,11 +267,23 @@ def gguf_keys(**metadata: Any) -> Keys:
 
 @pytest.mark.parametrize(
     ("pattern", "expected"),
-    [(None, [9, 0, 9, 0]), (3, [9, 9, 0, 9]), (1, NO_WINDOW), ([True, False, False, True], [9, 0, 0, 9])],
+    [
+        (None, [9, 0, 9, 0]),
+        (3, [9, 9, 0, 9]),
+        (1, NO_WINDOW),
+        ([True, False, False, True], [9, 0, 0, 9]),
+        (np.array([True, False, False, True]), [9, 0, 0, 9]),
+    ],
 )
 def test_windows_of_gguf_files(pattern: Any, expected: list[int]) -> None:
     keys = gguf_keys(**{"attention.sliding_window": 9, "attention.sliding_window_pattern": pattern})
     assert windows_from_gguf(keys, window_from_gguf(keys), period=2) == expected
+
+
+@pytest.mark.parametrize("architecture", [None, "unknown", 7, np.array([1, 2]), ["llama"]])
+def test_other_architectures_of_gguf_files_are_refused(architecture: Any) -> None:
+    with pytest.raises(ModelFileInvalid, match=r"general\.architecture"):
+        family_of_gguf(Path("model.gguf"), {"general.architecture": architecture})
 
 
 @pytest.mark.parametrize("pattern", [0, [True], [1, 0, 2, 0], "all"])

@@ -15,7 +15,7 @@ from workers.models.rope_scaling import (
     LongRopeScaling,
     YarnScaling,
 )
-from workers.models.rotary import ROWS_AT_ONCE, Rope, RotaryTables, rotary_rows, rotary_tables
+from workers.models.rotary import ROWS_AT_ONCE, Rope, RotaryTables, rotary_rows
 
 LLAMA3 = Llama3Scaling(factor=32.0, low_freq_factor=1.0, high_freq_factor=4.0, original_context=8192)
 
@@ -89,7 +89,7 @@ REFERENCE = {
 
 
 def test_an_unscaled_table_is_its_definition():
-    cosines, sines = rotary_tables(Rope(10000.0, 32), 64)
+    cosines, sines = rotary_rows(Rope(10000.0, 32), 0, 64)
     angles = np.outer(np.arange(64), 10000.0 ** -(np.arange(0, 32, 2) / 32))
     np.testing.assert_allclose(cosines, np.cos(angles), rtol=0, atol=1e-5)
     np.testing.assert_allclose(sines, np.sin(angles), rtol=0, atol=1e-5)

@@ -52,6 +52,8 @@ def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
     Llama and Mixtral have one name there, so that the number of experts tells them apart.
     """
     architecture = metadata.get("general.architecture")
+    if not isinstance(architecture, str):
+        raise invalid(path, f"general.architecture is {architecture!r:.50}, not a string")
     num_experts = metadata.get(f"{architecture}.expert_count", 0)
     has_experts = isinstance(num_experts, int | float) and num_experts > 0
     families = [family for family in FAMILIES if architecture in family.gguf_architectures]

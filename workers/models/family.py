@@ -146,4 +146,9 @@ def _checked(keys: Keys, common: dict[str, Any], special: dict[str, Any]) -> Mod
         )
     if config.head_dim % 2:
         raise invalid(keys.path, f"head size {config.head_dim} is odd; rotary embedding needs pairs")
+    for rope in config.ropes:
+        if rope.rotary_dim > config.head_dim:
+            raise invalid(
+                keys.path, f"a rotary embedding of {rope.rotary_dim} lanes in heads of {config.head_dim}"
+            )
     return config

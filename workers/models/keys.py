@@ -8,6 +8,8 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+import numpy as np
+
 from cactus_actors.models.files import invalid
 
 # Inclusive bounds of what a sane model has; they keep a corrupt file from asking for absurd sizes.
@@ -39,8 +41,9 @@ class Keys:
     prefix: str = ""
 
     def get(self, key: str) -> Any:
-        """The raw value, None if it is missing."""
-        return self.values.get(self.prefix + key)
+        """The raw value, None if it is missing; an array of a GGUF file as a list."""
+        value = self.values.get(self.prefix + key)
+        return value.tolist() if isinstance(value, np.ndarray) else value
 
     def with_defaults(self, **defaults: Any) -> Keys:
         """The same keys, and these where they are missing; a null is not missing."""

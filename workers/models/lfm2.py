@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import numpy as np
-
 from cactus_actors.models.gguf_file import GGUFFile
 from workers.models.blocks import queries_keys_values
 from workers.models.config import Layer, ModelConfig
@@ -103,13 +101,13 @@ def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
     """The metadata below `lfm2.`; layers without key-value heads are convolutions."""
     key = "attention.head_count_kv"
     num_layers = keys.integer("block_count", "num_layers")
-    counts = np.ravel(keys.get(key)).tolist()  # one for each layer, unless all have the same
-    counts *= num_layers if len(counts) == 1 else 1
-    heads = sorted({count for count in counts if count})
-    supported = f"0 or one number for each of {num_layers} layers"
-    keys.require(len(counts) == num_layers and len(heads) == 1, key, supported)
+    given = keys.get(key)  # one for each layer, unless all have the same
+    counts = given if isinstance(given, list) else [given] * num_layers
+    heads = {count for count in counts if count != 0}
+    is_valid = len(counts) == num_layers and len(heads) == 1 and all(type(count) is int for count in counts)
+    keys.require(is_valid, key, f"0 or one number for each of {num_layers} layers")
     return decoder_from_gguf(
-        keys.replaced(**{key: heads[0]}),
+        keys.replaced(**{key: heads.pop()}),
         file,
         FAMILY.name,
         layers=_layers_where([count > 0 for count in counts]),

@@ -167,4 +167,6 @@ def _factors(keys: Keys, key: str) -> tuple[float, ...]:
 
 
 def _tensor(file: GGUFFile, name: str) -> tuple[float, ...]:
+    if name not in file.tensors:
+        raise invalid(file.path, f"tensor {name!r} is missing")
     return tuple(np.ravel(file.read_tensor(name)).tolist())

@@ -71,14 +71,6 @@ def rotary_rows(rope: Rope, first: int, last: int) -> tuple[NDArray[np.float32],
     return cosines.astype(np.float32), sines.astype(np.float32)
 
 
-def rotary_tables(rope: Rope, max_positions: int) -> tuple[NDArray[np.float32], NDArray[np.float32]]:
-    """`rotary_rows` of positions 0..max_positions-1."""
-    tables = RotaryTables((rope,), max_positions)
-    tables.cover(max_positions)
-    shape = (max_positions, rope.num_pairs)
-    return tables.cosines.reshape(shape), tables.sines.reshape(shape)
-
-
 class RotaryTables:
     """Tables of several ropes of one `rotary_dim`, filled as far as sequences have come.
 

@@ -213,6 +213,8 @@ def check_runnable(config: ModelConfig, threads: int) -> None:
         raise ConfigurationInvalid(f"threads must be between 1 and 1024, not {threads}", param="threads")
     if config.head_dim % 2:
         raise ModelFileInvalid(f"head_dim {config.head_dim} is odd")
+    if any(rope.rotary_dim > config.head_dim for rope in config.ropes):
+        raise ModelFileInvalid(f"a rotary embedding has more lanes than head_dim {config.head_dim}")
     if config.num_heads % config.num_kv_heads:
         raise ModelFileInvalid(
             f"num_heads {config.num_heads} is not a multiple of num_kv_heads {config.num_kv_heads}"
