@@ -33,11 +33,6 @@ class Schedule:
     chunks: list[Chunk] = field(default_factory=list)
     unfit: list[Sequence] = field(default_factory=list)
 
-    @property
-    def sampled(self) -> list[Chunk]:
-        """The chunks after which tokens are sampled, in the order of the logit rows."""
-        return [chunk for chunk in self.chunks if chunk.num_rows]
-
 
 @dataclass(slots=True)
 class Counters:
@@ -80,7 +75,6 @@ class Scheduler:
         self._counters = counters
         self._max_sequences = max_sequences
         self._max_drafts = max_drafts
-        self.step_cost = StepCost(MAX_DRAFTED_ROWS)
         self.step_cost = StepCost(MAX_DRAFTED_ROWS)
         self.token_budget = token_budget
         self.running: list[Sequence] = []  # by time of admission, oldest first

@@ -48,7 +48,7 @@ class Bench:
 
     def step(self) -> Schedule:
         schedule = self.scheduler.schedule()
-        sampled = schedule.sampled
+        sampled = [chunk for chunk in schedule.chunks if chunk.num_rows]
         for chunk in schedule.chunks:
             self.scheduler.commit(chunk)
         for chunk in sampled:
@@ -207,7 +207,7 @@ def test_prefill_only_samples_nothing() -> None:
     bench.add(make_sequence(1, [1, 2], max_tokens=0))
     schedule = bench.step()
     assert sizes(schedule) == [(1, 2)]
-    assert schedule.sampled == []
+    assert schedule.chunks[0].num_rows == 0
 
 
 class SchedulerMachine(RuleBasedStateMachine):
