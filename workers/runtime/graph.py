@@ -48,6 +48,13 @@ class Rows(IntEnum):
     CHOICES = 2  # tokens times chosen experts
 
 
+_MIXES_ROWS = {
+    *(Code.EMBED, Code.ATTEND, Code.STORE_STATE, Code.SHORT_CONV),
+    *(Code.CHOOSE, Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL, Code.COMBINE),
+}
+"""Operations that rows cannot go through without the other tokens of the step."""
+
+
 @dataclass(frozen=True)
 class MatrixRef:
     """Weights below each other in one matrix, (num_rows, num_columns) in all."""
@@ -227,9 +234,7 @@ class Graph:
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
         """The logits of the rows that are asked for: a last norm, the head, and the soft cap."""
-        rows = self._value(x.width, Rows.LOGITS)
-        self._note(Code.GATHER, source=x, target=rows)
-        normed = self.rms_norm(rows, norm, plus_one=plus_one)
+        normed = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
         matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
         self.logits = self._product(normed, matrix)
         if self.config.logit_softcap:
@@ -289,6 +294,31 @@ class Graph:
         self._note(Code.GATE, source=gate_up, target=activated, count=width, flag=is_gelu)
         return activated
 
+    def _gathered(self, x: Value) -> Value:
+        """`x` of the rows whose logits are asked for, which go on alone as soon as no row needs another.
+
+        Behind the last attention or convolution every row is computed for itself: what these operations read
+        is gathered before them.
+        """
+        mixing = [place for place, op in enumerate(self.operations) if op.code in _MIXES_ROWS]
+        start = mixing[-1] + 1 if mixing else 0
+        before, after = self.operations[:start], self.operations[start:]
+        known = set(_values_of(before))
+        read = dict.fromkeys([value for value in _values_of(after) if value in known] + [x])
+        assert not any(value.is_encoded for value in read), "rows are encoded where they are multiplied"
+        gathered = {value: self._value(value.width, Rows.LOGITS) for value in read}
+        self.operations = before
+        for value, rows in gathered.items():
+            self._note(Code.GATHER, source=value, target=rows)
+        for value in _values_of(after):
+            if value not in known:
+                value.rows = Rows.LOGITS
+        for op in after:
+            op.source = gathered.get(op.source, op.source) if op.source else None
+            op.target = gathered.get(op.target, op.target) if op.target else None
+        self.operations += after
+        return gathered[x]
+
     def _encode(self, x: Value, *, for_head: bool = False) -> Value:
         key = (id(x), for_head)
         if key not in self._encoded:
@@ -301,3 +331,8 @@ class Graph:
 
     def _note(self, code: Code, **fields: object) -> None:
         self.operations.append(Operation(code=code, **fields))  # type: ignore[arg-type]
+
+
+def _values_of(operations: Sequence[Operation]) -> list[Value]:
+    """Every value that is read or written, in the order of use."""
+    return [value for op in operations for value in (op.source, op.target) if value is not None]

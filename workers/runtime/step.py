@@ -43,7 +43,6 @@ TOKENS, LOGITS, CHOICES = int(Rows.TOKENS), int(Rows.LOGITS), int(Rows.CHOICES)
 ROWS_TOGETHER = 8
 """Encoded rows stand interleaved by eight at most: two threads never write to the same group."""
 
-
 NUM_TOKENS, NUM_LOGITS, NUM_TILES = range(3)
 
 PIECES = 4
@@ -100,9 +99,7 @@ class Workspace(NamedTuple):
     scratch: NDArray[Any]  # (ranks * scratch_size,) of attention
     scratch_size: int
     barrier: NDArray[Any]
-    tasks: NDArray[
-        Any
-    ]  # (operations * ranks,) how many tasks of an operation, or pieces of a share, are taken
+    tasks: NDArray[Any]  # (operations * ranks,) how many tasks, or pieces of a share, are taken
 
 
 class Choices(NamedTuple):
