@@ -11,7 +11,7 @@ from numba import types
 
 from workers.kernels.vectors import F32, I32, address, primitive
 
-I16, HALF = ir.IntType(16), ir.HalfType()
+I16 = ir.IntType(16)
 
 
 def _make_load(
@@ -30,15 +30,14 @@ def _make_load(
     return load_number
 
 
-def _make_store(numba_type: Any, narrow: Callable[[ir.IRBuilder, ir.Value], ir.Value]) -> Any:
+def _make_store(numba_type: Any) -> Any:
     @primitive
     def store_number(typing: Any, array: Any, offset: Any, value: Any) -> Any:
         """Write a number at a byte offset."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-            value = narrow(builder, values[2])
-            start = address(context, builder, array, values[0], values[1], value.type)
-            builder.store(value, start, align=2)
+            start = address(context, builder, array, values[0], values[1], values[2].type)
+            builder.store(values[2], start, align=2)
             return context.get_dummy_value()
 
         return types.void(array, types.intp, numba_type), generate
@@ -51,8 +50,6 @@ def _bfloat_to_float(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 
 
 load_float = _make_load(types.float32, F32, lambda _, value: value)
-load_half = _make_load(types.float32, HALF, lambda builder, value: builder.fpext(value, F32))
 load_bfloat = _make_load(types.float32, I16, _bfloat_to_float)
-store_float = _make_store(types.float32, lambda _, value: value)
-store_integer = _make_store(types.int32, lambda _, value: value)
-store_half = _make_store(types.float32, lambda builder, value: builder.fptrunc(value, HALF))
+store_float = _make_store(types.float32)
+store_integer = _make_store(types.int32)

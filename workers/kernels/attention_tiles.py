@@ -15,7 +15,8 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from workers.kernels.cache import cpu_features, field
+from workers.kernels.cache import field
+from workers.kernels.instruction_sets import cpu_features
 from workers.kernels.vectors import (
     FLOATS,
     LANES,

@@ -12,10 +12,10 @@ from typing import Any, NamedTuple
 
 import numpy as np
 from llvmlite import ir
-from numba import config, njit, types
-from numba.core.codegen import get_host_cpu_features
+from numba import njit, types
 from numpy.typing import NDArray
 
+from workers.kernels.instruction_sets import cpu_features
 from workers.kernels.vectors import (
     F32,
     FLOATS,
@@ -79,12 +79,6 @@ def widen(builder: ir.IRBuilder, dtype: Any, pointer: ir.Value) -> ir.Value:
     if stored is HALF:
         return builder.fpext(elements, FLOATS)
     return builder.sitofp(builder.sext(elements, INTEGERS), FLOATS)
-
-
-def cpu_features() -> frozenset[str]:
-    """What this CPU has, by LLVM's names."""
-    features = config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()
-    return frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+"))
 
 
 def converts_half_floats() -> bool:

@@ -10,10 +10,13 @@ from pathlib import Path
 from typing import Any
 
 
-def fingerprint() -> str:
-    """A hash of all sources in this folder: numba's own cache looks only at the outer function's file."""
+def fingerprint(*others: str) -> str:
+    """A hash of all sources in this folder and of the `others`, files by their paths.
+
+    numba's own cache looks only at the outer function's file.
+    """
     digest = hashlib.sha256()
-    for source in sorted(Path(__file__).parent.glob("*.py")):
+    for source in [*sorted(Path(__file__).parent.glob("*.py")), *map(Path, others)]:
         digest.update(source.read_bytes())
     return digest.hexdigest()
 

@@ -184,23 +184,6 @@ def store_first(typing: Any, array: Any, offset: Any, value: Any, count: Any) ->
     return types.void(array, types.intp, vector, types.int64), generate
 
 
-@primitive
-def store_bytes(typing: Any, array: Any, offset: Any, value: Any) -> Any:
-    """round(value) + 128 as sixteen uint8, for |value| <= 127; ties go to even.
-
-    Adding 1.5 * 2^23 leaves the rounded integer in the low bits of the float.
-    """
-
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        bits = builder.bitcast(builder.fadd(values[2], constant(FLOATS, 1.5 * 2**23)), INTEGERS)
-        bytes_type = ir.VectorType(I8, LANES)
-        quantised = builder.trunc(builder.add(bits, constant(INTEGERS, 128)), bytes_type)
-        builder.store(quantised, address(context, builder, array, values[0], values[1], bytes_type), align=1)
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp, vector), generate
-
-
 @_operation(types.float32)
 def broadcast(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The same float in every lane."""
@@ -234,8 +217,7 @@ def absolute(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
 @_operation(vector, types.int64)
 def keep_first(builder: ir.IRBuilder, a: ir.Value, count: ir.Value) -> ir.Value:
     """Lanes from `count` on become -inf."""
-    lane = ir.Constant(INTEGERS, list(range(LANES)))
-    inside = builder.icmp_signed("<", lane, splat(builder, builder.trunc(count, I32), LANES))
+    inside = _lanes_below(builder, count)
     return builder.select(inside, a, constant(FLOATS, -math.inf))
 
 

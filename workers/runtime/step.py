@@ -117,10 +117,10 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
     """The step that every rank of a team runs.
 
     `fingerprint` is read only so that numba, which keys its cache by the variables of a closure, compiles
-    again when the kernels have changed. `choices` is None for a model without experts, `states` (of the
-    cache) for one without short convolutions: their operations are then not even compiled. `profile`, if it
-    is not None, is (ranks, operations, 2) int64: every rank adds the cycles that it spends in each operation,
-    and waiting after it.
+    again when the kernels or the codes of operations have changed. `choices` is None for a model without
+    experts, `states` (of the cache) for one without short convolutions: their operations are then not even
+    compiled. `profile`, if it is not None, is (ranks, operations, 2) int64: every rank adds the cycles that
+    it spends in each operation, and waiting after it.
     """
 
     @njit(nogil=True, cache=True, error_model="numpy")

@@ -18,6 +18,7 @@ from workers.kernels.team import Team
 from workers.kv_cache import CacheShape, KVCache
 from workers.models.config import Experts, ModelConfig
 from workers.models.rotary import RotaryTables
+from workers.runtime import graph as graph_module
 from workers.runtime.graph import Code, Graph, Rows
 from workers.runtime.layout import Layout
 from workers.runtime.program import Program
@@ -70,7 +71,7 @@ class TransformerModel:
         self._profile: NDArray[np.int64] | None = None
         self._table_shape = (1, 1)
         self._make_room(16, 16)
-        step = compiled_step(fingerprint())
+        step = compiled_step(fingerprint(graph_module.__file__))
         with compiling_alone(step):
             self._warm_up(step)
         self._team = Team(threads, step)

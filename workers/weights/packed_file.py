@@ -61,7 +61,7 @@ def packed_arenas(source: Path, files: ModelFiles, layout: Layout, on_progress: 
         ensure_packed(path, files, layout, on_progress)
         return _map(path, layout)
     except OSError as error:
-        _log.warning("%s cannot be written (%s); this worker keeps its own copy of the weights", path, error)
+        _log.warning("%s cannot be used (%s); this worker keeps its own copy of the weights", path, error)
         arenas = Arenas.empty(layout)
         pack(files.graph, layout, files.tensors, arenas, on_progress)
         return arenas

@@ -15,7 +15,7 @@ Read = Callable[[], NDArray[np.float32]]
 class TensorSource(Mapping[str, NDArray[np.float32]]):
     """Canonical name -> float32 array; each look-up reads that one tensor from the file again.
 
-    The names and shapes are those of `ModelConfig.tensor_shapes`; matrices are (outputs, inputs). The arrays
+    The names and shapes are those of `Graph.tensor_shapes`; matrices are (outputs, inputs). The arrays
     are C-contiguous and may be read-only views of the mapped file: copy what is kept or changed.
     """
 
