@@ -70,7 +70,7 @@ def _print_tables(answer: Status) -> None:
     if not answer.workers:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("worker", "kind", "node", "pid", "state"):
+    for heading in ("worker", "kind", "node", "pid", "weights", "kernels", "state"):
         table.add_column(heading, no_wrap=True)
     for heading in ("running", "slots", "blocks", "tokens", "cached", "drafts", "seen"):
         table.add_column(heading, justify="right", no_wrap=True)
@@ -80,6 +80,8 @@ def _print_tables(answer: Status) -> None:
             worker.kind,
             worker.node,
             str(worker.pid),
+            worker.weights,
+            worker.kernels and f"{worker.kernels} x{worker.threads}",
             worker.state,
             str(worker.num_running),
             f"{worker.free_slots}/{worker.num_slots}",

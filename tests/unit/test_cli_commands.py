@@ -283,7 +283,7 @@ def test_status_shows_each_worker_whole(
             node="a-node-with-a-rather-long-name.example",
             pid=4194304,
             threads=2,
-            kernels="k",
+            kernels="avx512-vnni",
             weights="int8",
             state="ready",
             num_slots=16,
@@ -304,11 +304,14 @@ def test_status_shows_each_worker_whole(
     heading, row = cactus("status").stdout.splitlines()[-2:]
     assert (
         " ".join(heading.split())
-        == "worker kind node pid state running slots blocks tokens cached drafts seen"
+        == "worker kind node pid weights kernels state running slots blocks tokens cached drafts seen"
     )
     assert row.split()[:2] == ["a-worker-with-a-long-name", "local"]
     assert row.split()[3:] == [
         "4194304",
+        "int8",
+        "avx512-vnni",
+        "x2",
         "ready",
         "13",
         "3/16",
