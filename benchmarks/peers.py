@@ -16,6 +16,7 @@ import sys
 import time
 from collections.abc import Sequence
 from contextlib import ExitStack
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -135,14 +136,14 @@ def measure_row(
                 continue
             time.sleep(REST_S)
             answer, others = quiet.measure(
-                lambda side=side, seed=seed: side.ask(row.measurement, seed=seed, **row.arguments)  # type: ignore[misc]
+                partial(side.ask, row.measurement, seed=seed, **row.arguments), root=side.pid
             )
             rate = answer["tokens"] / answer["seconds"]
             figures[side.name].values.append(1000 / rate if row.in_ms else rate)
             figures[side.name].others.append(others)
         if row.key == "decode-1" and round_number:
             time.sleep(REST_S)
-            bandwidths.append(quiet.measure(lambda: read_bandwidth(threads))[0])
+            bandwidths.append(quiet.measure(partial(read_bandwidth, threads))[0])
     return list(figures.values())
 
 
@@ -153,6 +154,8 @@ def sides_of(
     threads = str(arguments.threads)
     command = [sys.executable, str(FOLDER / "cactus_side.py"), str(model), weights, threads]
     sides = [("cactus", command, {"PYTHONPATH": str(arguments.checkout.resolve())})]
+    if arguments.before is not None:
+        sides.append(("before", command, {"PYTHONPATH": str(arguments.before.resolve())}))
     if not arguments.alone:
         require_llama_cpp(arguments.llama_python)
         command = [arguments.llama_python, str(FOLDER / "llama_cpp_side.py"), str(model), threads]
@@ -224,6 +227,7 @@ def parse_arguments() -> argparse.Namespace:
     parser.add_argument("--rows", default="prefill,decode,context,prefix", help="kinds of rows to measure")
     parser.add_argument("--patience", type=float, default=600, help="seconds to wait, in all, for quiet")
     parser.add_argument("--checkout", type=Path, default=FOLDER.parent, help="where our packages come from")
+    parser.add_argument("--before", type=Path, help="another checkout of ours, measured as a peer")
     parser.add_argument("--alone", action="store_true", help="without llama.cpp")
     parser.add_argument("--llama-python", default=sys.executable, help="a Python that has llama_cpp")
     parser.add_argument("--openvino-python", default=sys.executable, help="a Python with openvino_genai")

@@ -27,12 +27,15 @@ class Quiet:
         self._patience_s = patience_s
         self._max_share = max_share
 
-    def measure(self, measurement: Callable[[], T]) -> tuple[T, float]:
-        """The least disturbed result of all tries, and the share of all cores that others took in it."""
+    def measure(self, measurement: Callable[[], T], *, root: int | None = None) -> tuple[T, float]:
+        """The least disturbed result of all tries, and the share of all cores that others took in it.
+
+        Others are all outside the tree of the process `root`; without it, of this process.
+        """
         results = []
         while True:
             self._wait()
-            watch = Others()
+            watch = Others(root)
             result = measurement()
             results.append((result, watch.share()))
             least_disturbed = min(results, key=lambda pair: pair[1])
@@ -43,7 +46,7 @@ class Quiet:
     def _wait(self) -> None:
         """Return at the first quiet moment."""
         while self._patience_s > 0:
-            watch = Others()
+            watch = Others(None)
             time.sleep(GLANCE_S)
             if watch.share() <= self._max_share:
                 return
@@ -51,11 +54,12 @@ class Quiet:
 
 
 class Others:
-    """What processes outside this one's tree take of the processors, from now on."""
+    """What processes outside the tree of one take of the processors, from now on."""
 
-    def __init__(self) -> None:
+    def __init__(self, root: int | None) -> None:
+        self._root = root or os.getpid()
         self._started = time.perf_counter()
-        self._before = busy_seconds(), tree_seconds(os.getpid())
+        self._before = busy_seconds(), tree_seconds(self._root)
 
     @property
     def seconds(self) -> float:
@@ -64,7 +68,7 @@ class Others:
 
     def share(self) -> float:
         """Their part of all cores since the start, 0 to 1; time that the hypervisor took counts as theirs."""
-        busy, own = busy_seconds() - self._before[0], tree_seconds(os.getpid()) - self._before[1]
+        busy, own = busy_seconds() - self._before[0], tree_seconds(self._root) - self._before[1]
         return max(0.0, busy - own) / (self.seconds * (os.cpu_count() or 1))
 
 

@@ -10,11 +10,9 @@ import json
 import os
 import subprocess
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from contextlib import suppress
 from types import TracebackType
 from typing import Any, Self
-
-TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 
 
 class SideFailed(Exception):
@@ -43,7 +41,8 @@ class Side:
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
         assert self._process.stdin is not None
-        self._process.stdin.close()
+        with suppress(BrokenPipeError):  # it has ended already
+            self._process.stdin.close()
         try:
             self._process.wait(timeout=10)
         except subprocess.TimeoutExpired:
@@ -67,11 +66,9 @@ class Side:
         return answer
 
     @property
-    def cpu_seconds(self) -> float:
-        """Processor time that the process has used so far, in user and system mode."""
-        stat = Path(f"/proc/{self._process.pid}/stat").read_text()
-        fields = stat.rpartition(")")[2].split()
-        return (int(fields[11]) + int(fields[12])) / TICKS_A_SECOND
+    def pid(self) -> int:
+        """The process."""
+        return self._process.pid
 
     def _failed(self) -> SideFailed:
         return SideFailed(f"{self.name} ended with exit code {self._process.wait()}; see the lines above")

@@ -56,9 +56,7 @@ def load(settings: WorkerSettings) -> Loaded:
 
     path = resolve_model(settings.model)
     text = load_text_model(path)
-    model = load_model(
-        path, weights=settings.weights, kv_cache=settings.kv_cache, threads=settings.threads
-    )
+    model = load_model(path, weights=settings.weights, kv_cache=settings.kv_cache, threads=settings.threads)
     engine = Engine(
         model,
         text.tokenizer,

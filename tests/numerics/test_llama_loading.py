@@ -10,7 +10,7 @@ import pytest
 from numba import njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
-from workers.kernels.barrier import new_barrier, wait
+from workers.kernels.barrier import follow, new_barrier, notify, wait
 from workers.kernels.team import Team
 from workers.kv_cache import KVCache
 from workers.models import model_of, random_model
@@ -93,24 +93,40 @@ def test_a_cache_has_the_format_that_the_model_was_built_for(weights, kv_cache, 
 
 
 @njit(nogil=True)
-def _count_together(rank, size, barrier, counts, faults):
-    for number in range(len(counts)):
-        counts[number, rank] += 1
-        wait(barrier, size)
-        for other in range(size):
-            faults[rank] += counts[number, other] != counts[number, rank]
-        wait(barrier, size)
+def _count_together(rank, size, signal, seen, barrier, counts, faults, data):
+    while True:
+        if rank == 0:
+            notify(signal)
+        else:
+            seen = follow(signal, seen)
+            if seen < 0:
+                return
+        for number in range(len(counts)):
+            counts[number, rank] += 1
+            wait(barrier, size, data, 0, 0)
+            for other in range(size):
+                faults[rank] += counts[number, other] != counts[number, rank]
+            wait(barrier, size, data, 0, len(data))
+        if rank == 0:
+            return
 
 
 def test_threads_of_a_team_see_each_others_writes_after_a_barrier():
     barrier, counts, faults = new_barrier(), np.zeros((300, 3), np.int64), np.zeros(3, np.int64)
-    _count_together(0, 1, barrier, counts[:, :1].copy(), faults)
-    _count_together.compile("(int64, int64, int64[::1], int64[:, ::1], int64[::1])")
+    data = np.zeros(1000, np.uint8)
+    _count_together(0, 1, new_barrier(), 0, barrier, counts[:, :1].copy(), faults, data)
+    _count_together.compile(_count_together.signatures[0])
     team = Team(3, _count_together)
     for _ in range(5):
-        team.run(barrier, counts, faults)
+        team.run(barrier, counts, faults, data)
+    others = np.zeros_like(counts)
+    for pause_s in (0.0, 0.01):  # spinning and asleep
+        threading.Event().wait(pause_s)
+        team.run(barrier, others, faults, data)
+    team.run(barrier, counts, faults, data)
     team.close()
-    assert (counts == 5).all()
+    assert (counts == 6).all()
+    assert (others == 2).all()
     assert (faults == 0).all()
 
 

@@ -20,13 +20,22 @@ from workers.kernels.attention_tiles import (
     each_height,
     index,
     member_of,
-    prefetch,
     variables,
     vector_at,
     wide_vectors,
 )
 from workers.kernels.cache import widen
-from workers.kernels.vectors import F32, FLOATS, LANES, address, constant, multiply_add, primitive, splat
+from workers.kernels.vectors import (
+    F32,
+    FLOATS,
+    LANES,
+    address,
+    constant,
+    multiply_add,
+    prefetch,
+    primitive,
+    splat,
+)
 
 
 @primitive

@@ -20,7 +20,6 @@ from workers.kernels.vectors import (
     FLOATS,
     LANES,
     address,
-    call,
     primitive,
 )
 
@@ -76,13 +75,6 @@ def each_height(builder: ir.IRBuilder, height: ir.Value, emit: Callable[[int], N
         emit(case)
         builder.branch(done)
     builder.position_at_end(done)
-
-
-def prefetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
-    """Fetch a line into the second-level cache: misses on the way to the first are few at a time."""
-    pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
-    one = ir.IntType(32)
-    call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(0), one(2), one(1))
 
 
 def call_shared(

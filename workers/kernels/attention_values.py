@@ -19,14 +19,13 @@ from workers.kernels.attention_tiles import (
     index,
     larger_index,
     member_of,
-    prefetch,
     smaller_index,
     variables,
     vector_at,
     wide_vectors,
 )
 from workers.kernels.cache import stored_bytes, widen
-from workers.kernels.vectors import F32, LANES, address, multiply_add, primitive, splat
+from workers.kernels.vectors import F32, LANES, address, multiply_add, prefetch, primitive, splat
 
 
 @primitive

@@ -1,4 +1,4 @@
-"""How the threads of one step meet: a spin barrier between two phases, and counters that deal out tasks."""
+"""How the threads of one step meet: signals, spin barriers between phases, counters that deal out tasks."""
 
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 
@@ -6,23 +6,29 @@ from __future__ import annotations
 
 import os
 import platform
+import sys
 from typing import Any
 
 from llvmlite import ir
 from numba import njit, types
 from numpy.typing import NDArray
 
-from workers.kernels.memory import aligned_zeros
-from workers.kernels.vectors import I32, address, call, primitive
+from workers.kernels.memory import CACHE_LINE, aligned_zeros
+from workers.kernels.vectors import I8, I32, address, call, prefetch, primitive
 
-ARRIVED, GENERATION = 0, 8  # on cache lines of their own
+ARRIVED, GENERATION, SLEEPING, LEAVING = 0, 8, 16, 17  # the first two on lines of their own
+IS_LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
+FUTEX_WAIT, FUTEX_WAKE = 128, 129  # within one process
+SPIN_CYCLES = 1_500_000
+"""About half a millisecond: longer than a busy engine takes between two steps."""
+
 PATIENCE = 200
 """Turns of spinning before a waiting thread starts to yield the core to whoever keeps its partner from it."""
 
 
 def new_barrier() -> NDArray[Any]:
-    """The shared state of a barrier."""
-    return aligned_zeros((16,), "int64")
+    """The shared state of a barrier, or of a signal."""
+    return aligned_zeros((24,), "int64")
 
 
 @primitive
@@ -69,6 +75,56 @@ def _yield_core(typing: Any) -> Any:
 
 
 @primitive
+def fetch(typing: Any, array: Any, index: Any) -> Any:
+    """Fetch the line of an element into the cache."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
+        prefetch(builder, address(context, builder, array, given[0], given[1], I8))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+@primitive
+def _sleep_while(typing: Any, array: Any, index: Any, value: Any) -> Any:
+    """Sleep unless the element has another value by now, until woken (futex(2)); a short nap elsewhere."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
+        array_value, index, value = given
+        if IS_LINUX:
+            word = address(context, builder, array, array_value, index, I32)
+            _futex(builder, word, FUTEX_WAIT, builder.trunc(value, I32))
+        else:
+            call(builder, "usleep", I32, I32(50))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, types.int64), generate
+
+
+@primitive
+def _wake_all(typing: Any, array: Any, index: Any) -> Any:
+    """Wake all who sleep on the element."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
+        if IS_LINUX:
+            word = address(context, builder, array, given[0], given[1], I32)
+            _futex(builder, word, FUTEX_WAKE, I32(2**31 - 1))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
+def _futex(builder: ir.IRBuilder, word: ir.Value, operation: int, value: ir.Value) -> None:
+    # On x86 and ARM alike; libc has no function of its own for it.
+    wide = ir.IntType(64)
+    number = 202 if platform.machine() == "x86_64" else 98
+    operands = [wide(number), word, wide(operation), builder.zext(value, wide), wide(0)]
+    kind = ir.FunctionType(wide, [wide], var_arg=True)
+    function = builder.module.globals.get("syscall") or ir.Function(builder.module, kind, "syscall")
+    builder.call(function, operands)
+
+
+@primitive
 def cycles(typing: Any) -> Any:
     """The core's time stamp counter, for profiles."""
 
@@ -79,22 +135,73 @@ def cycles(typing: Any) -> Any:
 
 
 @njit(error_model="numpy")
-def wait(barrier: Any, size: int) -> None:
-    """Return once all `size` threads have called; what they wrote before is visible to all."""
+def wait(barrier: Any, size: int, data: Any, fetch_from: int, fetch_to: int) -> Any:
+    """Return once all `size` threads have called; what they wrote before is visible to all.
+
+    Who has to wait fetches bytes of `data` (uint8) in that range into its cache; returns how far it came.
+    """
     if size == 1:
-        return
+        return fetch_from
     generation = _load(barrier, GENERATION)
     if _fetch_add(barrier, ARRIVED, 1) == size - 1:
         _fetch_add(barrier, ARRIVED, -size)
         _fetch_add(barrier, GENERATION, 1)
-        return
+        return fetch_from
     turns = 0
     while _load(barrier, GENERATION) == generation:
+        if fetch_from < fetch_to:
+            fetch(data, fetch_from)
+            fetch_from += CACHE_LINE
+            continue
         turns += 1
         if turns > PATIENCE:
             _yield_core()
         else:
             _relax()
+    return fetch_from
+
+
+@njit(error_model="numpy")
+def notify(signal: Any) -> None:
+    """Let those who `follow` go on, once each."""
+    _fetch_add(signal, GENERATION, 1)
+    if _fetch_add(signal, SLEEPING, 0):
+        _wake_all(signal, GENERATION)
+
+
+@njit(error_model="numpy")
+def follow(signal: Any, seen: int) -> Any:
+    """Wait for a `notify` after number `seen` (0 at first); returns its number, or -1 to `leave`.
+
+    Spins for a while, because the next step of a busy engine comes soon, then sleeps.
+    """
+    started = cycles()
+    turns = 0
+    while _load(signal, GENERATION) == seen:
+        turns += 1
+        if turns < PATIENCE:
+            _relax()
+        elif cycles() - started < SPIN_CYCLES:
+            _yield_core()
+        else:
+            _fetch_add(signal, SLEEPING, 1)
+            _sleep_while(signal, GENERATION, seen)
+            _fetch_add(signal, SLEEPING, -1)
+    return -1 if _load(signal, LEAVING) else _load(signal, GENERATION)
+
+
+@njit(error_model="numpy", cache=True)
+def dismiss(signal: Any) -> None:
+    """Let those who `follow` leave."""
+    _fetch_add(signal, LEAVING, 1)
+    notify(signal)
+
+
+@njit(error_model="numpy", cache=True)
+def gather(signal: Any) -> Any:
+    """Let the next `follow` wait again, once all have left; returns the number that it has seen."""
+    _fetch_add(signal, LEAVING, -_load(signal, LEAVING))
+    return _load(signal, GENERATION)
 
 
 @njit(error_model="numpy")

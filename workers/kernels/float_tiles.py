@@ -14,7 +14,7 @@ from llvmlite import ir
 
 from workers.kernels.arena import store_float
 from workers.kernels.matrix import Layout
-from workers.kernels.tiles import Reduce, at, counted, index, make_find_tile, variables
+from workers.kernels.tiles import Reduce, at, counted, fetch_ahead, index, make_find_tile, variables
 from workers.kernels.vectors import F32, FLOATS, I8, constant, multiply_add, splat
 
 UNROLL = 4  # divides the inputs of a group
@@ -27,12 +27,24 @@ def make_float_reduce(layout: Layout, load_weights: LoadWeights) -> Reduce:
     """Tiles whose weights are loaded so."""
 
     def reduce(
-        builder: ir.IRBuilder, height: int, blocks: list[ir.Value], rows: ir.Value, num_groups: ir.Value
+        builder: ir.IRBuilder,
+        height: int,
+        blocks: list[ir.Value],
+        rows: ir.Value,
+        num_groups: ir.Value,
+        ahead: ir.Value | None,
     ) -> list[list[ir.Value]]:
         totals = [variables(builder, constant(FLOATS, 0.0), len(blocks)) for _ in range(height)]
         with counted(builder, builder.mul(num_groups, index(layout.inputs)), UNROLL) as (first, _):
             inputs = at(builder, rows, builder.mul(first, index(4 * height)), I8)
             offset = builder.mul(first, index(layout.group_bytes // layout.inputs))
+            for block in blocks:
+                fetch_ahead(
+                    builder,
+                    at(builder, block, offset, I8),
+                    ahead,
+                    UNROLL * layout.group_bytes // layout.inputs,
+                )
             weights = [load_weights(builder, at(builder, block, offset, I8), UNROLL) for block in blocks]
             for k in range(UNROLL):
                 for row in range(height):

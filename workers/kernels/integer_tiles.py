@@ -3,7 +3,7 @@
 A group is 64 inputs of a row, with one float32 scale, in one or more parts of the weights, each part with
 its own scales. A group of a tile of h rows is h scales, then for each part h int32 corrections (minus the
 weights' zero point times the sum of the part's integers, where the part's sums start), then
-[16 quads of inputs][h rows][4 inputs] as int8.
+[h rows][64 inputs] as int8: a row's inputs are a cache line where h is 8.
 """
 
 from __future__ import annotations
@@ -15,7 +15,7 @@ from llvmlite import ir
 
 from workers.kernels.instruction_sets import InstructionSet
 from workers.kernels.matrix import Layout
-from workers.kernels.tiles import Reduce, at, counted, index, variables
+from workers.kernels.tiles import Reduce, at, counted, fetch_ahead, index, variables
 from workers.kernels.vectors import F32, FLOATS, I8, I32, INTEGERS, constant, multiply_add, splat
 
 QUADS = 16
@@ -46,7 +46,12 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
     first_quad = layout.group_bytes - QUADS * weights.quad_bytes
 
     def reduce(
-        builder: ir.IRBuilder, height: int, blocks: list[ir.Value], rows: ir.Value, num_groups: ir.Value
+        builder: ir.IRBuilder,
+        height: int,
+        blocks: list[ir.Value],
+        rows: ir.Value,
+        num_groups: ir.Value,
+        ahead: ir.Value | None,
     ) -> list[list[ir.Value]]:
         places = [(row, block) for row in range(height) for block in range(len(blocks))]
         totals = dict(zip(places, variables(builder, constant(FLOATS, 0.0), len(places)), strict=True))
@@ -59,11 +64,9 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
             for row, block in places:
                 correction = builder.load(at(builder, inputs, 4 * ((1 + part) * height + row), I32), align=4)
                 builder.store(splat(builder, correction, layout.outputs), chains[row, block][0])
-            first_input = (4 + 4 * parts + 4 * part_quads * part) * height
+            first_input = (4 + 4 * parts) * height + 4 * part_quads * part
             with counted(builder, index(part_quads), unroll) as (quad, _):
-                fours = at(
-                    builder, inputs, builder.add(index(first_input), builder.mul(quad, index(4 * height))), I8
-                )
+                fours = at(builder, inputs, builder.add(index(first_input), builder.mul(quad, index(4))), I8)
                 start = first_quad + part * part_quads * weights.quad_bytes
                 offset = builder.add(index(start), builder.mul(quad, index(weights.quad_bytes)))
                 quads = [
@@ -71,7 +74,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
                 ]
                 for step in range(unroll):
                     for row, block in places:
-                        four = builder.load(at(builder, fours, 4 * (step * height + row), I32), align=4)
+                        four = builder.load(at(builder, fours, layout.inputs * row + 4 * step, I32), align=4)
                         chain = chains[row, block][step % num_chains]
                         total = instructions.dot(builder, builder.load(chain), four, quads[block][step])
                         builder.store(total, chain)
@@ -86,6 +89,8 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
             inputs = at(builder, rows, builder.mul(group, index(layout.row_group_bytes * height)), I8)
             offset = builder.add(builder.mul(group, index(layout.group_bytes)), index(layout.header_bytes))
             groups = [at(builder, block, offset, I8) for block in blocks]
+            for group_start in groups:
+                fetch_ahead(builder, group_start, ahead, layout.group_bytes)
             values: dict[tuple[int, int], ir.Value] = {}
             for part in range(parts):
                 scales = [weights.load_scales(builder, group, part) for group in groups]

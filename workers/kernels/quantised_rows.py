@@ -13,7 +13,7 @@ from numba.extending import register_jitable
 
 from workers.kernels.arena import store_float, store_integer
 from workers.kernels.matrix import Layout
-from workers.kernels.tiles import make_find_tile
+from workers.kernels.tiles import index, make_find_tile
 from workers.kernels.vectors import (
     FLOATS,
     I8,
@@ -63,6 +63,43 @@ def store_quads(typing: Any, array: Any, offset: Any, stride: Any, value: Any, z
     return types.int32(array, types.intp, types.intp, vector, types.int32), generate
 
 
+def _write_rounded(
+    context: Any, builder: ir.IRBuilder, array: Any, data: ir.Value, offset: ir.Value, vectors: list[ir.Value]
+) -> ir.Value:
+    """Vectors, rounded as `store_quads` does, as bytes one behind another; the sum of the rounded values."""
+    magic, small = constant(FLOATS, 1.5 * 2**23), ir.VectorType(I8, LANES)
+    total = constant(INTEGERS, 0)
+    for number, value in enumerate(vectors):
+        bits = builder.bitcast(builder.fadd(value, magic), INTEGERS)
+        integers = builder.sub(bits, builder.bitcast(magic, INTEGERS))
+        here = address(context, builder, array, data, builder.add(offset, index(number * LANES)), small)
+        builder.store(builder.trunc(integers, small), here, align=1)
+        total = builder.add(total, integers)
+    return call(builder, "llvm.vector.reduce.add.v16i32", I32, total)
+
+
+@primitive
+def store_16_rounded(typing: Any, array: Any, offset: Any, value: Any) -> Any:
+    """Sixteen values as bytes at an offset; their sum."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        data, offset, *vectors = values
+        return _write_rounded(context, builder, array, data, offset, vectors)
+
+    return types.int32(array, types.intp, vector), generate
+
+
+@primitive
+def store_32_rounded(typing: Any, array: Any, offset: Any, first: Any, second: Any) -> Any:
+    """Twice sixteen values as bytes at an offset; their sum."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        data, offset, *vectors = values
+        return _write_rounded(context, builder, array, data, offset, vectors)
+
+    return types.int32(array, types.intp, vector, vector), generate
+
+
 @register_jitable
 def largest_of_group(source: Any, start: int) -> Any:
     """The largest magnitude of GROUP_SIZE floats; NaN if one of them is."""
@@ -91,18 +128,23 @@ def make_encode_row(layout: Layout, max_height: int, parts: int, zero_point: int
     ) -> None:
         num_groups = (num_columns + GROUP_SIZE - 1) // GROUP_SIZE
         top, height = find_tile(row, num_rows)
-        tile_start = rows_start + top * num_groups * row_group_bytes + 4 * (row - top)
+        tile_start = rows_start + top * num_groups * row_group_bytes
         for group in range(first // GROUP_SIZE, min(last // GROUP_SIZE, num_groups)):
-            write = tile_start + group * height * row_group_bytes
+            start = tile_start + group * height * row_group_bytes
+            scale = start + 4 * (row - top)
+            write = start + header * height + GROUP_SIZE * (row - top)
             read = source_start + group * GROUP_SIZE
             peak = largest_of_group(source, read)
-            inverse = np.float32(0) if peak < SMALLEST_GROUP else np.float32(127) / peak
-            store_float(rows, write, peak / np.float32(127))
+            inverse = broadcast(np.float32(0) if peak < SMALLEST_GROUP else np.float32(127) / peak)
+            store_float(rows, scale, peak / np.float32(127))
             for part in range(parts):
                 total = np.int32(0)
-                for k in range(part * part_size, (part + 1) * part_size, 16):
-                    values = load(source, read + k) * broadcast(inverse)
-                    total += store_quads(rows, write + (header + k) * height, 4 * height, values, np.int32(0))
-                store_integer(rows, write + 4 * (1 + part) * height, np.int32(-zero_point * total))
+                begin = part * part_size
+                if part_size == 16:
+                    total = store_16_rounded(rows, write + begin, load(source, read + begin) * inverse)
+                for k in range(begin, begin + part_size // 32 * 32, 32):
+                    pair = load(source, read + k) * inverse, load(source, read + k + 16) * inverse
+                    total += store_32_rounded(rows, write + k, pair[0], pair[1])
+                store_integer(rows, scale + 4 * (1 + part) * height, np.int32(-zero_point * total))
 
     return encode_row

@@ -1,4 +1,4 @@
-"""Threads that run one compiled function together, and sleep between its calls."""
+"""Threads that run one compiled function together, and sleep when there is nothing to run."""
 
 from __future__ import annotations
 
@@ -6,48 +6,65 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
+from workers.kernels.barrier import dismiss, gather, new_barrier
+
 
 class Team:
-    """`size` threads for one compiled, nogil function `body(rank, size, *arguments)`.
+    """`size` threads for one compiled, nogil function `body(rank, size, signal, seen, *arguments)`.
 
-    The caller's thread is rank 0; the others wait on a semaphore and burn nothing between calls. `body`
-    must end with a barrier: then `run` returns after every rank has done its part. One caller at a time.
+    The caller's thread is rank 0: its body notifies the signal, works and returns. The bodies of the others
+    `follow` the signal from number `seen` on, work whenever it is given, and return when they are dismissed:
+    between two runs with the same arguments they never enter the interpreter. A body must end its work with a
+    barrier: then `run` returns after every rank has done its part. One caller at a time.
     """
 
     def __init__(self, size: int, body: Callable[..., Any]) -> None:
         self.size = size
         self._body = body
         self._arguments: tuple[Any, ...] | None = None
-        self._wakes = [threading.Semaphore(0) for _ in range(1, size)]
+        self._signal = new_barrier()
+        self._seen = 0
+        self._enter = [threading.Semaphore(0) for _ in range(1, size)]
+        self._have_left = threading.Semaphore(0)
         self._threads = [
-            threading.Thread(target=self._serve, args=(rank, wake), name=f"kernels-{rank}", daemon=True)
-            for rank, wake in enumerate(self._wakes, start=1)
+            threading.Thread(target=self._serve, args=(rank, enter), name=f"kernels-{rank}", daemon=True)
+            for rank, enter in enumerate(self._enter, start=1)
         ]
         for thread in self._threads:
             thread.start()
 
     def run(self, *arguments: Any) -> None:
-        """Run the body on all ranks; compiled for these argument types before (a rank cannot fail alone)."""
-        self._arguments = arguments
-        self._wake()
-        self._body(0, self.size, *arguments)
+        """Run the body on all ranks; compiled for these argument types before (a rank cannot fail alone).
+
+        Arguments are compared by identity: others than before cost a turn through the interpreter.
+        """
+        current = self._arguments
+        if current is None or any(new is not old for new, old in zip(arguments, current, strict=True)):
+            self._hand_out(arguments)
+        self._body(0, self.size, self._signal, 0, *arguments)
 
     def close(self) -> None:
         """Stop the threads; `run` must not be called again."""
-        self._arguments = None
-        self._wake()
+        self._hand_out(None)
         for thread in self._threads:
             thread.join()
         self._threads.clear()
-        self._wakes.clear()
 
-    def _wake(self) -> None:
-        for wake in self._wakes:
-            wake.release()
+    def _hand_out(self, arguments: tuple[Any, ...] | None) -> None:
+        """Let all threads come back to the interpreter and enter the body with these arguments."""
+        if self._arguments is not None:
+            dismiss(self._signal)
+            for _ in self._enter:
+                self._have_left.acquire()
+            self._seen = gather(self._signal)
+        self._arguments = arguments
+        for enter in self._enter:
+            enter.release()
 
-    def _serve(self, rank: int, wake: threading.Semaphore) -> None:
+    def _serve(self, rank: int, enter: threading.Semaphore) -> None:
         while True:
-            wake.acquire()
+            enter.acquire()
             if self._arguments is None:
                 return
-            self._body(rank, self.size, *self._arguments)
+            self._body(rank, self.size, self._signal, self._seen, *self._arguments)
+            self._have_left.release()

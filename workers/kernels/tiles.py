@@ -17,7 +17,8 @@ from numba.extending import register_jitable
 
 from workers.kernels.instruction_sets import InstructionSet
 from workers.kernels.matrix import Layout
-from workers.kernels.vectors import F32, I8, address, constant, primitive
+from workers.kernels.memory import CACHE_LINE
+from workers.kernels.vectors import F32, I8, address, constant, prefetch, primitive
 
 INDEX = ir.IntType(64)
 
@@ -33,11 +34,20 @@ def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Ty
     return builder.bitcast(builder.gep(start, [offset]), to.as_pointer())
 
 
-Reduce = Callable[[ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value], list[list[ir.Value]]]
-"""(builder, height, each block's weights, rows, number of groups) -> vectors of results [row][block].
+Reduce = Callable[
+    [ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value | None], list[list[ir.Value]]
+]
+"""(builder, height, each block's weights, rows, number of groups, ahead) -> vectors of results [row][block].
 
-Each lane is reduced in an order that depends on neither the height nor the row nor the number of blocks.
+Each lane is reduced in an order that depends on neither the height nor the row nor the number of blocks. With
+each group, the one that lies `ahead` bytes behind it is fetched into the cache; a few rows need no help.
 """
+
+
+def fetch_ahead(builder: ir.IRBuilder, group: ir.Value, ahead: ir.Value | None, num_bytes: int) -> None:
+    """Ask for the lines of `num_bytes` that lie `ahead` bytes behind a group."""
+    for line in range(0, num_bytes if ahead is not None else 0, CACHE_LINE):
+        prefetch(builder, at(builder, group, builder.add(ahead, index(line)), I8))
 
 
 def make_find_tile(max_height: int) -> Callable[[int, int], tuple[int, int]]:
@@ -65,8 +75,12 @@ def make_matmul(
     max_height, width = instructions.max_height, min(instructions.max_width, max_width)
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
     row_group_bytes, header_bytes = layout.row_group_bytes, layout.header_bytes
-    whole_wide, whole_narrow = (_make_tile(reduce, layout, max_height, blocks) for blocks in (width, 1))
-    rest_4, rest_2, rest_1 = (_make_tile(reduce, layout, height, 1) for height in (4, 2, 1))
+    whole_wide, whole_narrow = (
+        _make_tile(reduce, layout, max_height, blocks, fetches_ahead=True) for blocks in (width, 1)
+    )
+    rest_4, rest_2, rest_1 = (
+        _make_tile(reduce, layout, height, 1, fetches_ahead=False) for height in (4, 2, 1)
+    )
 
     def matmul(
         weights: Any,
@@ -90,23 +104,28 @@ def make_matmul(
             packed, column = matrix.start + block * block_bytes, out_start + block * outputs
             for row in range(0, whole_rows, max_height):
                 read, write = rows_start + row * row_bytes, column + row * out_width
+                # The next blocks are fetched while the last rows are multiplied with these.
+                is_last = row + max_height >= num_rows
+                ahead = width * block_bytes if is_last else 0
                 if num_blocks == width:
-                    whole_wide(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                    whole_wide(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                 else:
-                    whole_narrow(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                    whole_narrow(
+                        data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead
+                    )
             for _ in range(num_blocks if whole_rows < num_rows else 0):
                 row = whole_rows
                 if num_rows - row >= 4:
                     read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                    rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
                     row += 4
                 if num_rows - row >= 2:
                     read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                    rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
                     row += 2
                 if num_rows > row:
                     read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_1(data, packed, num_groups, rows, read, out, write, out_width, accumulate)
+                    rest_1(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
                 packed += block_bytes
                 column += outputs
             block += num_blocks
@@ -114,7 +133,9 @@ def make_matmul(
     return matmul
 
 
-def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Callable[..., None]:
+def _make_tile(
+    reduce: Reduce, layout: Layout, height: int, width: int, *, fetches_ahead: bool
+) -> Callable[..., None]:
     @primitive
     def tile(
         typing: Any,
@@ -127,11 +148,12 @@ def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Calla
         first: Any,
         stride: Any,
         add: Any,
+        ahead: Any,
     ) -> Any:
         """Write (or `add`) `height` rows of `width` blocks of the product at a flat offset of `out`."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
-            data_value, start, num_groups, rows_value, row, out_value, first, stride, add = given
+            data_value, start, num_groups, rows_value, row, out_value, first, stride, add, ahead = given
             weights = address(context, builder, data, data_value, start, I8)
             block_bytes = builder.mul(num_groups, index(layout.group_bytes))
             block_bytes = builder.add(block_bytes, index(layout.header_bytes))
@@ -139,7 +161,7 @@ def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Calla
             while len(blocks) < width:
                 blocks.append(builder.gep(blocks[-1], [block_bytes]))
             inputs = address(context, builder, rows, rows_value, row, I8)
-            results = reduce(builder, height, blocks, inputs, num_groups)
+            results = reduce(builder, height, blocks, inputs, num_groups, ahead if fetches_ahead else None)
             target = address(context, builder, out, out_value, first, F32)
             for below, vectors in enumerate(results):
                 line = builder.gep(target, [builder.mul(stride, index(below))])
@@ -150,9 +172,8 @@ def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Calla
                     builder.store(builder.fadd(before, result), here, align=4)
             return context.get_dummy_value()
 
-        signature = types.void(
-            data, types.intp, types.intp, rows, types.intp, out, types.intp, types.intp, types.boolean
-        )
+        places = (data, types.intp, types.intp, rows, types.intp, out, types.intp, types.intp)
+        signature = types.void(*places, types.boolean, types.intp)
         return signature, generate
 
     return tile

@@ -71,6 +71,13 @@ def call(builder: ir.IRBuilder, name: str, result: ir.Type, *operands: ir.Value)
     return builder.call(function, operands)
 
 
+def prefetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
+    """Fetch a line into the second-level cache: misses on the way to the first are few at a time."""
+    pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+    one = ir.IntType(32)
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(0), one(2), one(1))
+
+
 def multiply_add(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
     """a * b + c, rounded once on every CPU that can: one choice for a machine, never for a loop."""
     return call(builder, f"llvm.fmuladd.v{a.type.count}f32", a.type, a, b, c)

@@ -28,7 +28,10 @@ OPERATION = np.dtype(
         ("target_width", np.int64),
         ("is_head", np.int64),  # whether the matrix is in the arena of the output
         ("start", np.int64),  # of the matrix (bytes) or the vector (floats) in its arena
-        ("stride", np.int64),  # from one expert's matrix to the next
+        ("stride", np.int64),  # bytes of the matrix: from one expert's to the next
+        ("next_start", np.int64),  # of the matrix that is multiplied with next
+        ("next_bytes", np.int64),
+        ("next_is_head", np.int64),
         ("num_rows", np.int64),  # of the matrix
         ("num_columns", np.int64),  # of the matrix, or of the rows worked on
         ("layer", np.int64),
@@ -101,7 +104,18 @@ class Program:
                     record["num_columns"] = sum(op.vector.lengths)
             for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
                 record[name] = getattr(op, name)
+        _look_ahead(records)
         return cls(records, buffers, buffer_of[graph.logits])
+
+
+def _look_ahead(records: NDArray[Any]) -> None:
+    """Note in every record which matrix is multiplied with after it; behind the last one, the first."""
+    matmuls = np.flatnonzero(records["code"] == Code.MATMUL)
+    for index, record in enumerate(records):
+        later = matmuls[matmuls > index]
+        after = records[later[0] if len(later) else matmuls[0]]
+        record["next_start"], record["next_bytes"] = after["start"], after["stride"]
+        record["next_is_head"] = after["is_head"]
 
 
 def _rows_of(op: Operation) -> Rows:

@@ -13,7 +13,7 @@ from numba import njit
 from numpy.typing import NDArray
 
 from workers.kernels.attention import attend
-from workers.kernels.barrier import cycles, next_task, wait
+from workers.kernels.barrier import cycles, follow, next_task, notify, wait
 from workers.kernels.cache import store_keys_values
 from workers.kernels.experts import choose_experts
 from workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
@@ -44,6 +44,15 @@ ROWS_TOGETHER = 8
 """Encoded rows stand interleaved by eight at most: two threads never write to the same group."""
 
 
+NUM_TOKENS, NUM_LOGITS, NUM_TILES = range(3)
+
+PIECES = 4
+"""Of a thread's share of a matrix: one that is held up leaves the rest to the others."""
+
+FETCHED_BYTES = 128 * 1024
+"""Of a thread's share of the next matrix, at most, while it waits for others."""
+
+
 class Shape(NamedTuple):
     """The numbers of a ModelConfig that compiled code reads."""
 
@@ -71,14 +80,15 @@ class Rotary(NamedTuple):
 
 
 class Step(NamedTuple):
-    """The arrays of a Batch, and the tiles of tokens that attention works on."""
+    """A Batch, copied to where it stays, and the tiles of tokens that attention works on."""
 
-    token_ids: NDArray[Any]  # (tokens,)
-    positions: NDArray[Any]  # (tokens,)
-    sequence_of_token: NDArray[Any]  # (tokens,)
-    block_tables: NDArray[Any]  # (sequences, max_blocks)
-    logit_rows: NDArray[Any]  # (rows,)
-    tiles: NDArray[Any]  # (tiles + 1,) first tokens: a tile is a run of tokens of one sequence
+    sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES
+    token_ids: NDArray[Any]  # (max_tokens,)
+    positions: NDArray[Any]  # (max_tokens,)
+    sequence_of_token: NDArray[Any]  # (max_tokens,)
+    block_tables: NDArray[Any]  # (max_sequences, max_blocks)
+    logit_rows: NDArray[Any]  # (max_rows,)
+    tiles: NDArray[Any]  # (max_tokens + 1,) first tokens: a tile is a run of tokens of one sequence
 
 
 class Workspace(NamedTuple):
@@ -90,7 +100,9 @@ class Workspace(NamedTuple):
     scratch: NDArray[Any]  # (ranks * scratch_size,) of attention
     scratch_size: int
     barrier: NDArray[Any]
-    tasks: NDArray[Any]  # (operations,) how many tasks of an operation are taken
+    tasks: NDArray[
+        Any
+    ]  # (operations * ranks,) how many tasks of an operation, or pieces of a share, are taken
 
 
 class Choices(NamedTuple):
@@ -118,6 +130,8 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
     def step_of_rank(
         rank: int,
         size: int,
+        signal: Any,
+        seen: int,
         operations: Any,
         shape: Shape,
         weights: Weights,
@@ -130,70 +144,89 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
         profile: Any,
     ) -> None:
         _ = fingerprint
-        for index in range(len(operations)):
-            op = operations[index]
-            code = op.code
-            if profile is not None:
-                profile[rank, index, 0] -= cycles()
-            if code == MATMUL:
-                _multiply(op, weights, step, work, rank, size)
-            elif code == ATTEND:
-                _attend(op, index, shape, step, cache, work, rank)
-            elif code >= GROUP:
-                if choices is not None:
-                    _run_experts(op, weights, step, choices, work, rank, size)
+        while True:
+            if rank == 0:
+                notify(signal)
             else:
-                num_rows = _num_rows(op, step, choices)
-                if op.is_sliced and num_rows < size * ROWS_TOGETHER:
-                    first, last, part, parts = 0, num_rows, rank, size
+                seen = follow(signal, seen)
+                if seen < 0:
+                    return
+            fetched = 0  # bytes of the next matrix's share
+            for index in range(len(operations)):
+                op = operations[index]
+                code = op.code
+                if profile is not None:
+                    profile[rank, index, 0] -= cycles()
+                if code == MATMUL:
+                    fetched = 0
+                    _multiply(op, index, weights, step, work, rank, size)
+                elif code == ATTEND:
+                    _attend(op, index, shape, step, cache, work, rank, size)
+                elif code >= GROUP:
+                    if choices is not None:
+                        _run_experts(op, weights, step, choices, work, rank, size)
                 else:
-                    first, last = _first_row(num_rows, rank, size), _first_row(num_rows, rank + 1, size)
-                    part, parts = 0, 1
-                for row in range(first, last):
-                    _work_on_row(
-                        op,
-                        row,
-                        num_rows,
-                        part,
-                        parts,
-                        shape,
-                        weights,
-                        rotary,
-                        step,
-                        cache,
-                        states,
-                        choices,
-                        work,
-                    )
-            if profile is not None:
-                profile[rank, index, 0] += cycles()
-                profile[rank, index, 1] -= cycles()
-            if op.barrier:
-                wait(work.barrier, size)
-            if profile is not None:
-                profile[rank, index, 1] += cycles()
+                    num_rows = _num_rows(op, step, choices)
+                    if op.is_sliced and num_rows < size * ROWS_TOGETHER:
+                        first, last, part, parts = 0, num_rows, rank, size
+                    else:
+                        first, last = _first_row(num_rows, rank, size), _first_row(num_rows, rank + 1, size)
+                        part, parts = 0, 1
+                    for row in range(first, last):
+                        _work_on_row(
+                            op,
+                            row,
+                            num_rows,
+                            part,
+                            parts,
+                            shape,
+                            weights,
+                            rotary,
+                            step,
+                            cache,
+                            states,
+                            choices,
+                            work,
+                        )
+                if profile is not None:
+                    profile[rank, index, 0] += cycles()
+                    profile[rank, index, 1] -= cycles()
+                if op.barrier:
+                    fetched = _meet(op, fetched, weights, work, rank, size)
+                if profile is not None:
+                    profile[rank, index, 1] += cycles()
+            if rank == 0:
+                return
 
     return step_of_rank  # type: ignore[no-any-return]  # numba is untyped
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
+def _meet(op: Any, fetched: int, weights: Weights, work: Workspace, rank: int, size: int) -> Any:
+    """Wait for the others, and fetch more of the next matrix's share meanwhile; how much of it is fetched."""
+    start = op.next_start + op.next_bytes * rank // size
+    data = weights.head.data if op.next_is_head else weights.body.data
+    return wait(work.barrier, size, data, start + fetched, start + FETCHED_BYTES) - start
+
+
+@njit(error_model="numpy", inline="always")
 def _num_rows(op: Any, step: Step, choices: Any) -> Any:
     if op.rows == LOGITS:
-        return len(step.logit_rows)
-    num_tokens = len(step.token_ids)
+        return step.sizes[NUM_LOGITS]
+    num_tokens = step.sizes[NUM_TOKENS]
     if choices is not None and op.rows == CHOICES:
         return num_tokens * choices.num_chosen
     return num_tokens
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _first_row(num_rows: int, rank: int, size: int) -> int:
     """Where a rank's share of the rows begins."""
     share = -(-num_rows * rank // (size * ROWS_TOGETHER)) * ROWS_TOGETHER
     return min(num_rows, share)
 
 
-@njit(error_model="numpy")
+@njit(error_model="numpy", inline="always")
 def _work_on_row(
     op: Any,
     row: int,
@@ -314,40 +347,54 @@ def _convolve(
         )
 
 
-@njit(error_model="numpy")
-def _multiply(op: Any, weights: Weights, step: Step, work: Workspace, rank: int, size: int) -> None:
-    num_rows = len(step.logit_rows) if op.rows == LOGITS else len(step.token_ids)
+@njit(error_model="numpy", inline="always")
+def _multiply(
+    op: Any, index: int, weights: Weights, step: Step, work: Workspace, rank: int, size: int
+) -> None:
+    num_rows = step.sizes[NUM_LOGITS] if op.rows == LOGITS else step.sizes[NUM_TOKENS]
     if op.is_head:
-        _multiply_rows(op, weights.head, num_rows, work, rank, size)
+        _multiply_rows(op, index, weights.head, num_rows, work, rank, size)
     else:
-        _multiply_rows(op, weights.body, num_rows, work, rank, size)
+        _multiply_rows(op, index, weights.body, num_rows, work, rank, size)
 
 
 @njit(error_model="numpy")
-def _multiply_rows(op: Any, arena: Any, num_rows: int, work: Workspace, rank: int, size: int) -> None:
+def _multiply_rows(
+    op: Any, index: int, arena: Any, num_rows: int, work: Workspace, rank: int, size: int
+) -> None:
+    """Work through the pieces of a thread's own share of the blocks, then through what others have left."""
     matrix = Matrix(op.start, op.num_rows, op.num_columns)
     blocks = num_blocks(arena, matrix)
-    matmul(
-        arena,
-        matrix,
-        work.encoded,
-        work.starts[op.source],
-        num_rows,
-        work.floats,
-        work.starts[op.target],
-        op.target_width,
-        op.flag != 0,
-        blocks * rank // size,
-        blocks * (rank + 1) // size,
-    )
+    for victim in range(size):
+        owner = (rank + victim) % size
+        first, share = blocks * owner // size, blocks * (owner + 1) // size - blocks * owner // size
+        while True:
+            piece = next_task(work.tasks, index * size + owner)
+            if piece >= PIECES:
+                break
+            matmul(
+                arena,
+                matrix,
+                work.encoded,
+                work.starts[op.source],
+                num_rows,
+                work.floats,
+                work.starts[op.target],
+                op.target_width,
+                op.flag != 0,
+                first + share * piece // PIECES,
+                first + share * (piece + 1) // PIECES,
+            )
 
 
-@njit(error_model="numpy")
-def _attend(op: Any, index: int, shape: Shape, step: Step, cache: Any, work: Workspace, rank: int) -> None:
-    num_tasks = (len(step.tiles) - 1) * shape.num_kv_heads
+@njit(error_model="numpy", inline="always")
+def _attend(
+    op: Any, index: int, shape: Shape, step: Step, cache: Any, work: Workspace, rank: int, size: int
+) -> None:
+    num_tasks = step.sizes[NUM_TILES] * shape.num_kv_heads
     heads_per_kv_head = shape.num_heads // shape.num_kv_heads
     while True:
-        task = next_task(work.tasks, index)
+        task = next_task(work.tasks, index * size)
         if task >= num_tasks:
             return
         tile, kv_head = task // shape.num_kv_heads, task % shape.num_kv_heads
@@ -414,7 +461,7 @@ def _run_experts(
 ) -> None:
     if op.code == GROUP:
         if rank == 0:
-            _group_by_expert(op.count, len(step.token_ids) * choices.num_chosen, choices)
+            _group_by_expert(op.count, step.sizes[NUM_TOKENS] * choices.num_chosen, choices)
     elif op.code == ENCODE_CHOSEN:
         _encode_chosen(op, weights, choices, work, rank, size)
     else:

@@ -68,6 +68,7 @@ class TransformerModel:
         )
         self._max_tokens = self._max_rows = 0
         self._profile: NDArray[np.int64] | None = None
+        self._table_shape = (1, 1)
         self._make_room(16, 16)
         step = compiled_step(fingerprint())
         with compiling_alone(step):
@@ -83,17 +84,16 @@ class TransformerModel:
 
         Writes the keys and values of every token of the batch into `cache`.
         """
-        step = self._step_of(batch)
-        num_rows = len(step.logit_rows)
-        self._make_room(len(step.token_ids), num_rows)
-        self._tables.cover(int(step.positions.max()) + 1)
+        num_rows = len(batch.logit_rows)
+        self._take(batch)
+        self._tables.cover(int(batch.positions.max()) + 1)
         self._workspace.tasks.fill(0)
         self._team.run(
             self._program.operations,
             self._shape,
             self._weights,
             self._rotary,
-            step,
+            self._step,
             cache.arrays,
             cache.arrays.states if self.cache_shape.num_state_layers else None,
             self._choices,
@@ -116,31 +116,46 @@ class TransformerModel:
         """Stop the threads; the model runs no more steps."""
         self._team.close()
 
-    def _step_of(self, batch: Batch) -> Step:
-        # Copies: compiled code sees one type whatever the caller's arrays are.
-        def copy(array: NDArray[Any]) -> NDArray[np.int32]:
-            return np.array(array, dtype=np.int32, order="C")
-
-        step = Step(
-            copy(batch.token_ids),
-            copy(batch.positions),
-            copy(batch.sequence_of_token),
-            copy(batch.block_tables),
-            copy(batch.logit_rows),
-            tiles_of(batch.sequence_of_token),
-        )
+    def _take(self, batch: Batch) -> None:
+        """Copy a batch to where the threads read it."""
         # As unsigned, a negative index is too large as well: kernels would read foreign memory.
-        assert step.token_ids.view(np.uint32).max() < self.config.vocab_size, (
-            "token id outside the vocabulary"
+        token_ids, positions = (np.asarray(part, np.int32) for part in (batch.token_ids, batch.positions))
+        assert token_ids.view(np.uint32).max() < self.config.vocab_size, "token id outside the vocabulary"
+        assert positions.view(np.uint32).max() < self.config.max_context, "position outside the context"
+        num_tokens, num_rows = len(token_ids), len(batch.logit_rows)
+        num_sequences, num_blocks = batch.block_tables.shape
+        self._make_room(num_tokens, num_rows)
+        if num_sequences > self._table_shape[0] or num_blocks > self._table_shape[1]:
+            rows, columns = self._table_shape
+            self._table_shape = max(rows, next_power(num_sequences)), max(columns, next_power(num_blocks))
+            self._step = self._new_step()
+        tiles = tiles_of(batch.sequence_of_token)
+        step = self._step
+        step.sizes[:] = num_tokens, num_rows, len(tiles) - 1
+        step.token_ids[:num_tokens] = token_ids
+        step.positions[:num_tokens] = positions
+        step.sequence_of_token[:num_tokens] = batch.sequence_of_token
+        step.block_tables[:num_sequences, :num_blocks] = batch.block_tables
+        step.logit_rows[:num_rows] = batch.logit_rows
+        step.tiles[: len(tiles)] = tiles
+
+    def _new_step(self) -> Step:
+        """Room for the largest step so far."""
+        return Step(
+            sizes=np.zeros(3, np.int64),
+            token_ids=np.zeros(self._max_tokens, np.int32),
+            positions=np.zeros(self._max_tokens, np.int32),
+            sequence_of_token=np.zeros(self._max_tokens, np.int32),
+            block_tables=np.zeros(self._table_shape, np.int32),
+            logit_rows=np.zeros(self._max_rows, np.int32),
+            tiles=np.zeros(self._max_tokens + 1, np.int32),
         )
-        assert step.positions.view(np.uint32).max() < self.config.max_context, "position outside the context"
-        return step
 
     def _make_room(self, num_tokens: int, num_rows: int) -> None:
         """Scratch memory for a step of this size; it grows by doubling and never shrinks."""
         if num_tokens <= self._max_tokens and num_rows <= self._max_rows:
             return
-        self._max_tokens = max(self._max_tokens, 1 << (num_tokens - 1).bit_length())
+        self._max_tokens = max(self._max_tokens, next_power(num_tokens))
         self._max_rows = max(self._max_rows, num_rows)
         experts = self.config.experts
         num_choices = self._max_tokens * experts.num_chosen if experts else 0
@@ -161,8 +176,9 @@ class TransformerModel:
             scratch=aligned_zeros((self._threads * scratch_size,), np.float32),
             scratch_size=scratch_size,
             barrier=new_barrier(),
-            tasks=np.zeros(len(self._program.operations), np.int64),
+            tasks=np.zeros(len(self._program.operations) * self._threads, np.int64),
         )
+        self._step = self._new_step()
         self._choices = new_choices(experts, num_choices) if experts else None
         buffer, start = self._program.buffers[self._program.logits], starts[self._program.logits]
         logits = self._workspace.floats[start : start + buffer.width * self._max_rows]
@@ -170,17 +186,19 @@ class TransformerModel:
 
     def _warm_up(self, step: Any) -> None:
         """Compile the step by running one token through it on this thread."""
-        one = np.zeros(1, dtype=np.int32)
         cache = self.new_cache(1)
-        batch = Step(one, one, one, one.reshape(1, 1), one, np.array([0, 1], np.int32))
+        self._step.sizes[:] = 1
+        self._step.tiles[1] = 1
         step(
             0,
             1,
+            new_barrier(),
+            0,
             self._program.operations,
             self._shape,
             self._weights,
             self._rotary,
-            batch,
+            self._step,
             cache.arrays,
             cache.arrays.states if self.cache_shape.num_state_layers else None,
             self._choices,
@@ -221,6 +239,11 @@ def new_choices(experts: Experts, num_choices: int) -> Choices:
         choice_at=np.zeros(num_choices, np.int64),
         place_of=np.zeros(num_choices, np.int64),
     )
+
+
+def next_power(count: int) -> int:
+    """The smallest power of two that is not below `count`."""
+    return 1 << (count - 1).bit_length()
 
 
 def tiles_of(sequence_of_token: NDArray[np.integer[Any]]) -> NDArray[np.int32]:

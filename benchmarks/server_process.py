@@ -1,0 +1,111 @@
+"""Servers under measurement: started, waited for, and ended with all their processes."""
+
+from __future__ import annotations
+
+import os
+import signal
+import socket
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+import httpx
+
+READY_WITHIN_S = 300.0
+STOPPED_WITHIN_S = 60.0
+POLL_S = 0.05
+
+
+class ServerFailed(Exception):
+    """A server ended before it was ready, or was not ready in time."""
+
+
+def end_servers_on_signal() -> None:
+    """Let SIGTERM unwind this process as an exception does, so that it ends what it has started."""
+    signal.signal(signal.SIGTERM, lambda number, _: sys.exit(128 + number))
+
+
+@dataclass(frozen=True)
+class CactusService:
+    """A running `cactus serve`; `ready_s` is the time from its start to its ready line."""
+
+    pid: int
+    jobs: str
+    stream: str
+    ready_s: float
+
+
+@contextmanager
+def cactus_serve(
+    options: Sequence[str], checkout: Path, environment: dict[str, str] | None = None
+) -> Iterator[CactusService]:
+    """`cactus serve` with these options, on free ports, out of the packages in `checkout`."""
+    with tempfile.TemporaryDirectory() as state_dir:
+        command = [sys.executable, "-m", "cactus_actors.cli.main", "serve", *options]
+        command += ["--jobs-endpoint", "tcp://127.0.0.1:*", "--stream-endpoint", "tcp://127.0.0.1:*"]
+        command += ["--state-dir", state_dir]
+        started = time.perf_counter()
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            env={**os.environ, "PYTHONPATH": str(checkout.resolve()), **(environment or {})},
+            cwd=checkout,
+            text=True,
+        )
+        try:
+            assert process.stdout is not None
+            words = process.stdout.readline().split()
+            if not words or words[0] != "ready":
+                raise ServerFailed("cactus serve did not become ready; see the lines above")
+            fields = dict(word.split("=", 1) for word in words[1:])
+            yield CactusService(process.pid, fields["jobs"], fields["stream"], time.perf_counter() - started)
+        finally:
+            _stop(process)
+
+
+@contextmanager
+def llama_server(program: Path, model: Path, *, slots: int, context: int, threads: int) -> Iterator[str]:
+    """llama.cpp's server with `slots` sequences of `context` tokens each; yields the root of its URLs.
+
+    Prompts of ended requests are not copied aside (--cache-ram 0), which would cost it time here.
+    """
+    with socket.create_server(("127.0.0.1", 0)) as free:
+        port = free.getsockname()[1]
+    command = [str(program), "-m", str(model), "--host", "127.0.0.1", "--port", str(port)]
+    command += ["-np", str(slots), "-c", str(slots * context), "-t", str(threads), "-tb", str(threads)]
+    command += ["--cache-ram", "0", "--no-ui", "--offline", "-lv", "1"]
+    process = subprocess.Popen(command, stdout=subprocess.DEVNULL)
+    root = f"http://127.0.0.1:{port}"
+    try:
+        _wait_healthy(process, f"{root}/health")
+        yield root
+    finally:
+        _stop(process)
+
+
+def _wait_healthy(process: subprocess.Popen[bytes], url: str) -> None:
+    deadline = time.monotonic() + READY_WITHIN_S
+    while time.monotonic() < deadline:
+        if process.poll() is not None:
+            raise ServerFailed(f"{process.args!r} ended with exit code {process.returncode}")
+        try:
+            if httpx.get(url).status_code == httpx.codes.OK:
+                return
+        except httpx.TransportError:
+            pass
+        time.sleep(POLL_S)
+    raise ServerFailed(f"{url} did not become healthy in {READY_WITHIN_S:g} s")
+
+
+def _stop(process: subprocess.Popen[bytes] | subprocess.Popen[str]) -> None:
+    process.send_signal(signal.SIGTERM)
+    try:
+        process.wait(timeout=STOPPED_WITHIN_S)
+    except subprocess.TimeoutExpired:
+        process.kill()
+        process.wait()
