@@ -35,8 +35,8 @@ from workers.kernels.vectors import (
 )
 
 LEVELS = (-127, -104, -83, -65, -49, -35, -22, -10, 0, 13, 25, 38, 53, 69, 89, 113)
-"""Near the levels of least squared error (Lloyd 1982) for bell-shaped weights whose scale is their largest;
-a scale may be negative, so that either end serves the longer tail. Zero is kept as it is."""
+"""Closer together where bell-shaped weights are dense: the levels of IQ4_NL in llama.cpp's ggml, except that
+the one at 1 is 0 here, so that zero is kept. A scale may be negative: either end serves the longer tail."""
 
 OUTPUTS = 16
 PARTS = 4
