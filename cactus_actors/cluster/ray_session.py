@@ -35,6 +35,8 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
         return True
     # A local ray.init switches token authentication on by itself, but its own token file is world readable.
     os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(_private_token(state_dir)))
+    # Ray runs its workers at nice 15: router and models would wait for everything else on the machine.
+    os.environ.setdefault("RAY_worker_niceness", "0")
     ray.init(
         address="local",
         num_cpus=os.cpu_count(),
