@@ -172,7 +172,7 @@ class Graph:
         config, layer = self.config, self.num_attention_layers
         self.num_attention_layers += 1
         if rope is not None:
-            self._note(Code.ROTATE, target=qkv, rope=rope, count=config.num_heads + config.num_kv_heads)
+            self._note(Code.ROTATE, target=qkv, rope=rope)
         self._note(Code.STORE, source=qkv, layer=layer, column=config.query_size)
         attended = self._value(config.query_size)
         self._note(
@@ -220,7 +220,7 @@ class Graph:
         experts = self._experts
         scores = self._product(h, MatrixRef((router,), (experts.num_experts,), h.width, is_head=True))
         self._note(Code.CHOOSE, source=scores, count=experts.num_chosen, flag=experts.normalised)
-        self._note(Code.GROUP, count=experts.num_experts, column=experts.num_chosen)
+        self._note(Code.GROUP, count=experts.num_experts)
         chosen = Value(self, h.width, Rows.CHOICES, is_encoded=True)
         self._note(Code.ENCODE_CHOSEN, source=h, target=chosen, count=experts.num_experts)
         gate_up = self._expert_linear(chosen, [name[:2] for name in names], [experts.ffn_size] * 2)
@@ -229,7 +229,7 @@ class Graph:
         self._note(Code.ENCODE_CHOSEN, source=activated, target=encoded, count=experts.num_experts)
         down = self._expert_linear(encoded, [name[2:] for name in names], [h.width])
         combined = self._value(h.width)
-        self._note(Code.COMBINE, source=down, target=combined, count=experts.num_chosen)
+        self._note(Code.COMBINE, source=down, target=combined)
         return combined
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
