@@ -19,8 +19,10 @@ from workers.kernels.cache import field
 from workers.kernels.instruction_sets import cpu_features
 from workers.kernels.vectors import (
     FLOATS,
+    INDEX,
     LANES,
     address,
+    index,
     primitive,
 )
 
@@ -37,12 +39,6 @@ positions it has. The range of a row: its first lane and the one behind its last
 """
 
 SCALES = ("key_scales", "value_scales")
-INDEX = ir.IntType(64)
-
-
-def index(value: int) -> ir.Constant:
-    """A constant offset or extent."""
-    return ir.Constant(INDEX, value)
 
 
 def wide_vectors() -> int:

@@ -10,13 +10,11 @@ from numba import types
 
 from workers.kernels.attention_tiles import (
     CHUNK,
-    INDEX,
     CacheArrays,
     call_shared,
     counted,
     dtype_of,
     each_height,
-    index,
     larger_index,
     member_of,
     smaller_index,
@@ -25,7 +23,17 @@ from workers.kernels.attention_tiles import (
     wide_vectors,
 )
 from workers.kernels.cache import stored_bytes, widen
-from workers.kernels.vectors import F32, LANES, address, multiply_add, prefetch, primitive, splat
+from workers.kernels.vectors import (
+    F32,
+    INDEX,
+    LANES,
+    address,
+    index,
+    multiply_add,
+    prefetch,
+    primitive,
+    splat,
+)
 
 
 @primitive

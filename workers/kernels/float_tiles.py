@@ -14,8 +14,8 @@ from llvmlite import ir
 
 from workers.kernels.arena import store_float
 from workers.kernels.matrix import Layout
-from workers.kernels.tiles import Reduce, at, counted, fetch_ahead, index, make_find_tile, variables
-from workers.kernels.vectors import F32, FLOATS, I8, constant, multiply_add, splat
+from workers.kernels.tiles import Reduce, at, counted, fetch_ahead, make_find_tile, variables
+from workers.kernels.vectors import F32, FLOATS, I8, constant, index, multiply_add, splat
 
 UNROLL = 4  # divides the inputs of a group
 

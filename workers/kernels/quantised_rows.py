@@ -13,7 +13,7 @@ from numba.extending import register_jitable
 
 from workers.kernels.arena import store_float, store_integer
 from workers.kernels.matrix import Layout
-from workers.kernels.tiles import index, make_find_tile
+from workers.kernels.tiles import make_find_tile
 from workers.kernels.vectors import (
     FLOATS,
     I8,
@@ -25,6 +25,7 @@ from workers.kernels.vectors import (
     broadcast,
     call,
     constant,
+    index,
     load,
     max_of_lanes,
     maximum,

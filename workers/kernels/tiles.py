@@ -18,14 +18,7 @@ from numba.extending import register_jitable
 from workers.kernels.instruction_sets import InstructionSet
 from workers.kernels.matrix import Layout
 from workers.kernels.memory import CACHE_LINE
-from workers.kernels.vectors import F32, I8, address, constant, prefetch, primitive
-
-INDEX = ir.IntType(64)
-
-
-def index(value: int) -> ir.Constant:
-    """A constant offset or extent."""
-    return ir.Constant(INDEX, value)
+from workers.kernels.vectors import F32, I8, INDEX, address, constant, index, prefetch, primitive
 
 
 def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Type) -> ir.Value:

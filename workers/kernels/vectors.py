@@ -22,7 +22,7 @@ from numba.extending import intrinsic, lower_builtin, models, register_model
 
 LANES = 16
 
-I8, I32, F32 = ir.IntType(8), ir.IntType(32), ir.FloatType()
+I8, I32, INDEX, F32 = ir.IntType(8), ir.IntType(32), ir.IntType(64), ir.FloatType()
 FLOATS = ir.VectorType(F32, LANES)
 INTEGERS = ir.VectorType(I32, LANES)
 
@@ -48,6 +48,11 @@ class VectorModel(models.PrimitiveModel):  # type: ignore[misc]  # numba is unty
 
     def __init__(self, manager: Any, numba_type: Any) -> None:
         super().__init__(manager, numba_type, FLOATS)
+
+
+def index(value: int) -> ir.Constant:
+    """A constant offset or extent."""
+    return ir.Constant(INDEX, value)
 
 
 def constant(llvm_type: ir.VectorType, value: float) -> ir.Constant:
