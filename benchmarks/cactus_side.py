@@ -18,8 +18,8 @@ import numpy as np
 
 from cactus_actors.config import WeightFormat
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.messages import Dispatch, SequenceDelta
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from workers.engine import Engine
 from workers.models import load_model
 from workers.pace import MAX_STEP_S

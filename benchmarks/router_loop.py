@@ -10,9 +10,11 @@ import json
 import time
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.messages import CloudRequest, Hello, Report, SequenceDelta, Submit
-from cactus_actors.protocol.params import Options, resolve_options
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
+from cactus_actors.protocol.worker_messages import CloudRequest, Hello, Report, SequenceDelta
 from router.core import RouterCore
 from router.effects import Publish
 from router.job import Prepared

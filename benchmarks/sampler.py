@@ -11,8 +11,8 @@ import time
 
 import numpy as np
 
-from cactus_actors.protocol.messages import Dispatch
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch
 from workers.batch import Chunk
 from workers.detokenizer import Detokenizer
 from workers.sampler import Sampler

@@ -13,8 +13,8 @@ from pathlib import Path
 
 from cactus_actors.config import DEFAULT_MODEL
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.messages import Dispatch
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.text import TextModel, load_text_model
 from workers.engine import Engine
 from workers.models import Model, load_model

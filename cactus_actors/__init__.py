@@ -21,8 +21,9 @@ from cactus_actors.protocol.errors import (
     TemplateInvalid,
     Unavailable,
 )
-from cactus_actors.protocol.messages import Delta, Result, Status
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.messages import Delta, Status
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import Result
 
 __all__ = [
     "AsyncClient",

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import HandoffFailed
-from cactus_actors.protocol.messages import Finish, SequenceDelta
+from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from router.closing import Closing
 from router.dispatcher import Dispatcher
 from router.escalation import Breach, Verdict, early_breach, end_breach, refusal

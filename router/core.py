@@ -20,25 +20,27 @@ from cactus_actors.protocol.errors import (
     Unavailable,
 )
 from cactus_actors.protocol.messages import (
-    Abort,
     Cancel,
     ClientMessage,
-    Draining,
     Fetch,
-    Goodbye,
-    Hello,
     Pending,
-    Report,
     Resume,
     Scale,
     Scaling,
     Status,
     StatusRequest,
     Submit,
+)
+from cactus_actors.protocol.wire import Concerns, Encoding
+from cactus_actors.protocol.worker_messages import (
+    Abort,
+    Draining,
+    Goodbye,
+    Hello,
+    Report,
     Welcome,
     WorkerMessage,
 )
-from cactus_actors.protocol.wire import Concerns, Encoding
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher

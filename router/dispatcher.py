@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.messages import Abort
+from cactus_actors.protocol.worker_messages import Abort
 from router.effects import Outbox
 from router.job import Job
 from router.ledger import Assignment, Ledger, WorkerRecord, cloud_dispatch, local_dispatch

@@ -5,8 +5,9 @@ from __future__ import annotations
 import msgspec
 
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Rejected, RouterCommand, RouterReply, StreamMessage
+from cactus_actors.protocol.messages import Rejected, RouterReply, StreamMessage
 from cactus_actors.protocol.wire import Encoding
+from cactus_actors.protocol.worker_messages import RouterCommand
 
 
 class SendClient(msgspec.Struct, frozen=True, gc=False):

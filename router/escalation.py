@@ -10,7 +10,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
-from cactus_actors.protocol.messages import HandoffStatus
+from cactus_actors.protocol.results import HandoffStatus
 
 WINDOW = 10
 NO_KEY = "no key"

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import ServerFailure
-from cactus_actors.protocol.messages import Abort, Report, SequenceDelta
+from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher

@@ -6,9 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cactus_actors.protocol.errors import ErrorInfo
-from cactus_actors.protocol.messages import Accepted, CloudRequest, Finished, FinishReason, JobState, Usage
+from cactus_actors.protocol.messages import Accepted, Finished, JobState
 from cactus_actors.protocol.params import JobPolicy, SamplingParams
+from cactus_actors.protocol.results import FinishReason, Usage
 from cactus_actors.protocol.wire import Encoding
+from cactus_actors.protocol.worker_messages import CloudRequest
 from router.escalation import Breach, Verdict
 from router.token_log import TokenLog
 

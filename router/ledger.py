@@ -6,7 +6,8 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cactus_actors.protocol.messages import Dispatch, Hello, Report, WorkerStatus
+from cactus_actors.protocol.messages import WorkerStatus
+from cactus_actors.protocol.worker_messages import Dispatch, Hello, Report
 from router.job import Job
 
 

@@ -8,8 +8,9 @@ from typing import Any, Protocol
 import msgspec
 
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest
-from cactus_actors.protocol.messages import CloudRequest, Submit
+from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.params import resolve_options
+from cactus_actors.protocol.worker_messages import CloudRequest
 from router.job import Prepared
 from router.prefix_index import block_hashes
 

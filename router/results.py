@@ -4,7 +4,8 @@ from __future__ import annotations
 
 import math
 
-from cactus_actors.protocol.messages import Handoff, JobState, Measures, Result, Timings, Usage
+from cactus_actors.protocol.messages import JobState
+from cactus_actors.protocol.results import Handoff, Measures, Result, Timings, Usage
 from router.escalation import confidence_of
 from router.job import Ending, Job
 from router.token_log import TokenLog

@@ -9,20 +9,18 @@ from typing import Any
 import msgspec
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.messages import (
+from cactus_actors.protocol.messages import Delta, Finished, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.worker_messages import (
     Abort,
-    Delta,
     Dispatch,
     Finish,
-    Finished,
     Goodbye,
     Hello,
     Report,
-    Result,
     SequenceDelta,
-    Submit,
 )
-from cactus_actors.protocol.params import Options
 from router.core import RouterCore
 from router.effects import Effect, Publish, SendClient, SendWorker
 from router.prepare import prepare

@@ -30,15 +30,14 @@ from cactus_actors.protocol.messages import (
     Progress,
     Rejected,
     Replay,
-    Result,
     Resume,
     Scale,
     Scaling,
     Status,
     StatusRequest,
     Submit,
-    Usage,
 )
+from cactus_actors.protocol.results import Result, Usage
 from cactus_actors.protocol.wire import client_message_decoder, encode, encode_published
 
 

@@ -8,8 +8,8 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from cactus_actors.config import WeightFormat
-from cactus_actors.protocol.messages import Dispatch, SequenceDelta
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model
 from training.answering import MAX_ANSWER_TOKENS, Answer, Question
 from workers.engine import Engine

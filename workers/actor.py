@@ -16,7 +16,7 @@ import msgspec
 from cactus_actors.config import WorkerSettings
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import InvalidMessage
-from cactus_actors.protocol.messages import Hello
+from cactus_actors.protocol.worker_messages import Hello
 from cactus_actors.text import load_text_model
 from workers.link import RouterLink
 

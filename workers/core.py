@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from cactus_actors.config import HEARTBEAT_S
-from cactus_actors.protocol.messages import (
+from cactus_actors.protocol.worker_messages import (
     Abort,
     Dispatch,
     Drain,

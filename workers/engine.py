@@ -6,7 +6,7 @@ import time
 from collections.abc import Collection
 
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelFailure
-from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from workers.batch import Batch, Chunk
 from workers.block_pool import BlockPool
 from workers.detokenizer import Detokenizer, TokenBytes

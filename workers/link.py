@@ -8,8 +8,8 @@ from types import TracebackType
 import zmq
 
 from cactus_actors.protocol.link import set_options
-from cactus_actors.protocol.messages import RouterCommand, WorkerMessage
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, router_command_decoder
+from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
 
 QUEUE_MESSAGES = 1000
 MAX_COMMANDS_AT_ONCE = 256

@@ -7,8 +7,8 @@ import hashlib
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.protocol.messages import Dispatch
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch
 from workers.detokenizer import Detokenizer
 from workers.speculation import Drafter
 

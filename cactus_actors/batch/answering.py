@@ -16,7 +16,8 @@ from cactus_actors.batch.rendering import render_error, render_result
 from cactus_actors.batch.request import BatchRequest
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError, NotSupported, Overloaded, ServerFailure, Unavailable
-from cactus_actors.protocol.messages import Result, Submit
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.results import Result
 
 BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
 MAX_CANCELLATIONS = 100  # each interrupted run of a line is one, and the router remembers them all

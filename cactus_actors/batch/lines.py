@@ -13,7 +13,7 @@ from cactus_actors.client.request import make_submit, ready_to_send
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.openai import submit_from_body
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
 
 MAX_CUSTOM_ID_LENGTH = 512
 _BATCH_FIELDS = frozenset({"custom_id", "method", "url", "body"})

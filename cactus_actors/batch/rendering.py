@@ -6,8 +6,9 @@ import msgspec
 
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Result, Submit
+from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.openai import chat_completion_body, error_body, text_completion_body
+from cactus_actors.protocol.results import Result
 
 
 def render_result(line: PromptLine, submit: Submit, result: Result, created: int) -> bytes:

@@ -10,8 +10,8 @@ from pathlib import Path
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.reader import Format
-from cactus_actors.protocol.messages import Result
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import Result
 
 DEFAULT_MAX_IN_FLIGHT = 64
 

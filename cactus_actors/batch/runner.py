@@ -19,8 +19,8 @@ from cactus_actors.batch.reader import Format, PromptFile
 from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer
 from cactus_actors.batch.scan import scan
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.messages import Result
 from cactus_actors.protocol.params import resolve_options
+from cactus_actors.protocol.results import Result
 
 ANY_CONTEXT = 2**31 - 1
 

@@ -24,7 +24,7 @@ Format = Literal["jsonl", "text"]
 
 if TYPE_CHECKING:
     from cactus_actors.batch import BatchProgress, BatchRequest, PromptLine
-    from cactus_actors.protocol.messages import Result
+    from cactus_actors.protocol.results import Result
 
 
 def batch(
@@ -68,7 +68,7 @@ def batch(
     Example: cactus batch prompts.jsonl -o results.jsonl --resume
     """
     from cactus_actors.batch import BatchRequest
-    from cactus_actors.protocol.params import Options
+    from cactus_actors.protocol.options import Options
 
     request = BatchRequest(
         source=source,

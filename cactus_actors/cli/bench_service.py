@@ -12,7 +12,7 @@ import msgspec
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError, Unavailable
-from cactus_actors.protocol.messages import Result
+from cactus_actors.protocol.results import Result
 
 FIRST_ORDINARY_ID = 300  # below are control tokens and single bytes, in most vocabularies
 

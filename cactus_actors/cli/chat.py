@@ -20,7 +20,8 @@ from cactus_actors.cli.options import (
 from cactus_actors.cli.terminal import show, summary
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, NotSupported, Unavailable
-from cactus_actors.protocol.params import Options, resolve_options
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import resolve_options
 
 if TYPE_CHECKING:
     from cactus_actors.client import Client

@@ -26,7 +26,7 @@ from cactus_actors.cli.options import (
 from cactus_actors.cli.terminal import show, summary
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import Result
+from cactus_actors.protocol.results import Result
 
 if TYPE_CHECKING:
     from cactus_actors.client import Client

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Annotated
 import typer
 
 from cactus_actors.config import ServeConfig
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
 
 if TYPE_CHECKING:
     from rich.console import Console
@@ -23,7 +23,7 @@ if TYPE_CHECKING:
 
     from cactus_actors.batch import BatchProgress, PromptLine
     from cactus_actors.client import AsyncClient
-    from cactus_actors.protocol.messages import Result
+    from cactus_actors.protocol.results import Result
     from router.actor import Endpoints
 
 ANY_PORT = "tcp://127.0.0.1:*"

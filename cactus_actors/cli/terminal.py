@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import sys
 
-from cactus_actors.protocol.messages import Result
+from cactus_actors.protocol.results import Result
 
 
 def show(text: str) -> None:

@@ -18,13 +18,13 @@ from cactus_actors.protocol.messages import (
     Cancel,
     JobState,
     Pending,
-    Result,
     Scale,
     Scaling,
     Status,
     StatusRequest,
     Submit,
 )
+from cactus_actors.protocol.results import Result
 
 MAX_UNREAD_RESULTS = 10_000
 

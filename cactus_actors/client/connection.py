@@ -26,12 +26,12 @@ from cactus_actors.protocol.messages import (
     ClientMessage,
     Pending,
     Rejected,
-    Result,
     RouterReply,
     Scaling,
     Status,
     Submit,
 )
+from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import encode, router_reply_decoder, stream_message_decoder
 
 TICK_S = 0.05

@@ -17,11 +17,11 @@ from cactus_actors.protocol.messages import (
     Progress,
     Rejected,
     Replay,
-    Result,
     Resume,
     RouterReply,
     Submit,
 )
+from cactus_actors.protocol.results import Result
 
 RESEND_S = 1.0  # an unanswered first message goes out again, it is idempotent
 STREAM_SILENCE_S = 2.0  # a running job's stream has a Progress every second

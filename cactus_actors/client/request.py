@@ -11,7 +11,8 @@ import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import ChatMessage, Submit
-from cactus_actors.protocol.params import Options, resolve_options
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, is_job_id
 
 Prompt = str | Sequence[int | str]
@@ -25,6 +26,11 @@ _IN_WORDS: dict[Any, str] = {
     bool | None: "true or false",
     str | None: "a string",
     str | list[str] | None: "a string or a list of strings",
+    bool | int | None: "true, false or an integer",
+    dict[str, Any] | None: "an object",
+    dict[str, Any] | bool | None: "an object, true or false",
+    str | dict[str, Any] | None: "a string or an object",
+    dict[str, float] | list[tuple[int | str, float | bool]] | None: "an object or a list of pairs",
 }
 
 

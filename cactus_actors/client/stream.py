@@ -9,7 +9,8 @@ from typing import Any, Self
 
 from cactus_actors.client.connection import Connection, Followed
 from cactus_actors.protocol.errors import CactusError, Unavailable
-from cactus_actors.protocol.messages import Delta, Result, Submit
+from cactus_actors.protocol.messages import Delta, Submit
+from cactus_actors.protocol.results import Result
 
 CLOSED_RESULT_S = 5.0  # a cancelled job ends at once
 

@@ -15,7 +15,8 @@ from cactus_actors.client.request import Messages, Prompt, Tools
 from cactus_actors.client.stream import AsyncTokenStream
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import Unavailable
-from cactus_actors.protocol.messages import Delta, JobState, Result, Status
+from cactus_actors.protocol.messages import Delta, JobState, Status
+from cactus_actors.protocol.results import Result
 
 T = TypeVar("T")
 

@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from cactus_actors.handoff.failures import CloudFailure, status_failure
-from cactus_actors.protocol.messages import FinishReason, Usage
 from cactus_actors.protocol.openai import ToolCall, render_tool_calls
+from cactus_actors.protocol.results import FinishReason, Usage
 
 # Keeps a result, and one report of several answers, well inside the protocol's message limit.
 MAX_ANSWER_BYTES = 512 * 1024

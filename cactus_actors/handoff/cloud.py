@@ -28,9 +28,9 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, status_failure
-from cactus_actors.protocol.messages import CloudRequest
 from cactus_actors.protocol.openai import chat_request_body
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import CloudRequest
 
 MAX_BACKOFF_S = 8.0
 MAX_ERROR_BODY_BYTES = 8 * 1024

@@ -17,7 +17,7 @@ from cactus_actors.handoff.cloud import Cloud
 from cactus_actors.handoff.failures import CloudFailure, FailureKind
 from cactus_actors.handoff.job import CloudJob
 from cactus_actors.protocol.errors import CactusError, ServerFailure
-from cactus_actors.protocol.messages import Dispatch, Finish
+from cactus_actors.protocol.worker_messages import Dispatch, Finish
 
 ACCESS_LIFETIME_S = 1.0
 LOG = logging.getLogger(__name__)

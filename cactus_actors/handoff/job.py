@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 
 # A cloud's token ids mean nothing here; a chunk takes one place in the stream and carries this id.
 CHUNK_TOKEN_ID = 0

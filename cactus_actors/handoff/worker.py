@@ -15,7 +15,8 @@ import zmq.asyncio
 from cactus_actors.config import HEARTBEAT_S, WORKER_TIMEOUT_S, HandoffSettings
 from cactus_actors.handoff.connection import connect, send
 from cactus_actors.handoff.desk import Desk
-from cactus_actors.protocol.messages import (
+from cactus_actors.protocol.wire import router_command_decoder
+from cactus_actors.protocol.worker_messages import (
     Abort,
     Dispatch,
     Drain,
@@ -26,7 +27,6 @@ from cactus_actors.protocol.messages import (
     RouterCommand,
     Welcome,
 )
-from cactus_actors.protocol.wire import router_command_decoder
 
 RETRY_SEND_S = 0.05
 HELLO_TIMEOUT_S = 2.0

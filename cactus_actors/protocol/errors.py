@@ -29,7 +29,7 @@ from typing import TYPE_CHECKING
 import msgspec
 
 if TYPE_CHECKING:
-    from cactus_actors.protocol.messages import Result
+    from cactus_actors.protocol.results import Result
 
 
 class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):

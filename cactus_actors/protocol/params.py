@@ -1,4 +1,4 @@
-"""Job options as clients write them, and the sampling parameters that they resolve to."""
+"""What options resolve to: parameters for a worker and a policy for the router."""
 
 from __future__ import annotations
 
@@ -8,42 +8,12 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.profiles import PROFILES, Profile
 
 MAX_STOP_SEQUENCES = 32
 MAX_CACHE_SALT = 256
 UNLIMITED = -1
-
-
-class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
-    """What a client may ask for; absent and null both mean the profile's default.
-
-    Ranges stand in `_RANGES`; `resolve_options` is the only place that checks them.
-    """
-
-    max_tokens: int | None = None
-    min_tokens: int | None = None
-    temperature: float | None = None
-    top_p: float | None = None
-    top_k: int | None = None
-    min_p: float | None = None
-    seed: int | None = None
-    random_seed: int | None = None
-    presence_penalty: float | None = None
-    frequency_penalty: float | None = None
-    repeat_penalty: float | None = None
-    repetition_penalty: float | None = None
-    repeat_last_n: int | None = None
-    stop: str | list[str] | None = None
-    stop_sequences: str | list[str] | None = None
-    include_stop_sequences: bool | None = None
-    ignore_eos: bool | None = None
-    cache_prompt: bool | None = None
-    confidence_threshold: float | None = None
-    cloud_handoff_threshold: float | None = None
-    allow_cloud: bool | None = None
-    timeout_ms: int | None = None
-    priority: int | None = None
-    cache_salt: str | None = None
 
 
 class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
@@ -52,6 +22,10 @@ class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
     `max_tokens` counts completion tokens and is at least 0 (0 = prefill only). `top_k` 0, `top_p` 1,
     `min_p` 0, `repeat_penalty` 1 and `repeat_last_n` 0 switch their rule off; `repeat_last_n` -1 is the
     whole context. `temperature` 0 is the argmax, lowest id on ties. `seed` is an unsigned 64-bit integer.
+    `logit_bias` is added to the logits of its token ids. `mirostat` is 0, 1 or 2. `num_logprobs` is how
+    many likely tokens are told beside each token, -1 for not even its own log probability;
+    `prompt_logprobs` asks for the same of the prompt. `penalise_prompt` says whether presence and frequency
+    count the prompt too.
     """
 
     max_tokens: int
@@ -69,6 +43,14 @@ class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
     include_stop_sequences: bool = False
     ignore_eos: bool = False
     cache_prompt: bool = True
+    typical_p: float = 1.0
+    logit_bias: tuple[tuple[int, float], ...] = ()
+    mirostat: int = 0
+    mirostat_tau: float = 5.0
+    mirostat_eta: float = 0.1
+    num_logprobs: int = -1
+    prompt_logprobs: bool = False
+    penalise_prompt: bool = True
 
 
 class JobPolicy(msgspec.Struct, frozen=True):
@@ -86,19 +68,6 @@ class JobPolicy(msgspec.Struct, frozen=True):
     priority: int = 0
     cache_salt: str = ""
 
-
-class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """The defaults of one surface."""
-
-    max_tokens: int
-    temperature: float
-    top_p: float
-    top_k: int
-    min_p: float = 0.0
-    repeat_penalty: float = 1.0
-
-
-NATIVE = Profile(max_tokens=512, temperature=0.6, top_p=0.95, top_k=20)
 
 # field -> (lowest, highest), both allowed
 _RANGES: dict[str, tuple[float, float]] = {
@@ -120,11 +89,17 @@ _RANGES: dict[str, tuple[float, float]] = {
 }
 
 # alias -> the field it spells
-_ALIASES = {"random_seed": "seed", "repetition_penalty": "repeat_penalty", "stop_sequences": "stop"}
+_ALIASES = {
+    "max_completion_tokens": "max_tokens",
+    "random_seed": "seed",
+    "repetition_penalty": "repeat_penalty",
+    "safe_mode": "safe_prompt",
+    "stop_sequences": "stop",
+}
 
 
 def resolve_options(
-    options: Options, *, context_left: int, profile: Profile = NATIVE
+    options: Options, *, context_left: int, profile: Profile = PROFILES["cactus"]
 ) -> tuple[SamplingParams, JobPolicy]:
     """Check `options`, fill in the profile's defaults and draw a seed if none was given.
 

@@ -12,13 +12,8 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
-from cactus_actors.protocol.messages import (
-    ClientMessage,
-    RouterCommand,
-    RouterReply,
-    StreamMessage,
-    WorkerMessage,
-)
+from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage
+from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
 
 PROTOCOL_VERSION = 1
 Encoding = Literal["m", "j"]

@@ -10,8 +10,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from workers.engine import Engine
 from workers.models import Model, model_of
 from workers.models.config import Experts, Layer

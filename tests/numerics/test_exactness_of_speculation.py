@@ -9,8 +9,8 @@ import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
 
-from cactus_actors.protocol.messages import Dispatch, Finish
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from workers.engine import Engine
 from workers.models import Model, random_model
 

@@ -17,7 +17,7 @@ from cactus_actors.batch.reader import MAX_LINE_BYTES, PromptFile, RawLine
 from cactus_actors.batch.scan import Scan, scan
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
 
 JOB_ID = "0" * 32
 

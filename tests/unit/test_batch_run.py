@@ -26,7 +26,7 @@ from cactus_actors.batch import (
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import InvalidRequest, ModelFailure, NotSupported, Overloaded, Unavailable
 from cactus_actors.protocol.messages import Finished, Rejected, Submit
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 
 FINISHED = {"out.jsonl", "out.errors.jsonl", "out.jsonl.journal"}

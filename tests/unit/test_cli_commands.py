@@ -32,15 +32,8 @@ from cactus_actors.protocol.errors import (
     Overloaded,
     Unavailable,
 )
-from cactus_actors.protocol.messages import (
-    Cancel,
-    Finished,
-    Handoff,
-    Rejected,
-    Status,
-    Submit,
-    WorkerStatus,
-)
+from cactus_actors.protocol.messages import Cancel, Finished, Rejected, Status, Submit, WorkerStatus
+from cactus_actors.protocol.results import Handoff
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 from workers.models import list_families
 

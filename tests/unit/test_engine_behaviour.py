@@ -6,8 +6,8 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from workers.batch import Batch
 from workers.engine import Engine
 from workers.kv_cache import CacheShape, KVCache

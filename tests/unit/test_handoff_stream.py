@@ -14,8 +14,8 @@ from cactus_actors.handoff.answer import MAX_ANSWER_BYTES, Answer, AnswerReader
 from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, parse_retry_after, status_failure
-from cactus_actors.protocol.messages import Usage
 from cactus_actors.protocol.openai import ToolCall, split_tool_calls
+from cactus_actors.protocol.results import Usage
 
 STREAM = ': ping\n\ndata: {"a":1}\r\n\r\nevent: x\ndata: one\ndata:two\n\ndata: é✓\n\n'.encode()
 

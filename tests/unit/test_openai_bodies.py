@@ -8,7 +8,7 @@ import msgspec
 import pytest
 
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, CloudRequest, Handoff, Result, Submit, Usage
+from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.openai import (
     CHAT_COMPLETIONS,
     COMPLETIONS,
@@ -22,7 +22,10 @@ from cactus_actors.protocol.openai import (
     submit_from_body,
     text_completion_body,
 )
-from cactus_actors.protocol.params import Options, SamplingParams
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.results import Handoff, Result, Usage
+from cactus_actors.protocol.worker_messages import CloudRequest
 
 JOB = "0" * 32
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}

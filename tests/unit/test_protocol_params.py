@@ -7,7 +7,9 @@ import math
 import pytest
 
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.params import NATIVE, Options, resolve_options
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import resolve_options
+from cactus_actors.protocol.profiles import PROFILES
 
 
 def test_absent_options_take_the_profile() -> None:
@@ -70,4 +72,4 @@ def test_a_seed_is_drawn_when_none_is_given() -> None:
     seeds = {resolve_options(Options(seed=seed), context_left=1)[0].seed for seed in (None, -1, None)}
     assert len(seeds) == 3
     assert all(0 <= seed < 2**64 for seed in seeds)
-    assert NATIVE.max_tokens == 512
+    assert PROFILES["cactus"].max_tokens == 512

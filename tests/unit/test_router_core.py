@@ -10,11 +10,8 @@ from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,
     Delta,
-    Draining,
     Fetch,
-    Finish,
     Finished,
-    Goodbye,
     Pending,
     Progress,
     Rejected,
@@ -24,8 +21,8 @@ from cactus_actors.protocol.messages import (
     Scaling,
     StatusRequest,
     Submit,
-    Welcome,
 )
+from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, Welcome
 from tests.router_harness import CLIENT, RouterHarness, job_id, make_delta
 
 STOP = Finish("stop", stop_match=2)

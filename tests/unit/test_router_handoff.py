@@ -6,17 +6,10 @@ import msgspec
 import pytest
 
 from cactus_actors.protocol.errors import Unavailable
-from cactus_actors.protocol.messages import (
-    ChatMessage,
-    Dispatch,
-    Finish,
-    Handoff,
-    Progress,
-    Resume,
-    Submit,
-    Usage,
-)
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.messages import ChatMessage, Progress, Resume, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import Handoff, Usage
+from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from router.escalation import NO_KEY, Breach, Verdict, early_breach, end_breach, refusal
 from tests.router_harness import SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
 

@@ -9,17 +9,8 @@ from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cactus_actors.protocol.errors import ModelFailure
-from cactus_actors.protocol.messages import (
-    Accepted,
-    Cancel,
-    Delta,
-    Draining,
-    Fetch,
-    Finish,
-    Finished,
-    Goodbye,
-    Resume,
-)
+from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Finished, Resume
+from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye
 from tests.router_harness import CLIENT, SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
 
 MAX_TOKENS = 24

@@ -7,8 +7,9 @@ from typing import Any
 import pytest
 
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest
-from cactus_actors.protocol.messages import ChatMessage, CloudRequest, Submit
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.worker_messages import CloudRequest
 from router.prefix_index import block_hashes
 from router.prepare import prepare
 from tests.router_harness import LetterModel, job_id

@@ -12,8 +12,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cactus_actors.protocol.messages import Dispatch
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch
 from workers.batch import Chunk
 from workers.detokenizer import Detokenizer
 from workers.kernels.compiling import fingerprint

@@ -10,8 +10,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from numpy.typing import NDArray
 
-from cactus_actors.protocol.messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from workers.batch import Batch
 from workers.block_pool import BlockPool
 from workers.detokenizer import Detokenizer

@@ -21,16 +21,7 @@ from cactus_actors import (
     Unavailable,
 )
 from cactus_actors.protocol.errors import UnsupportedVersion
-from cactus_actors.protocol.messages import (
-    Accepted,
-    Cancel,
-    Delta,
-    Fetch,
-    Finished,
-    Rejected,
-    Resume,
-    Submit,
-)
+from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Finished, Rejected, Resume, Submit
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 
 WHOLE = "hello w1 w2 w3 w4"

@@ -12,8 +12,8 @@ import pytest
 import zmq
 
 from cactus_actors import Client, JobNotFound
-from cactus_actors.protocol.messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
 from cactus_actors.protocol.wire import encode, router_command_decoder
+from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
 from tests.router_harness import make_delta, make_hello
 from tests.scripted_router import until
 

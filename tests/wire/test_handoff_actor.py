@@ -16,7 +16,10 @@ import zmq.asyncio
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.messages import (
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.results import Usage
+from cactus_actors.protocol.wire import encode, worker_message_decoder
+from cactus_actors.protocol.worker_messages import (
     Abort,
     CloudRequest,
     Dispatch,
@@ -26,12 +29,9 @@ from cactus_actors.protocol.messages import (
     Hello,
     Report,
     SequenceDelta,
-    Usage,
     Welcome,
     WorkerMessage,
 )
-from cactus_actors.protocol.params import SamplingParams
-from cactus_actors.protocol.wire import encode, worker_message_decoder
 from tests.fake_cloud import EVENTS, Connection, FakeCloud, fake_cloud, fast, stalls, status
 
 M = TypeVar("M")

@@ -18,8 +18,9 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.cloud import Cloud
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.failures import CloudFailure
-from cactus_actors.protocol.messages import CloudRequest, Usage
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.results import Usage
+from cactus_actors.protocol.worker_messages import CloudRequest
 from tests.fake_cloud import (
     EVENTS,
     Answering,

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cactus_actors.protocol import wire
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
 
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "protocol.md").read_text()
 EXAMPLES = re.findall(r"^```(json|hex) (client|reply|stream|worker)\n(.*?)^```", DOCUMENT, re.M | re.S)

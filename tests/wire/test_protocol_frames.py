@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import (
     error_from_info,
 )
 from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
 
 DECODER = wire.client_message_decoder()
 MSGPACK_HEADER = b"\x01m"

@@ -16,28 +16,21 @@ import zmq
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import (
-    Abort,
     Accepted,
     Cancel,
     ChatMessage,
-    Dispatch,
     Fetch,
-    Finish,
     Finished,
-    Hello,
     Pending,
     Progress,
     Rejected,
     Replay,
-    Report,
     Resume,
-    SequenceDelta,
     Status,
     StatusRequest,
     Submit,
-    Welcome,
 )
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import (
     JSON,
     MAX_MESSAGE_BYTES,
@@ -47,6 +40,15 @@ from cactus_actors.protocol.wire import (
     router_command_decoder,
     router_reply_decoder,
     stream_message_decoder,
+)
+from cactus_actors.protocol.worker_messages import (
+    Abort,
+    Dispatch,
+    Finish,
+    Hello,
+    Report,
+    SequenceDelta,
+    Welcome,
 )
 from router.actor import Endpoints, RouterActor
 from tests.router_harness import LetterModel, job_id, make_delta, make_hello

@@ -10,7 +10,9 @@ import pytest
 import zmq
 
 from cactus_actors.config import WorkerSettings
-from cactus_actors.protocol.messages import (
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.wire import encode, worker_message_decoder
+from cactus_actors.protocol.worker_messages import (
     Abort,
     Dispatch,
     Drain,
@@ -23,8 +25,6 @@ from cactus_actors.protocol.messages import (
     Welcome,
     WorkerMessage,
 )
-from cactus_actors.protocol.params import SamplingParams
-from cactus_actors.protocol.wire import encode, worker_message_decoder
 from workers.actor import Loaded, WorkerActor
 from workers.engine import Engine
 from workers.models import random_model

@@ -14,7 +14,8 @@ from cactus_actors.protocol.openai.bodies_in import (
 )
 from cactus_actors.protocol.openai.bodies_out import chat_completion_body, error_body, text_completion_body
 from cactus_actors.protocol.openai.outgoing import chat_request_body, cloud_request_from_submit
-from cactus_actors.protocol.openai.tool_calls import ToolCall, render_tool_calls, split_tool_calls
+from cactus_actors.protocol.openai.tool_calls import render_tool_calls, split_tool_calls
+from cactus_actors.protocol.results import ToolCall
 
 __all__ = [
     "CHAT_COMPLETIONS",

@@ -9,7 +9,7 @@ import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Role, Submit
-from cactus_actors.protocol.params import Options
+from cactus_actors.protocol.options import Options
 
 CHAT_COMPLETIONS = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.errors import ErrorInfo
-from cactus_actors.protocol.messages import Result, Usage
-from cactus_actors.protocol.openai.tool_calls import ToolCall, split_tool_calls
+from cactus_actors.protocol.openai.tool_calls import split_tool_calls
+from cactus_actors.protocol.results import Result, ToolCall, Usage
 
 
 def chat_completion_body(

@@ -7,8 +7,9 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.errors import NotSupported
-from cactus_actors.protocol.messages import CloudRequest, Submit
+from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import CloudRequest
 
 # OpenAI's seed is a signed 64-bit integer, ours an unsigned one.
 _SEED_MASK = 2**63 - 1

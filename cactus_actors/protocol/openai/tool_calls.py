@@ -4,18 +4,12 @@ from __future__ import annotations
 
 import re
 from collections.abc import Sequence
-from typing import Any
 
 import msgspec
 
+from cactus_actors.protocol.results import ToolCall
+
 _BLOCK = re.compile(r"<tool_call>(.*?)</tool_call>", re.DOTALL)
-
-
-class ToolCall(msgspec.Struct, frozen=True):
-    """One call that a model asks for."""
-
-    name: str
-    arguments: dict[str, Any]
 
 
 def render_tool_calls(calls: Sequence[ToolCall]) -> str:

@@ -1,0 +1,139 @@
+"""The outcome of a job, one form for every surface."""
+
+from __future__ import annotations
+
+from typing import Any, Literal
+
+import msgspec
+
+from cactus_actors.protocol.errors import ErrorInfo
+
+FinishReason = Literal["stop", "length", "model_length", "tool_calls", "cancelled", "error"]
+"""`model_length` is the context's end, `length` the job's own `max_tokens`."""
+
+HandoffStatus = Literal["none", "recommended", "completed", "failed", "suppressed"]
+
+
+class Usage(msgspec.Struct, frozen=True, kw_only=True):
+    """Token counts; `cached_tokens` of the prompt were found in the prefix cache."""
+
+    prompt_tokens: int = 0
+    completion_tokens: int = 0
+    cached_tokens: int = 0
+
+    @property
+    def total_tokens(self) -> int:
+        """Prompt and completion together."""
+        return self.prompt_tokens + self.completion_tokens
+
+
+class Measures(msgspec.Struct, frozen=True, kw_only=True):
+    """Raw uncertainty measures over the generated tokens, from logits before any sampling rule.
+
+    Entropies are in units of ln(vocabulary size), so within [0, 1]; log probabilities are natural.
+    """
+
+    mean_logprob: float = 0.0
+    min_token_prob: float = 0.0
+    entropy_mean: float = 0.0
+    entropy_max: float = 0.0
+
+
+class Handoff(msgspec.Struct, frozen=True, kw_only=True):
+    """What was decided about the cloud, and why."""
+
+    status: HandoffStatus = "none"
+    reason: str | None = None
+    confidence: float | None = None
+    threshold: float = 0.0
+    provider: str | None = None
+    latency_ms: float | None = None
+
+
+class Timings(msgspec.Struct, frozen=True, kw_only=True):
+    """Milliseconds from the router's acceptance of the job, and rates in tokens a second."""
+
+    queue_ms: float = 0.0
+    time_to_first_token_ms: float = 0.0
+    total_time_ms: float = 0.0
+    prefill_tokens_per_second: float = 0.0
+    decode_tokens_per_second: float = 0.0
+
+
+class ToolCall(msgspec.Struct, frozen=True):
+    """One call that a model asks for."""
+
+    name: str
+    arguments: dict[str, Any]
+
+
+class Alternative(msgspec.Struct, frozen=True, gc=False):
+    """A token that could have stood at a position; `token` is written as in TokenLogprob."""
+
+    token_id: int
+    token: str
+    logprob: float
+
+
+class TokenLogprob(msgspec.Struct, frozen=True, kw_only=True):
+    """A token of the stream or the prompt and how likely the model found it, before any sampling rule.
+
+    `token` is its text, or `bytes:\\xNN...` where its bytes are not UTF-8 by themselves. Log probabilities
+    are natural, at temperature 1; the first token of a prompt has none. `top` holds the likeliest tokens,
+    in falling order, as many as were asked for.
+    """
+
+    token_id: int
+    token: str
+    bytes: list[int] = []
+    logprob: float | None = None
+    top: list[Alternative] = []
+
+
+class Source(msgspec.Struct, frozen=True, kw_only=True):
+    """A piece of the corpus that stood in the prompt."""
+
+    source: str
+    content: str
+    score: float
+
+
+class Result(msgspec.Struct, frozen=True, kw_only=True):
+    """The whole outcome of a job.
+
+    `confidence` is 1 - mean normalised entropy, or None when nothing was generated here; `accepted` says
+    whether it reaches the job's confidence_threshold. `stop_match` is the stop string or the end token that
+    ended it. A failed job has `success` False, an `error`, and whatever text came before it.
+
+    Calls in the text are `tool_calls`, and `text` is what stands around them; where a call is malformed all
+    of it stays text. `logprobs` has one entry a token id, `prompt_logprobs` one a prompt token, each None
+    unless asked for. `embedding` is set by an embedding job. `selected_tools` names the tools that were
+    offered to the model if it was not all of them, `sources` what was retrieved into the prompt.
+    `ram_usage_mb` is the resident memory of the worker's process.
+    """
+
+    text: str = ""
+    token_ids: list[int] = []
+    finish_reason: FinishReason = "stop"
+    stop_match: str | int | None = None
+    success: bool = True
+    error: ErrorInfo | None = None
+    confidence: float | None = None
+    accepted: bool = True
+    cloud_handoff: bool = False
+    handoff: Handoff = Handoff()
+    measures: Measures = Measures()
+    usage: Usage = Usage()
+    timings: Timings = Timings()
+    model: str = ""
+    seed: int = 0
+    attempts: int = 1
+    worker: str = ""
+    tool_calls: list[ToolCall] = []
+    logprobs: list[TokenLogprob] | None = None
+    prompt_logprobs: list[TokenLogprob] | None = None
+    prompt_text: str | None = None
+    embedding: list[float] | None = None
+    selected_tools: list[str] | None = None
+    sources: list[Source] = []
+    ram_usage_mb: float = 0.0

@@ -1,0 +1,173 @@
+"""The conversation between workers and the router, on the worker socket.
+
+Arrays with an integer tag: fields may only be appended, with a default.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.messages import ChatMessage, Task, WorkerKind
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.results import FinishReason, Usage
+
+
+class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """A worker's first message, and again whenever it does not know whether the router knows it.
+
+    `num_slots` sequences run at once over `num_blocks` cache blocks of `block_size` tokens each. A cloud
+    worker has no blocks: num_blocks 0.
+    """
+
+    worker_id: str
+    kind: WorkerKind
+    model: str
+    num_slots: int
+    num_blocks: int
+    block_size: int
+    max_context: int
+    node: str
+    pid: int
+    threads: int = 0
+    kernels: str = ""
+    weights: str = ""
+
+
+class Finish(msgspec.Struct, frozen=True, array_like=True):
+    """How a sequence ended; `provider` and `usage` are set by a cloud worker."""
+
+    reason: FinishReason
+    stop_match: str | int | None = None
+    error: ErrorInfo | None = None
+    provider: str | None = None
+    usage: Usage | None = None
+
+
+class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
+    """What only some jobs ask for.
+
+    `top` holds, a token, the likeliest ids and their log probabilities in falling order, and `prompt` the same
+    for the prompt's tokens from `prompt_position` on, each with its own log probability first (NaN for the
+    first token of all). `mirostat_mu` is the state after the last token.
+    """
+
+    top: list[list[tuple[int, float]]] = []
+    prompt: list[tuple[float, list[tuple[int, float]]]] = []
+    prompt_position: int = 0
+    mirostat_mu: float | None = None
+    embedding: list[float] | None = None
+
+
+class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
+    """What one step added to one sequence.
+
+    `position` is the index of the first of `token_ids` among the completion tokens. `entropies` (normalised,
+    see Measures) and `logprobs` hold one value a token, from the raw logits. `text` is valid UTF-8 that may
+    lag behind the tokens. `cached_tokens` of the prompt came from the prefix cache. A sequence that fails
+    without a new token sends an empty `token_ids` with a `finish`. Of several tokens, `cuts` says where in
+    `text`, in characters, the text of each but the last ends; without cuts all text is the last token's.
+    """
+
+    dispatch_id: int
+    position: int
+    token_ids: list[int]
+    text: str
+    entropies: list[float]
+    logprobs: list[float]
+    cached_tokens: int = 0
+    finish: Finish | None = None
+    cuts: list[int] = []
+    extras: SequenceExtras | None = None
+
+
+class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """One message a step, and once a second when idle: it is the heartbeat.
+
+    `num_accepted` counts the dispatches taken since Hello, so that the router's credits are
+    free_slots - (sent - num_accepted). Counts and seconds are totals since Hello. `unavailable` says why a
+    worker takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
+    `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
+    of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
+    """
+
+    num_accepted: int
+    free_slots: int
+    free_blocks: int
+    num_running: int
+    deltas: list[SequenceDelta]
+    tokens_generated: int = 0
+    prompt_tokens_computed: int = 0
+    cached_prompt_tokens: int = 0
+    preemptions: int = 0
+    unavailable: str | None = None
+    step_seconds: float = 0.0
+    kernel_seconds: float = 0.0
+    draft_tokens: int = 0
+    accepted_draft_tokens: int = 0
+    queried_prompt_tokens: int = 0
+    ram_usage_mb: float = 0.0
+
+
+class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """The worker takes no more dispatches; what it runs it finishes."""
+
+
+class Goodbye(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """The worker is leaving; whatever it still holds must run elsewhere."""
+
+
+WorkerMessage = Hello | Report | Draining | Goodbye
+
+
+class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """Answer to Hello; `epoch` names the router's run: another epoch means all older dispatches are void."""
+
+    epoch: int
+
+
+class CloudRequest(msgspec.Struct, frozen=True, array_like=True):
+    """The job as a cloud can understand it: text, not token ids."""
+
+    prompt: str | None = None
+    messages: list[ChatMessage] | None = None
+    tools: list[dict[str, Any]] | None = None
+
+
+class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """Run one sequence: compute prompt + emitted, then sample on from position len(emitted_ids).
+
+    `dispatch_id` is never used again within an epoch, so that it fences off an older attempt at the same
+    job. `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker.
+    Cached prefixes are shared with dispatches of the same `cache_salt` only. `grammar` is what the text
+    must obey, in llguidance's own serialised form, or empty. `mirostat_mu` is the state after
+    `emitted_ids`.
+    """
+
+    dispatch_id: int
+    job_id: str
+    prompt_ids: list[int]
+    emitted_ids: list[int]
+    params: SamplingParams
+    choice: int = 0
+    timeout_s: float | None = None
+    request: CloudRequest | None = None
+    cache_salt: str = ""
+    task: Task = "generate"
+    grammar: str = ""
+    mirostat_mu: float | None = None
+
+
+class Abort(msgspec.Struct, frozen=True, array_like=True, tag=3):
+    """Forget a dispatch; nothing more is reported about it."""
+
+    dispatch_id: int
+
+
+class Drain(msgspec.Struct, frozen=True, array_like=True, tag=4):
+    """Finish what runs, take nothing new, then say Goodbye."""
+
+
+RouterCommand = Welcome | Dispatch | Abort | Drain
