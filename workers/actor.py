@@ -9,6 +9,7 @@ import threading
 import time
 from collections.abc import Callable
 from dataclasses import dataclass
+from pathlib import Path
 from typing import TYPE_CHECKING, Literal
 
 import msgspec
@@ -17,7 +18,7 @@ from cactus_actors.config import WorkerSettings
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.worker_messages import Hello
-from cactus_actors.text import load_text_model
+from cactus_actors.text import TextModel, load_text_model
 from workers.link import RouterLink
 
 if TYPE_CHECKING:
@@ -51,11 +52,15 @@ class Loaded:
 
 def load(settings: WorkerSettings) -> Loaded:
     """The model of `settings`, ready to run; raises ModelFileInvalid or ConfigurationInvalid."""
+    path = resolve_model(settings.model)
+    return load_from(path, load_text_model(path), settings)
+
+
+def load_from(path: Path, text: TextModel, settings: WorkerSettings) -> Loaded:
+    """`load` for a model whose files are found and whose text side is known."""
     from workers.engine import Engine
     from workers.models import load_model
 
-    path = resolve_model(settings.model)
-    text = load_text_model(path)
     model = load_model(path, weights=settings.weights, kv_cache=settings.kv_cache, threads=settings.threads)
     engine = Engine(
         model,
@@ -68,6 +73,25 @@ def load(settings: WorkerSettings) -> Loaded:
         max_drafts=settings.speculation,
     )
     return Loaded(engine, model)
+
+
+def hello_of(settings: WorkerSettings, loaded: Loaded) -> Hello:
+    """How the worker of a loaded model presents itself."""
+    config, num_blocks = loaded.model.config, loaded.engine.free_blocks
+    return Hello(
+        worker_id=settings.worker_id,
+        kind="local",
+        model=settings.model,
+        num_slots=settings.max_sequences,
+        num_blocks=num_blocks,
+        block_size=settings.block_size,
+        max_context=min(config.max_context, num_blocks * settings.block_size),
+        node=socket.gethostname(),
+        pid=os.getpid(),
+        threads=settings.threads,
+        kernels=loaded.model.kernels,
+        weights=settings.weights,
+    )
 
 
 class WorkerActor:
@@ -94,7 +118,7 @@ class WorkerActor:
         gc.collect()
         gc.freeze()  # what the model holds lives as long as the process
         try:
-            self._core = WorkerCore(loaded.engine, self._hello(loaded))
+            self._core = WorkerCore(loaded.engine, hello_of(self._settings, loaded))
             with RouterLink(router_endpoint) as link:
                 return self._serve(self._core, link)
         finally:
@@ -135,21 +159,3 @@ class WorkerActor:
             if not link.send(core.on_tick(time.monotonic())):
                 core.begin(now)  # nobody has read for long; a later Hello finds whoever does
         return "drained"
-
-    def _hello(self, loaded: Loaded) -> Hello:
-        settings, config = self._settings, loaded.model.config
-        num_blocks = loaded.engine.free_blocks
-        return Hello(
-            worker_id=settings.worker_id,
-            kind="local",
-            model=settings.model,
-            num_slots=settings.max_sequences,
-            num_blocks=num_blocks,
-            block_size=settings.block_size,
-            max_context=min(config.max_context, num_blocks * settings.block_size),
-            node=socket.gethostname(),
-            pid=os.getpid(),
-            threads=settings.threads,
-            kernels=loaded.model.kernels,
-            weights=settings.weights,
-        )
