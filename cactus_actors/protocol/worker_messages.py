@@ -49,9 +49,9 @@ class Finish(msgspec.Struct, frozen=True, array_like=True):
 class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
     """What only some jobs ask for.
 
-    `top` holds, a token, the likeliest ids and their log probabilities in falling order, and `prompt` the same
-    for the prompt's tokens from `prompt_position` on, each with its own log probability first (NaN for the
-    first token of all). `mirostat_mu` is the state after the last token.
+    `top` holds, a token, the likeliest ids and their log probabilities in falling order, and `prompt` the
+    same for the prompt's tokens from `prompt_position` on, each with its own log probability first (NaN for
+    the first token of all). `mirostat_mu` is the state after the last token.
     """
 
     top: list[list[tuple[int, float]]] = []

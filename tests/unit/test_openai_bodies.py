@@ -51,21 +51,29 @@ def test_a_chat_body_becomes_a_submit_with_its_options() -> None:
         tools=[{"name": "weather", "parameters": {"type": "object"}}],
         cloud_handoff_threshold=0.7,
         stream=True,
-        user="unknown to us",
+        user="someone",
     )
     assert submit == Submit(
         job_id=JOB,
         messages=[ChatMessage(role="user", content="Hi")],
         tools=[WEATHER | {"function": WEATHER["function"]}],
         model="any",
-        options=Options(max_tokens=7, temperature=0.0, stop=["a", "b"], seed=5, cloud_handoff_threshold=0.7),
+        options=Options(
+            max_tokens=7,
+            max_completion_tokens=7,
+            temperature=0.0,
+            stop=["a", "b"],
+            seed=5,
+            cloud_handoff_threshold=0.7,
+            user="someone",
+        ),
     )
 
 
 def test_null_is_absent_and_tool_choice_none_drops_the_tools() -> None:
-    submit = chat(tools=[WEATHER], tool_choice="none", max_tokens=None, n=1, logprobs=False)
+    submit = chat(tools=[WEATHER], tool_choice="none", max_tokens=None, n=1, logprobs=None)
     assert submit.tools is None
-    assert submit.options == Options()
+    assert submit.options == Options(tool_choice="none")
 
 
 def test_content_parts_of_text_are_joined_and_an_image_is_refused_by_place() -> None:

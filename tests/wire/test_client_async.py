@@ -407,7 +407,7 @@ async def test_every_option_has_words_for_its_type(
     client: AsyncClient, field: msgspec.structs.FieldInfo
 ) -> None:
     with pytest.raises(InvalidRequest, match=f"{field.name} must be "):
-        await client.complete("hi", **{field.name: {}})  # type: ignore[arg-type]
+        await client.complete("hi", **{field.name: [[]]})  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize(
