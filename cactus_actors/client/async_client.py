@@ -16,6 +16,8 @@ from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import (
     Cancel,
+    Fetch,
+    Finished,
     JobState,
     Pending,
     Scale,
@@ -94,7 +96,7 @@ class AsyncClient:
             return await job.outcome()
         finally:
             if job.follower.outcome is None:
-                self._connection.abandon(submit.job_id)
+                self._connection.abandon(job)
 
     def stream(
         self,
@@ -113,6 +115,14 @@ class AsyncClient:
         submit = make_submit(
             prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
         )
+        return self.follow(submit)
+
+    def follow(self, submit: Submit) -> AsyncTokenStream:
+        """`stream` for a message that is already made."""
+        return self.follow(submit)
+
+    def follow(self, submit: Submit) -> AsyncTokenStream:
+        """`stream` for a message that is already made."""
         return AsyncTokenStream(self._connection, ready_to_send(submit))
 
     async def submit(
@@ -130,7 +140,7 @@ class AsyncClient:
             make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         )
         job = await self._connection.follow(submit.job_id, submit, streamed=False)
-        while not job.follower.is_accepted:
+        while job.follower.accepted is None:
             outcome = job.follower.outcome
             if isinstance(outcome, CactusError):
                 raise outcome
@@ -150,7 +160,9 @@ class AsyncClient:
         check_job_id(job_id)
         try:
             async with asyncio.timeout(timeout) as limit:
-                job = self._submitted.get(job_id) or self._connection.followed(job_id)
+                job = self._submitted.get(job_id)
+                if job is None:
+                    job = next(iter(self._connection.followed(job_id)), None)
                 if job is None:
                     job = await self._connection.follow(job_id, None, streamed=False)
                 try:
@@ -166,22 +178,23 @@ class AsyncClient:
     async def cancel(self, job_id: str) -> JobState:
         """End a job and return its state, which tells one that had ended before; raises JobNotFound."""
         check_job_id(job_id)
-        if (job := self._connection.followed(job_id)) is not None:
+        for job in self._connection.followed(job_id):
             job.follower.is_cancelled = True
-        answer = await self._connection.ask(job_id, Cancel(job_id=job_id))
-        assert isinstance(answer, Pending)
-        return answer.state
+        return (await self._connection.ask(job_id, Cancel(job_id=job_id), Pending)).state
+
+    async def look(self, job_id: str) -> Finished | Pending:
+        """What is known of a job now, whoever submitted it; raises JobNotFound."""
+        check_job_id(job_id)
+        fetch = Fetch(job_id=job_id, wait=False)
+        return await self._connection.ask(job_id, fetch, Finished, Pending)
 
     async def status(self) -> Status:
         """What the service is doing now."""
         request_id = secrets.token_hex(8)
-        answer = await self._connection.ask(request_id, StatusRequest(request_id=request_id))
-        assert isinstance(answer, Status)
-        return answer
+        return await self._connection.ask(request_id, StatusRequest(request_id=request_id), Status)
 
     async def scale(self, num_workers: int) -> int:
         """Set the wished number of local workers, which come and go while jobs run; returns it as noted."""
         request_id = secrets.token_hex(8)
-        answer = await self._connection.ask(request_id, Scale(num_workers=num_workers, request_id=request_id))
-        assert isinstance(answer, Scaling)
-        return answer.num_workers
+        message = Scale(num_workers=num_workers, request_id=request_id)
+        return (await self._connection.ask(request_id, message, Scaling)).num_workers

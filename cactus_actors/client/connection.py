@@ -5,9 +5,11 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Sequence
+from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
+import msgspec
 import zmq
 import zmq.asyncio
 
@@ -16,7 +18,6 @@ from cactus_actors.protocol.errors import (
     CactusError,
     ConfigurationInvalid,
     InvalidMessage,
-    InvalidRequest,
     Unavailable,
     error_from_info,
 )
@@ -24,15 +25,14 @@ from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.messages import (
     Cancel,
     ClientMessage,
-    Pending,
     Rejected,
     RouterReply,
-    Scaling,
-    Status,
     Submit,
 )
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import encode, router_reply_decoder, stream_message_decoder
+
+R = TypeVar("R", bound=RouterReply)
 
 TICK_S = 0.05
 READS_IN_A_ROW = 32
@@ -73,15 +73,25 @@ class Followed:
         return outcome
 
 
+class Question(NamedTuple):
+    """Who waits for a message of one of `kinds`."""
+
+    kinds: tuple[type[msgspec.Struct], ...]
+    answer: asyncio.Future[RouterReply]
+
+
 class Connection:
-    """Sockets, reading tasks and followers of one client; opens at first use, inside the running loop."""
+    """Sockets, reading tasks and followers of one client; opens at first use, inside the running loop.
+
+    A job may have several followers; each is told everything.
+    """
 
     def __init__(self, jobs_endpoint: str, stream_endpoint: str, patience: Patience) -> None:
         self._jobs_endpoint = jobs_endpoint
         self._stream_endpoint = stream_endpoint
         self._patience = patience
-        self._followed: dict[str, Followed] = {}
-        self._answers: dict[str, asyncio.Future[RouterReply]] = {}
+        self._followed: dict[str, list[Followed]] = {}
+        self._questions: dict[str, list[Question]] = {}
         self._context: zmq.asyncio.Context | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._last_words: set[asyncio.Task[None]] = set()
@@ -110,11 +120,11 @@ class Connection:
         if self._is_closed:
             return
         self._is_closed = True
-        for job in [*self._followed.values()]:
+        for job in self._everything_followed():
             job.follower.fail(Unavailable("the client was closed"))
             job.wake()
-        for answer in self._answers.values():
-            answer.cancel()
+        for question in itertools.chain(*self._questions.values()):
+            question.answer.cancel()
         if self._context is None:
             return
         if self._last_words:
@@ -129,25 +139,24 @@ class Connection:
     async def follow(self, job_id: str, submit: Submit | None, *, streamed: bool) -> Followed:
         """Subscribe to the job if `streamed`, then open it."""
         self.open()
-        earlier = self._followed.get(job_id)
-        if earlier is not None and not earlier.follower.is_abandoned:
-            raise InvalidRequest(f"job {job_id} is already followed by this client", param="job_id")
         if streamed:
             self._stream.setsockopt(zmq.SUBSCRIBE, job_id.encode())
         follower = JobFollower(
             job_id, submit, streamed=streamed, patience=self._patience, now=time.monotonic()
         )
-        job = self._followed[job_id] = Followed(follower)
+        job = Followed(follower)
+        self._followed.setdefault(job_id, []).append(job)
         await self._flush(job)
         return job
 
-    def followed(self, job_id: str) -> Followed | None:
-        """The job of that id, if it is followed and has not ended."""
-        return self._followed.get(job_id)
+    def followed(self, job_id: str) -> Sequence[Followed]:
+        """The followers of a job, none if it has ended or nobody follows it here."""
+        return self._followed.get(job_id, ())
 
-    def abandon(self, job_id: str) -> None:
-        """Cancel a job whose deltas nobody wants any more; its result is awaited by whoever still asks."""
-        if (job := self._followed.get(job_id)) is None or self._is_closed:
+    def abandon(self, job: Followed) -> None:
+        """Cancel a job whose deltas are not wanted any more; its result is awaited by whoever still asks."""
+        job_id = job.follower.job_id
+        if job not in self.followed(job_id) or self._is_closed:
             return
         if job.follower.streamed:
             self._stream.setsockopt(zmq.UNSUBSCRIBE, job_id.encode())
@@ -157,18 +166,30 @@ class Connection:
         self._last_words.add(task)
         task.add_done_callback(self._last_words.discard)
 
-    async def ask(self, key: str, message: ClientMessage) -> RouterReply:
-        """The answer that echoes `key`, asked for again while it does not come: requests are idempotent."""
+    def release(self, job: Followed) -> None:
+        """Follow a job no longer and let it go on."""
+        if not self._is_closed:
+            self._settle(job)
+
+    async def ask(self, key: str, message: ClientMessage, *kinds: type[R]) -> R:
+        """The answer of one of `kinds` that echoes `key`, asked for again while it does not come.
+
+        Requests are idempotent. Raises the error of a Rejected.
+        """
         self.open()
-        answer = self._answers.setdefault(key, asyncio.get_running_loop().create_future())
+        question = Question(kinds, asyncio.get_running_loop().create_future())
+        self._questions.setdefault(key, []).append(question)
+        answer = question.answer
         give_up_at = time.monotonic() + self._patience.first_answer_s
         try:
             while not answer.done() and (left := give_up_at - time.monotonic()) > 0:
                 await self._send(message)
                 await asyncio.wait([answer], timeout=min(ASK_AGAIN_S, left))
         finally:
-            if self._answers.get(key) is answer:
-                del self._answers[key]
+            waiting = self._questions[key]
+            waiting.remove(question)
+            if not waiting:
+                del self._questions[key]
         if answer.cancelled():
             raise Unavailable("the client was closed")
         if not answer.done():
@@ -176,6 +197,7 @@ class Connection:
         reply = answer.result()
         if isinstance(reply, Rejected):
             raise error_from_info(reply.error)
+        assert isinstance(reply, kinds)
         return reply
 
     async def _read_replies(self) -> None:
@@ -189,21 +211,22 @@ class Connection:
     async def _read_stream(self) -> None:
         decoder = stream_message_decoder()
         async for topic, *frames in _received(self._stream):
-            job = self._followed.get(topic.decode("ascii", "replace"))
-            if job is None:
+            jobs = self.followed(topic.decode("ascii", "replace"))
+            if not jobs:
                 continue
             try:
                 message = decoder.decode(frames)
             except InvalidMessage:
                 continue  # a published message is only a hint; what it carried is asked for again
-            job.follower.on_message(message, time.monotonic(), from_stream=True)
-            await self._flush(job)
+            for job in [*jobs]:
+                job.follower.on_message(message, time.monotonic(), from_stream=True)
+                await self._flush(job)
 
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
             now = time.monotonic()
-            for job in [*self._followed.values()]:
+            for job in self._everything_followed():
                 job.follower.on_tick(now)
                 if job.follower.outbox or job.follower.outcome is not None:
                     await self._flush(job)
@@ -214,24 +237,23 @@ class Connection:
             if isinstance(reply, Rejected):  # the router could not read us at all
                 await self._fail_all(error_from_info(reply.error))
             return
-        answer = self._answers.get(key)
-        if (
-            answer is not None
-            and not answer.done()
-            and isinstance(reply, Pending | Rejected | Status | Scaling)
-        ):
-            answer.set_result(reply)
-        if (job := self._followed.get(key)) is not None:
+        for kinds, answer in self._questions.get(key, ()):
+            if not answer.done() and isinstance(reply, (*kinds, Rejected)):
+                answer.set_result(reply)
+        for job in [*self.followed(key)]:
             job.follower.on_message(reply, time.monotonic())
             await self._flush(job)
 
     async def _fail_all(self, error: CactusError) -> None:
-        for job in [*self._followed.values()]:
+        for job in self._everything_followed():
             job.follower.fail(error)
             await self._flush(job)
-        for answer in self._answers.values():
-            if not answer.done():
-                answer.set_result(Rejected(error=error.info()))
+        for question in itertools.chain(*self._questions.values()):
+            if not question.answer.done():
+                question.answer.set_result(Rejected(error=error.info()))
+
+    def _everything_followed(self) -> list[Followed]:
+        return [*itertools.chain(*self._followed.values())]
 
     async def _flush(self, job: Followed) -> None:
         """Send what the follower asks for, wake who waits on it, and let go of an ended job."""
@@ -244,8 +266,10 @@ class Connection:
 
     def _settle(self, job: Followed) -> None:
         job_id = job.follower.job_id
-        if self._followed.get(job_id) is job:
-            del self._followed[job_id]
+        if job in self.followed(job_id):
+            self._followed[job_id].remove(job)
+            if not self._followed[job_id]:
+                del self._followed[job_id]
             if job.follower.streamed:
                 self._stream.setsockopt(zmq.UNSUBSCRIBE, job_id.encode())
         job.wake()

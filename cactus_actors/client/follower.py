@@ -6,7 +6,14 @@ from collections import deque
 
 import msgspec
 
-from cactus_actors.protocol.errors import CactusError, JobNotFound, Overloaded, Unavailable, error_from_info
+from cactus_actors.protocol.errors import (
+    CactusError,
+    JobConflict,
+    JobNotFound,
+    Overloaded,
+    Unavailable,
+    error_from_info,
+)
 from cactus_actors.protocol.messages import (
     Accepted,
     ClientMessage,
@@ -63,7 +70,7 @@ class JobFollower:
         self.streamed = streamed
         self.deltas: deque[Delta] = deque()
         self.outcome: Result | CactusError | None = None
-        self.is_accepted = False
+        self.accepted: Accepted | None = None
         self._submit = submit
         self._patience = patience
         self._next_index = 0
@@ -104,7 +111,7 @@ class JobFollower:
         self._was_answered = True
         match message:
             case Accepted():
-                self.is_accepted = True
+                self.accepted = message
                 self._epoch = message.epoch
                 self._reopen_at = None
             case Delta():
@@ -217,7 +224,9 @@ class JobFollower:
         elif isinstance(error, JobNotFound) and self._submit is not None:
             if self._reopen_at is None:
                 self._open_again(now)
-        elif isinstance(error, Overloaded | Unavailable) and self.is_accepted:
+        elif isinstance(error, JobConflict) and self.accepted is not None:
+            return  # of another who came with the same id
+        elif isinstance(error, Overloaded | Unavailable) and self.accepted is not None:
             self._reopen_at = now + (error.retry_after or DEFAULT_RETRY_S)
         else:
             self.outcome = error
@@ -237,7 +246,16 @@ class JobFollower:
         if self.streamed and (missing or text):
             of_stream = len(result.token_ids) == finished.length
             token_ids = result.token_ids[self._next_index :] if of_stream else [0] * missing
-            self._put_out(Delta(job_id=self.job_id, index=self._next_index, token_ids=token_ids, text=text))
+            logprobs = result.logprobs[self._next_index :] if of_stream and result.logprobs else None
+            self._put_out(
+                Delta(
+                    job_id=self.job_id,
+                    index=self._next_index,
+                    token_ids=token_ids,
+                    text=text,
+                    logprobs=logprobs,
+                )
+            )
         if result.success:
             self.outcome = result
             return

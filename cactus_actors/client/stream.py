@@ -9,7 +9,7 @@ from typing import Any, Self
 
 from cactus_actors.client.connection import Connection, Followed
 from cactus_actors.protocol.errors import CactusError, Unavailable
-from cactus_actors.protocol.messages import Delta, Submit
+from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.results import Result
 
 CLOSED_RESULT_S = 5.0  # a cancelled job ends at once
@@ -72,6 +72,18 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         ready.clear()
         return [first, *rest]
 
+    async def accepted(self) -> Accepted | None:
+        """The service's word that the job will end, once it is there; None for a job that ended unseen.
+
+        Raises the error of a job that was refused.
+        """
+        job = await self._following()
+        while job.follower.accepted is None and job.follower.outcome is None:
+            await job.wait_changed()
+        if job.follower.accepted is None and isinstance(job.follower.outcome, CactusError):
+            raise job.follower.outcome
+        return job.follower.accepted
+
     async def result(self) -> Result:
         """The job's Result; deltas that were not read stay readable.
 
@@ -89,7 +101,13 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         """Cancel the job, unless it has ended."""
         if self._job is not None and not self._is_closed:
             self._is_closed = True
-            self._connection.abandon(self.job_id)
+            self._connection.abandon(self._job)
+
+    def release(self) -> None:
+        """Follow the job no longer and let it go on."""
+        if self._job is not None and not self._is_closed:
+            self._is_closed = True
+            self._connection.release(self._job)
 
     aclose = close
 
@@ -98,7 +116,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         if job is None or self._is_closed or job.follower.outcome is not None:
             return
         if loop is not None and not loop.is_closed():
-            loop.call_soon_threadsafe(self._connection.abandon, self.job_id)
+            loop.call_soon_threadsafe(self._connection.abandon, job)
 
     async def _started(self) -> Self:
         await self._following()

@@ -15,7 +15,7 @@ from cactus_actors.client.request import Messages, Prompt, Tools
 from cactus_actors.client.stream import AsyncTokenStream
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import Unavailable
-from cactus_actors.protocol.messages import Delta, JobState, Status
+from cactus_actors.protocol.messages import Delta, JobState, Status, Submit
 from cactus_actors.protocol.results import Result
 
 T = TypeVar("T")
@@ -98,6 +98,14 @@ class Client:
             prompt, messages=messages, tools=tools, model=model, job_id=job_id, **options
         )
         return TokenStream(self, self._wait(_started(stream)))
+
+    def run(self, submit: Submit) -> Result:
+        """`complete` for a message that is already made."""
+        return self._wait(self._client.run(submit))
+
+    def follow(self, submit: Submit) -> TokenStream:
+        """`stream` for a message that is already made."""
+        return TokenStream(self, self._wait(_started(self._client.follow(submit))))
 
     def submit(
         self,
