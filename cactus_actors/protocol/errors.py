@@ -7,11 +7,19 @@
     │   ├── ContextExceeded         400     exceed_context_size_error
     │   ├── TemplateInvalid         400     template_error
     │   ├── NotSupported            400     not_supported_error
+    │   ├── InvalidJSON             400     invalid_json
     │   └── InvalidMessage          400     invalid_message
     │       └── UnsupportedVersion  400     unsupported_version
     ├── AuthenticationFailed        401     authentication_error
+    ├── PermissionDenied            403     permission_error
     ├── JobNotFound                 404     not_found_error
+    ├── ResourceNotFound            404     resource_not_found_error
+    ├── ModelNotFound               404     model_not_found
+    ├── MethodNotAllowed            405     method_not_allowed
+    ├── RequestTimedOut             408     request_timeout
     ├── JobConflict                 409     idempotency_conflict
+    ├── PayloadTooLarge             413     payload_too_large
+    ├── UnsupportedMediaType        415     unsupported_media_type
     ├── Overloaded                  429     rate_limit_error
     ├── ServerFailure               500     server_error
     │   └── ModelFailure            500     model_error
@@ -94,6 +102,12 @@ class NotSupported(InvalidRequest):
     type = "not_supported_error"
 
 
+class InvalidJSON(InvalidRequest):
+    """A body that is not JSON by the letter; the message says at which byte."""
+
+    type = "invalid_json"
+
+
 class InvalidMessage(InvalidRequest):
     """Frames that are not a message of the protocol."""
 
@@ -113,6 +127,13 @@ class AuthenticationFailed(CactusError):
     type = "authentication_error"
 
 
+class PermissionDenied(CactusError):
+    """Nobody may ask for this in this way."""
+
+    status = 403
+    type = "permission_error"
+
+
 class JobNotFound(CactusError):
     """No job of that id is known; it never existed or its retention time is over."""
 
@@ -120,11 +141,53 @@ class JobNotFound(CactusError):
     type = "not_found_error"
 
 
+class ResourceNotFound(CactusError):
+    """No route, file or batch of that name."""
+
+    status = 404
+    type = "resource_not_found_error"
+
+
+class ModelNotFound(CactusError):
+    """No model of that name is served here."""
+
+    status = 404
+    type = "model_not_found"
+
+
+class MethodNotAllowed(CactusError):
+    """The route is there, but not for that HTTP method."""
+
+    status = 405
+    type = "method_not_allowed"
+
+
+class RequestTimedOut(CactusError):
+    """The request itself did not arrive in time."""
+
+    status = 408
+    type = "request_timeout"
+
+
 class JobConflict(CactusError):
     """The job id was used before for a different request."""
 
     status = 409
     type = "idempotency_conflict"
+
+
+class PayloadTooLarge(CactusError):
+    """The body is bigger than what is taken."""
+
+    status = 413
+    type = "payload_too_large"
+
+
+class UnsupportedMediaType(CactusError):
+    """The body's content type or encoding is not understood here."""
+
+    status = 415
+    type = "unsupported_media_type"
 
 
 class Overloaded(CactusError):
