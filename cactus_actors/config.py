@@ -28,6 +28,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
 
     `max_queued_jobs` and `max_queued_tokens` bound the waiting queue; `retention_s` is how long an ended job
     stays readable by id; `on_deck` dispatches may wait at a full worker, so that a freed slot never idles.
+    Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
     """
 
     model: str = DEFAULT_MODEL
@@ -42,6 +43,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     on_deck: int = 1
     worker_timeout_s: float = WORKER_TIMEOUT_S
     commit_tokens: int = 10
+    journal_dir: str | None = None
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):

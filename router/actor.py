@@ -11,6 +11,7 @@ import time
 from collections import deque
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 
 import zmq
 
@@ -30,7 +31,8 @@ from cactus_actors.protocol.wire import (
 )
 from cactus_actors.text import load_text_model
 from router.core import RouterCore
-from router.effects import Effect, Publish, SendWorker
+from router.effects import Effect, Keep, Publish, SendWorker
+from router.journal import Journal
 from router.prepare import PromptModel, prepare
 from router.sockets import bind, jobs_socket, stream_socket, workers_socket
 
@@ -88,9 +90,14 @@ class RouterActor:
         self._next_tick = 0.0
 
     def start(self) -> Endpoints:
-        """Load the model's text side and bind; raises ConfigurationInvalid naming what is wrong."""
+        """Load the model's text side, take over what the journal holds and bind.
+
+        Raises ConfigurationInvalid naming what is wrong.
+        """
         model: PromptModel = self._text_model or load_text_model(resolve_model(self._settings.model))
         epoch = time.time_ns() // 1_000_000
+        self._health = Health(epoch, self._settings.desired_workers, 0, 0, 0)
+        self._journal = _journal_of(self._settings)
         self._core = RouterCore(
             self._settings,
             lambda submit: prepare(submit, model),
@@ -100,13 +107,17 @@ class RouterActor:
             max_context=model.max_context,
             vocab_size=model.tokenizer.vocab_size,
             version=_version(),
+            unix_offset=None if self._journal is None else time.time() - time.monotonic(),
         )
-        self._health = Health(epoch, self._settings.desired_workers, 0, 0, 0)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._jobs = jobs_socket(self._context)
         self._stream = stream_socket(self._context)
         self._workers = workers_socket(self._context)
         try:
+            if self._journal is not None:
+                jobs = self._journal.recover(self._settings.retention_s)
+                self._perform(self._core.recover(jobs, time.monotonic()))
+                self._journal.start(self._on_recorded, self._on_unrecorded)
             return Endpoints(
                 jobs=bind(self._jobs, self._settings.jobs_endpoint),
                 stream=bind(self._stream, self._settings.stream_endpoint),
@@ -149,6 +160,12 @@ class RouterActor:
     def stop(self) -> None:
         """Let `run` end."""
         self._call(self._set_stopping)
+
+    def _on_recorded(self, job_ids: Sequence[str]) -> None:
+        self._call(lambda: self._perform(self._core.on_recorded(job_ids, time.monotonic())))
+
+    def _on_unrecorded(self, job_ids: Sequence[str], reason: str) -> None:
+        self._call(lambda: self._perform(self._core.on_unrecorded(job_ids, reason)))
 
     def _set_stopping(self) -> None:
         self._is_stopping = True
@@ -227,6 +244,9 @@ class RouterActor:
                 if not _delivered(self._workers, [effect.identity, *encode(effect.message)]):
                     now = time.monotonic()
                     self._perform(self._core.on_worker_unreachable(effect.identity, now))
+            elif isinstance(effect, Keep):
+                assert self._journal is not None
+                self._journal.add(effect.entry)
             else:
                 # A client that left, or does not read: what it missed is still there to be asked for.
                 _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])
@@ -236,6 +256,8 @@ class RouterActor:
         for socket in (self._jobs, self._stream, self._workers):
             socket.close()
         self._context.term()
+        if self._journal is not None:
+            self._journal.close()
 
 
 def _received(socket: zmq.Socket[bytes], limit: int) -> Iterator[list[bytes]]:
@@ -264,6 +286,10 @@ def _encoding(frames: Sequence[bytes]) -> Encoding:
         return encoding_of(frames[0]) if frames else MSGPACK
     except UnsupportedVersion:
         return MSGPACK
+
+
+def _journal_of(settings: RouterSettings) -> Journal | None:
+    return None if settings.journal_dir is None else Journal(Path(settings.journal_dir))
 
 
 def _version() -> str:

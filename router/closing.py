@@ -6,6 +6,7 @@ from cactus_actors.protocol.messages import Finished
 from router.dispatcher import Dispatcher
 from router.effects import Outbox
 from router.job import EndedJob, Ending, Job
+from router.keeping import Keeper
 from router.prefix_index import block_hashes
 from router.results import ended_state, make_result
 from router.streams import Streams
@@ -15,11 +16,14 @@ from router.table import JobTable
 class Closing:
     """Ends live jobs."""
 
-    def __init__(self, table: JobTable, dispatcher: Dispatcher, streams: Streams, outbox: Outbox) -> None:
+    def __init__(
+        self, table: JobTable, dispatcher: Dispatcher, streams: Streams, outbox: Outbox, keeper: Keeper
+    ) -> None:
         self._table = table
         self._dispatcher = dispatcher
         self._streams = streams
         self._outbox = outbox
+        self._keeper = keeper
 
     def end(self, job: Job, ending: Ending, now: float) -> None:
         """Stop all work on the job, publish the rest of its stream, and answer those attached."""
@@ -31,6 +35,7 @@ class Closing:
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=make_result(job, ending, now))
         ended = EndedJob(job.digest, job.accepted, finished, ended_state(ending), job.stream, now)
         self._table.end(job, ended)
+        self._keeper.ended(job.job_id, ended)
         self._streams.finish(job, finished)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, finished, encoding)

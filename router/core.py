@@ -11,6 +11,8 @@ order in which they must be carried out.
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import (
     CactusError,
@@ -23,6 +25,7 @@ from cactus_actors.protocol.messages import (
     Cancel,
     ClientMessage,
     Fetch,
+    Finished,
     Pending,
     Resume,
     Scale,
@@ -31,6 +34,7 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
+from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.protocol.worker_messages import (
     Abort,
@@ -48,15 +52,22 @@ from router.effects import Effect, Outbox
 from router.generation import Generation
 from router.intake import Intake, Prepare
 from router.job import EndedJob, Ending
+from router.keeping import Keeper
 from router.ledger import WorkerRecord
+from router.records import Recovered
 from router.streams import PROGRESS_INTERVAL_S, Streams
 from router.table import JobTable
+from router.token_log import TokenLog
 
 MAX_WORKERS = 256
 
 
 class RouterCore:
-    """Every decision of the router."""
+    """Every decision of the router.
+
+    With `unix_offset`, which added to `now` gives Unix seconds, jobs are kept in a journal: `Keep` effects
+    must be carried out, and each accepted job's answered by `on_recorded` or `on_unrecorded`.
+    """
 
     def __init__(
         self,
@@ -69,6 +80,7 @@ class RouterCore:
         max_context: int = 0,
         vocab_size: int = 0,
         version: str = "",
+        unix_offset: float | None = None,
     ) -> None:
         self.desired_workers = settings.desired_workers
         self._settings = settings
@@ -84,8 +96,9 @@ class RouterCore:
         self._table = JobTable(settings.retention_s)
         self._streams = Streams(self._outbox, epoch)
         self._dispatcher = Dispatcher(settings, self._outbox)
-        self._intake = Intake(self._table, self._dispatcher, self._outbox, prepare, epoch)
-        self._closing = Closing(self._table, self._dispatcher, self._streams, self._outbox)
+        self._keeper = Keeper(self._outbox, unix_offset)
+        self._intake = Intake(self._table, self._dispatcher, self._outbox, self._keeper, prepare, epoch)
+        self._closing = Closing(self._table, self._dispatcher, self._streams, self._outbox, self._keeper)
         self._desk = CloudDesk(
             self._table, self._dispatcher, self._streams, self._closing, settings.commit_tokens
         )
@@ -128,6 +141,31 @@ class RouterCore:
             job_id = None if isinstance(message, StatusRequest | Scale) else message.job_id[:64]
             self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=request_id)
         self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def recover(self, jobs: Sequence[Recovered], now: float) -> list[Effect]:
+        """Take over what an earlier router had accepted; to be called before anything else."""
+        ended = [
+            (job.accepted.submit.job_id, known)
+            for job in jobs
+            if (known := self._keeper.ended_job(job, self._epoch, now)) is not None
+        ]
+        for job_id, known in sorted(ended, key=lambda pair: pair[1].ended_at):
+            self._table.restore(job_id, known)
+        for job in jobs:
+            if job.ended is None:
+                self._restore(job, now)
+        return self._outbox.drain()
+
+    def on_recorded(self, job_ids: Sequence[str], now: float) -> list[Effect]:
+        """The journal holds these jobs."""
+        self._intake.on_recorded(job_ids)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def on_unrecorded(self, job_ids: Sequence[str], reason: str) -> list[Effect]:
+        """The journal could not write these jobs."""
+        self._intake.on_unrecorded(job_ids, reason)
         return self._outbox.drain()
 
     def on_bad_frames(
@@ -202,7 +240,7 @@ class RouterCore:
             error = DeadlineExceeded(f"the job's {job.prepared.policy.timeout_s:g} s are over")
             self._closing.end(job, Ending("error", error=error.info()), now)
         self._desk.pump(now)
-        self._table.forget_old(now)
+        self._keeper.forgotten(self._table.forget_old(now))
         if now >= self._next_progress_at:
             self._next_progress_at = now + PROGRESS_INTERVAL_S
             self._tell_progress(now)
@@ -236,6 +274,19 @@ class RouterCore:
             jobs=self._table.counts(),
             workers=[worker.status(now) for worker in self._dispatcher.ledger],
         )
+
+    def _restore(self, recovered: Recovered, now: float) -> None:
+        """Queue a job again; one that this router cannot prepare ends with the reason."""
+        record = recovered.accepted
+        try:
+            self._intake.restore(record, now)
+        except CactusError as error:
+            job_id = record.submit.job_id
+            result = Result(finish_reason="error", success=False, error=error.info())
+            finished = Finished(job_id=job_id, length=0, result=result)
+            ended = EndedJob(record.digest, record.accepted, finished, "failed", TokenLog(), now)
+            self._table.restore(job_id, ended)
+            self._keeper.ended(job_id, ended)
 
     def _answer(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float) -> None:
         match message:

@@ -1,4 +1,4 @@
-"""What the core wants done to the outside world: messages on the three sockets, in order."""
+"""What the core wants done to the outside world, in order: messages on the three sockets, entries on disk."""
 
 from __future__ import annotations
 
@@ -8,6 +8,7 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Rejected, RouterReply, StreamMessage
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import RouterCommand
+from router.records import Entry
 
 
 class SendClient(msgspec.Struct, frozen=True, gc=False):
@@ -33,7 +34,13 @@ class Publish(msgspec.Struct, frozen=True, gc=False):
     encoding: Encoding
 
 
-Effect = SendClient | SendWorker | Publish
+class Keep(msgspec.Struct, frozen=True, gc=False):
+    """Write an entry to the journal."""
+
+    entry: Entry
+
+
+Effect = SendClient | SendWorker | Publish | Keep
 
 
 class Outbox:
@@ -61,6 +68,9 @@ class Outbox:
 
     def publish(self, topic: str, message: StreamMessage, encoding: Encoding) -> None:
         self._effects.append(Publish(topic, message, encoding))
+
+    def keep(self, entry: Entry) -> None:
+        self._effects.append(Keep(entry))
 
     def drain(self) -> list[Effect]:
         """The effects so far, which are then no longer held here."""

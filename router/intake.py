@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 
 import msgspec
 
@@ -19,6 +19,8 @@ from cactus_actors.protocol.wire import Encoding, is_job_id
 from router.dispatcher import Dispatcher
 from router.effects import Outbox
 from router.job import EndedJob, Job, Prepared
+from router.keeping import Keeper
+from router.records import AcceptedRecord
 from router.table import JobTable
 
 Prepare = Callable[[Submit], Prepared]
@@ -28,12 +30,19 @@ class Intake:
     """Turns Submit messages into queued jobs; raises what the client is to be told."""
 
     def __init__(
-        self, table: JobTable, dispatcher: Dispatcher, outbox: Outbox, prepare: Prepare, epoch: int
+        self,
+        table: JobTable,
+        dispatcher: Dispatcher,
+        outbox: Outbox,
+        keeper: Keeper,
+        prepare: Prepare,
+        epoch: int,
     ) -> None:
         self.is_closed = False
         self._table = table
         self._dispatcher = dispatcher
         self._outbox = outbox
+        self._keeper = keeper
         self._prepare = prepare
         self._epoch = epoch
         self._num_arrived = 0
@@ -52,7 +61,46 @@ class Intake:
         self._dispatcher.queue.check_room(0, now)  # before any tokenizer time is spent
         prepared = self._prepared(submit)
         self._dispatcher.queue.check_room(len(prepared.prompt_ids), now)
-        self._add(identity, submit.job_id, digest, prepared, encoding, now)
+        job = self._new_job(submit, digest, prepared, encoding, now)
+        job.attach(identity, encoding)
+        self._table.add(job)
+        if self._keeper.is_on:
+            self._keeper.accepted(job, submit)
+        else:
+            self._admit(job)
+
+    def on_recorded(self, job_ids: Sequence[str]) -> None:
+        """These jobs are on disk: now they are accepted."""
+        for job_id in job_ids:
+            job = self._table.live.get(job_id)
+            if job is not None and not job.is_recorded:
+                self._admit(job)
+
+    def on_unrecorded(self, job_ids: Sequence[str], reason: str) -> None:
+        """These jobs could not be written to disk: they are refused."""
+        error = Unavailable(f"the journal cannot be written: {reason}", retry_after=5.0)
+        for job_id in job_ids:
+            job = self._table.live.get(job_id)
+            if job is None or job.is_recorded:
+                continue
+            self._table.retract(job)
+            for identity, encoding in job.attached.items():
+                self._outbox.reject(identity, error, encoding, job_id=job_id)
+
+    def restore(self, record: AcceptedRecord, now: float) -> Job:
+        """A job that an earlier router accepted, as this one would have; raises what `submit` raises."""
+        arrived_at = self._keeper.own_time(record.accepted_at, now)
+        prepared = self._prepared(record.submit)
+        job = self._new_job(record.submit, record.digest, prepared, record.encoding, arrived_at)
+        self._table.add(job)
+        self._admit(job)
+        return job
+
+    def _admit(self, job: Job) -> None:
+        job.is_recorded = True
+        self._dispatcher.queue.add(job)
+        for identity, encoding in job.attached.items():
+            self._outbox.reply(identity, job.accepted, encoding)
 
     def _prepared(self, submit: Submit) -> Prepared:
         try:
@@ -65,43 +113,36 @@ class Intake:
     def _attach(self, identity: bytes, known: Job | EndedJob, digest: bytes, encoding: Encoding) -> None:
         if known.digest != digest:
             raise JobConflict("this job_id was used for another request", param="job_id")
-        self._outbox.reply(identity, known.accepted, encoding)
         if isinstance(known, EndedJob):
+            self._outbox.reply(identity, known.accepted, encoding)
             self._outbox.reply(identity, known.finished, encoding)
-        else:
-            known.attach(identity, encoding)
+            return
+        known.attach(identity, encoding)
+        if known.is_recorded:
+            self._outbox.reply(identity, known.accepted, encoding)
 
-    def _add(
-        self,
-        identity: bytes,
-        job_id: str,
-        digest: bytes,
-        prepared: Prepared,
-        encoding: Encoding,
-        now: float,
-    ) -> None:
-        accepted = Accepted(
-            job_id=job_id,
-            epoch=self._epoch,
-            prompt_tokens=len(prepared.prompt_ids),
-            seed=prepared.params.seed,
-        )
+    def _new_job(
+        self, submit: Submit, digest: bytes, prepared: Prepared, encoding: Encoding, arrived_at: float
+    ) -> Job:
         policy = prepared.policy
         self._num_arrived += 1
-        job = Job(
-            job_id=job_id,
+        return Job(
+            job_id=submit.job_id,
             digest=digest,
             encoding=encoding,
             prepared=prepared,
-            arrived_at=now,
+            arrived_at=arrived_at,
             arrival=self._num_arrived,
-            accepted=accepted,
+            accepted=Accepted(
+                job_id=submit.job_id,
+                epoch=self._epoch,
+                prompt_tokens=len(prepared.prompt_ids),
+                seed=prepared.params.seed,
+                durable=self._keeper.is_on,
+            ),
             is_open=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
-            attached={identity: encoding},
+            is_recorded=False,
         )
-        self._table.add(job)
-        self._dispatcher.queue.add(job)
-        self._outbox.reply(identity, accepted, encoding)
 
 
 def _digest(submit: Submit) -> bytes:

@@ -62,7 +62,8 @@ class Job:
 
     `is_open` says that its stream may be shown; an open stream becomes `is_seen` when an item of it really
     left for a client, and from then on it can only grow. `num_published` items were published or passed over
-    because nobody listened. `local_ending` is kept while the cloud is still being asked.
+    because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
+    `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
     """
 
     job_id: str
@@ -84,6 +85,7 @@ class Job:
     dispatched_at: float | None = None
     cached_tokens: int = 0
     worker: str = ""
+    is_recorded: bool = False
     is_seen: bool = False
     num_published: int = 0
     last_published_at: float = 0.0

@@ -39,6 +39,12 @@ class JobTable:
         if job.deadline is not None:
             heapq.heappush(self._deadlines, (job.deadline, job.job_id))
 
+    def retract(self, job: Job) -> None:
+        """Let go of a job that nobody was told of; it counts as rejected."""
+        del self.live[job.job_id]
+        self._totals = msgspec.structs.replace(self._totals, accepted=self._totals.accepted - 1)
+        self.count("rejected")
+
     def end(self, job: Job, ended: EndedJob) -> None:
         del self.live[job.job_id]
         self.ended[job.job_id] = ended
@@ -70,10 +76,19 @@ class JobTable:
             heapq.heapify(self._deadlines)
         return jobs
 
-    def forget_old(self, now: float) -> None:
-        """Drop ended jobs whose retention is over."""
+    def forget_old(self, now: float) -> list[str]:
+        """Drop ended jobs whose retention is over; their ids."""
+        forgotten: list[str] = []
         while self.ended:
             job_id, oldest = next(iter(self.ended.items()))
             if len(self.ended) <= MAX_ENDED_JOBS and now - oldest.ended_at < self._retention_s:
-                return
+                break
             del self.ended[job_id]
+            forgotten.append(job_id)
+        return forgotten
+
+    def restore(self, job_id: str, ended: EndedJob) -> None:
+        """Take in a job that ended under an earlier router; jobs must come in the order of their ends."""
+        self.ended[job_id] = ended
+        self.count("accepted")
+        self.count(ended.state)

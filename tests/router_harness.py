@@ -22,8 +22,9 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
 )
 from router.core import RouterCore
-from router.effects import Effect, Publish, SendClient, SendWorker
+from router.effects import Effect, Keep, Publish, SendClient, SendWorker
 from router.prepare import prepare
+from router.records import AcceptedRecord, EndedRecord, Recovered, WriteAccepted, WriteEnded
 
 CLIENT = b"client"
 SURE, UNSURE = 0.1, 0.9  # normalised entropies
@@ -125,22 +126,60 @@ class Worker:
         )
 
 
+@dataclass
+class Disk:
+    """A journal that writes when it is told to; entries that wait are lost with the router."""
+
+    waiting: list[Any] = field(default_factory=list)
+    accepted: dict[str, AcceptedRecord] = field(default_factory=dict)
+    ended: dict[str, EndedRecord] = field(default_factory=dict)
+
+    def write(self) -> list[str]:
+        """Write what waits; the ids of the jobs that were accepted by it."""
+        entries, self.waiting = self.waiting, []
+        for entry in entries:
+            match entry:
+                case WriteAccepted(job_id, record):
+                    self.accepted[job_id] = record
+                case WriteEnded(job_id, record):
+                    self.ended[job_id] = record
+                case _:
+                    self.accepted.pop(entry.job_id, None)
+                    self.ended.pop(entry.job_id, None)
+        return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
+
+    def refuse(self) -> list[str]:
+        entries, self.waiting = self.waiting, []
+        return [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
+
+    def recovered(self) -> list[Recovered]:
+        """What a new router finds, once this one is dead."""
+        self.waiting.clear()
+        return [Recovered(record, self.ended.get(job_id)) for job_id, record in self.accepted.items()]
+
+
 class RouterHarness:
     """Feeds a core and sorts its effects: what each worker holds, what clients got, what was published."""
 
-    def __init__(self, **settings: Any) -> None:
+    def __init__(
+        self, *, disk: Disk | None = None, unix_offset: float = 1_000_000.0, **settings: Any
+    ) -> None:
         self.now = 100.0
+        self.disk = disk
         self.model = LetterModel()
         self.core = RouterCore(
             RouterSettings(**settings),
             lambda submit: prepare(submit, self.model),
             epoch=7,
             now=self.now,
+            unix_offset=None if disk is None else unix_offset,
         )
         self.workers: dict[bytes, Worker] = {}
         self.replies: list[tuple[bytes, Any]] = []
         self.published: list[Any] = []
         self._num_workers = 0
+        if disk is not None:
+            self._take(self.core.recover(disk.recovered(), self.now))
 
     # what happens outside
 
@@ -220,6 +259,15 @@ class RouterHarness:
         del self.workers[worker.identity]
         self._take(self.core.on_worker_lost(worker.hello.worker_id, self.now))
 
+    def write_to_disk(self) -> None:
+        """The journal has written all that it was given."""
+        assert self.disk is not None
+        self._take(self.core.on_recorded(self.disk.write(), self.now))
+
+    def fail_to_write(self, reason: str) -> None:
+        assert self.disk is not None
+        self._take(self.core.on_unrecorded(self.disk.refuse(), reason))
+
     def stop(self) -> None:
         self._take(self.core.on_stop(self.now))
 
@@ -278,6 +326,9 @@ class RouterHarness:
                     self.published.append(message)
                 case SendWorker(identity, message):
                     self._deliver(identity, message)
+                case Keep(entry):
+                    assert self.disk is not None
+                    self.disk.waiting.append(entry)
 
     def _deliver(self, identity: bytes, message: Any) -> None:
         worker = self.workers.get(identity)

@@ -138,6 +138,7 @@ class Accepted(ReplyStruct, frozen=True, kw_only=True, tag="accepted", omit_defa
     seed: int
     prompt_text: str | None = None
     tool_markup: str | None = None
+    durable: bool = False
 
 
 class Rejected(ReplyStruct, frozen=True, kw_only=True, tag="rejected"):

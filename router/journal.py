@@ -1,0 +1,197 @@
+"""The jobs on disk: what was accepted is still known after the router dies.
+
+SQLite in WAL mode with `synchronous=FULL`: a commit is on disk when it returns. One thread writes
+everything that has come in since its last commit as one transaction, so that the router's loop never waits
+for a disk and many jobs share one fsync.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from router.records import AcceptedRecord, EndedRecord, Entry, Forget, Recovered, WriteAccepted, WriteEnded
+
+VERSION = 1
+RETRY_S = 1.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS jobs (
+    job_id TEXT PRIMARY KEY,
+    accepted BLOB NOT NULL,
+    ended BLOB,
+    ended_at REAL
+) WITHOUT ROWID
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class Journal:
+    """One directory's journal, locked for this process; entries are written in the order they were added.
+
+    `on_written` and `on_failed` are called from the writing thread, with the ids of accepted jobs that are on
+    disk now, and with those that could not be written and why. Ends and forgettings are tried again instead.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Open or create the journal; ConfigurationInvalid if it is in use, damaged or of another kind."""
+        self._path = directory / "jobs.sqlite"
+        self._lock = _locked(directory)
+        try:
+            self._database = _opened(self._path)
+        except BaseException:
+            self._lock.close()
+            raise
+        self._decode_accepted = msgspec.msgpack.Decoder(AcceptedRecord).decode
+        self._decode_ended = msgspec.msgpack.Decoder(EndedRecord).decode
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._entries: list[Entry] = []
+        self._wake = threading.Condition()
+        self._is_closing = False
+        self._thread: threading.Thread | None = None
+
+    def recover(self, retention_s: float) -> list[Recovered]:
+        """The jobs that are still to be known, in the order of their acceptance; older ones are deleted."""
+        try:
+            self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (time.time() - retention_s,))
+            rows = self._database.execute("SELECT accepted, ended FROM jobs").fetchall()
+            jobs = [
+                Recovered(self._decode_accepted(accepted), ended and self._decode_ended(ended))
+                for accepted, ended in rows
+            ]
+        except (sqlite3.Error, msgspec.DecodeError) as error:
+            raise _unreadable(self._path, error) from error
+        return sorted(jobs, key=lambda job: job.accepted.accepted_at)
+
+    def start(
+        self,
+        on_written: Callable[[Sequence[str]], None],
+        on_failed: Callable[[Sequence[str], str], None],
+    ) -> None:
+        """Begin to write; to be called once."""
+        self._thread = threading.Thread(target=self._write, args=(on_written, on_failed), name="journal")
+        self._thread.start()
+
+    def add(self, entry: Entry) -> None:
+        """Write an entry soon, after all that were added before."""
+        with self._wake:
+            self._entries.append(entry)
+            self._wake.notify()
+
+    def close(self) -> None:
+        """Write what is left and let go of the directory."""
+        with self._wake:
+            self._is_closing = True
+            self._wake.notify()
+        if self._thread is not None:
+            self._thread.join()
+        self._database.close()
+        self._lock.close()
+
+    def _write(
+        self,
+        on_written: Callable[[Sequence[str]], None],
+        on_failed: Callable[[Sequence[str], str], None],
+    ) -> None:
+        while entries := self._next_entries():
+            accepted = [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
+            try:
+                with self._database:
+                    for entry in entries:
+                        self._apply(entry)
+            except sqlite3.Error as error:
+                _log.error("the journal %s cannot be written: %s", self._path, error)
+                on_failed(accepted, str(error))
+                self._try_again_later([entry for entry in entries if not isinstance(entry, WriteAccepted)])
+                continue
+            if accepted:
+                on_written(accepted)
+
+    def _next_entries(self) -> list[Entry]:
+        """All entries that wait, as soon as there is one; none when the journal is closed."""
+        with self._wake:
+            while not self._entries and not self._is_closing:
+                self._wake.wait()
+            entries, self._entries = self._entries, []
+            return entries
+
+    def _try_again_later(self, entries: list[Entry]) -> None:
+        with self._wake:
+            if self._is_closing:
+                return
+            self._entries = entries + self._entries
+            self._wake.wait_for(lambda: self._is_closing, RETRY_S)
+
+    def _apply(self, entry: Entry) -> None:
+        execute = self._database.execute
+        match entry:
+            case WriteAccepted(job_id, accepted):
+                execute(
+                    "INSERT OR REPLACE INTO jobs VALUES (?, ?, NULL, NULL)", (job_id, self._encode(accepted))
+                )
+            case WriteEnded(job_id, ended):
+                execute(
+                    "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
+                    (self._encode(ended), ended.ended_at, job_id),
+                )
+            case Forget(job_id):
+                execute("DELETE FROM jobs WHERE job_id = ?", (job_id,))
+
+
+def _locked(directory: Path) -> IO[str]:
+    """The directory's lock file, held by this process until it is closed or the process ends."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (directory / "lock").open("w")
+    except OSError as error:
+        raise ConfigurationInvalid(f"journal {directory}: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise ConfigurationInvalid(
+            f"journal {directory} is in use by another service; give this one its own --state-dir"
+        ) from None
+    return lock
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    # The thread that opens it recovers, another one writes, never both at once.
+    database = sqlite3.connect(path, check_same_thread=False)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version not in (0, VERSION):
+            raise ConfigurationInvalid(
+                f"journal {path} is of version {version}, this service reads {VERSION}; "
+                "let the service that wrote it finish its jobs, or move the file away"
+            )
+        with database:
+            database.execute(_SCHEMA)
+            database.execute(f"PRAGMA user_version = {VERSION}")
+    except sqlite3.Error as error:
+        with contextlib.suppress(sqlite3.Error):
+            database.close()
+        raise _unreadable(path, error) from error
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _unreadable(path: Path, error: Exception) -> ConfigurationInvalid:
+    return ConfigurationInvalid(
+        f"journal {path} cannot be read: {error}; restore it, or move it away to start without its jobs"
+    )

@@ -1,0 +1,65 @@
+"""What the journal keeps of a job."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+import msgspec
+
+from cactus_actors.protocol.messages import Accepted, Finished, JobState, Submit
+from cactus_actors.protocol.wire import Encoding
+
+
+class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
+    """A job as it was accepted; `accepted_at` is Unix seconds, `submit` has the seed that it was given."""
+
+    submit: Submit
+    digest: bytes
+    accepted: Accepted
+    encoding: Encoding
+    accepted_at: float
+
+
+class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
+    """How a job ended, with its stream's text token by token; `ended_at` is Unix seconds."""
+
+    finished: Finished
+    state: JobState
+    token_ids: list[int]
+    texts: list[str]
+    tail: str
+    ended_at: float
+
+
+@dataclass(frozen=True, slots=True)
+class WriteAccepted:
+    """Keep a job; it counts as accepted once this is on disk."""
+
+    job_id: str
+    record: AcceptedRecord
+
+
+@dataclass(frozen=True, slots=True)
+class WriteEnded:
+    """Keep a job's end; until it is on disk a restart runs the job again, to the same tokens."""
+
+    job_id: str
+    record: EndedRecord
+
+
+@dataclass(frozen=True, slots=True)
+class Forget:
+    """The job's retention is over."""
+
+    job_id: str
+
+
+Entry = WriteAccepted | WriteEnded | Forget
+
+
+@dataclass(frozen=True, slots=True)
+class Recovered:
+    """A job that was known when the last router ended; `ended` is None if it was still to be run."""
+
+    accepted: AcceptedRecord
+    ended: EndedRecord | None

@@ -1,0 +1,217 @@
+"""The journal's file: what is written is found again, and what is wrong with it is said."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import sqlite3
+import time
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import pytest
+from hypothesis import settings
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.messages import Accepted, Finished, Submit
+from cactus_actors.protocol.results import Result
+from router.journal import Journal
+from router.records import AcceptedRecord, EndedRecord, Forget, Recovered, WriteAccepted, WriteEnded
+
+PATIENCE_S = 10.0
+
+
+class Writer:
+    """A journal that is being written, and what it says."""
+
+    def __init__(self, directory: Path) -> None:
+        self.journal = Journal(directory)
+        self.said: queue.Queue[tuple[list[str], str]] = queue.Queue()
+        self.journal.start(self.on_written, self.on_failed)
+
+    def on_written(self, job_ids: Sequence[str]) -> None:
+        self.said.put((list(job_ids), ""))
+
+    def on_failed(self, job_ids: Sequence[str], reason: str) -> None:
+        self.said.put((list(job_ids), reason))
+
+    def accept(self, name: str) -> tuple[list[str], str]:
+        self.journal.add(WriteAccepted(name, accepted(name)))
+        return self.said.get(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    writer = Writer(tmp_path)
+    yield writer
+    writer.journal.close()
+
+
+def accepted(name: str, at: float = 0.0) -> AcceptedRecord:
+    reply = Accepted(job_id=name, epoch=1, prompt_tokens=2, seed=3, durable=True)
+    return AcceptedRecord(Submit(job_id=name, prompt=["é", 7]), b"digest", reply, "m", at)
+
+
+def ended(name: str, at: float | None = None) -> EndedRecord:
+    finished = Finished(job_id=name, length=2, result=Result(text="ab", token_ids=[1, 2]))
+    return EndedRecord(finished, "finished", [1, 2], ["a", "b"], "", time.time() if at is None else at)
+
+
+def found(directory: Path, retention_s: float = 600.0) -> dict[str, Recovered]:
+    journal = Journal(directory)
+    try:
+        return {job.accepted.submit.job_id: job for job in journal.recover(retention_s)}
+    finally:
+        journal.close()
+
+
+def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: Path) -> None:
+    assert writer.accept("one") == (["one"], "")
+    writer.accept("two")
+    end = ended("two")
+    writer.journal.add(WriteEnded("two", end))
+    writer.journal.close()
+    assert found(tmp_path) == {
+        "one": Recovered(accepted("one"), None),
+        "two": Recovered(accepted("two"), end),
+    }
+
+
+def test_what_is_said_to_be_written_is_in_the_file_already(writer: Writer, tmp_path: Path) -> None:
+    writer.accept("one")
+    (tmp_path / "copy").mkdir()
+    for name in ("jobs.sqlite", "jobs.sqlite-wal"):  # as a kill would leave them
+        shutil.copy(tmp_path / name, tmp_path / "copy" / name)
+    assert list(found(tmp_path / "copy")) == ["one"]
+
+
+def test_jobs_come_in_the_order_of_their_acceptance(writer: Writer, tmp_path: Path) -> None:
+    for name, at in (("late", 9.0), ("early", 1.0), ("middle", 5.0)):
+        writer.journal.add(WriteAccepted(name, accepted(name, at)))
+    writer.journal.close()
+    assert list(found(tmp_path)) == ["early", "middle", "late"]
+
+
+def test_old_results_are_not_found_but_old_jobs_are(writer: Writer, tmp_path: Path) -> None:
+    for name in ("waiting", "old", "fresh"):
+        writer.accept(name)
+    writer.journal.add(WriteEnded("old", ended("old", at=time.time() - 700)))
+    writer.journal.add(WriteEnded("fresh", ended("fresh", at=time.time() - 500)))
+    writer.journal.close()
+    assert set(found(tmp_path, retention_s=600.0)) == {"waiting", "fresh"}
+
+
+def test_two_services_cannot_share_a_journal(writer: Writer, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationInvalid, match=r"in use by another service.*--state-dir"):
+        Journal(tmp_path)
+    writer.journal.close()
+    Journal(tmp_path).close()
+
+
+def test_a_damaged_journal_keeps_the_router_from_starting(tmp_path: Path) -> None:
+    (tmp_path / "jobs.sqlite").write_bytes(b"no database at all" * 100)
+    for _ in range(2):  # and leaves no lock behind
+        with pytest.raises(ConfigurationInvalid, match=r"jobs\.sqlite cannot be read"):
+            Journal(tmp_path)
+
+
+def test_a_record_of_another_shape_is_named_as_unreadable(writer: Writer, tmp_path: Path) -> None:
+    writer.accept("one")
+    writer.journal.close()
+    with sqlite3.connect(tmp_path / "jobs.sqlite") as database:
+        database.execute("UPDATE jobs SET accepted = ?", (b"\x93\x01\x02\x03",))
+    database.close()
+    with pytest.raises(ConfigurationInvalid, match="cannot be read"):
+        found(tmp_path)
+
+
+def test_a_journal_of_another_version_is_refused(writer: Writer, tmp_path: Path) -> None:
+    writer.journal.close()
+    database = sqlite3.connect(tmp_path / "jobs.sqlite")
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(ConfigurationInvalid, match="version 99"):
+        Journal(tmp_path)
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationInvalid, match="file/journal"):
+        Journal(tmp_path / "file" / "journal")
+
+
+def test_on_a_full_disk_jobs_are_refused_and_ends_are_written_later(writer: Writer, tmp_path: Path) -> None:
+    writer.accept("one")
+    database = writer.journal._database
+    (num_pages,) = database.execute("PRAGMA page_count").fetchone()
+    database.execute(f"PRAGMA max_page_count = {num_pages}")  # SQLite's own way to run out of room
+    refused = "x" * 100_000
+    names, reason = writer.accept(refused)
+    assert names == [refused]
+    assert "full" in reason
+    end = ended("one")
+    writer.journal.add(WriteEnded("one", end))
+    writer.journal.add(WriteAccepted(refused, accepted(refused)))
+    assert writer.said.get(timeout=PATIENCE_S)[1]  # both failed in one transaction
+    database.execute("PRAGMA max_page_count = 1000000")
+    assert writer.accept("two") == (["two"], "")
+    writer.journal.close()
+    assert found(tmp_path) == {
+        "one": Recovered(accepted("one"), end),
+        "two": Recovered(accepted("two"), None),
+    }
+
+
+class JournalIsADict(RuleBasedStateMachine):
+    """Whatever is written and however often it is opened again, the file holds what a dict would."""
+
+    names = st.sampled_from("abcd")
+
+    def __init__(self) -> None:
+        super().__init__()
+        import tempfile
+
+        self.directory = Path(tempfile.mkdtemp())
+        self.jobs: dict[str, Recovered] = {}
+        self.writer: Any = Writer(self.directory)
+
+    def teardown(self) -> None:
+        self.writer.journal.close()
+        shutil.rmtree(self.directory)
+
+    @rule(name=names, at=st.floats(0, 1e9))
+    def accept(self, name: str, at: float) -> None:
+        record = accepted(name, at)
+        self.writer.journal.add(WriteAccepted(name, record))
+        self.jobs[name] = Recovered(record, None)
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data())
+    def end(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.jobs)))
+        record = ended(name)
+        self.writer.journal.add(WriteEnded(name, record))
+        self.jobs[name] = Recovered(self.jobs[name].accepted, record)
+
+    @rule(name=names)
+    def forget(self, name: str) -> None:
+        self.writer.journal.add(Forget(name))
+        self.jobs.pop(name, None)
+
+    @rule()
+    def open_again(self) -> None:
+        self.writer.journal.close()
+        assert found(self.directory) == self.jobs
+        self.writer = Writer(self.directory)
+
+    @invariant()
+    def is_locked(self) -> None:
+        with pytest.raises(ConfigurationInvalid):
+            Journal(self.directory)
+
+
+JournalIsADict.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
+test_the_journal_is_a_dict = JournalIsADict.TestCase
