@@ -3,17 +3,19 @@
 from __future__ import annotations
 
 import secrets
+from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.option_ranges import UNLIMITED, check_ranges
+from cactus_actors.protocol.option_rules import check_structure, given_options, num_logprobs, tool_choice
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.profiles import PROFILES, Profile
 
-MAX_STOP_SEQUENCES = 32
-MAX_CACHE_SALT = 256
-UNLIMITED = -1
+ANY_CONTEXT = 2**31 - 1
+"""For checks before the prompt's length is known."""
 
 
 class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
@@ -25,7 +27,8 @@ class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
     `logit_bias` is added to the logits of its token ids. `mirostat` is 0, 1 or 2. `num_logprobs` is how
     many likely tokens are told beside each token, -1 for not even its own log probability;
     `prompt_logprobs` asks for the same of the prompt. `penalise_prompt` says whether presence and frequency
-    count the prompt too.
+    count the prompt too. `visible_tokens` are control tokens that stand for text in this job: those of the
+    tool markup.
     """
 
     max_tokens: int
@@ -51,6 +54,7 @@ class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
     num_logprobs: int = -1
     prompt_logprobs: bool = False
     penalise_prompt: bool = True
+    visible_tokens: tuple[tuple[int, str], ...] = ()
 
 
 class JobPolicy(msgspec.Struct, frozen=True):
@@ -58,7 +62,7 @@ class JobPolicy(msgspec.Struct, frozen=True):
 
     `timeout_s` is a duration in seconds from acceptance, or None. A lower `priority` is served first.
     `cloud_handoff_threshold` is a minimum confidence in [0, 1]; 0 never hands off. Jobs share cached
-    prefixes only with jobs of the same `cache_salt`.
+    prefixes only with jobs of the same `cache_salt`. The waiting jobs of different users take turns.
     """
 
     confidence_threshold: float = 0.5
@@ -67,114 +71,88 @@ class JobPolicy(msgspec.Struct, frozen=True):
     timeout_s: float | None = None
     priority: int = 0
     cache_salt: str = ""
-
-
-# field -> (lowest, highest), both allowed
-_RANGES: dict[str, tuple[float, float]] = {
-    "max_tokens": (UNLIMITED, 2**31 - 1),
-    "min_tokens": (UNLIMITED, 2**31 - 1),
-    "temperature": (0.0, 2.0),
-    "top_p": (0.0, 1.0),
-    "top_k": (-1, 2**31 - 1),
-    "min_p": (0.0, 1.0),
-    "seed": (-1, 2**64 - 1),
-    "presence_penalty": (-2.0, 2.0),
-    "frequency_penalty": (-2.0, 2.0),
-    "repeat_penalty": (0.01, 100.0),
-    "repeat_last_n": (-1, 2**31 - 1),
-    "confidence_threshold": (0.0, 1.0),
-    "cloud_handoff_threshold": (0.0, 1.0),
-    "timeout_ms": (1, 24 * 3600 * 1000),
-    "priority": (-100, 100),
-}
-
-# alias -> the field it spells
-_ALIASES = {
-    "max_completion_tokens": "max_tokens",
-    "random_seed": "seed",
-    "repetition_penalty": "repeat_penalty",
-    "safe_mode": "safe_prompt",
-    "stop_sequences": "stop",
-}
+    user: str = ""
 
 
 def resolve_options(
-    options: Options, *, context_left: int, profile: Profile = PROFILES["cactus"]
+    options: Options,
+    *,
+    context_left: int = ANY_CONTEXT,
+    profile: Profile = PROFILES["cactus"],
+    penalise_prompt: bool = True,
 ) -> tuple[SamplingParams, JobPolicy]:
     """Check `options`, fill in the profile's defaults and draw a seed if none was given.
 
     `context_left` is the number of tokens that the context has room for after the prompt; `max_tokens` is
-    clamped to it. Raises InvalidRequest with `param` set on the first field that is out of range.
+    clamped to it. `logit_bias` is checked and left out: its texts need a tokenizer. Raises InvalidRequest
+    with `param` set on the first field that is wrong.
     """
-    given = _given_fields(options)
-    for name, (lowest, highest) in _RANGES.items():
-        value = given.get(name)
-        if value is not None and not (lowest <= value <= highest):  # also refuses NaN
-            raise InvalidRequest(f"{name} must be between {lowest} and {highest}, got {value}", param=name)
+    given = given_options(options)
+    check_ranges(given, profile)
+    check_structure(given)
+    tool_choice(given)
+    return _sampling_params(given, profile, context_left, penalise_prompt), _policy(given)
 
-    wanted = given.get("max_tokens", profile.max_tokens)
-    max_tokens = context_left if wanted == UNLIMITED else min(wanted, context_left)
-    min_tokens = given.get("min_tokens", 0)
-    if wanted != UNLIMITED and min_tokens > wanted:
-        raise InvalidRequest(f"min_tokens {min_tokens} is above max_tokens {wanted}", param="min_tokens")
-    min_tokens = max_tokens if min_tokens == UNLIMITED else min(min_tokens, max_tokens)
 
+def _sampling_params(
+    given: Mapping[str, Any], profile: Profile, context_left: int, penalise_prompt: bool
+) -> SamplingParams:
+    max_tokens, min_tokens = _lengths(given, profile, context_left)
     seed = given.get("seed", -1)
-    params = SamplingParams(
+    stop = given.get("stop", ())
+    likely = num_logprobs(given, profile)
+    return SamplingParams(
         max_tokens=max_tokens,
         min_tokens=min_tokens,
         temperature=given.get("temperature", profile.temperature),
         top_p=given.get("top_p", profile.top_p),
         top_k=max(0, given.get("top_k", profile.top_k)),
         min_p=given.get("min_p", profile.min_p),
+        typical_p=given.get("typical_p", 1.0),
         seed=secrets.randbits(64) if seed == -1 else seed,
         presence_penalty=given.get("presence_penalty", 0.0),
         frequency_penalty=given.get("frequency_penalty", 0.0),
         repeat_penalty=given.get("repeat_penalty", profile.repeat_penalty),
         repeat_last_n=given.get("repeat_last_n", 64),
-        stop=_stop_sequences(given.get("stop")),
+        penalise_prompt=penalise_prompt,
+        mirostat=given.get("mirostat", 0),
+        mirostat_tau=given.get("mirostat_tau", 5.0),
+        mirostat_eta=given.get("mirostat_eta", 0.1),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
         include_stop_sequences=given.get("include_stop_sequences", False),
         ignore_eos=given.get("ignore_eos", False),
         cache_prompt=given.get("cache_prompt", True),
+        num_logprobs=likely,
+        prompt_logprobs=likely >= 0 and given.get("echo", False),
     )
+
+
+def _lengths(given: Mapping[str, Any], profile: Profile, context_left: int) -> tuple[int, int]:
+    """`max_tokens` and `min_tokens`; -1 is as many as the context has room for."""
+    wanted = given.get("max_tokens", profile.max_tokens)
+    if profile.refuses_overlong and given.get("max_tokens", 0) > context_left:
+        raise InvalidRequest(
+            f"max_tokens is {wanted} and the context has room for {context_left} after the prompt",
+            param="max_tokens",
+        )
+    max_tokens = context_left if wanted == UNLIMITED else min(wanted, context_left)
+    min_tokens = given.get("min_tokens", 0)
+    if wanted != UNLIMITED and min_tokens > wanted:
+        raise InvalidRequest(f"min_tokens {min_tokens} is above max_tokens {wanted}", param="min_tokens")
+    return max_tokens, max_tokens if min_tokens == UNLIMITED else min(min_tokens, max_tokens)
+
+
+def _policy(given: Mapping[str, Any]) -> JobPolicy:
     timeout_ms = given.get("timeout_ms")
-    policy = JobPolicy(
+    max_entropy = given.get("max_entropy", 0.0)
+    return JobPolicy(
         confidence_threshold=given.get("confidence_threshold", 0.5),
-        cloud_handoff_threshold=given.get("cloud_handoff_threshold", 0.0),
+        cloud_handoff_threshold=max(
+            given.get("cloud_handoff_threshold", 0.0), 1.0 - max_entropy if max_entropy else 0.0
+        ),
         allow_cloud=given.get("allow_cloud", True),
         timeout_s=None if timeout_ms is None else timeout_ms / 1000,
         priority=given.get("priority", 0),
-        cache_salt=_cache_salt(given.get("cache_salt", "")),
+        cache_salt=given.get("cache_salt", ""),
+        user=given.get("user", ""),
     )
-    return params, policy
-
-
-def _given_fields(options: Options) -> dict[str, Any]:
-    """The fields that the client set, under their canonical names."""
-    given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
-    for alias, name in _ALIASES.items():
-        if alias not in given:
-            continue
-        value = given.pop(alias)
-        if given.setdefault(name, value) != value:
-            raise InvalidRequest(f"{name} and {alias} are one field and were given two values", param=alias)
-    return given
-
-
-def _cache_salt(salt: str) -> str:
-    if len(salt) > MAX_CACHE_SALT:
-        raise InvalidRequest(
-            f"cache_salt has {len(salt)} characters, at most {MAX_CACHE_SALT}", param="cache_salt"
-        )
-    return salt
-
-
-def _stop_sequences(stop: str | list[str] | None) -> tuple[str, ...]:
-    sequences = (stop,) if isinstance(stop, str) else tuple(stop or ())
-    if len(sequences) > MAX_STOP_SEQUENCES:
-        raise InvalidRequest(
-            f"stop holds {len(sequences)} sequences, at most {MAX_STOP_SEQUENCES}", param="stop"
-        )
-    if "" in sequences:
-        raise InvalidRequest("stop holds an empty sequence", param="stop")
-    return sequences

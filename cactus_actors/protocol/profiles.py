@@ -6,11 +6,16 @@ from typing import Literal
 
 import msgspec
 
-ProfileName = Literal["cactus", "mistral", "llamacpp", "cerebras"]
+ProfileName = Literal["cactus", "mistral", "llamacpp", "llamacpp-strict", "cerebras"]
 
 
 class Profile(msgspec.Struct, frozen=True, kw_only=True):
-    """What an absent option means, and what is stricter than the widest range."""
+    """What an absent option means, and what is stricter than the widest range.
+
+    With `refuses_overlong` a given `max_tokens` that does not fit the context is an error instead of being
+    cut to it. `tells_model_length` gives the context's end a finish reason of its own.
+    `text_offset_from_prompt` counts the offsets of log probabilities from the prompt's start, echoed or not.
+    """
 
     max_tokens: int
     temperature: float
@@ -18,11 +23,35 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     top_k: int
     min_p: float = 0.0
     repeat_penalty: float = 1.0
+    max_temperature: float = 2.0
+    max_stop_sequences: int = 32
+    max_logprobs: int = 20
+    refuses_overlong: bool = False
+    tells_model_length: bool = False
+    text_offset_from_prompt: bool = False
 
+
+_LLAMACPP = Profile(max_tokens=-1, temperature=0.8, top_p=0.95, top_k=40, min_p=0.05, repeat_penalty=1.1)
 
 PROFILES: dict[ProfileName, Profile] = {
     "cactus": Profile(max_tokens=512, temperature=0.6, top_p=0.95, top_k=20),
-    "mistral": Profile(max_tokens=512, temperature=0.6, top_p=1.0, top_k=0),
-    "llamacpp": Profile(max_tokens=-1, temperature=0.8, top_p=0.95, top_k=40, min_p=0.05, repeat_penalty=1.1),
-    "cerebras": Profile(max_tokens=-1, temperature=1.0, top_p=1.0, top_k=0),
+    "mistral": Profile(
+        max_tokens=512,
+        temperature=0.6,
+        top_p=1.0,
+        top_k=0,
+        refuses_overlong=True,
+        tells_model_length=True,
+    ),
+    "llamacpp": _LLAMACPP,
+    "llamacpp-strict": msgspec.structs.replace(_LLAMACPP, max_logprobs=5),
+    "cerebras": Profile(
+        max_tokens=-1,
+        temperature=1.0,
+        top_p=1.0,
+        top_k=0,
+        max_temperature=1.5,
+        max_stop_sequences=4,
+        text_offset_from_prompt=True,
+    ),
 }

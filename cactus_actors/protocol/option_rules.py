@@ -1,0 +1,131 @@
+"""How options bear on each other: spellings, unions, what excludes what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.option_ranges import check_num_logprobs
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.profiles import Profile
+
+# alias -> the field it spells
+_ALIASES = {
+    "max_completion_tokens": "max_tokens",
+    "random_seed": "seed",
+    "repetition_penalty": "repeat_penalty",
+    "safe_mode": "safe_prompt",
+    "stop_sequences": "stop",
+}
+_RESPONSE_FORMATS = ("text", "json_object", "json_schema")
+
+
+class ToolChoice(msgspec.Struct, frozen=True):
+    """Whether the answer may, must or must not be a call; a `name` is the tool that it must call."""
+
+    mode: Literal["auto", "none", "required"] = "auto"
+    name: str | None = None
+
+
+def given_options(options: Options) -> dict[str, Any]:
+    """The options that the client set, under their canonical names.
+
+    Raises InvalidRequest where two spellings of one field say different things.
+    """
+    given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
+    for alias, name in _ALIASES.items():
+        if alias not in given:
+            continue
+        value = given.pop(alias)
+        if given.setdefault(name, value) != value:
+            raise InvalidRequest(f"{name} and {alias} are one field and were given two values", param=alias)
+    if given.get("grammar") == "":
+        del given["grammar"]
+    return given
+
+
+def num_logprobs(given: Mapping[str, Any], profile: Profile) -> int:
+    """How many likely tokens to tell beside each token; -1 for not even its own log probability.
+
+    `logprobs` is true with `top_logprobs` beside it, or that number itself.
+    """
+    logprobs, top = given.get("logprobs", False), given.get("top_logprobs")
+    if logprobs is False:
+        if top is not None:
+            raise InvalidRequest("top_logprobs needs logprobs", param="top_logprobs")
+        return -1
+    if logprobs is True:
+        check_num_logprobs("top_logprobs", top or 0, profile)
+        return top or 0
+    check_num_logprobs("logprobs", logprobs, profile)
+    if top is not None and top != logprobs:
+        raise InvalidRequest(
+            f"logprobs asks for {logprobs} tokens and top_logprobs for {top}", param="top_logprobs"
+        )
+    return int(logprobs)
+
+
+def check_structure(given: Mapping[str, Any]) -> None:
+    """Raise InvalidRequest for two forms of the text at once, or a response_format that is none."""
+    forms = [name for name in ("grammar", "json_schema", "regex") if name in given]
+    if "response_format" in given:
+        kind = given["response_format"].get("type")
+        if kind not in _RESPONSE_FORMATS:
+            raise InvalidRequest(
+                f"response_format.type must be one of {', '.join(_RESPONSE_FORMATS)}",
+                param="response_format.type",
+            )
+        if kind == "json_schema":
+            _check_schema(given["response_format"].get("json_schema"))
+        if kind != "text":
+            forms.append("response_format")
+    if "grammar_root" in given and forms != ["grammar"]:
+        forms.append("grammar_root")
+    if len(forms) > 1:
+        raise InvalidRequest(f"{forms[0]} and {forms[1]} exclude each other", param=forms[1])
+
+
+def structure_of(given: Mapping[str, Any]) -> str | None:
+    """The option that gives the text its form, None if it is free."""
+    for name in ("grammar", "grammar_root", "json_schema", "regex"):
+        if name in given:
+            return name
+    is_free = given.get("response_format", {"type": "text"}).get("type") == "text"
+    return None if is_free else "response_format"
+
+
+def tool_choice(given: Mapping[str, Any]) -> ToolChoice:
+    """What `tool_choice` and `force_tools` say together."""
+    choice = _named_choice(given.get("tool_choice", "auto"))
+    if given.get("force_tools", False) and choice.name is None:
+        if choice.mode == "none":
+            raise InvalidRequest("force_tools and tool_choice none exclude each other", param="force_tools")
+        return ToolChoice("required")
+    return choice
+
+
+def _named_choice(choice: str | dict[str, Any]) -> ToolChoice:
+    match choice:
+        case "auto":
+            return ToolChoice("auto")
+        case "none":
+            return ToolChoice("none")
+        case "any" | "required":
+            return ToolChoice("required")
+        case {"type": "function", "function": {"name": str() as name}}:
+            return ToolChoice("required", name)
+    raise InvalidRequest(
+        'tool_choice must be none, auto, any, required or {"type": "function", "function": {"name": ...}}',
+        param="tool_choice",
+    )
+
+
+def _check_schema(wrapper: object) -> None:
+    if not isinstance(wrapper, dict) or not isinstance(wrapper.get("schema"), dict | bool):
+        raise InvalidRequest(
+            "response_format.json_schema.schema is required, an object or a boolean",
+            param="response_format.json_schema.schema",
+        )
