@@ -52,4 +52,3 @@ def _bfloat_to_float(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
 load_float = _make_load(types.float32, F32, lambda _, value: value)
 load_bfloat = _make_load(types.float32, I16, _bfloat_to_float)
 store_float = _make_store(types.float32)
-store_integer = _make_store(types.int32)

@@ -20,15 +20,17 @@ from workers.kernels.vectors import (
     F32,
     FLOATS,
     I8,
+    I32,
     INTEGERS,
     LANES,
     absolute,
     address,
     broadcast,
-    constant,
+    index,
     load_first,
     max_of_lanes,
     maximum,
+    nearest_integers,
     primitive,
     vector,
 )
@@ -97,9 +99,7 @@ def _narrow(builder: ir.IRBuilder, dtype: Any, value: ir.Value) -> ir.Value:
     if dtype == types.uint16:
         halves = builder.fptrunc(value, ir.VectorType(HALF, LANES))
         return builder.bitcast(halves, ir.VectorType(I16, LANES))
-    # Adding 1.5 * 2^23 leaves the rounded integer in the low bits; ties go to even.
-    shifted = builder.fadd(value, constant(FLOATS, 1.5 * 2**23))
-    return builder.trunc(builder.bitcast(shifted, INTEGERS), ir.VectorType(I8, LANES))
+    return builder.trunc(nearest_integers(builder, value), ir.VectorType(I8, LANES))
 
 
 @primitive
@@ -110,13 +110,36 @@ def scatter(typing: Any, array: Any, offset: Any, stride: Any, value: Any, count
         array_value, offset, stride, value, count = values
         lanes = _narrow(builder, array.dtype, value)
         start = address(context, builder, array, array_value, offset, lanes.type.element)
-        for lane in range(LANES):
-            with builder.if_then(builder.icmp_signed(">", count, ir.Constant(count.type, lane))):
-                target = builder.gep(start, [builder.mul(stride, ir.Constant(stride.type, lane))])
-                builder.store(builder.extract_element(lanes, ir.Constant(ir.IntType(32), lane)), target)
+
+        def write(lane: int) -> None:
+            target = builder.gep(start, [builder.mul(stride, index(lane))])
+            builder.store(builder.extract_element(lanes, I32(lane)), target)
+
+        with builder.if_else(builder.icmp_signed(">=", count, index(LANES))) as (whole, partial):
+            with whole:
+                for lane in range(LANES):
+                    write(lane)
+            with partial:
+                for lane in range(LANES - 1):
+                    with builder.if_then(builder.icmp_signed(">", count, index(lane))):
+                        write(lane)
         return context.get_dummy_value()
 
     return types.void(array, types.intp, types.intp, vector, types.intp), generate
+
+
+@primitive
+def store_narrow(typing: Any, array: Any, offset: Any, value: Any) -> Any:
+    """All lanes in the array's format, side by side."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        array_value, offset, value = values
+        lanes = _narrow(builder, array.dtype, value)
+        target = address(context, builder, array, array_value, offset, lanes.type)
+        builder.store(lanes, target, align=stored_bytes(array.dtype))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp, vector), generate
 
 
 def _scale_writer(name: str) -> Any:
@@ -169,17 +192,17 @@ def store_keys_values(
         by_key = broadcast(_write_key_scale(cache, scale, _largest(source, read_key, head_dim)))
         by_value = broadcast(_write_value_scale(cache, scale, _largest(source, read_value, head_dim)))
         key, value = head * head_dim * lanes + slot, (head * block_size + slot) * width
-        for index in range(0, head_dim, LANES):
-            count = head_dim - index
-            keys = load_first(source, read_key + index, count) * by_key
-            values = load_first(source, read_value + index, count) * by_value
-            scatter(cache.keys, key + index * lanes, lanes, keys, count)
-            scatter(cache.values, value + index, 1, values, count)
+        for dim in range(0, head_dim, LANES):
+            count = head_dim - dim
+            keys = load_first(source, read_key + dim, count) * by_key
+            values = load_first(source, read_value + dim, count) * by_value
+            scatter(cache.keys, key + dim * lanes, lanes, keys, count)
+            store_narrow(cache.values, value + dim, values)
 
 
 @njit(error_model="numpy")
 def _largest(source: Any, start: int, count: int) -> Any:
     largest = broadcast(np.float32(0))
-    for index in range(0, count, LANES):
-        largest = maximum(largest, absolute(load_first(source, start + index, count - index)))
+    for dim in range(0, count, LANES):
+        largest = maximum(largest, absolute(load_first(source, start + dim, count - dim)))
     return max_of_lanes(largest)

@@ -4,35 +4,33 @@
 from __future__ import annotations
 
 from collections.abc import Callable
+from functools import reduce
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
-from numba.extending import register_jitable
 
-from workers.kernels.arena import store_float, store_integer
 from workers.kernels.matrix import Layout
-from workers.kernels.tiles import make_find_tile
+from workers.kernels.tiles import at, make_find_tile
 from workers.kernels.vectors import (
+    F32,
     FLOATS,
     I8,
     I32,
     INTEGERS,
     LANES,
-    absolute,
     address,
-    broadcast,
     call,
     constant,
     index,
-    load,
-    max_of_lanes,
-    maximum,
+    nearest_integers,
     primitive,
+    splat,
     vector,
 )
 
+SMALL = ir.VectorType(I8, LANES)
 GROUP_SIZE = 64
 SMALLEST_GROUP = np.float32(1e-36)
 """A group with no larger value counts as zero: the reciprocal of a denormal number overflows."""
@@ -40,80 +38,86 @@ SMALLEST_GROUP = np.float32(1e-36)
 
 @primitive
 def store_quads(typing: Any, array: Any, offset: Any, stride: Any, value: Any, zero_point: Any) -> Any:
-    """round(value) + zero_point as four times four bytes, `stride` bytes apart, for |value| <= 127.
-
-    Returns the sum of the rounded values. Ties go to even: adding 1.5 * 2^23 leaves the integer in the low
-    bits of the float.
-    """
+    """round(value) + zero_point as four times four bytes, `stride` bytes apart, for |value| <= 127."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
         data, offset, stride, value, zero_point = values
-        magic = constant(FLOATS, 1.5 * 2**23)
-        bits = builder.bitcast(builder.fadd(value, magic), INTEGERS)
-        integers = builder.sub(bits, builder.bitcast(magic, INTEGERS))
-        small = builder.trunc(integers, ir.VectorType(I8, LANES))
-        repeated = builder.insert_element(constant(small.type, 0), builder.trunc(zero_point, I8), I32(0))
-        repeated = builder.shuffle_vector(repeated, repeated, constant(INTEGERS, 0))
-        quads = builder.bitcast(builder.add(small, repeated), ir.VectorType(I32, 4))
+        integers = builder.add(nearest_integers(builder, value), splat(builder, zero_point, LANES))
+        quads = builder.bitcast(builder.trunc(integers, SMALL), ir.VectorType(I32, 4))
         for quad in range(4):
             target = address(context, builder, array, data, offset, I32)
             builder.store(builder.extract_element(quads, I32(quad)), target, align=4)
             offset = builder.add(offset, stride)
-        return call(builder, "llvm.vector.reduce.add.v16i32", I32, integers)
+        return context.get_dummy_value()
 
-    return types.int32(array, types.intp, types.intp, vector, types.int32), generate
-
-
-def _write_rounded(
-    context: Any, builder: ir.IRBuilder, array: Any, data: ir.Value, offset: ir.Value, vectors: list[ir.Value]
-) -> ir.Value:
-    """Vectors, rounded as `store_quads` does, as bytes one behind another; the sum of the rounded values."""
-    magic, small = constant(FLOATS, 1.5 * 2**23), ir.VectorType(I8, LANES)
-    total = constant(INTEGERS, 0)
-    for number, value in enumerate(vectors):
-        bits = builder.bitcast(builder.fadd(value, magic), INTEGERS)
-        integers = builder.sub(bits, builder.bitcast(magic, INTEGERS))
-        here = address(context, builder, array, data, builder.add(offset, index(number * LANES)), small)
-        builder.store(builder.trunc(integers, small), here, align=1)
-        total = builder.add(total, integers)
-    return call(builder, "llvm.vector.reduce.add.v16i32", I32, total)
+    return types.void(array, types.intp, types.intp, vector, types.int32), generate
 
 
 @primitive
-def store_16_rounded(typing: Any, array: Any, offset: Any, value: Any) -> Any:
-    """Sixteen values as bytes at an offset; their sum."""
-
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        data, offset, *vectors = values
-        return _write_rounded(context, builder, array, data, offset, vectors)
-
-    return types.int32(array, types.intp, vector), generate
-
-
-@primitive
-def store_32_rounded(typing: Any, array: Any, offset: Any, first: Any, second: Any) -> Any:
-    """Twice sixteen values as bytes at an offset; their sum."""
-
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
-        data, offset, *vectors = values
-        return _write_rounded(context, builder, array, data, offset, vectors)
-
-    return types.int32(array, types.intp, vector, vector), generate
-
-
-@register_jitable
-def largest_of_group(source: Any, start: int) -> Any:
+def largest_of_group(typing: Any, source: Any, start: Any) -> Any:
     """The largest magnitude of GROUP_SIZE floats; NaN if one of them is."""
-    largest = absolute(load(source, start))
-    for k in range(16, 64, 16):
-        largest = maximum(largest, absolute(load(source, start + k)))
-    return max_of_lanes(largest)
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+        return _largest_of(builder, _load_group(context, builder, source, *values))
+
+    return types.float32(source, types.intp), generate
+
+
+def _load_group(
+    context: Any, builder: ir.IRBuilder, source: Any, data: ir.Value, start: ir.Value
+) -> list[ir.Value]:
+    group = address(context, builder, source, data, start, FLOATS)
+    vectors = range(GROUP_SIZE // LANES)
+    return [builder.load(builder.gep(group, [index(number)]), align=4) for number in vectors]
+
+
+def _largest_of(builder: ir.IRBuilder, vectors: list[ir.Value]) -> ir.Value:
+    # Without their signs, floats are ordered as their bits are, and NaN is the largest.
+    bits = [builder.and_(builder.bitcast(each, INTEGERS), constant(INTEGERS, 2**31 - 1)) for each in vectors]
+    while len(bits) > 1:
+        pairs = zip(bits[::2], bits[1::2], strict=True)
+        bits = [builder.select(builder.icmp_signed(">", a, b), a, b) for a, b in pairs]
+    return builder.bitcast(call(builder, "llvm.vector.reduce.smax.v16i32", I32, bits[0]), F32)
+
+
+def _make_write_group(parts: int, zero_point: int) -> Any:
+    @primitive
+    def write_group(
+        typing: Any, rows: Any, scale: Any, stride: Any, write: Any, source: Any, read: Any
+    ) -> Any:
+        """A group of a row: its scale, the corrections `stride` bytes apart behind it, its integers."""
+
+        def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
+            rows_value, scale, stride, write, source_value, read = values
+            vectors = _load_group(context, builder, source, source_value, read)
+            peak, limit = _largest_of(builder, vectors), ir.Constant(F32, 127.0)
+            vanishes = builder.fcmp_ordered("<", peak, ir.Constant(F32, float(SMALLEST_GROUP)))
+            inverse = builder.select(vanishes, ir.Constant(F32, 0.0), builder.fdiv(limit, peak))
+            record = address(context, builder, rows, rows_value, scale, I8)
+            builder.store(builder.fdiv(peak, limit), at(builder, record, 0, F32), align=4)
+            target = address(context, builder, rows, rows_value, write, I8)
+            scaled = [builder.fmul(each, splat(builder, inverse, LANES)) for each in vectors]
+            integers = [nearest_integers(builder, each) for each in scaled]
+            for number, each in enumerate(integers):
+                here = at(builder, target, number * LANES, SMALL)
+                builder.store(builder.trunc(each, SMALL), here, align=4)
+            count = len(integers) // parts
+            for part in range(parts):
+                total = reduce(builder.add, integers[part * count : (part + 1) * count])
+                total = call(builder, "llvm.vector.reduce.add.v16i32", I32, total)
+                correction = at(builder, record, builder.mul(stride, index(1 + part)), I32)
+                builder.store(builder.mul(total, I32(-zero_point)), correction, align=4)
+            return context.get_dummy_value()
+
+        return types.void(rows, types.intp, types.intp, types.intp, source, types.intp), generate
+
+    return write_group
 
 
 def make_encode_row(layout: Layout, max_height: int, parts: int, zero_point: int) -> Callable[..., None]:
     """An implementation of `encode_row`: rows as `integer_tiles` says."""
-    find_tile = make_find_tile(max_height)
-    row_group_bytes, part_size, header = layout.row_group_bytes, GROUP_SIZE // parts, 4 + 4 * parts
+    find_tile, write_group = make_find_tile(max_height), _make_write_group(parts, zero_point)
+    row_group_bytes, header = layout.row_group_bytes, 4 + 4 * parts
 
     def encode_row(
         weights: Any,
@@ -134,18 +138,6 @@ def make_encode_row(layout: Layout, max_height: int, parts: int, zero_point: int
             start = tile_start + group * height * row_group_bytes
             scale = start + 4 * (row - top)
             write = start + header * height + GROUP_SIZE * (row - top)
-            read = source_start + group * GROUP_SIZE
-            peak = largest_of_group(source, read)
-            inverse = broadcast(np.float32(0) if peak < SMALLEST_GROUP else np.float32(127) / peak)
-            store_float(rows, scale, peak / np.float32(127))
-            for part in range(parts):
-                total = np.int32(0)
-                begin = part * part_size
-                if part_size == 16:
-                    total = store_16_rounded(rows, write + begin, load(source, read + begin) * inverse)
-                for k in range(begin, begin + part_size // 32 * 32, 32):
-                    pair = load(source, read + k) * inverse, load(source, read + k + 16) * inverse
-                    total += store_32_rounded(rows, write + k, pair[0], pair[1])
-                store_integer(rows, scale + 4 * (1 + part) * height, np.int32(-zero_point * total))
+            write_group(rows, scale, 4 * height, write, source, source_start + group * GROUP_SIZE)
 
     return encode_row

@@ -170,9 +170,16 @@ def softcap_row(values: Any, start: int, num_columns: int, cap: float) -> None:
 
 @njit(error_model="numpy")
 def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> Any:
-    whole, rest = num_columns // 16 * 16, num_columns % 16
-    squares = broadcast(np.float32(0))
-    for column in range(0, whole, 16):
+    # Four sums, because one would wait for each multiply-add.
+    fours, whole, rest = num_columns // 64 * 64, num_columns // 16 * 16, num_columns % 16
+    squares = second = third = fourth = broadcast(np.float32(0))
+    for column in range(start, start + fours, 64):
+        a, b = load(values, column), load(values, column + 16)
+        c, d = load(values, column + 32), load(values, column + 48)
+        squares, second = fma(a, a, squares), fma(b, b, second)
+        third, fourth = fma(c, c, third), fma(d, d, fourth)
+    squares = (squares + second) + (third + fourth)
+    for column in range(fours, whole, 16):
         part = load(values, start + column)
         squares = fma(part, part, squares)
     if rest:

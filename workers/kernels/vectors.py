@@ -88,6 +88,13 @@ def multiply_add(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -
     return call(builder, f"llvm.fmuladd.v{a.type.count}f32", a.type, a, b, c)
 
 
+def nearest_integers(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
+    """Lanes of magnitude below 2^22 as integers, ties to even: a sum with 1.5 * 2^23 ends in the integer."""
+    magic = constant(FLOATS, 1.5 * 2**23)
+    bits = builder.bitcast(builder.fadd(a, magic), INTEGERS)
+    return builder.sub(bits, builder.bitcast(magic, INTEGERS))
+
+
 def address(
     context: Any, builder: ir.IRBuilder, array_type: Any, array: ir.Value, offset: ir.Value, to: ir.Type
 ) -> ir.Value:
