@@ -88,7 +88,10 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything `cactus serve` can be told; a TOML file has the same names."""
+    """Everything `cactus serve` can be told; a TOML file has the same names.
+
+    With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service.
+    """
 
     model: str = DEFAULT_MODEL
     weights: WeightFormat = "int8"
@@ -99,6 +102,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: str = "tcp://127.0.0.1:*"
     state_dir: Path = Path("~/.cactus")
+    journal: bool = True
     ray_address: str | None = None
     max_sequences: Positive = 16
     token_budget: Positive = 256

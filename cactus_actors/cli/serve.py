@@ -39,6 +39,12 @@ def serve(
         str | None, typer.Option(help="Where workers report; an address of this machine on a cluster.")
     ] = None,
     state_dir: Annotated[Path | None, typer.Option(help="Where the service keeps its own files.")] = None,
+    journal: Annotated[
+        bool | None,
+        typer.Option(
+            "--journal/--no-journal", help="Keep accepted jobs on disk, so that they survive a restart."
+        ),
+    ] = None,
     ray_address: Annotated[
         str | None, typer.Option(help="An existing Ray cluster; without it a private local Ray starts.")
     ] = None,
@@ -59,6 +65,7 @@ def serve(
         "stream_endpoint": stream_endpoint,
         "workers_endpoint": workers_endpoint,
         "state_dir": None if state_dir is None else str(state_dir),
+        "journal": journal,
         "ray_address": ray_address,
     }
     run_service(make_config(read_config_file(config) if config else {}, flags))

@@ -6,9 +6,13 @@ Ray carries placement and control only; jobs and tokens travel over ZeroMQ betwe
 from __future__ import annotations
 
 import contextlib
+import os
+import re
+import shutil
 import threading
 import time
 from collections.abc import Callable
+from pathlib import Path
 
 import ray
 from ray.exceptions import RayError
@@ -48,6 +52,7 @@ class Service:
         self._endpoints: Endpoints | None = None
         self._owns_session = False
         self._router_not_before = 0.0
+        self._journal_dir = _journal_dir(config) if config.journal else None
 
     @property
     def endpoints(self) -> Endpoints:
@@ -98,6 +103,8 @@ class Service:
         self._router = self._handoff = None
         if self._owns_session:
             ray_session.disconnect()
+        if self._journal_dir is not None and _is_anywhere(self._config.jobs_endpoint):
+            shutil.rmtree(self._journal_dir, ignore_errors=True)
 
     def _resolve_model(self) -> None:
         """Have the model's files here, and settle by what name the actors find the very same."""
@@ -116,6 +123,7 @@ class Service:
             workers_endpoint=known.workers if known else config.workers_endpoint,
             desired_workers=self._fleet.desired,
             max_queued_jobs=config.max_queued_jobs,
+            journal_dir=None if self._journal_dir is None else str(self._journal_dir),
         )
         router = Watched(RouterActor, settings, where=ray_session.this_node())
         try:
@@ -221,3 +229,17 @@ class Service:
         self._announce(f"{worker_id} ended ({reason}); its jobs go on elsewhere, a new one in {delay:.0f} s")
         if self._router is not None:
             self._router.tell("worker_lost", worker_id)
+
+
+def _journal_dir(config: ServeConfig) -> Path:
+    """Where accepted jobs are kept: found again by the next service on the same endpoint.
+
+    Nobody finds a service again whose port was free to choose: its journal serves its own restarts only.
+    """
+    endpoint = config.jobs_endpoint
+    name = f"process-{os.getpid()}" if _is_anywhere(endpoint) else re.sub(r"[^A-Za-z0-9.]+", "-", endpoint)
+    return config.state_dir.expanduser() / "journal" / name
+
+
+def _is_anywhere(endpoint: str) -> bool:
+    return endpoint.endswith((":*", ":0"))

@@ -124,6 +124,21 @@ def test_a_dead_router_comes_back_on_its_endpoints_and_clients_go_on(serve_on_cl
         assert running.client.status().epoch != before.epoch
 
 
+def test_what_a_router_accepted_the_next_one_finishes_though_nobody_sends_it_again(
+    serve_on_cluster: Any,
+) -> None:
+    ended, left = "1" * 32, "2" * 32
+    with serve_on_cluster(workers=1) as running:
+        undisturbed = running.client.complete(prompt=STORY, job_id=ended, **OPTIONS)
+        before = running.client.status()
+        with Client(running.endpoints.jobs, running.endpoints.stream) as leaving:
+            leaving.submit(prompt=STORY, job_id=left, **OPTIONS)
+        os.kill(pid_of_router(before), signal.SIGKILL)
+        assert running.client.result(left).token_ids == undisturbed.token_ids
+        assert running.client.result(ended) == undisturbed
+        assert running.client.status().epoch != before.epoch
+
+
 def test_an_impossible_model_is_one_clear_error(serve_on_cluster: Any, ray_address: str) -> None:
     from cactus_actors.cluster.service import Service
     from cactus_actors.config import ServeConfig
