@@ -7,6 +7,9 @@
     │   ├── ContextExceeded         400     exceed_context_size_error
     │   ├── TemplateInvalid         400     template_error
     │   ├── NotSupported            400     not_supported_error
+    │   ├── SchemaInvalid           400     schema_invalid
+    │   │   ├── SchemaTooComplex    400     schema_too_complex
+    │   │   └── SchemaUnsatisfiable 400     schema_unsatisfiable
     │   ├── InvalidJSON             400     invalid_json
     │   └── InvalidMessage          400     invalid_message
     │       └── UnsupportedVersion  400     unsupported_version
@@ -106,6 +109,24 @@ class InvalidJSON(InvalidRequest):
     """A body that is not JSON by the letter; the message says at which byte."""
 
     type = "invalid_json"
+
+
+class SchemaInvalid(InvalidRequest):
+    """A JSON schema, regular expression or grammar that is not one; the message says where."""
+
+    type = "schema_invalid"
+
+
+class SchemaTooComplex(SchemaInvalid):
+    """A schema, expression or grammar beyond the limits on size, depth and counts."""
+
+    type = "schema_too_complex"
+
+
+class SchemaUnsatisfiable(SchemaInvalid):
+    """A schema, expression or grammar that no text obeys."""
+
+    type = "schema_unsatisfiable"
 
 
 class InvalidMessage(InvalidRequest):
