@@ -17,7 +17,13 @@ BLOCK_SIZE = 16
 
 
 def reference_logits(config: ModelConfig, tensors, token_ids) -> np.ndarray:
-    """Logits (tokens, vocab) in float64, written as the paper has it: no cache, no batch, no padding."""
+    """Logits (tokens, vocab) in float64."""
+    output = "embed_tokens" if config.tie_embeddings else "lm_head"
+    return reference_hidden(config, tensors, token_ids) @ tensors[output].astype(np.float64).T
+
+
+def reference_hidden(config: ModelConfig, tensors, token_ids) -> np.ndarray:
+    """Rows behind the last norm (tokens, hidden), as the paper has it: no cache, no batch, no padding."""
 
     def weights(name):
         return tensors[name].astype(np.float64)
@@ -53,8 +59,7 @@ def reference_logits(config: ModelConfig, tensors, token_ids) -> np.ndarray:
         normed = normalise(x, prefix + "post_attention_layernorm")
         gate, up = normed @ weights(prefix + "mlp.gate_proj").T, normed @ weights(prefix + "mlp.up_proj").T
         x = x + (gate / (1 + np.exp(-gate)) * up) @ weights(prefix + "mlp.down_proj").T
-    output = "embed_tokens" if config.tie_embeddings else "lm_head"
-    return normalise(x, "norm") @ weights(output).T
+    return normalise(x, "norm")
 
 
 def make_batch(*chunks: tuple[list[int], int, list[int]]) -> Batch:

@@ -121,6 +121,7 @@ class Graph:
     operations: list[Operation] = field(default_factory=list)
     num_attention_layers: int = 0
     num_state_layers: int = 0
+    hidden: Value | None = None  # behind the last norm
     logits: Value | None = None
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
@@ -234,9 +235,9 @@ class Graph:
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
         """The logits of the rows that are asked for: a last norm, the head, and the soft cap."""
-        normed = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
+        self.hidden = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
         matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
-        self.logits = self._product(normed, matrix)
+        self.logits = self._product(self.hidden, matrix)
         if self.config.logit_softcap:
             self._note(Code.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
 

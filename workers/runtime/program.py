@@ -71,12 +71,15 @@ class Program:
     """What the step runs, and the memory between its operations."""
 
     operations: NDArray[Any]  # records of OPERATION
+    without_head: NDArray[Any]  # as far as the hidden states
     buffers: tuple[Buffer, ...]
-    logits: int  # the buffer they end in
+    hidden: int  # the buffers they end in
+    logits: int
 
     @classmethod
     def of(cls, graph: Graph, layout: Layout) -> Program:
         """The program of a graph whose weights lie as `layout` says."""
+        assert graph.hidden is not None, "a graph ends in its output"
         assert graph.logits is not None, "a graph ends in its output"
         buffers, buffer_of = _assign_buffers(graph, layout)
         records = np.zeros(len(graph.operations), OPERATION)
@@ -105,7 +108,11 @@ class Program:
             for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
                 record[name] = getattr(op, name)
         _look_ahead(records)
-        return cls(records, buffers, buffer_of[graph.logits])
+        places = [index for index, op in enumerate(graph.operations) if op.target is graph.hidden]
+        without_head = records[: places[0] + 1].copy()
+        without_head["barrier"][-1] = True
+        _look_ahead(without_head)
+        return cls(records, without_head, buffers, buffer_of[graph.hidden], buffer_of[graph.logits])
 
 
 def _look_ahead(records: NDArray[Any]) -> None:
@@ -154,7 +161,7 @@ def _assign_buffers(graph: Graph, layout: Layout) -> tuple[tuple[Buffer, ...], d
                 buffer_of[op.target] = len(buffers)
                 buffers.append(buffer)
         for value in {op.source, op.target} - {None}:
-            if value is not None and last_use[value] == index and value is not graph.logits:
+            if value is not None and last_use[value] == index and value not in (graph.hidden, graph.logits):
                 free[_buffer_of(value, layout)].append(buffer_of[value])
     return tuple(buffers), buffer_of
 

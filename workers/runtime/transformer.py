@@ -85,23 +85,13 @@ class TransformerModel:
 
         Writes the keys and values of every token of the batch into `cache`.
         """
-        num_rows = len(batch.logit_rows)
-        self._take(batch)
-        self._tables.cover(int(batch.positions.max()) + 1)
-        self._workspace.tasks.fill(0)
-        self._team.run(
-            self._program.operations,
-            self._shape,
-            self._weights,
-            self._rotary,
-            self._step,
-            cache.arrays,
-            cache.arrays.states if self.cache_shape.num_state_layers else None,
-            self._choices,
-            self._workspace,
-            self._profile,
-        )
-        return self._logits[:num_rows, : self.config.vocab_size]
+        self._run(self._program.operations, batch, cache)
+        return self._rows_of(self._program.logits, len(batch.logit_rows), self.config.vocab_size)
+
+    def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+        """What the head would read: (rows, hidden) behind the last norm, as `forward` otherwise."""
+        self._run(self._program.without_head, batch, cache)
+        return self._rows_of(self._program.hidden, len(batch.logit_rows), self.config.hidden_size)
 
     def start_profile(self) -> None:
         """Count cycles from now on; the next step is compiled again for it."""
@@ -116,6 +106,30 @@ class TransformerModel:
     def close(self) -> None:
         """Stop the threads; the model runs no more steps."""
         self._team.close()
+
+    def _run(self, operations: NDArray[Any], batch: Batch, cache: KVCache) -> None:
+        """Let all threads run the operations over a batch."""
+        self._take(batch)
+        self._tables.cover(int(batch.positions.max()) + 1)
+        self._workspace.tasks.fill(0)
+        self._team.run(
+            operations,
+            self._shape,
+            self._weights,
+            self._rotary,
+            self._step,
+            cache.arrays,
+            cache.arrays.states if self.cache_shape.num_state_layers else None,
+            self._choices,
+            self._workspace,
+            self._profile,
+        )
+
+    def _rows_of(self, index: int, num_rows: int, num_columns: int) -> NDArray[np.float32]:
+        """The first rows of a buffer, (num_rows, num_columns), a view."""
+        width, start = self._program.buffers[index].width, int(self._workspace.starts[index])
+        rows = self._workspace.floats[start : start + width * num_rows].reshape(num_rows, width)
+        return rows[:, :num_columns]
 
     def _take(self, batch: Batch) -> None:
         """Copy a batch to where the threads read it."""
@@ -181,9 +195,6 @@ class TransformerModel:
         )
         self._step = self._new_step()
         self._choices = new_choices(experts, num_choices) if experts else None
-        buffer, start = self._program.buffers[self._program.logits], starts[self._program.logits]
-        logits = self._workspace.floats[start : start + buffer.width * self._max_rows]
-        self._logits = logits.reshape(self._max_rows, buffer.width)
 
     def _warm_up(self, step: Any) -> None:
         """Compile the step by running one token through it on this thread."""
