@@ -16,17 +16,21 @@ class Chunk:
     """The next `num_tokens` uncomputed tokens of one sequence, and `num_drafts` guesses at what follows them.
 
     A chunk that ends at the sequence's last token has a row of logits for it and for each draft, if more
-    tokens may be sampled; no other has drafts. They stand in the sequence behind its known tokens.
+    tokens may be sampled; no other has drafts. They stand in the sequence behind its known tokens. Before
+    these rows come those of `prompt_rows`, places in the chunk, for a sequence whose prompt's rows are read.
     """
 
     sequence: Sequence
     num_tokens: int
     num_drafts: int = 0
     num_rows: int = field(init=False)
+    prompt_rows: range = field(init=False)
 
     def __post_init__(self) -> None:
-        sequence = self.sequence
-        catches_up = sequence.num_computed_tokens + self.num_tokens == sequence.num_tokens
+        sequence, first = self.sequence, self.sequence.num_computed_tokens
+        wanted = sequence.prompt_rows
+        self.prompt_rows = range(max(wanted.start - first, 0), min(wanted.stop - first, self.num_tokens))
+        catches_up = first + self.num_tokens == sequence.num_tokens
         self.num_rows = 1 + self.num_drafts if catches_up and sequence.num_tokens_left > 0 else 0
 
 
@@ -47,7 +51,7 @@ class Batch:
 
     @classmethod
     def of(cls, chunks: Ordered[Chunk]) -> Batch:
-        """The batch of these chunks, with the rows of logits of each in the same order."""
+        """The batch of these chunks and, in the same order, the rows of each: of its prompt, of its end."""
         spans: list[NDArray[np.int32]] = []
         positions: list[int] = []
         rows: list[int] = []
@@ -60,6 +64,7 @@ class Batch:
             spans.append(sequence.span(first, first + num_tokens))
             positions += range(first, first + num_tokens)
             rows += [row] * num_tokens
+            logit_rows += [len(rows) - num_tokens + place for place in chunk.prompt_rows]
             if chunk.num_rows:
                 logit_rows += range(len(rows) - chunk.num_rows, len(rows))
             block_tables[row, : len(sequence.block_table)] = sequence.block_table

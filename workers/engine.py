@@ -3,12 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Collection
+from collections.abc import Callable, Collection
+
+import numpy as np
+from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelFailure
-from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
 from workers.batch import Batch, Chunk
 from workers.block_pool import BlockPool
+from workers.deltas import failure, last_delta, last_delta_of
 from workers.detokenizer import Detokenizer, TokenBytes
 from workers.models import Model
 from workers.pace import MAX_STEP_S, Pace
@@ -18,6 +22,9 @@ from workers.sequence import Sequence
 
 Row = tuple[int, float, float, bool]
 """Token id, entropy and log probability of a row that was sampled, and whether its logits were finite."""
+
+Commit = Callable[[], list[SequenceDelta]]
+"""Accounts for what a step has computed, and says what it added."""
 
 
 class Engine:
@@ -95,10 +102,14 @@ class Engine:
         try:
             sequence = self._sequence_of(dispatch)
         except Exception as error:
-            self._ended.append(_last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), _failure(error)))
+            self._ended.append(last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), failure(error)))
             return
-        if dispatch.emitted_ids and (finish := self._finish_of(sequence, dispatch.emitted_ids[-1])):
-            self._ended.append(_last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), finish))
+        if (
+            sequence.pool is None
+            and dispatch.emitted_ids
+            and (finish := self._finish_of(sequence, dispatch.emitted_ids[-1]))
+        ):
+            self._ended.append(last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), finish))
             return
         self._sequences[dispatch.dispatch_id] = sequence
         self._scheduler.add(sequence)
@@ -123,29 +134,62 @@ class Engine:
         started = time.perf_counter()
         schedule = self._scheduler.schedule()
         deltas = self._take_ended(schedule)
-        if schedule.chunks:
-            deltas += self._compute(schedule.chunks)
+        generating = [chunk for chunk in schedule.chunks if chunk.sequence.pool is None]
+        embedding = [chunk for chunk in schedule.chunks if chunk.sequence.pool is not None]
+        deltas += self._compute(generating, self._generate) + self._compute(embedding, self._embed)
         seconds = time.perf_counter() - started
         self.counters.step_seconds += seconds
         self._scheduler.on_step(schedule, seconds)
         return deltas
 
-    def _compute(self, chunks: list[Chunk]) -> list[SequenceDelta]:
-        """Forward, sample, commit."""
+    def _compute(
+        self, chunks: list[Chunk], run: Callable[[list[Chunk], Batch], Commit]
+    ) -> list[SequenceDelta]:
+        """Forward and what follows from it, then commit."""
+        if not chunks:
+            return []
         try:
             batch = Batch.of(chunks)
             started = time.perf_counter()
-            logits = self._model.forward(batch, self._cache)
-            samples = self._sampler.sample(logits, [chunk for chunk in chunks if chunk.num_rows])
+            commit = run(chunks, batch)
         except Exception as error:  # the worker outlives a step that fails
             if len(chunks) > 1:
-                return [delta for chunk in chunks for delta in self._compute([chunk])]
-            return [self._end(chunks[0].sequence, _failure(error, "a step failed"))]
+                return [delta for chunk in chunks for delta in self._compute([chunk], run)]
+            return [self._end(chunks[0].sequence, failure(error, "a step failed"))]
         seconds = time.perf_counter() - started
         self.counters.kernel_seconds += seconds
         self._pace.on_step(len(batch.token_ids), seconds)
         self._scheduler.token_budget = self._pace.token_budget
-        return self._commit(chunks, samples)
+        return commit()
+
+    def _generate(self, chunks: list[Chunk], batch: Batch) -> Commit:
+        logits = self._model.forward(batch, self._cache)
+        samples = self._sampler.sample(logits, [chunk for chunk in chunks if chunk.num_rows])
+        return lambda: self._commit(chunks, samples)
+
+    def _embed(self, chunks: list[Chunk], batch: Batch) -> Commit:
+        hidden = self._model.hidden_states(batch, self._cache)
+        return lambda: self._commit_hidden(chunks, hidden)
+
+    def _commit_hidden(self, chunks: list[Chunk], hidden: NDArray[np.float32]) -> list[SequenceDelta]:
+        """Add the hidden states of each chunk to its mean, which is told when the prompt is through."""
+        deltas = []
+        first_row = 0
+        for chunk in chunks:
+            sequence, pool = chunk.sequence, chunk.sequence.pool
+            assert pool is not None, "it is being embedded"
+            if sequence.num_computed_tokens == 0:
+                pool.restart()
+            pool.add(hidden[first_row : first_row + len(chunk.prompt_rows)])
+            first_row += len(chunk.prompt_rows)
+            self._scheduler.commit(chunk)
+            if sequence.num_uncomputed_tokens == 0:
+                try:
+                    extras = SequenceExtras(embedding=pool.embedding())
+                    deltas.append(self._end(sequence, Finish("stop"), extras))
+                except CactusError as error:
+                    deltas.append(self._end(sequence, failure(error)))
+        return deltas
 
     def _sequence_of(self, dispatch: Dispatch) -> Sequence:
         """The sequence that goes on where `dispatch` says; raises InvalidRequest."""
@@ -192,8 +236,8 @@ class Engine:
                     deltas.append(self._extend(chunk, rows[first_row : first_row + num_rows]))
                 except Exception as error:  # such as a token that the tokenizer does not know
                     self._remove(sequence)
-                    finish = _failure(error, "a token has no text")
-                    deltas.append(_last_delta(sequence.dispatch_id, position, finish))
+                    finish = failure(error, "a token has no text")
+                    deltas.append(last_delta(sequence.dispatch_id, position, finish))
                 first_row += num_rows
                 continue
             self._scheduler.commit(chunk)
@@ -213,7 +257,7 @@ class Engine:
         text, finish = "", None
         for token_id, entropy, logprob, is_finite in rows:
             if not is_finite:
-                finish = _failure(ModelFailure("the logits are not finite"))
+                finish = failure(ModelFailure("the logits are not finite"))
                 break
             if token_ids:
                 cuts.append(len(text))
@@ -270,32 +314,14 @@ class Engine:
                 f"this worker has {self._pool.num_blocks}",
                 param="prompt",
             )
-            ended.append(_last_delta_of(sequence, _failure(error)))
+            ended.append(last_delta_of(sequence, failure(error)))
         return ended
 
-    def _end(self, sequence: Sequence, finish: Finish) -> SequenceDelta:
+    def _end(self, sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
         """The last delta of a sequence that ends without a new token."""
         self._remove(sequence)
-        return _last_delta_of(sequence, finish)
+        return last_delta_of(sequence, finish, extras)
 
     def _remove(self, sequence: Sequence) -> None:
         del self._sequences[sequence.dispatch_id]
         self._scheduler.remove(sequence)
-
-
-def _failure(error: Exception, what: str = "a dispatch failed") -> Finish:
-    if not isinstance(error, CactusError):
-        error = ModelFailure(f"{what}: {type(error).__name__}: {error}")
-    return Finish("error", error=error.info())
-
-
-def _last_delta_of(sequence: Sequence, finish: Finish) -> SequenceDelta:
-    text = sequence.detokenizer.flush()
-    cached_tokens = sequence.num_cached_prompt_tokens or 0
-    return _last_delta(sequence.dispatch_id, sequence.num_completion_tokens, finish, text, cached_tokens)
-
-
-def _last_delta(
-    dispatch_id: int, position: int, finish: Finish, text: str = "", cached_tokens: int = 0
-) -> SequenceDelta:
-    return SequenceDelta(dispatch_id, position, [], text, [], [], cached_tokens, finish)

@@ -25,6 +25,9 @@ from workers.speculation import DraftPlace, StepCost, propose
 MAX_DRAFTED_ROWS = 8
 """Kernels multiply up to 8 rows at once: a step that has more pays for every row, drafted or not."""
 
+MAX_TOLD_ROWS = 64
+"""Rows of logits in a step for tokens of prompts: each is as large as the vocabulary."""
+
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
@@ -134,6 +137,9 @@ class Scheduler:
 
     def _take(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
         num_tokens = min(sequence.num_uncomputed_tokens, budget)
+        if sequence.prompt_rows and sequence.pool is None:
+            num_told = sum(len(chunk.prompt_rows) for chunk in schedule.chunks if not chunk.sequence.pool)
+            num_tokens = min(num_tokens, MAX_TOLD_ROWS - num_told)
         if num_tokens > 0:
             schedule.chunks.append(Chunk(sequence, num_tokens))
         return num_tokens
@@ -210,13 +216,13 @@ class Scheduler:
         if sequence.num_cached_prompt_tokens is None:
             sequence.num_cached_prompt_tokens = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
             self._counters.cached_prompt_tokens += sequence.num_cached_prompt_tokens
-            if sequence.params.cache_prompt:
+            if sequence.may_reuse_prefix:
                 self._counters.queried_prompt_tokens += sequence.num_prompt_tokens
         self.running.append(sequence)
         return True
 
     def _cached_prefix(self, sequence: Sequence) -> list[int]:
-        if not sequence.params.cache_prompt:
+        if not sequence.may_reuse_prefix:
             return []
         # The last known token is always computed: its logits are what the step is for.
         num_full = (sequence.num_tokens - 1) // sequence.block_size

@@ -9,7 +9,9 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
+from workers.constraints import TokenConstraint
 from workers.detokenizer import Detokenizer
+from workers.embedding import MeanPool
 from workers.speculation import Drafter
 
 BlockHash = bytes
@@ -20,6 +22,9 @@ class Sequence:
 
     `token_ids` holds the prompt, then what earlier attempts emitted, then what is sampled here. A sequence
     decodes when it has one uncomputed token and prefills when it has more; nothing else tells them apart.
+
+    Of some jobs the prompt's own rows are read as well: for their log probabilities, told once each and in
+    order, or for the mean of the hidden states, `pool`.
     """
 
     def __init__(
@@ -30,6 +35,7 @@ class Sequence:
         max_context: int,
         block_size: int,
         max_drafts: int = 0,
+        constraint: TokenConstraint | None = None,
     ) -> None:
         self.dispatch_id = dispatch.dispatch_id
         self.params: SamplingParams = dispatch.params
@@ -38,7 +44,13 @@ class Sequence:
         self.drafter = Drafter(max_drafts)
         self.sampling_row = b""  # what the sampler makes of `params` and `choice`, once
         self.num_prompt_tokens = len(dispatch.prompt_ids)
-        self.max_tokens = min(dispatch.params.max_tokens, max_context - self.num_prompt_tokens)
+        self.max_context = max_context
+        self.pool = MeanPool() if dispatch.task == "embed" else None
+        wanted = 0 if self.pool else dispatch.params.max_tokens
+        self.max_tokens = min(wanted, max_context - self.num_prompt_tokens)
+        self.constraint = constraint
+        tells_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pool
+        self.num_told_prompt_tokens = 0 if tells_prompt else self.num_prompt_tokens
         self.block_size = block_size
         self.block_table: list[int] = []
         self.num_computed_tokens = 0
@@ -77,6 +89,18 @@ class Sequence:
     def num_blocks_needed(self) -> int:
         """Blocks that hold all known tokens."""
         return -(-self.num_tokens // self.block_size)
+
+    @property
+    def prompt_rows(self) -> range:
+        """Positions of the prompt whose outputs are still to be read; row p tells of the token at p + 1."""
+        if self.pool is not None:
+            return range(self.num_prompt_tokens)
+        return range(max(0, self.num_told_prompt_tokens - 1), self.num_prompt_tokens - 1)
+
+    @property
+    def may_reuse_prefix(self) -> bool:
+        """Whether cached blocks may stand in for computing the first tokens."""
+        return self.params.cache_prompt and not self.prompt_rows
 
     def draft(self, token_ids: NDArray[np.int32]) -> None:
         """Write guesses at the next tokens behind the known ones; there must be room for one token more."""
