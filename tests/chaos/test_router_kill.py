@@ -1,0 +1,143 @@
+"""kill -9 of the router again and again, with real workers: every accepted job ends, with the same tokens."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.client import AsyncClient
+from cactus_actors.protocol.results import Result
+
+NUM_JOBS = 24
+NUM_KILLS = 4
+OPTIONS = {"max_tokens": 120, "ignore_eos": True, "temperature": 0.9}
+
+ROUTER = """
+import sys
+from cactus_actors.config import RouterSettings
+from router.actor import RouterActor
+jobs, stream, workers, journal = sys.argv[1:]
+router = RouterActor(RouterSettings(
+    jobs_endpoint=jobs, stream_endpoint=stream, workers_endpoint=workers, journal_dir=journal))
+router.start()
+print("ready", flush=True)
+router.run()
+"""
+
+WORKER = """
+import sys
+from cactus_actors.config import WorkerSettings
+from workers.actor import WorkerActor
+WorkerActor(WorkerSettings(worker_id="w", max_sequences=8)).run(sys.argv[1])
+"""
+
+
+def free_endpoints(count: int) -> list[str]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [f"tcp://127.0.0.1:{each.getsockname()[1]}" for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+class Processes:
+    """A router, which can be killed and started again on the same endpoints, and a worker."""
+
+    def __init__(self, directory: Path) -> None:
+        self.jobs, self.stream, self.workers = free_endpoints(3)
+        self._journal = str(directory / "journal")
+        self._worker = subprocess.Popen([sys.executable, "-c", WORKER, self.workers])
+        self._router = self._start_router()
+
+    def kill_router(self) -> None:
+        os.kill(self._router.pid, signal.SIGKILL)
+        self._router.wait()
+        self._router = self._start_router()
+
+    def stop(self) -> None:
+        for process in (self._router, self._worker):
+            process.kill()
+            process.wait()
+
+    def _start_router(self) -> subprocess.Popen[str]:
+        command = [sys.executable, "-c", ROUTER, self.jobs, self.stream, self.workers, self._journal]
+        router = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+        assert router.stdout is not None
+        assert router.stdout.readline() == "ready\n"
+        router.stdout.close()
+        return router
+
+
+@pytest.fixture
+def processes(tmp_path: Path) -> Iterator[Processes]:
+    processes = Processes(tmp_path)
+    yield processes
+    processes.stop()
+
+
+def prompt(number: int) -> str:
+    return f"Tell me story number {number} about a fox."
+
+
+async def test_no_accepted_job_is_lost_and_no_token_changes(processes: Processes) -> None:
+    seed = random.randrange(1 << 32)
+    print(f"seed {seed}")
+    chance = random.Random(seed)
+    async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:
+        undisturbed = [
+            await client.complete(prompt(number), seed=number, **OPTIONS) for number in range(NUM_JOBS)
+        ]
+        running = asyncio.gather(*(streamed(client, number) for number in range(NUM_JOBS)))
+        left = [await client.submit(prompt(number), seed=number, **OPTIONS) for number in range(NUM_JOBS)]
+        for _ in range(NUM_KILLS):
+            await asyncio.sleep(chance.uniform(0.05, 0.5))
+            await asyncio.to_thread(processes.kill_router)
+        for expected, (tokens, result) in zip(undisturbed, await running, strict=True):
+            assert tokens == result.token_ids == expected.token_ids
+            assert result.text == expected.text
+
+    async with AsyncClient(processes.jobs, processes.stream) as another:  # which never sent these jobs
+        for expected, job_id in zip(undisturbed, left, strict=True):
+            result = await another.result(job_id)
+            assert result.token_ids == expected.token_ids
+        counts = (await another.status()).jobs
+    assert counts.queued == counts.running == counts.failed == 0
+    assert counts.accepted == counts.finished
+
+
+async def streamed(client: AsyncClient, number: int) -> tuple[list[int], Result]:
+    """The tokens that a client was shown, and the result."""
+    tokens: list[int] = []
+    stream = client.stream(prompt(number), seed=number, **OPTIONS)
+    async for delta in stream:
+        assert delta.index == len(tokens)
+        tokens += delta.token_ids
+    return tokens, await stream.result()
+
+
+def test_a_result_is_readable_after_a_kill_long_after_its_client_left(processes: Processes) -> None:
+    async def before() -> Result:
+        async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:
+            return await client.complete(prompt(1), job_id="a" * 32, seed=1, **OPTIONS)
+
+    async def after() -> Result:
+        async with AsyncClient(processes.jobs, processes.stream) as client:
+            return await client.result("a" * 32)
+
+    expected = asyncio.run(before())
+    time.sleep(0.2)
+    processes.kill_router()
+    assert asyncio.run(after()) == expected
