@@ -33,6 +33,8 @@ class Detokenizer:
     What it says after n tokens depends on those n tokens alone: replaying them through a new detokenizer
     reaches the same state. The texts returned by `feed`, followed by that of `flush`, are the completion's.
 
+    A control token of `params.visible_tokens` stands for the text that is given there.
+
     Stop strings are honoured in the text of token number `min_tokens` (counted from 1) and later; text before
     that is neither searched nor held back. The match that is complete first wins, the longer one on ties.
     """
@@ -42,6 +44,7 @@ class Detokenizer:
         self._stops = params.stop
         self._include_stop = params.include_stop_sequences
         self._min_tokens = params.min_tokens
+        self._visible = {token_id: text.encode() for token_id, text in params.visible_tokens}
         self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
         self._held = ""
         self._num_tokens = 0
@@ -50,7 +53,9 @@ class Detokenizer:
     def feed(self, token_id: int) -> str:
         """Add a token; returns the text that can be shown now. After a stop match nothing more is shown."""
         self._num_tokens += 1
-        return self._advance(self._decoder.decode(self._tokenizer.token_bytes(token_id)))
+        visible = self._visible.get(token_id)
+        content = self._tokenizer.token_bytes(token_id) if visible is None else visible
+        return self._advance(self._decoder.decode(content))
 
     def skip(self) -> None:
         """Count a token without text: the end token."""

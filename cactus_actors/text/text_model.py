@@ -16,6 +16,7 @@ from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.gguf_vocabulary import Vocabulary
 from cactus_actors.text.tokenizer import Tokenizer
+from cactus_actors.text.tool_support import markup_of, tool_tokens_of
 
 MAX_CONTEXT = 1 << 24
 _DEFAULT_CONTEXTS = {"gemma3_text": 131_072}
@@ -26,7 +27,9 @@ _DEFAULT_CONTEXTS = {"gemma3_text": 131_072}
 class TextModel:
     """Tokenizer, chat template and limits of one model.
 
-    `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`.
+    `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `tool_markup`
+    names how it writes tool calls (`protocol/tool_markup.py`), None if it was not made for tools;
+    `tool_tokens` are id and text of the control tokens that this takes.
     """
 
     name: str
@@ -34,6 +37,8 @@ class TextModel:
     chat_template: ChatTemplate | None
     eos_ids: frozenset[int]
     max_context: int
+    tool_markup: str | None = None
+    tool_tokens: tuple[tuple[int, str], ...] = ()
 
     def encode_chat(
         self,
@@ -77,6 +82,7 @@ def _from_directory(directory: Path) -> TextModel:
         )
     specials = huggingface.special_tokens(tokenizer_config)
     source = huggingface.template_source(directory, tokenizer_config)
+    tool_markup = markup_of(source[1], tokenizer) if source else None
     eos_id = tokenizer.id_of(specials["eos_token"]) if "eos_token" in specials else None
     return TextModel(
         name=repository_of(directory.resolve()) or directory.resolve().name,
@@ -88,6 +94,8 @@ def _from_directory(directory: Path) -> TextModel:
             "max_position_embeddings",
             _context_of(config),
         ),
+        tool_markup=tool_markup,
+        tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
     )
 
 
@@ -110,12 +118,16 @@ def _from_gguf(file: GGUFFile) -> TextModel:
         raise invalid(file.path, "tokenizer.chat_template must be a string")
     specials = vocabulary.special_tokens()
     key = f"{file.metadata.get('general.architecture')}.context_length"
+    tokenizer = tokenizer_from_gguf(file)
+    tool_markup = markup_of(source, tokenizer) if source else None
     return TextModel(
         name=file.path.stem,
-        tokenizer=tokenizer_from_gguf(file),
+        tokenizer=tokenizer,
         chat_template=ChatTemplate.compile(source, file.path, specials) if source else None,
         eos_ids=vocabulary.end_ids(),
         max_context=_checked_context(file.path, key, file.metadata.get(key)),
+        tool_markup=tool_markup,
+        tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
     )
 
 

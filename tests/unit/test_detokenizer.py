@@ -42,6 +42,13 @@ def test_bytes_that_are_no_character_become_replacement_characters() -> None:
     assert texts([b"a\xff", b"b\xe2\x82"]) == ["a�", "b", "�"]
 
 
+def test_a_control_token_shows_the_text_that_the_job_gives_it() -> None:
+    params = SamplingParams(max_tokens=9, visible_tokens=((1, "[TOOL_CALLS]"),), stop=("]{",))
+    detokenizer = Detokenizer(PieceTokenizer(b"a", b"", b"{}"), params)
+    assert [detokenizer.feed(token_id) for token_id in (0, 1, 2)] == ["a", "[TOOL_CALLS", ""]
+    assert detokenizer.stop_match == "]{"
+
+
 def test_text_that_may_begin_a_stop_string_is_held_back() -> None:
     assert texts([b"one\n", b"two\n", b"\n", b"three"], "\n\n") == ["one", "\ntwo", "", "", ""]
 

@@ -1,0 +1,72 @@
+"""The markup of a model, found in its chat template and vocabulary."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import gguf
+import pytest
+import tokenizers
+from tokenizers import AddedToken, decoders, models, pre_tokenizers
+
+from cactus_actors.text import TextModel, load_text_model
+from cactus_actors.text.tokenizer import byte_of_character
+
+TOOLS = "{%- if tools is not none %}{{ tools | tojson }}{% endif %}"
+
+
+def load_model(directory: Path, template: str, special: tuple[str, ...] = ()) -> TextModel:
+    inner = tokenizers.Tokenizer(models.BPE({c: i for i, c in enumerate(byte_of_character())}, []))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    inner.add_special_tokens([AddedToken(text, special=True) for text in special])
+    inner.add_tokens([AddedToken("</tool_call>", special=False)])
+    inner.save(str(directory / "tokenizer.json"))
+    (directory / "config.json").write_text(json.dumps({"vocab_size": 400}))
+    (directory / "chat_template.jinja").write_text(template)
+    return load_text_model(directory)
+
+
+@pytest.mark.parametrize(
+    ("template", "special", "markup"),
+    [
+        (TOOLS + "<tool_call>", ("<|python_tag|>",), "hermes"),
+        (TOOLS + "[TOOL_CALLS]", (), "mistral"),
+        (TOOLS + "<|tool_list_start|>", (), "lfm2"),
+        (TOOLS, ("<|tool_call_start|>",), "lfm2"),
+        (TOOLS + "<|python_tag|>", (), "llama3"),
+        ("{% if custom_tools is defined %}{% set tools = custom_tools %}{% endif %}ipython", (), "llama3"),
+        (TOOLS, (), "json"),
+        ("<start_of_turn>user", (), "gemma"),
+        ("<tool_call> {{ messages }}", ("<tool_call>",), None),
+    ],
+)
+def test_markup_of_a_template(
+    tmp_path: Path, template: str, special: tuple[str, ...], markup: str | None
+) -> None:
+    assert load_model(tmp_path, template, special).tool_markup == markup
+
+
+def test_control_tokens_of_the_markup_have_their_text_beside_them(tmp_path: Path) -> None:
+    model = load_model(tmp_path, TOOLS + "<tool_call>", ("<tool_call>", "<|other|>"))
+    assert model.tool_tokens == ((256, "<tool_call>"),)
+    assert model.tokenizer.token_bytes(256) == b""
+    assert load_model(tmp_path, "no tools", ("<tool_call>",)).tool_tokens == ()
+
+
+def test_a_gguf_file_says_the_same(tmp_path: Path) -> None:
+    writer = gguf.GGUFWriter(tmp_path / "m.gguf", "llama")
+    writer.add_context_length(64)
+    writer.add_tokenizer_model("gpt2")
+    writer.add_tokenizer_pre("gpt-2")
+    writer.add_token_list(["[TOOL_CALLS]", *byte_of_character(), "ab"])
+    writer.add_token_types([3, *[1] * 257])
+    writer.add_token_merges(["a b"])
+    writer.add_chat_template(TOOLS + "[TOOL_CALLS]")
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    model = load_text_model(tmp_path / "m.gguf")
+    assert (model.tool_markup, model.tool_tokens) == ("mistral", ((0, "[TOOL_CALLS]"),))
