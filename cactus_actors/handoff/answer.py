@@ -9,8 +9,8 @@ from typing import Any
 import msgspec
 
 from cactus_actors.handoff.failures import CloudFailure, status_failure
-from cactus_actors.protocol.openai import ToolCall, render_tool_calls
-from cactus_actors.protocol.results import FinishReason, Usage
+from cactus_actors.protocol.results import FinishReason, ToolCall, Usage
+from cactus_actors.protocol.tool_markup import render_calls
 
 # Keeps a result, and one report of several answers, well inside the protocol's message limit.
 MAX_ANSWER_BYTES = 512 * 1024
@@ -79,10 +79,11 @@ class Answer:
 class AnswerReader:
     """Reads one answer; every method raises CloudFailure on what is not the protocol.
 
-    `redact` masks secrets in what the cloud says of its errors.
+    `redact` masks secrets in what the cloud says of its errors. Tool calls become text of `tool_markup`.
     """
 
     redact: Callable[[str], str] = str
+    tool_markup: str = "hermes"
     is_done: bool = False
     _finish_reason: str | None = None
     _usage: Usage | None = None
@@ -130,11 +131,12 @@ class AnswerReader:
 
     def _tool_call_text(self) -> str:
         try:
-            return render_tool_calls(
+            return render_calls(
+                self.tool_markup,
                 [
                     ToolCall(call.name, msgspec.json.decode(call.arguments or "{}", type=dict[str, Any]))
                     for _, call in sorted(self._tool_calls.items())
-                ]
+                ],
             )
         except (msgspec.DecodeError, RecursionError):
             raise _protocol_error("the arguments of a tool call are not a JSON object") from None

@@ -45,6 +45,7 @@ class _Exchange:
     ends_at: float
     limited_by_job: bool
     forward: Callable[[str], None]
+    tool_markup: str
     has_forwarded: bool = False
 
     def take(self, text: str) -> None:
@@ -100,7 +101,9 @@ class Cloud:
         limited_by_job = job_ends_at is not None and job_ends_at < ours
         ends_at = job_ends_at if job_ends_at is not None and limited_by_job else ours
         body = chat_request_body(request, params, self._settings.model)
-        exchange = _Exchange(msgspec.json.encode(body), key, ends_at, limited_by_job, forward)
+        exchange = _Exchange(
+            msgspec.json.encode(body), key, ends_at, limited_by_job, forward, request.tool_markup
+        )
 
         def may_retry(error: BaseException) -> bool:
             return (
@@ -170,7 +173,7 @@ class Cloud:
 
 
 async def _read_answer(response: httpx.Response, exchange: _Exchange) -> Answer:
-    events, reader = EventStream(), AnswerReader(exchange.redact)
+    events, reader = EventStream(), AnswerReader(exchange.redact, exchange.tool_markup)
     async for chunk in response.aiter_raw():
         try:
             completed = events.feed(chunk)

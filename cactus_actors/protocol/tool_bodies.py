@@ -27,7 +27,7 @@ class Malformed(Exception):
 class ValueScan:
     """Finds where a value ends that begins at `start`, reading every character once.
 
-    A value ends with the bracket that closes its first one. Brackets in strings do not count, of either quote.
+    A value ends with the bracket that closes its first one; brackets in strings of either quote do not count.
     """
 
     def __init__(self, start: int) -> None:

@@ -129,11 +129,15 @@ class Welcome(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class CloudRequest(msgspec.Struct, frozen=True, array_like=True):
-    """The job as a cloud can understand it: text, not token ids."""
+    """The job as a cloud can understand it: text, not token ids.
+
+    `tool_markup` is how the calls of the answer are written into its text.
+    """
 
     prompt: str | None = None
     messages: list[ChatMessage] | None = None
     tools: list[dict[str, Any]] | None = None
+    tool_markup: str = "hermes"
 
 
 class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):

@@ -14,8 +14,9 @@ from cactus_actors.handoff.answer import MAX_ANSWER_BYTES, Answer, AnswerReader
 from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, parse_retry_after, status_failure
-from cactus_actors.protocol.openai import ToolCall, split_tool_calls
-from cactus_actors.protocol.results import Usage
+from cactus_actors.protocol.results import ToolCall, Usage
+from cactus_actors.protocol.tool_markup import MARKUPS
+from cactus_actors.protocol.tool_splitter import parse_calls
 
 STREAM = ': ping\n\ndata: {"a":1}\r\n\r\nevent: x\ndata: one\ndata:two\n\ndata: é✓\n\n'.encode()
 
@@ -63,14 +64,15 @@ def test_an_answer_is_its_text_its_end_and_its_usage() -> None:
     assert reader.answer() == Answer("length", Usage(prompt_tokens=3, completion_tokens=2))
 
 
-def test_tool_calls_in_pieces_become_text_at_the_end() -> None:
-    reader = AnswerReader()
+@pytest.mark.parametrize("markup", MARKUPS)
+def test_tool_calls_in_pieces_become_text_at_the_end(markup: str) -> None:
+    reader = AnswerReader(tool_markup=markup)
     reader.read(chunk(tool_calls=[{"index": 0, "function": {"name": "weather", "arguments": ""}}]))
     reader.read(chunk(tool_calls=[{"index": 0, "function": {"arguments": '{"city":'}}]))
     reader.read(chunk(tool_calls=[{"index": 1, "function": {"name": "time", "arguments": "{}"}}]))
     reader.read(chunk(None, "tool_calls", tool_calls=[{"index": 0, "function": {"arguments": '"Paris"}'}}]))
     text = reader.read(b"[DONE]")
-    assert split_tool_calls(text) == ("", [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})])
+    assert parse_calls(markup, text) == ("", [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})])
     assert reader.answer().finish_reason == "tool_calls"
 
 
