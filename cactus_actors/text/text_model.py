@@ -16,7 +16,8 @@ from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.gguf_vocabulary import Vocabulary
 from cactus_actors.text.tokenizer import Tokenizer
-from cactus_actors.text.tool_support import markup_of, tool_tokens_of
+from cactus_actors.text.told_tools import mentions_tools, with_tools_told
+from cactus_actors.text.tool_support import markup_of, takes_tools, tool_tokens_of
 
 MAX_CONTEXT = 1 << 24
 _DEFAULT_CONTEXTS = {"gemma3_text": 131_072}
@@ -28,8 +29,9 @@ class TextModel:
     """Tokenizer, chat template and limits of one model.
 
     `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `tool_markup`
-    names how it writes tool calls (`protocol/tool_markup.py`), None if it was not made for tools;
-    `tool_tokens` are id and text of the control tokens that this takes.
+    names how it writes tool calls (`protocol/tool_markup.py`), None for a model without chat template;
+    `tool_tokens` are id and text of the control tokens that this takes. A template that does not take tools
+    is given them in words.
     """
 
     name: str
@@ -38,6 +40,7 @@ class TextModel:
     eos_ids: frozenset[int]
     max_context: int
     tool_markup: str | None = None
+    template_takes_tools: bool = True
     tool_tokens: tuple[tuple[int, str], ...] = ()
 
     def encode_chat(
@@ -56,6 +59,9 @@ class TextModel:
             raise NotSupported(
                 f"the model {self.name} has no chat template; send a prompt instead", param="messages"
             )
+        if not self.template_takes_tools and (tools or mentions_tools(messages)):
+            messages = with_tools_told(messages, tools or (), self.tool_markup or "json")
+            tools = None
         prompt = self.chat_template.render(
             messages, tools, add_generation_prompt, escape=self.tokenizer.shield
         )
@@ -95,6 +101,7 @@ def _from_directory(directory: Path) -> TextModel:
             _context_of(config),
         ),
         tool_markup=tool_markup,
+        template_takes_tools=source is not None and takes_tools(source[1]),
         tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
     )
 
@@ -127,6 +134,7 @@ def _from_gguf(file: GGUFFile) -> TextModel:
         eos_ids=vocabulary.end_ids(),
         max_context=_checked_context(file.path, key, file.metadata.get(key)),
         tool_markup=tool_markup,
+        template_takes_tools=source is not None and takes_tools(source),
         tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
     )
 

@@ -21,12 +21,15 @@ _IN_VOCABULARY = (("<|tool_call_start|>", "lfm2"), ("[TOOL_CALLS]", "mistral"), 
 _TAKES_TOOLS = re.compile(r"{[%{][^%}]*\b(?:xml_|python_|custom_)?tools\b")
 
 
-def markup_of(template_source: str, tokenizer: Tokenizer) -> str | None:
-    """The name in MARKUPS of the model's way; None if its template takes no tools."""
-    if "<start_of_turn>" in template_source:
-        return "gemma"  # is told of tools in the conversation
-    if not _TAKES_TOOLS.search(template_source):
-        return None
+def takes_tools(template_source: str) -> bool:
+    """Whether a chat template does anything with tools."""
+    return _TAKES_TOOLS.search(template_source) is not None
+
+
+def markup_of(template_source: str, tokenizer: Tokenizer) -> str:
+    """The name in MARKUPS of the model's way; plain JSON where neither template nor vocabulary tells one."""
+    if not takes_tools(template_source):
+        return "gemma" if "<start_of_turn>" in template_source else "json"
     by_template = (name for text, name in _IN_TEMPLATE if text in template_source)
     by_vocabulary = (name for text, name in _IN_VOCABULARY if tokenizer.id_of(text) is not None)
     return next(by_template, None) or next(by_vocabulary, "json")

@@ -39,12 +39,10 @@ def load_model(directory: Path, template: str, special: tuple[str, ...] = ()) ->
         ("{% if custom_tools is defined %}{% set tools = custom_tools %}{% endif %}ipython", (), "llama3"),
         (TOOLS, (), "json"),
         ("<start_of_turn>user", (), "gemma"),
-        ("<tool_call> {{ messages }}", ("<tool_call>",), None),
+        ("<tool_call> {{ messages }}", ("<tool_call>",), "json"),
     ],
 )
-def test_markup_of_a_template(
-    tmp_path: Path, template: str, special: tuple[str, ...], markup: str | None
-) -> None:
+def test_markup_of_a_template(tmp_path: Path, template: str, special: tuple[str, ...], markup: str) -> None:
     assert load_model(tmp_path, template, special).tool_markup == markup
 
 
@@ -53,6 +51,51 @@ def test_control_tokens_of_the_markup_have_their_text_beside_them(tmp_path: Path
     assert model.tool_tokens == ((256, "<tool_call>"),)
     assert model.tokenizer.token_bytes(256) == b""
     assert load_model(tmp_path, "no tools", ("<tool_call>",)).tool_tokens == ()
+
+
+STRICT = """{% for m in messages -%}
+{% if m.role != ('user', 'assistant')[loop.index0 % 2] %}{{ raise_exception('roles alternate') }}{% endif -%}
+<start_of_turn>{{ m.role }}: {{ m.content }}
+{% endfor %}"""
+
+
+def test_a_template_without_tools_is_told_of_them_in_words(tmp_path: Path) -> None:
+    model = load_model(tmp_path, STRICT)
+    call = {"type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+    messages = [
+        {"role": "user", "content": "Add."},
+        {"role": "assistant", "content": None, "tool_calls": [call]},
+        {"role": "tool", "name": "add", "content": "2"},
+        {"role": "tool", "content": "3"},
+        {"role": "assistant", "content": "2 and 3."},
+    ]
+    tools = [{"type": "function", "function": {"name": "add", "description": "Adds."}}]
+    text = model.tokenizer.decode(model.encode_chat(messages, tools))
+    turns = text.split("<start_of_turn>")[1:]
+    assert '\n{"name": "add", "description": "Adds."}\n' in turns[0]
+    assert turns[0].endswith("\n\nAdd.\n")
+    assert turns[1:] == [
+        'assistant: ```json\n{"name":"add","arguments":{"a":1}}\n```\n',
+        "user: add returned: 2\nThe function returned: 3\n",
+        "assistant: 2 and 3.\n",
+    ]
+    without = model.tokenizer.decode(model.encode_chat(messages))
+    assert without.split("<start_of_turn>")[1:] == ["user: Add.\n", *turns[1:]]
+
+
+def test_a_picture_stays_beside_the_told_tools(tmp_path: Path) -> None:
+    model = load_model(tmp_path, "{% for part in messages[0].content %}[{{ part.type }}]{% endfor %}")
+    messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What?"}]}]
+    text = model.tokenizer.decode(model.encode_chat(messages, [{"name": "add"}]))
+    assert text == "[text][image][text]"
+
+
+def test_tools_are_told_in_the_system_message_if_there_is_one(tmp_path: Path) -> None:
+    model = load_model(tmp_path, "{% for m in messages %}{{ m.role }}: {{ m.content }}|{% endfor %}")
+    messages = [{"role": "system", "content": "Be brief."}, {"role": "user", "content": "Hi"}]
+    text = model.tokenizer.decode(model.encode_chat(messages, [{"name": "add"}]))
+    assert text.startswith('system: Be brief.\n\nYou can call these functions:\n{"name": "add"}')
+    assert text.endswith("|user: Hi|")
 
 
 def test_a_gguf_file_says_the_same(tmp_path: Path) -> None:
