@@ -123,7 +123,7 @@ class RouterCore:
 
     @property
     def num_queued(self) -> int:
-        return len(self._dispatcher.queue)
+        return self._dispatcher.num_waiting
 
     @property
     def num_ready_workers(self) -> int:

@@ -9,6 +9,7 @@ from router.job import Job
 from router.ledger import Assignment, Ledger, WorkerRecord, cloud_dispatch, local_dispatch
 from router.placement import LOOKAHEAD, Candidate, Vacancy, place
 from router.prefix_index import PrefixIndex
+from router.quarantine import Quarantine, runs_suspect
 from router.queue import JobQueue
 
 
@@ -17,23 +18,38 @@ class Dispatcher:
 
     def __init__(self, settings: RouterSettings, outbox: Outbox) -> None:
         self.queue = JobQueue(settings.max_queued_jobs, settings.max_queued_tokens)
+        self.quarantine = Quarantine()
         self.ledger = Ledger()
         self.prefixes = PrefixIndex()
         self._on_deck = settings.on_deck
         self._outbox = outbox
 
+    @property
+    def num_waiting(self) -> int:
+        return len(self.queue) + len(self.quarantine)
+
     def pump(self, now: float) -> None:
         """Place waiting jobs until nothing more fits."""
+        reserved = self._place_suspects(now)
         while len(self.queue):
-            workers = [worker for worker in self.ledger.local if worker.free_slots + self._on_deck > 0]
+            workers = [
+                worker
+                for worker in self.ledger.local
+                if worker is not reserved
+                and worker.free_slots + self._on_deck > 0
+                and not runs_suspect(worker)
+            ]
             if not workers or not self._place_one(workers, now):
                 return
 
     def return_to_queue(self, job: Job) -> None:
-        """Its worker is gone: it goes first, and continues after what it has emitted."""
+        """Its worker is gone: it goes first, or alone if it is a suspect, and continues after its tokens."""
         job.assignment = None
         job.is_retry = True
-        self.queue.add(job)
+        if job.is_suspect:
+            self.quarantine.add(job)
+        else:
+            self.queue.add(job)
 
     def ask_cloud(self, job: Job, worker: WorkerRecord, now: float) -> Assignment:
         """Send a job to a cloud worker, while its local run goes on."""
@@ -62,6 +78,8 @@ class Dispatcher:
             job.assignment = None
         elif job in self.queue:
             self.queue.remove(job)
+        elif job in self.quarantine:
+            self.quarantine.remove(job)
 
     def release(self, job: Job) -> None:
         """Nobody works on this job any more."""
@@ -69,6 +87,15 @@ class Dispatcher:
         if job.cloud is not None and job.cloud.assignment is not None:
             self.abort(job.cloud.assignment)
             job.cloud.assignment = None
+
+    def _place_suspects(self, now: float) -> WorkerRecord | None:
+        """Give suspects the workers that are idle; the worker that the next one waits for."""
+        while True:
+            job, worker = self.quarantine.next_pair(self.ledger.local)
+            if job is None or worker is None:
+                return worker
+            self.quarantine.remove(job)
+            self._send(job, worker, now)
 
     def _place_one(self, workers: list[WorkerRecord], now: float) -> bool:
         waiting = self.queue.first(LOOKAHEAD)
@@ -98,11 +125,11 @@ class Dispatcher:
         worker_id, index = placement
         worker = self.ledger.named(worker_id)
         assert worker is not None
-        self._dispatch(waiting[index], worker, now)
+        self.queue.take(waiting[index], now)
+        self._send(waiting[index], worker, now)
         return True
 
-    def _dispatch(self, job: Job, worker: WorkerRecord, now: float) -> None:
-        self.queue.take(job, now)
+    def _send(self, job: Job, worker: WorkerRecord, now: float) -> None:
         job.assignment = self.ledger.assign(worker, job)
         job.attempts += 1
         job.worker = worker.worker_id

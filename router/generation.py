@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.protocol.errors import ServerFailure
+from cactus_actors.protocol.errors import PoisonJob, ServerFailure
 from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
@@ -95,7 +95,8 @@ class Generation:
             self._dispatcher.return_to_queue(job)
             self._table.count("redispatched")
             return
-        failure = ServerFailure(
+        kind = PoisonJob if job.is_suspect else ServerFailure
+        failure = kind(
             f"job {job.job_id} was given up: {job.num_lost} workers were lost while they ran it, "
             f"the last one {assignment.worker.worker_id}"
         )

@@ -18,6 +18,7 @@ if TYPE_CHECKING:
     from router.ledger import Assignment
 
 MAX_ATTACHED = 64
+SUSPECT_AFTER = 2
 
 
 @dataclass(frozen=True, slots=True)
@@ -82,6 +83,7 @@ class Job:
     attempts: int = 0
     num_lost: int = 0
     is_retry: bool = False
+    turn: float = 0.0
     dispatched_at: float | None = None
     cached_tokens: int = 0
     worker: str = ""
@@ -100,6 +102,11 @@ class Job:
     def is_waiting(self) -> bool:
         """Whether it is in the waiting queue: it has no local worker and its local run has not ended."""
         return self.assignment is None and self.local_ending is None
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether so many workers died while they ran it that it may be what they died of."""
+        return self.num_lost >= SUSPECT_AFTER
 
     @property
     def deadline(self) -> float | None:

@@ -8,13 +8,14 @@ from collections.abc import Iterator
 from itertools import islice
 
 from cactus_actors.protocol.errors import Overloaded
+from router.fair_share import FairShare
 from router.job import Job
 
 RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
 
-Key = tuple[bool, int, int]
+Key = tuple[bool, int, float, int]
 
 
 class DrainRate:
@@ -33,7 +34,7 @@ class DrainRate:
 
 
 class JobQueue:
-    """Waiting jobs: those that lost their worker first, then by priority, then by arrival.
+    """Waiting jobs: those that lost their worker first, then by priority, then by turns of the users.
 
     Bounded by `max_jobs` and by `max_tokens` of prompts. Jobs that come back from a lost worker are always
     taken: they were accepted.
@@ -46,6 +47,7 @@ class JobQueue:
         self._jobs: dict[Key, Job] = {}
         self._num_tokens = 0
         self._rate = DrainRate()
+        self._shares = FairShare()
 
     def __len__(self) -> int:
         return len(self._keys)
@@ -80,6 +82,8 @@ class JobQueue:
         return round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, len(self._keys) / 2 / rate)), 3)
 
     def add(self, job: Job) -> None:
+        if not job.is_retry:
+            job.turn = self._shares.turn_of(job)
         key = _key(job)
         assert key not in self._jobs
         insort(self._keys, key)
@@ -90,6 +94,7 @@ class JobQueue:
         """Remove a job that is being dispatched."""
         self.remove(job)
         self._rate.count(now)
+        self._shares.served(job)
 
     def remove(self, job: Job) -> None:
         key = _key(job)
@@ -99,4 +104,4 @@ class JobQueue:
 
 
 def _key(job: Job) -> Key:
-    return (not job.is_retry, job.prepared.policy.priority, job.arrival)
+    return (not job.is_retry, job.prepared.policy.priority, job.turn, job.arrival)

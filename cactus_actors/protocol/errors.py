@@ -25,7 +25,8 @@
     ├── UnsupportedMediaType        415     unsupported_media_type
     ├── Overloaded                  429     rate_limit_error
     ├── ServerFailure               500     server_error
-    │   └── ModelFailure            500     model_error
+    │   ├── ModelFailure            500     model_error
+    │   └── PoisonJob               500     poison_job
     ├── HandoffFailed               502     handoff_error
     ├── Unavailable                 503     unavailable_error
     ├── DeadlineExceeded            504     timeout_error
@@ -220,6 +221,12 @@ class Overloaded(CactusError):
 
 class ServerFailure(CactusError):
     """The job was accepted and could not be finished, through no fault of the request."""
+
+
+class PoisonJob(ServerFailure):
+    """Workers died while they ran this job, the last one while it ran nothing else."""
+
+    type = "poison_job"
 
 
 class ModelFailure(ServerFailure):

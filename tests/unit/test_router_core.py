@@ -231,7 +231,7 @@ def test_a_job_that_loses_too_many_workers_is_given_up_by_name(router: RouterHar
     result = router.result(1)
     assert not result.success
     assert result.error is not None
-    assert result.error.type == "server_error"
+    assert result.error.type == "poison_job"
     assert job_id(1) in result.error.message
     assert "w2" in result.error.message
     assert result.attempts == 3
