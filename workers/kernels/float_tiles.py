@@ -32,19 +32,14 @@ def make_float_reduce(layout: Layout, load_weights: LoadWeights) -> Reduce:
         blocks: list[ir.Value],
         rows: ir.Value,
         num_groups: ir.Value,
-        ahead: ir.Value | None,
+        ahead: ir.Value,
     ) -> list[list[ir.Value]]:
         totals = [variables(builder, constant(FLOATS, 0.0), len(blocks)) for _ in range(height)]
         with counted(builder, builder.mul(num_groups, index(layout.inputs)), UNROLL) as (first, _):
             inputs = at(builder, rows, builder.mul(first, index(4 * height)), I8)
             offset = builder.mul(first, index(layout.group_bytes // layout.inputs))
-            for block in blocks:
-                fetch_ahead(
-                    builder,
-                    at(builder, block, offset, I8),
-                    ahead,
-                    UNROLL * layout.group_bytes // layout.inputs,
-                )
+            first_group = at(builder, blocks[0], offset, I8)
+            fetch_ahead(builder, first_group, ahead, UNROLL * layout.group_bytes // layout.inputs)
             weights = [load_weights(builder, at(builder, block, offset, I8), UNROLL) for block in blocks]
             for k in range(UNROLL):
                 for row in range(height):

@@ -51,7 +51,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
         blocks: list[ir.Value],
         rows: ir.Value,
         num_groups: ir.Value,
-        ahead: ir.Value | None,
+        ahead: ir.Value,
     ) -> list[list[ir.Value]]:
         places = [(row, block) for row in range(height) for block in range(len(blocks))]
         totals = dict(zip(places, variables(builder, constant(FLOATS, 0.0), len(places)), strict=True))
@@ -89,8 +89,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
             inputs = at(builder, rows, builder.mul(group, index(layout.row_group_bytes * height)), I8)
             offset = builder.add(builder.mul(group, index(layout.group_bytes)), index(layout.header_bytes))
             groups = [at(builder, block, offset, I8) for block in blocks]
-            for group_start in groups:
-                fetch_ahead(builder, group_start, ahead, layout.group_bytes)
+            fetch_ahead(builder, groups[0], ahead, layout.group_bytes)
             values: dict[tuple[int, int], ir.Value] = {}
             for part in range(parts):
                 scales = [weights.load_scales(builder, group, part) for group in groups]

@@ -18,7 +18,7 @@ from numba.extending import register_jitable
 from workers.kernels.instruction_sets import InstructionSet
 from workers.kernels.matrix import Layout
 from workers.kernels.memory import CACHE_LINE
-from workers.kernels.vectors import F32, I8, INDEX, address, constant, index, prefetch, primitive
+from workers.kernels.vectors import F32, I8, INDEX, address, constant, index, prefetch, prefetch_for_write, primitive
 
 
 def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Type) -> ir.Value:
@@ -28,18 +28,21 @@ def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Ty
 
 
 Reduce = Callable[
-    [ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value | None], list[list[ir.Value]]
+    [ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value], list[list[ir.Value]]
 ]
 """(builder, height, each block's weights, rows, number of groups, ahead) -> vectors of results [row][block].
 
 Each lane is reduced in an order that depends on neither the height nor the row nor the number of blocks. With
-each group, the one that lies `ahead` bytes behind it is fetched into the cache; a few rows need no help.
+each group, as many bytes as one has are fetched into the cache, `ahead` bytes behind that of the first block.
 """
 
+FETCH_DISTANCE = 4096
+"""Bytes by which a few rows are ahead of their weights: what the cores do by themselves ends with a page."""
 
-def fetch_ahead(builder: ir.IRBuilder, group: ir.Value, ahead: ir.Value | None, num_bytes: int) -> None:
+
+def fetch_ahead(builder: ir.IRBuilder, group: ir.Value, ahead: ir.Value, num_bytes: int) -> None:
     """Ask for the lines of `num_bytes` that lie `ahead` bytes behind a group."""
-    for line in range(0, num_bytes if ahead is not None else 0, CACHE_LINE):
+    for line in range(0, num_bytes, CACHE_LINE):
         prefetch(builder, at(builder, group, builder.add(ahead, index(line)), I8))
 
 
@@ -68,12 +71,8 @@ def make_matmul(
     max_height, width = instructions.max_height, min(instructions.max_width, max_width)
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
     row_group_bytes, header_bytes = layout.row_group_bytes, layout.header_bytes
-    whole_wide, whole_narrow = (
-        _make_tile(reduce, layout, max_height, blocks, fetches_ahead=True) for blocks in (width, 1)
-    )
-    rest_4, rest_2, rest_1 = (
-        _make_tile(reduce, layout, height, 1, fetches_ahead=False) for height in (4, 2, 1)
-    )
+    whole_wide, whole_narrow = (_make_tile(reduce, layout, max_height, blocks) for blocks in (width, 1))
+    rest_4, rest_2, rest_1 = (_make_tile(reduce, layout, height, 1) for height in (4, 2, 1))
 
     def matmul(
         weights: Any,
@@ -91,16 +90,19 @@ def make_matmul(
         data, num_groups = weights.data, (matrix.num_columns + inputs - 1) // inputs
         row_bytes, block_bytes = num_groups * row_group_bytes, header_bytes + num_groups * group_bytes
         whole_rows = num_rows // max_height * max_height
+        # Each of the last tiles of a block fetches a block of those that come next: as many tiles as blocks.
+        widest = 1 if num_rows == max_height else width
         block = first_block
         while block < last_block:
-            num_blocks = width if block + width <= last_block else 1
+            num_blocks = widest if block + widest <= last_block else 1
             packed, column = matrix.start + block * block_bytes, out_start + block * outputs
             for row in range(0, whole_rows, max_height):
                 read, write = rows_start + row * row_bytes, column + row * out_width
-                # The next blocks are fetched while the last rows are multiplied with these.
-                is_last = row + max_height >= num_rows
-                ahead = width * block_bytes if is_last else 0
-                if num_blocks == width:
+                tiles_left = (num_rows - row) // max_height
+                ahead = (2 * num_blocks - tiles_left) * block_bytes if tiles_left <= num_blocks else 0
+                if num_rows > whole_rows:
+                    ahead = 0
+                if num_blocks > 1:
                     whole_wide(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                 else:
                     whole_narrow(
@@ -108,17 +110,20 @@ def make_matmul(
                     )
             for _ in range(num_blocks if whole_rows < num_rows else 0):
                 row = whole_rows
+                ahead = num_blocks * block_bytes if whole_rows > 0 else FETCH_DISTANCE
                 if num_rows - row >= 4:
                     read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
+                    rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                     row += 4
+                    ahead = 0
                 if num_rows - row >= 2:
                     read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
+                    rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                     row += 2
+                    ahead = 0
                 if num_rows > row:
                     read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_1(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
+                    rest_1(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                 packed += block_bytes
                 column += outputs
             block += num_blocks
@@ -126,9 +131,7 @@ def make_matmul(
     return matmul
 
 
-def _make_tile(
-    reduce: Reduce, layout: Layout, height: int, width: int, *, fetches_ahead: bool
-) -> Callable[..., None]:
+def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Callable[..., None]:
     @primitive
     def tile(
         typing: Any,
@@ -154,10 +157,13 @@ def _make_tile(
             while len(blocks) < width:
                 blocks.append(builder.gep(blocks[-1], [block_bytes]))
             inputs = address(context, builder, rows, rows_value, row, I8)
-            results = reduce(builder, height, blocks, inputs, num_groups, ahead if fetches_ahead else None)
             target = address(context, builder, out, out_value, first, F32)
-            for below, vectors in enumerate(results):
-                line = builder.gep(target, [builder.mul(stride, index(below))])
+            lines = [builder.gep(target, [builder.mul(stride, index(below))]) for below in range(height)]
+            for line in lines:
+                for block in range(width):
+                    prefetch_for_write(builder, builder.gep(line, [index(block * layout.outputs)]))
+            results = reduce(builder, height, blocks, inputs, num_groups, ahead)
+            for line, vectors in zip(lines, results, strict=True):
                 for block, result in enumerate(vectors):
                     here = builder.gep(line, [index(block * layout.outputs)])
                     here = builder.bitcast(here, result.type.as_pointer())

@@ -83,6 +83,13 @@ def prefetch(builder: ir.IRBuilder, pointer: ir.Value) -> None:
     call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(0), one(2), one(1))
 
 
+def prefetch_for_write(builder: ir.IRBuilder, pointer: ir.Value) -> None:
+    """Fetch a line into the first-level cache, taken from the other cores."""
+    pointer = builder.bitcast(pointer, ir.IntType(8).as_pointer())
+    one = ir.IntType(32)
+    call(builder, "llvm.prefetch.p0", ir.VoidType(), pointer, one(1), one(3), one(1))
+
+
 def multiply_add(builder: ir.IRBuilder, a: ir.Value, b: ir.Value, c: ir.Value) -> ir.Value:
     """a * b + c, rounded once on every CPU that can: one choice for a machine, never for a loop."""
     return call(builder, f"llvm.fmuladd.v{a.type.count}f32", a.type, a, b, c)

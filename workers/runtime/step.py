@@ -45,8 +45,11 @@ ROWS_TOGETHER = 8
 
 NUM_TOKENS, NUM_LOGITS, NUM_TILES = range(3)
 
-PIECES = 4
+PIECES = 8
 """Of a thread's share of a matrix: one that is held up leaves the rest to the others."""
+
+BLOCKS_TOGETHER = 2
+"""A tile has as many blocks at most: pieces are cut at multiples of it."""
 
 FETCHED_BYTES = 128 * 1024
 """Of a thread's share of the next matrix, at most, while it waits for others."""
@@ -364,7 +367,6 @@ def _multiply_rows(
     blocks = num_blocks(arena, matrix)
     for victim in range(size):
         owner = (rank + victim) % size
-        first, share = blocks * owner // size, blocks * (owner + 1) // size - blocks * owner // size
         while True:
             piece = next_task(work.tasks, index * size + owner)
             if piece >= PIECES:
@@ -379,9 +381,15 @@ def _multiply_rows(
                 work.starts[op.target],
                 op.target_width,
                 op.flag != 0,
-                first + share * piece // PIECES,
-                first + share * (piece + 1) // PIECES,
+                _first_block(blocks, owner * PIECES + piece, size * PIECES),
+                _first_block(blocks, owner * PIECES + piece + 1, size * PIECES),
             )
+
+
+@njit(error_model="numpy", inline="always")
+def _first_block(blocks: int, piece: int, pieces: int) -> int:
+    """Where one of equal pieces of the blocks begins."""
+    return min(blocks, -(-blocks // BLOCKS_TOGETHER) * piece // pieces * BLOCKS_TOGETHER)
 
 
 @njit(error_model="numpy", inline="always")
