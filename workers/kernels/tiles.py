@@ -18,7 +18,17 @@ from numba.extending import register_jitable
 from workers.kernels.instruction_sets import InstructionSet
 from workers.kernels.matrix import Layout
 from workers.kernels.memory import CACHE_LINE
-from workers.kernels.vectors import F32, I8, INDEX, address, constant, index, prefetch, prefetch_for_write, primitive
+from workers.kernels.vectors import (
+    F32,
+    I8,
+    INDEX,
+    address,
+    constant,
+    index,
+    prefetch,
+    prefetch_for_write,
+    primitive,
+)
 
 
 def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Type) -> ir.Value:
@@ -27,9 +37,7 @@ def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Ty
     return builder.bitcast(builder.gep(start, [offset]), to.as_pointer())
 
 
-Reduce = Callable[
-    [ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value], list[list[ir.Value]]
-]
+Reduce = Callable[[ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value], list[list[ir.Value]]]
 """(builder, height, each block's weights, rows, number of groups, ahead) -> vectors of results [row][block].
 
 Each lane is reduced in an order that depends on neither the height nor the row nor the number of blocks. With
