@@ -12,6 +12,7 @@ from cactus_actors.protocol.errors import (
     InvalidRequest,
     JobConflict,
     ServerFailure,
+    StorageFailure,
     Unavailable,
 )
 from cactus_actors.protocol.messages import Accepted, Submit
@@ -78,7 +79,7 @@ class Intake:
 
     def on_unrecorded(self, job_ids: Sequence[str], reason: str) -> None:
         """These jobs could not be written to disk: they are refused."""
-        error = Unavailable(f"the journal cannot be written: {reason}", retry_after=5.0)
+        error = StorageFailure(f"the journal cannot be written: {reason}", retry_after=5.0)
         for job_id in job_ids:
             job = self._table.live.get(job_id)
             if job is None or job.is_recorded:

@@ -7,12 +7,12 @@ for a disk and many jobs share one fsync.
 
 from __future__ import annotations
 
-import contextlib
 import fcntl
 import logging
 import sqlite3
 import threading
 import time
+import zlib
 from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import IO
@@ -40,12 +40,15 @@ _log = logging.getLogger(__name__)
 class Journal:
     """One directory's journal, locked for this process; entries are written in the order they were added.
 
+    Every record ends with its CRC-32. A record that was damaged is left out and reported in the log; a file
+    that cannot be read at all is put aside under another name, and a new one is begun.
+
     `on_written` and `on_failed` are called from the writing thread, with the ids of accepted jobs that are on
     disk now, and with those that could not be written and why. Ends and forgettings are tried again instead.
     """
 
     def __init__(self, directory: Path) -> None:
-        """Open or create the journal; ConfigurationInvalid if it is in use, damaged or of another kind."""
+        """Open or create the journal; ConfigurationInvalid if it is in use, closed to us or too new."""
         self._path = directory / "jobs.sqlite"
         self._lock = _locked(directory)
         try:
@@ -64,15 +67,29 @@ class Journal:
     def recover(self, retention_s: float) -> list[Recovered]:
         """The jobs that are still to be known, in the order of their acceptance; older ones are deleted."""
         try:
-            self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (time.time() - retention_s,))
-            rows = self._database.execute("SELECT accepted, ended FROM jobs").fetchall()
-            jobs = [
-                Recovered(self._decode_accepted(accepted), ended and self._decode_ended(ended))
-                for accepted, ended in rows
-            ]
-        except (sqlite3.Error, msgspec.DecodeError) as error:
-            raise _unreadable(self._path, error) from error
+            rows = self._known_rows(retention_s)
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            _put_aside(self._path, error)
+            self._database = _opened(self._path)
+            return []
+        jobs: list[Recovered] = []
+        for job_id, accepted, ended in rows:
+            try:
+                jobs.append(
+                    Recovered(
+                        self._decode_accepted(_checked(accepted)),
+                        None if ended is None else self._decode_ended(_checked(ended)),
+                    )
+                )
+            except (_Damaged, msgspec.DecodeError) as error:
+                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, job_id, error)
         return sorted(jobs, key=lambda job: job.accepted.accepted_at)
+
+    def _known_rows(self, retention_s: float) -> list[tuple[str, bytes, bytes | None]]:
+        with self._database:
+            self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (time.time() - retention_s,))
+        return self._database.execute("SELECT job_id, accepted, ended FROM jobs").fetchall()
 
     def start(
         self,
@@ -138,12 +155,13 @@ class Journal:
         match entry:
             case WriteAccepted(job_id, accepted):
                 execute(
-                    "INSERT OR REPLACE INTO jobs VALUES (?, ?, NULL, NULL)", (job_id, self._encode(accepted))
+                    "INSERT OR REPLACE INTO jobs VALUES (?, ?, NULL, NULL)",
+                    (job_id, _with_sum(self._encode(accepted))),
                 )
             case WriteEnded(job_id, ended):
                 execute(
                     "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
-                    (self._encode(ended), ended.ended_at, job_id),
+                    (_with_sum(self._encode(ended)), ended.ended_at, job_id),
                 )
             case Forget(job_id):
                 execute("DELETE FROM jobs WHERE job_id = ?", (job_id,))
@@ -167,6 +185,17 @@ def _locked(directory: Path) -> IO[str]:
 
 
 def _opened(path: Path) -> sqlite3.Connection:
+    """The database in `path`, made if there is none; one that cannot be read is put aside."""
+    try:
+        return _connected(path)
+    except sqlite3.OperationalError as error:
+        raise ConfigurationInvalid(f"journal {path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        _put_aside(path, error)
+        return _connected(path)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
     # The thread that opens it recovers, another one writes, never both at once.
     database = sqlite3.connect(path, check_same_thread=False)
     try:
@@ -181,17 +210,31 @@ def _opened(path: Path) -> sqlite3.Connection:
         with database:
             database.execute(_SCHEMA)
             database.execute(f"PRAGMA user_version = {VERSION}")
-    except sqlite3.Error as error:
-        with contextlib.suppress(sqlite3.Error):
-            database.close()
-        raise _unreadable(path, error) from error
     except BaseException:
         database.close()
         raise
     return database
 
 
-def _unreadable(path: Path, error: Exception) -> ConfigurationInvalid:
-    return ConfigurationInvalid(
-        f"journal {path} cannot be read: {error}; restore it, or move it away to start without its jobs"
+def _put_aside(path: Path, error: Exception) -> None:
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    path.rename(aside)
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    _log.error(
+        "journal %s cannot be read (%s); it is now %s, and its jobs are not known here", path, error, aside
     )
+
+
+class _Damaged(Exception):
+    """A record whose sum is not that of its bytes."""
+
+
+def _with_sum(record: bytes) -> bytes:
+    return record + zlib.crc32(record).to_bytes(4, "little")
+
+
+def _checked(record: bytes) -> bytes:
+    if zlib.crc32(record[:-4]).to_bytes(4, "little") != record[-4:]:
+        raise _Damaged("its checksum is wrong")
+    return record[:-4]

@@ -30,6 +30,7 @@
     ├── HandoffFailed               502     handoff_error
     ├── Unavailable                 503     unavailable_error
     ├── DeadlineExceeded            504     timeout_error
+    ├── StorageFailure              507     storage_error
     └── ConfigurationInvalid        -       configuration_error  (raised before anything starts)
         └── ModelFileInvalid        -       model_file_invalid
 """
@@ -247,6 +248,13 @@ class Unavailable(CactusError):
 
     status = 503
     type = "unavailable_error"
+
+
+class StorageFailure(CactusError):
+    """The job could not be written to disk, so it was not accepted."""
+
+    status = 507
+    type = "storage_error"
 
 
 class DeadlineExceeded(CactusError):

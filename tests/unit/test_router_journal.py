@@ -111,21 +111,41 @@ def test_two_services_cannot_share_a_journal(writer: Writer, tmp_path: Path) -> 
     Journal(tmp_path).close()
 
 
-def test_a_damaged_journal_keeps_the_router_from_starting(tmp_path: Path) -> None:
-    (tmp_path / "jobs.sqlite").write_bytes(b"no database at all" * 100)
-    for _ in range(2):  # and leaves no lock behind
-        with pytest.raises(ConfigurationInvalid, match=r"jobs\.sqlite cannot be read"):
-            Journal(tmp_path)
-
-
-def test_a_record_of_another_shape_is_named_as_unreadable(writer: Writer, tmp_path: Path) -> None:
-    writer.accept("one")
+@pytest.mark.parametrize("damage", ["no database at all", "a torn page"])
+def test_a_file_that_cannot_be_read_is_put_aside_and_the_router_starts(
+    writer: Writer, tmp_path: Path, damage: str
+) -> None:
+    for number in range(50):
+        writer.accept(f"{number}-{'x' * 500}")
     writer.journal.close()
-    with sqlite3.connect(tmp_path / "jobs.sqlite") as database:
-        database.execute("UPDATE jobs SET accepted = ?", (b"\x93\x01\x02\x03",))
+    path = tmp_path / "jobs.sqlite"
+    whole = path.read_bytes()
+    path.write_bytes(b"no database at all" * 100 if damage == "no database at all" else whole[:10_000])
+    assert found(tmp_path) == {}
+    [aside] = tmp_path.glob("jobs.sqlite.damaged-*")
+    assert aside.stat().st_size > 0
+    after = Writer(tmp_path)
+    assert after.accept("new") == (["new"], "")
+    after.journal.close()
+    assert list(found(tmp_path)) == ["new"]
+
+
+@pytest.mark.parametrize("column", ["accepted", "ended"])
+def test_a_damaged_record_is_left_out_and_reported(
+    writer: Writer, tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("good", "bad"):
+        writer.accept(name)
+        writer.journal.add(WriteEnded(name, ended(name)))
+    writer.journal.close()
+    database = sqlite3.connect(tmp_path / "jobs.sqlite")
+    [(record,)] = database.execute(f"SELECT {column} FROM jobs WHERE job_id = 'bad'").fetchall()
+    flipped = bytes([*record[:7], record[7] ^ 1, *record[8:]])
+    with database:
+        database.execute(f"UPDATE jobs SET {column} = ? WHERE job_id = 'bad'", (flipped,))
     database.close()
-    with pytest.raises(ConfigurationInvalid, match="cannot be read"):
-        found(tmp_path)
+    assert list(found(tmp_path)) == ["good"]
+    assert "bad cannot be read" in caplog.text
 
 
 def test_a_journal_of_another_version_is_refused(writer: Writer, tmp_path: Path) -> None:

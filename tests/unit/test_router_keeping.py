@@ -53,7 +53,7 @@ def test_a_job_that_cannot_be_written_is_refused_and_forgotten(disk: Disk) -> No
     router.fail_to_write("disk full")
     [(_, rejected)] = router.replies
     assert isinstance(rejected, Rejected)
-    assert rejected.error.status == 503
+    assert rejected.error.status == 507
     assert "disk full" in rejected.error.message
     assert rejected.error.retry_after
     counts = router.core.status(router.now).jobs
