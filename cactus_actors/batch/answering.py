@@ -6,12 +6,13 @@ import asyncio
 import hashlib
 import random
 import time
+from functools import partial
 from typing import NamedTuple
 
 import msgspec
 
 from cactus_actors.batch.journal import Run
-from cactus_actors.batch.lines import PromptLine, submit_of_line
+from cactus_actors.batch.lines import PromptLine, request_of_line
 from cactus_actors.batch.rendering import render_error, render_result
 from cactus_actors.batch.request import BatchRequest
 from cactus_actors.client import AsyncClient
@@ -26,10 +27,10 @@ MAX_RETRY_S = 30.0
 
 
 class Outcome(NamedTuple):
-    """A finished line as it is to be written, and the result behind it if there is one."""
+    """A finished line as it is to be written, and the results behind it if there are any."""
 
     rendered: bytes
-    result: Result | None
+    results: list[Result]
     succeeded: bool
 
 
@@ -63,24 +64,37 @@ class LineAnswerer:
 
     async def _outcome(self, line: PromptLine, *, as_chat: bool) -> Outcome:
         """What became of `line`; raises NotSupported for one `as_chat` where the model has no template."""
-        job_id = self._job_id(line, 0, as_chat=as_chat)
+        job_id = self._job_id(line, 0, 0, as_chat=as_chat)
         try:
             for attempt in range(MAX_CANCELLATIONS):
-                job_id = self._job_id(line, attempt, as_chat=as_chat)
-                submit = submit_of_line(line, job_id, self._options, self._model, as_chat=as_chat)
-                result = await self._result(submit)
+                job_id_of = partial(self._job_id, line, attempt, as_chat=as_chat)
+                job_id = job_id_of(0)
+                request = request_of_line(line, job_id_of, self._options, self._model, as_chat=as_chat)
+                results = await self._results(request.submits)
                 # An interrupted run has cancelled what it had in flight, and the router remembers.
-                if result.finish_reason != "cancelled":
+                if all(result.finish_reason != "cancelled" for result in results):
                     break
             else:
                 raise ServerFailure("the job was cancelled again and again")
-            return Outcome(render_result(line, submit, result, self._run.created), result, succeeded=True)
+            return Outcome(render_result(line, request, results, self._run.created), results, succeeded=True)
         except (Overloaded, Unavailable):
             raise  # the service's state, not this line's fault
         except CactusError as error:
             if as_chat and isinstance(error, NotSupported) and error.param == "messages":
                 raise
-            return Outcome(render_error(line, job_id, error), error.result, succeeded=False)
+            results = [] if error.result is None else [error.result]
+            return Outcome(render_error(line, job_id, error), results, succeeded=False)
+
+    async def _results(self, submits: list[Submit]) -> list[Result]:
+        """Of all choices of a line; the first failure is the line's, and the others are cancelled."""
+        if len(submits) == 1:
+            return [await self._result(submits[0])]
+        try:
+            async with asyncio.TaskGroup() as tasks:
+                choices = [tasks.create_task(self._result(submit)) for submit in submits]
+        except BaseExceptionGroup as group:
+            raise group.exceptions[0] from None
+        return [choice.result() for choice in choices]
 
     async def _result(self, submit: Submit) -> Result:
         while True:
@@ -92,8 +106,8 @@ class LineAnswerer:
                 wait_s = min(error.retry_after, MAX_RETRY_S)
                 await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)
 
-    def _job_id(self, line: PromptLine, attempt: int, *, as_chat: bool) -> str:
+    def _job_id(self, line: PromptLine, attempt: int, choice: int, *, as_chat: bool) -> str:
         """The same in every process of this run, so that a resumed run finds its jobs in the router."""
         form = "chat" if as_chat else "as written"
-        name = f"{self._run.run_id}/{self._run.input_sha256}/{line.number}/{form}/{attempt}"
+        name = f"{self._run.run_id}/{self._run.input_sha256}/{line.number}/{form}/{attempt}/{choice}"
         return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()

@@ -12,7 +12,8 @@ from cactus_actors.batch.reader import MAX_LINE_BYTES, Format, RawLine
 from cactus_actors.client.request import make_submit, ready_to_send
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import ChatMessage, Submit
-from cactus_actors.protocol.openai import submit_from_body
+from cactus_actors.protocol.openai import BodyRequest, JobIds, request_from_body
+from cactus_actors.protocol.option_rules import with_defaults
 from cactus_actors.protocol.options import Options
 
 MAX_CUSTOM_ID_LENGTH = 512
@@ -62,10 +63,10 @@ def decode_line(raw: RawLine, form: Format) -> PromptLine:
     return PromptLine(raw.number, _checked_custom_id(value.get("custom_id"), raw.number), value)
 
 
-def submit_of_line(
-    line: PromptLine, job_id: str, defaults: Options, only_model: str | None, *, as_chat: bool = False
-) -> Submit:
-    """The job of a line; raises InvalidRequest.
+def request_of_line(
+    line: PromptLine, job_id_of: JobIds, defaults: Options, only_model: str | None, *, as_chat: bool = False
+) -> BodyRequest:
+    """What a line asks for, one job a choice; raises InvalidRequest.
 
     `defaults` fill in the options that it leaves out; a plain line is one user message `as_chat`, else a
     prompt.
@@ -77,23 +78,22 @@ def submit_of_line(
             f"a prompt file is for one model: the first line that names one says {only_model!r}",
             param="model",
         )
-    submit = _submit_without_defaults(line, job_id, as_chat=as_chat)
-    given = _given(submit.options)
-    if "random_seed" in given:  # the line's own spelling of the seed
-        defaults = msgspec.structs.replace(defaults, seed=None)
-    options = msgspec.structs.replace(defaults, **given)
-    return ready_to_send(msgspec.structs.replace(submit, options=options))
+    if line.is_batch_line:
+        request = _request_of_batch_line(line.value, job_id_of, defaults)
+    else:
+        submit = _submit_of_native_line(line.value, job_id_of(0), as_chat=as_chat)
+        options = with_defaults(submit.options, defaults)
+        request = BodyRequest.of(msgspec.structs.replace(submit, options=options))
+    return msgspec.structs.replace(request, submits=[ready_to_send(submit) for submit in request.submits])
 
 
-def _submit_without_defaults(line: PromptLine, job_id: str, *, as_chat: bool) -> Submit:
-    match line.value:
+def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool) -> Submit:
+    match value:
         case str() if as_chat:
-            message = ChatMessage(role="user", content=line.value)
+            message = ChatMessage(role="user", content=value)
             return make_submit(messages=[message], job_id=job_id, options={})
         case str():
-            return make_submit(line.value, job_id=job_id, options={})
-        case dict() as fields if line.is_batch_line:
-            return _submit_of_batch_line(fields, job_id)
+            return make_submit(value, job_id=job_id, options={})
         case dict() as fields:
             return make_submit(
                 fields.get("prompt"),
@@ -106,7 +106,7 @@ def _submit_without_defaults(line: PromptLine, job_id: str, *, as_chat: bool) ->
     raise InvalidRequest("a line is a JSON string or a JSON object", param="line")
 
 
-def _submit_of_batch_line(fields: dict[str, Any], job_id: str) -> Submit:
+def _request_of_batch_line(fields: dict[str, Any], job_id_of: JobIds, defaults: Options) -> BodyRequest:
     if unknown := sorted(fields.keys() - _BATCH_FIELDS):
         raise InvalidRequest(
             f"unknown field {unknown[0]!r} beside custom_id, method, url and body", param="line"
@@ -118,11 +118,7 @@ def _submit_of_batch_line(fields: dict[str, Any], job_id: str) -> Submit:
         raise InvalidRequest("url is required", param="url")
     if isinstance(body, dict) and body.get("stream"):
         raise InvalidRequest("stream has no meaning in a prompt file", param="stream")
-    return submit_from_body(url, body, job_id)
-
-
-def _given(options: Options) -> dict[str, Any]:
-    return {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
+    return request_from_body(url, body, job_id_of, defaults=defaults)
 
 
 def _decode(raw: RawLine, form: Format) -> Any:

@@ -2,30 +2,21 @@
 
 from __future__ import annotations
 
+from collections.abc import Sequence
+
 import msgspec
 
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.openai import chat_completion_body, error_body, text_completion_body
+from cactus_actors.protocol.openai import BodyRequest, completion_body, error_body
 from cactus_actors.protocol.results import Result
 
 
-def render_result(line: PromptLine, submit: Submit, result: Result, created: int) -> bytes:
+def render_result(line: PromptLine, request: BodyRequest, results: Sequence[Result], created: int) -> bytes:
     """An output line; its body is a chat completion for messages, a text completion for a prompt."""
-    job_id = submit.job_id
-    if submit.messages is None:
-        body = text_completion_body(
-            result, completion_id=f"cmpl-{job_id[:24]}", created=created, model=submit.model
-        )
-    else:
-        body = chat_completion_body(
-            result,
-            completion_id=f"chatcmpl-{job_id[:24]}",
-            created=created,
-            model=submit.model,
-            tools_offered=bool(submit.tools),
-        )
+    job_id = request.submits[0].job_id
+    prefix = "chatcmpl" if request.endpoint == "chat" else "cmpl"
+    body = completion_body(request, results, completion_id=f"{prefix}-{job_id[:24]}", created=created)
     return _render(line, job_id, {"status_code": 200, "request_id": job_id, "body": body}, None)
 
 

@@ -22,8 +22,6 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.results import Result
 
-ANY_CONTEXT = 2**31 - 1
-
 
 async def run_batch(
     request: BatchRequest,
@@ -36,7 +34,7 @@ async def run_batch(
     for options out of range, InputInvalid, InputChanged, OutputRefused, OutputLocked before anything runs;
     OutputFailed or Unavailable in the middle, after which the run can be resumed.
     """
-    resolve_options(request.options, context_left=ANY_CONTEXT)
+    resolve_options(request.options)
     paths = request.paths
     with PromptFile(request.source) as file:
         paths.check()
@@ -146,9 +144,9 @@ class _Runner:
         self._output.add(line.custom_id, outcome.rendered, succeeded=outcome.succeeded)
         self._progress.num_succeeded += outcome.succeeded
         self._progress.num_failed += not outcome.succeeded
-        if outcome.result is not None:
-            self._progress.completion_tokens += outcome.result.usage.completion_tokens
-        self._tell(line, outcome.result)
+        for result in outcome.results:
+            self._progress.completion_tokens += result.usage.completion_tokens
+        self._tell(line, outcome.results[0] if outcome.results else None)
 
     def _tell(self, line: PromptLine | None, result: Result | None) -> None:
         if self._observe is not None:

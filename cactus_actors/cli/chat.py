@@ -58,7 +58,7 @@ def chat(
 
     from cactus_actors.client import Client
 
-    resolve_options(Options(**options), context_left=0)  # a mistake is told before anybody has typed a word
+    resolve_options(Options(**options))  # a mistake is told before anybody has typed a word
     with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S) as client:
         _whisper(f"{client.status().model} · /help for commands")
         Conversation(client, system, options).run()

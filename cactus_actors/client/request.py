@@ -13,6 +13,7 @@ from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import resolve_options
+from cactus_actors.protocol.profiles import PROFILES
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, is_job_id
 
 Prompt = str | Sequence[int | str]
@@ -91,7 +92,7 @@ def ready_to_send(submit: Submit) -> Submit:
     it again, and a router that has forgotten the job makes the same tokens.
     """
     options = submit.options
-    resolve_options(options, context_left=0)  # for its checks; the router knows what context is left
+    resolve_options(options, profile=PROFILES[submit.profile or "cactus"])  # for its checks
     if all(seed is None or seed == -1 for seed in (options.seed, options.random_seed)):
         options = msgspec.structs.replace(options, seed=int(submit.job_id[:16], 16), random_seed=None)
         submit = msgspec.structs.replace(submit, options=options)

@@ -152,7 +152,8 @@ class Rejected(ReplyStruct, frozen=True, kw_only=True, tag="rejected"):
 class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta", omit_defaults=True):
     """Stream items from `index` on, one a token id; `text` may be empty while characters are held back.
 
-    `logprobs` has one entry a token id for a job that asked for them.
+    `logprobs` has one entry a token id for a job that asked for them; the first delta of one that echoes its
+    prompt has those of the prompt, too.
     """
 
     job_id: str
@@ -160,6 +161,7 @@ class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta", omit_defaults=T
     token_ids: list[int]
     text: str
     logprobs: list[TokenLogprob] | None = None
+    prompt_logprobs: list[TokenLogprob] | None = None
 
 
 class Progress(ReplyStruct, frozen=True, kw_only=True, tag="progress"):

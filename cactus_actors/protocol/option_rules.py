@@ -47,6 +47,18 @@ def given_options(options: Options) -> dict[str, Any]:
     return given
 
 
+def with_defaults(options: Options, defaults: Options) -> Options:
+    """`options`, and from `defaults` the fields that it leaves out under every spelling."""
+    given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
+    spelled = {_ALIASES.get(name, name) for name in given}
+    others = {
+        name: value
+        for name, value in msgspec.structs.asdict(defaults).items()
+        if _ALIASES.get(name, name) not in spelled
+    }
+    return msgspec.structs.replace(options, **others)
+
+
 def num_logprobs(given: Mapping[str, Any], profile: Profile) -> int:
     """How many likely tokens to tell beside each token; -1 for not even its own log probability.
 

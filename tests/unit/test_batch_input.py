@@ -12,14 +12,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.batch.failures import InputInvalid
-from cactus_actors.batch.lines import PromptLine, decode_line, submit_of_line
+from cactus_actors.batch.lines import PromptLine, decode_line, request_of_line
 from cactus_actors.batch.reader import MAX_LINE_BYTES, PromptFile, RawLine
 from cactus_actors.batch.scan import Scan, scan
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
-
-JOB_ID = "0" * 32
 
 
 def write(directory: Path, content: bytes, name: str = "prompts.jsonl") -> Path:
@@ -38,9 +36,14 @@ def scanned(path: Path) -> Scan:
         return scan(file, file.format())
 
 
+def job_id_of(choice: int) -> str:
+    return f"{choice:032x}"
+
+
 def submit_of(text: str, defaults: Options | None = None) -> Submit:
     line = decode_line(RawLine(1, 0, text.encode()), "jsonl")
-    return submit_of_line(line, JOB_ID, defaults or Options(), line.model)
+    [submit] = request_of_line(line, job_id_of, defaults or Options(), line.model).submits
+    return submit
 
 
 @pytest.mark.parametrize(
@@ -161,7 +164,8 @@ def test_scan_counts_lines_and_finds_the_model(tmp_path: Path) -> None:
 
 def test_the_four_forms_of_a_line() -> None:
     assert submit_of('"hi"').prompt == "hi"
-    plain = submit_of_line(PromptLine(1, "line-1", "hi"), JOB_ID, Options(), None, as_chat=True)
+    line = PromptLine(1, "line-1", "hi")
+    [plain] = request_of_line(line, job_id_of, Options(), None, as_chat=True).submits
     assert (plain.prompt, plain.messages) == (None, [ChatMessage(role="user", content="hi")])
     assert submit_of('{"prompt": [1, 2], "max_tokens": 3}').prompt == [1, 2]
     chat = submit_of('{"messages": [{"role": "user", "content": "hi"}], "temperature": 0}')
@@ -179,7 +183,10 @@ def test_defaults_fill_in_what_a_line_leaves_out() -> None:
     assert (options.max_tokens, options.seed, options.temperature) == (3, 5, 0.0)
     aliased = submit_of('{"prompt": "x", "random_seed": 3}', defaults).options
     assert (aliased.seed, aliased.random_seed) == (None, 3)
-    assert submit_of('"x"').options.seed == int(JOB_ID[:16], 16)
+    assert submit_of('"x"').options.seed == int(job_id_of(0)[:16], 16)
+    body = '{"custom_id":"a","method":"POST","url":"/v1/completions","body":%s}'
+    batch = submit_of(body % '{"prompt": "x", "max_completion_tokens": 3}', defaults).options
+    assert (batch.max_tokens, batch.max_completion_tokens, batch.seed) == (None, 3, 5)
 
 
 @pytest.mark.parametrize(
@@ -211,14 +218,16 @@ def test_lines_that_ask_for_what_cannot_be(text: str, param: str) -> None:
 
 
 def test_what_the_service_lacks_is_said() -> None:
-    with pytest.raises(NotSupported, match="n is not supported"):
-        submit_of('{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"x","n":3}}')
+    with pytest.raises(NotSupported, match="best_of"):
+        submit_of(
+            '{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"x","best_of":3}}'
+        )
 
 
 def test_a_file_is_for_one_model() -> None:
     line = PromptLine(2, "line-2", {"prompt": "x", "model": "n"})
     with pytest.raises(InvalidRequest, match=r"one model.*'m'"):
-        submit_of_line(line, JOB_ID, Options(), "m")
+        request_of_line(line, job_id_of, Options(), "m")
 
 
 @pytest.mark.parametrize(
@@ -234,7 +243,7 @@ def test_lines_that_cannot_be_read(content: bytes | None, message: str) -> None:
     line = decode_line(RawLine(3, 100, content), "jsonl")
     assert line.custom_id == "line-3"
     with pytest.raises(InvalidRequest, match=message):
-        submit_of_line(line, JOB_ID, Options(), None)
+        request_of_line(line, job_id_of, Options(), None)
 
 
 @given(st.binary(max_size=200).filter(lambda content: b"\n" not in content))
@@ -242,4 +251,4 @@ def test_no_bytes_make_anything_but_a_line_or_a_named_error(content: bytes) -> N
     for form in ("jsonl", "text"):
         with contextlib.suppress(InvalidRequest, InputInvalid):
             line = decode_line(RawLine(1, 0, content), form)  # type: ignore[arg-type]
-            submit_of_line(line, JOB_ID, Options(), line.model)
+            request_of_line(line, job_id_of, Options(), line.model)

@@ -85,6 +85,28 @@ def test_every_line_is_answered_and_only_the_journal_is_left(
     assert answers["job-3"]["error"] is None
 
 
+def test_every_choice_of_a_line_stands_in_its_answer(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
+) -> None:
+    line = {
+        "custom_id": "a",
+        "method": "POST",
+        "url": "/v1/completions",
+        "body": {"prompt": ["x", "y"], "n": 2},
+    }
+    source.write_text(json.dumps(line) + "\n")
+    progress = run()
+    assert (progress.num_succeeded, progress.completion_tokens) == (1, 20)
+    body = records(tmp_path / "out.jsonl")["a"]["response"]["body"]
+    assert [(choice["index"], choice["text"][0]) for choice in body["choices"]] == [
+        (0, "x"),
+        (1, "x"),
+        (2, "y"),
+        (3, "y"),
+    ]
+    assert body["usage"]["completion_tokens"] == 20
+
+
 def test_interactive_jobs_go_first(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
     run()
     priorities = {message.options.priority for message in router.received_of(Submit)}  # type: ignore[union-attr]

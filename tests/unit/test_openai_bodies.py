@@ -1,4 +1,4 @@
-"""OpenAI bodies in and out: strict about types, named fields, nothing left out silently."""
+"""OpenAI bodies in: strict about types, named fields, nothing left out silently."""
 
 from __future__ import annotations
 
@@ -8,41 +8,42 @@ import msgspec
 import pytest
 
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
 from cactus_actors.protocol.openai import (
     CHAT_COMPLETIONS,
     COMPLETIONS,
-    ToolCall,
-    chat_completion_body,
+    BodyRequest,
     chat_request_body,
-    cloud_request_from_submit,
     error_body,
-    render_tool_calls,
-    split_tool_calls,
-    submit_from_body,
-    text_completion_body,
+    request_from_body,
 )
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import SamplingParams
-from cactus_actors.protocol.results import Handoff, Result, Usage
 from cactus_actors.protocol.worker_messages import CloudRequest
 
 JOB = "0" * 32
+TURN = {"role": "user", "content": "Hi"}
 WEATHER = {"type": "function", "function": {"name": "weather", "parameters": {"type": "object"}}}
 
 
-def chat(**fields: Any) -> Submit:
-    return submit_from_body(
-        CHAT_COMPLETIONS, {"messages": [{"role": "user", "content": "Hi"}], **fields}, JOB
-    )
+def numbered(place: int) -> str:
+    return f"{place:032x}"
 
 
-def completion(**fields: Any) -> Submit:
-    return submit_from_body(COMPLETIONS, fields, JOB)
+def chat(**fields: Any) -> BodyRequest:
+    return request_from_body(CHAT_COMPLETIONS, {"messages": [TURN], **fields}, numbered)
 
 
-def test_a_chat_body_becomes_a_submit_with_its_options() -> None:
-    submit = chat(
+def completion(**fields: Any) -> BodyRequest:
+    return request_from_body(COMPLETIONS, fields, numbered)
+
+
+def prompts(prompt: Any) -> list[Any]:
+    return [submit.prompt for submit in completion(prompt=prompt).submits]
+
+
+def test_a_chat_body_becomes_a_job_with_its_options() -> None:
+    request = chat(
         model="any",
         max_completion_tokens=7,
         temperature=0,
@@ -53,60 +54,188 @@ def test_a_chat_body_becomes_a_submit_with_its_options() -> None:
         stream=True,
         user="someone",
     )
-    assert submit == Submit(
-        job_id=JOB,
-        messages=[ChatMessage(role="user", content="Hi")],
-        tools=[WEATHER | {"function": WEATHER["function"]}],
-        model="any",
-        options=Options(
-            max_tokens=7,
-            max_completion_tokens=7,
-            temperature=0.0,
-            stop=["a", "b"],
-            seed=5,
-            cloud_handoff_threshold=0.7,
-            user="someone",
-        ),
-    )
-
-
-def test_null_is_absent_and_tool_choice_none_drops_the_tools() -> None:
-    submit = chat(tools=[WEATHER], tool_choice="none", max_tokens=None, n=1, logprobs=None)
-    assert submit.tools is None
-    assert submit.options == Options(tool_choice="none")
-
-
-def test_content_parts_of_text_are_joined_and_an_image_is_refused_by_place() -> None:
-    parts = [{"type": "text", "text": "a"}, {"type": "text", "text": "b"}]
-    assert chat(messages=[{"role": "user", "content": parts}]).messages == [
-        ChatMessage(role="user", content="ab")
+    assert request.submits == [
+        Submit(
+            job_id=JOB,
+            messages=[ChatMessage(role="user", content="Hi")],
+            tools=[WEATHER],
+            model="any",
+            options=Options(
+                max_completion_tokens=7,
+                temperature=0.0,
+                stop=["a", "b"],
+                seed=5,
+                cloud_handoff_threshold=0.7,
+                user="someone",
+            ),
+            profile="cactus",
+        )
     ]
-    image = {"type": "image_url", "image_url": {"url": "data:"}}
-    with pytest.raises(NotSupported) as caught:
-        chat(messages=[{"role": "system", "content": "x"}, {"role": "user", "content": [image]}])
-    assert caught.value.param == "messages[1].content"
+    assert (request.endpoint, request.model, request.stream) == ("chat", "any", True)
+
+
+@pytest.mark.parametrize("field", msgspec.structs.fields(Options), ids=lambda field: field.name)
+def test_every_option_travels_in_both_bodies(field: msgspec.structs.FieldInfo) -> None:
+    value = OPTIONS[field.name]
+    beside: dict[str, Any] = {"logprobs": True} if field.name == "top_logprobs" else {}
+    made = [completion(prompt="Hi", **beside, **{field.name: value})]
+    if field.name not in ("echo", "suffix"):
+        made.append(chat(**beside, **{field.name: value}))
+    for request in made:
+        assert getattr(request.submits[0].options, field.name) == value
+
+
+OPTIONS: dict[str, Any] = {
+    "max_tokens": 7,
+    "max_completion_tokens": 7,
+    "min_tokens": 3,
+    "stop": ["a"],
+    "stop_sequences": "a",
+    "include_stop_sequences": True,
+    "ignore_eos": True,
+    "temperature": 0.5,
+    "top_p": 0.5,
+    "top_k": 5,
+    "min_p": 0.1,
+    "typical_p": 0.9,
+    "seed": 5,
+    "random_seed": 5,
+    "presence_penalty": 1.0,
+    "frequency_penalty": 1.0,
+    "repeat_penalty": 1.2,
+    "repetition_penalty": 1.2,
+    "repeat_last_n": 5,
+    "logit_bias": {"5": -100.0},
+    "mirostat": 2,
+    "mirostat_tau": 4.0,
+    "mirostat_eta": 0.2,
+    "logprobs": 2,
+    "top_logprobs": 2,
+    "echo": True,
+    "suffix": "end",
+    "grammar": 'root ::= "a"',
+    "grammar_root": "value",
+    "json_schema": {"type": "object"},
+    "regex": "a+",
+    "response_format": {"type": "json_object"},
+    "tool_choice": "none",
+    "force_tools": True,
+    "parallel_tool_calls": False,
+    "tool_rag_top_k": 1,
+    "safe_prompt": True,
+    "safe_mode": True,
+    "prompt_mode": "reasoning",
+    "confidence_threshold": 0.9,
+    "cloud_handoff_threshold": 0.8,
+    "max_entropy": 0.3,
+    "allow_cloud": False,
+    "cache_prompt": False,
+    "cache_salt": "s",
+    "timeout_ms": 5,
+    "priority": 3,
+    "user": "someone",
+}
+
+
+def test_null_is_absent() -> None:
+    request = chat(**dict.fromkeys([*OPTIONS, "tools", "n", "stream", "stream_options", "best_of", "model"]))
+    assert request == chat()
+    assert request.submits[0].options == Options(seed=0)
+
+
+def test_the_endpoints_have_profiles_of_their_own_and_take_another() -> None:
+    assert chat().submits[0].profile == "cactus"
+    assert completion(prompt="Hi").submits[0].profile == "llamacpp"
+    body = {"prompt": "Hi", "temperature": 1.6}
+    assert request_from_body(COMPLETIONS, body, numbered, profile="mistral").submits[0].profile == "mistral"
+    with pytest.raises(InvalidRequest, match="temperature"):
+        request_from_body(COMPLETIONS, body, numbered, profile="cerebras")
+
+
+def test_content_of_every_kind_travels_and_what_answers_hold_beyond_ours_is_left_out() -> None:
+    parts = [{"type": "text", "text": "a"}, {"type": "image_url", "image_url": {"url": "data:"}}]
+    answer = {"role": "assistant", "content": None, "refusal": None, "tool_calls": [{"id": "1"}]}
+    request = chat(messages=[{"role": "user", "content": parts}, answer | {"prefix": True}])
+    assert request.submits[0].messages == [
+        ChatMessage(
+            role="user",
+            content=[
+                ContentPart(type="text", text="a"),
+                ContentPart(type="image_url", image_url={"url": "data:"}),
+            ],
+        ),
+        ChatMessage(role="assistant", tool_calls=[{"id": "1"}], prefix=True),
+    ]
 
 
 @pytest.mark.parametrize(
     ("given", "expected"),
     [
-        ("", ""),
-        ("Hi", "Hi"),
-        (["Hi"], "Hi"),
-        ([1, 2], [1, 2]),
-        ([[1, 2]], [1, 2]),
-        ([1, "Hi", 2], [1, "Hi", 2]),
+        ("", [""]),
+        ("Hi", ["Hi"]),
+        (["Hi"], ["Hi"]),
+        ([1, 2], [[1, 2]]),
+        ([[1, 2]], [[1, 2]]),
+        ([1, "Hi", 2], [[1, "Hi", 2]]),
+        (["Hi", 1], [["Hi", 1]]),
+        (["a", "b"], ["a", "b"]),
+        ([[1], [2, "b"]], [[1], [2, "b"]]),
+        ([[1], "a", {"prompt_string": "c"}], [[1], "a", "c"]),
     ],
 )
-def test_prompt_shapes_of_one_prompt(given: Any, expected: Any) -> None:
-    assert completion(prompt=given).prompt == expected
+def test_prompt_shapes(given: Any, expected: Any) -> None:
+    assert prompts(given) == expected
 
 
-@pytest.mark.parametrize("prompt", [["a", "b"], [[1], [2]], [[1], "a"]])
-def test_several_prompts_are_not_one_job(prompt: Any) -> None:
-    with pytest.raises(NotSupported, match="prompt holds 2 prompts") as caught:
-        completion(prompt=prompt)
+@pytest.mark.parametrize(
+    ("prompt", "message"),
+    [
+        (None, "prompt is required"),
+        ([], "must not be empty"),
+        ([[]], r"prompt\[0\] must not be empty"),
+        (5, "a string or a list"),
+        ([1, None], r"prompt\[1\] must be a token id or a string"),
+        ([1, True], r"prompt\[1\] must be a token id or a string"),
+        ([True], r"prompt\[0\] is no prompt"),
+        ([1, [2]], r"prompt\[1\] must be a token id"),
+        (["a", [1.5]], r"prompt\[1\]\[0\] must be a token id"),
+        ([{"prompt_string": "a", "multimodal_data": ["x"]}], "holds media"),
+    ],
+)
+def test_what_is_no_prompt_is_told_by_place(prompt: Any, message: str) -> None:
+    with pytest.raises(InvalidRequest, match=message) as caught:
+        prompts(prompt)
     assert caught.value.param == "prompt"
+
+
+def test_choices_and_prompts_are_jobs_of_one_seed() -> None:
+    request = completion(prompt=["a", "b"], n=2, model="m")
+    assert request.n == 2
+    assert [(one.job_id, one.prompt, one.choice) for one in request.submits] == [
+        (numbered(0), "a", 0),
+        (numbered(1), "a", 1),
+        (numbered(2), "b", 0),
+        (numbered(3), "b", 1),
+    ]
+    assert {one.options.seed for one in request.submits} == {0}
+    assert {one.options.seed for one in completion(prompt="a", n=2, random_seed=7).submits} == {None}
+
+
+def test_a_cloud_is_kept_from_what_it_cannot_answer() -> None:
+    assert chat().submits[0].options.allow_cloud is None
+    assert chat(n=2).submits[1].options.allow_cloud is False
+    request = chat(return_raw_tokens=True)
+    assert request.return_raw_tokens
+    assert request.submits[0].options.allow_cloud is False
+
+
+def test_stream_options_and_unknown_fields_are_told() -> None:
+    request = chat(stream_options={"include_usage": True, "other": 1}, chat_template="x", trace=1)
+    assert request.include_usage
+    assert request.ignored == ("chat_template", "trace")
+    with pytest.raises(InvalidRequest, match="unknown field 'trace'") as caught:
+        request_from_body(COMPLETIONS, {"prompt": "Hi", "trace": 1}, numbered, strict=True)
+    assert caught.value.param == "trace"
 
 
 @pytest.mark.parametrize(
@@ -114,6 +243,7 @@ def test_several_prompts_are_not_one_job(prompt: Any) -> None:
     [
         ({"max_tokens": "5"}, "max_tokens"),
         ({"max_tokens": True}, "max_tokens"),
+        ({"max_tokens": 10**400}, "max_tokens"),
         ({"max_completion_tokens": "5"}, "max_completion_tokens"),
         ({"max_tokens": 5, "max_completion_tokens": 6}, "max_completion_tokens"),
         ({"temperature": "hot"}, "temperature"),
@@ -123,28 +253,30 @@ def test_several_prompts_are_not_one_job(prompt: Any) -> None:
         ({"messages": "Hi"}, "messages"),
         ({"messages": [{"content": "Hi"}]}, "messages[0].role"),
         ({"messages": [{"role": "wizard", "content": "Hi"}]}, "messages[0].role"),
+        ({"messages": [{"role": "user", "content": 5}]}, "messages[0].content"),
         ({"tools": [{"type": "function", "function": {}}]}, "tools[0].function.name"),
+        ({"tools": [WEATHER, WEATHER]}, "tools[1].function.name"),
+        ({"tools": [{"type": "retrieval", "function": {"name": "x"}}]}, "tools[0].type"),
+        ({"tools": [{"name": "x", "parameters": []}]}, "tools[0].function.parameters"),
         ({"model": 5}, "model"),
+        ({"n": 0}, "n"),
+        ({"n": 17}, "n"),
+        ({"n": True}, "n"),
+        ({"echo": True}, "echo"),
+        ({"suffix": ""}, "suffix"),
+        ({"stream": 1}, "stream"),
+        ({"stream_options": 1}, "stream_options"),
+        ({"logprobs": 21}, "logprobs"),
     ],
 )
-def test_a_wrong_type_names_its_field(fields: dict[str, Any], param: str) -> None:
+def test_a_wrong_type_or_value_names_its_field(fields: dict[str, Any], param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         chat(**fields)
     assert caught.value.param == param
 
 
 @pytest.mark.parametrize(
-    "fields",
-    [
-        {"n": 2},
-        {"n": True},
-        {"logprobs": True},
-        {"logprobs": 0},
-        {"echo": True},
-        {"response_format": {"type": "json_object"}},
-        {"tool_choice": "required"},
-        {"grammar": 'root ::= "a"'},
-    ],
+    "fields", [{"best_of": 2}, {"audio": {}}, {"modalities": ["audio"]}, {"functions": [{"name": "f"}]}]
 )
 def test_what_is_not_here_is_refused_by_name_and_not_left_out(fields: dict[str, Any]) -> None:
     with pytest.raises(NotSupported) as caught:
@@ -152,76 +284,22 @@ def test_what_is_not_here_is_refused_by_name_and_not_left_out(fields: dict[str, 
     assert caught.value.param == next(iter(fields))
 
 
-def test_a_missing_prompt_a_body_that_is_no_object_and_an_unknown_url() -> None:
-    with pytest.raises(InvalidRequest, match="prompt is required"):
-        completion(model="m")
+def test_a_prompt_has_no_tools_and_an_echo_no_raw_tokens() -> None:
+    with pytest.raises(NotSupported, match="tools need messages"):
+        completion(prompt="Hi", tools=[WEATHER])
+    with pytest.raises(InvalidRequest, match="exclude each other") as caught:
+        completion(prompt="Hi", echo=True, return_raw_tokens=True)
+    assert caught.value.param == "return_raw_tokens"
+    with pytest.raises(InvalidRequest, match="above 1024 choices"):
+        completion(prompt=["a"] * 65, n=16)
+
+
+def test_a_body_that_is_no_object_and_an_unknown_url() -> None:
     with pytest.raises(InvalidRequest, match="must be a JSON object"):
-        submit_from_body(COMPLETIONS, ["Hi"], JOB)
+        request_from_body(COMPLETIONS, ["Hi"], numbered)
     with pytest.raises(InvalidRequest, match="url must be") as caught:
-        submit_from_body("/v1/embeddings", {"prompt": "Hi"}, JOB)
+        request_from_body("/v1/embeddings", {"prompt": "Hi"}, numbered)
     assert caught.value.param == "url"
-
-
-def test_a_result_becomes_a_chat_completion_with_our_extensions() -> None:
-    result = Result(
-        text="Paris",
-        finish_reason="length",
-        confidence=0.25,
-        accepted=False,
-        cloud_handoff=True,
-        handoff=Handoff(status="completed", provider="api.example"),
-        usage=Usage(prompt_tokens=3, completion_tokens=2, cached_tokens=1),
-        model="cactus",
-        seed=9,
-    )
-    body = chat_completion_body(result, completion_id="chatcmpl-1", created=17)
-    assert body["object"] == "chat.completion"
-    assert (body["id"], body["created"], body["model"], body["seed"]) == ("chatcmpl-1", 17, "cactus", 9)
-    assert body["choices"][0]["message"] == {"role": "assistant", "content": "Paris"}
-    assert body["choices"][0]["finish_reason"] == "length"
-    assert body["usage"]["total_tokens"] == 5
-    assert body["usage"]["prompt_tokens_details"] == {"cached_tokens": 1}
-    assert (body["confidence"], body["accepted"], body["cloud_handoff"]) == (0.25, False, True)
-    assert body["handoff"]["provider"] == "api.example"
-    assert body["timings"]["queue_ms"] == 0.0
-    msgspec.json.encode(body)  # JSON-ready throughout
-
-
-def test_a_result_becomes_a_text_completion_that_echoes_the_requests_model() -> None:
-    result = Result(text="Paris", stop_match="\n", model="cactus")
-    body = text_completion_body(result, completion_id="cmpl-1", created=17, model="asked-for")
-    assert body["object"] == "text_completion"
-    assert body["model"] == "asked-for"
-    assert body["choices"] == [
-        {"index": 0, "text": "Paris", "logprobs": None, "finish_reason": "stop", "stop_reason": "\n"}
-    ]
-
-
-def test_tool_calls_travel_as_text_and_come_back_as_calls() -> None:
-    calls = [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})]
-    text = "Let me look.\n" + render_tool_calls(calls)
-    assert split_tool_calls(text) == ("Let me look.", calls)
-    assert split_tool_calls('{"name":"time","arguments":{}}') == ("", [calls[1]])
-    body = chat_completion_body(Result(text=text), completion_id="c", created=0, tools_offered=True)
-    choice = body["choices"][0]
-    assert choice["finish_reason"] == "tool_calls"
-    assert choice["message"]["content"] == "Let me look."
-    assert choice["message"]["tool_calls"][0] == {
-        "id": "call_c_0",
-        "type": "function",
-        "function": {"name": "weather", "arguments": '{"city":"Paris"}'},
-    }
-
-
-@pytest.mark.parametrize(
-    "text", ["<tool_call>{broken</tool_call>", '<tool_call>{"name": 1}</tool_call>', "no call", "[" * 100_000]
-)
-def test_malformed_calls_stay_text(text: str) -> None:
-    assert split_tool_calls(text) == (text, [])
-    result = Result(text=text, finish_reason="tool_calls")
-    body = chat_completion_body(result, completion_id="c", created=0, tools_offered=True)
-    assert body["choices"][0]["finish_reason"] == "stop"
-    assert body["choices"][0]["message"] == {"role": "assistant", "content": text}
 
 
 def test_an_error_body_has_the_integer_code_and_the_field() -> None:
@@ -239,9 +317,9 @@ def test_an_error_body_has_the_integer_code_and_the_field() -> None:
 
 
 def test_the_cloud_is_sent_documented_fields_only() -> None:
-    submit = chat(tools=[WEATHER], top_k=5, min_p=0.1)
+    request = CloudRequest(messages=[ChatMessage(role="user", content="Hi")], tools=[WEATHER])
     params = SamplingParams(max_tokens=9, temperature=0.5, top_k=5, min_p=0.1, seed=2**64 - 1, stop=("x",))
-    assert chat_request_body(cloud_request_from_submit(submit), params, "big") == {
+    assert chat_request_body(request, params, "big") == {
         "model": "big",
         "messages": [{"role": "user", "content": "Hi"}],
         "max_tokens": 9,
@@ -255,8 +333,6 @@ def test_the_cloud_is_sent_documented_fields_only() -> None:
     }
 
 
-def test_a_bare_prompt_becomes_one_user_message_and_token_ids_cannot_go() -> None:
+def test_a_bare_prompt_becomes_one_user_message() -> None:
     body = chat_request_body(CloudRequest(prompt="Hi"), SamplingParams(max_tokens=1), "big")
     assert body["messages"] == [{"role": "user", "content": "Hi"}]
-    with pytest.raises(NotSupported, match="token ids"):
-        cloud_request_from_submit(Submit(job_id=JOB, prompt=[1, 2]))

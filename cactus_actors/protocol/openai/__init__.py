@@ -8,27 +8,31 @@ from __future__ import annotations
 from cactus_actors.protocol.openai.bodies_in import (
     CHAT_COMPLETIONS,
     COMPLETIONS,
-    submit_from_body,
-    submit_from_chat,
-    submit_from_completion,
+    JobIds,
+    request_from_body,
+    request_from_chat,
+    request_from_completion,
 )
-from cactus_actors.protocol.openai.bodies_out import chat_completion_body, error_body, text_completion_body
-from cactus_actors.protocol.openai.outgoing import chat_request_body, cloud_request_from_submit
-from cactus_actors.protocol.openai.tool_calls import render_tool_calls, split_tool_calls
+from cactus_actors.protocol.openai.bodies_out import completion_body, error_body
+from cactus_actors.protocol.openai.body_request import BodyRequest
+from cactus_actors.protocol.openai.chunks import ChatChunks, Chunks, TextChunks, chunks_of
+from cactus_actors.protocol.openai.outgoing import chat_request_body
 from cactus_actors.protocol.results import ToolCall
 
 __all__ = [
     "CHAT_COMPLETIONS",
     "COMPLETIONS",
+    "BodyRequest",
+    "ChatChunks",
+    "Chunks",
+    "JobIds",
+    "TextChunks",
     "ToolCall",
-    "chat_completion_body",
     "chat_request_body",
-    "cloud_request_from_submit",
+    "chunks_of",
+    "completion_body",
     "error_body",
-    "render_tool_calls",
-    "split_tool_calls",
-    "submit_from_body",
-    "submit_from_chat",
-    "submit_from_completion",
-    "text_completion_body",
+    "request_from_body",
+    "request_from_chat",
+    "request_from_completion",
 ]

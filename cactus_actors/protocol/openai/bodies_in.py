@@ -1,191 +1,226 @@
-"""Request bodies of OpenAI's completion endpoints -> Submit."""
+"""Request bodies of OpenAI's completion endpoints -> BodyRequest."""
 
 from __future__ import annotations
 
-import re
-from typing import Any, TypeVar
+from collections.abc import Callable
+from typing import Any
 
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, Role, Submit
+from cactus_actors.protocol.messages import ChatMessage, ContentPart, Role, Submit
+from cactus_actors.protocol.openai.body_request import BodyRequest, Endpoint
+from cactus_actors.protocol.openai.converting import converted
+from cactus_actors.protocol.openai.prompts import prompts_of
+from cactus_actors.protocol.option_rules import with_defaults
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import resolve_options
+from cactus_actors.protocol.profiles import PROFILES, ProfileName
+from cactus_actors.protocol.tools import normalised_tools
 
 CHAT_COMPLETIONS = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"
+MAX_N = 16
+MAX_CHOICES = 1024
 
-S = TypeVar("S")
+NO_DEFAULTS = Options()
+
+JobIds = Callable[[int], str]
+"""The job id of each choice of a request."""
 
 # field -> the values that ask for nothing; anything else is a feature that is not here
 _NEUTRAL: dict[str, tuple[object, ...]] = {
-    "n": (None, 1),
-    "best_of": (None, 1),
-    "echo": (None, False),
-    "suffix": (None, ""),
-    "logprobs": (None, False),
-    "top_logprobs": (None, 0),
-    "logit_bias": (None, {}),
-    "grammar": (None, ""),
-    "json_schema": (None,),
-    "response_format": (None, {"type": "text"}),
-    "return_raw_tokens": (None, False),
-    "force_tools": (None, False),
-    "tool_choice": (None, "auto", "none"),
     "audio": (None,),
     "modalities": (None, ["text"]),
+    "functions": (None, []),
+    "function_call": (None, "none", "auto"),
 }
 
 
-class _ContentPart(msgspec.Struct, frozen=True):
-    type: str
-    text: str | None = None
-
-
 class _Message(msgspec.Struct, frozen=True):
+    """A turn as clients send it; what they repeat from an answer and nobody reads here is left out."""
+
     role: Role
-    content: str | list[_ContentPart] | None = None
+    content: str | list[ContentPart] | None = None
     name: str | None = None
     tool_calls: list[dict[str, Any]] | None = None
     tool_call_id: str | None = None
+    prefix: bool | None = None
+    images: list[str] | None = None
 
 
-class _Chat(msgspec.Struct, frozen=True):
-    messages: list[_Message]
+class _StreamOptions(msgspec.Struct, frozen=True):
+    include_usage: bool | None = None
+
+
+class _Common(msgspec.Struct, frozen=True):
     model: str | None = None
+    n: int | None = None
+    best_of: int | None = None
+    stream: bool | None = None
+    stream_options: _StreamOptions | None = None
+    return_raw_tokens: bool | None = None
+
+
+class _Chat(_Common, frozen=True):
+    messages: list[_Message] | None = None
     tools: list[dict[str, Any]] | None = None
-    tool_choice: Any = None
 
 
-class _NewerNames(msgspec.Struct, frozen=True):
-    max_completion_tokens: int | None = None
+class _Completion(_Common, frozen=True):
+    prompt: Any = None
 
 
-class _Completion(msgspec.Struct, frozen=True):
-    prompt: str | list[str | int | list[int]] | None = None
-    model: str | None = None
+def request_from_body(
+    url: str,
+    body: object,
+    job_id_of: JobIds,
+    *,
+    profile: ProfileName | None = None,
+    defaults: Options = NO_DEFAULTS,
+    strict: bool = False,
+) -> BodyRequest:
+    """What `body` asks for at `url`; without a `profile` it is the endpoint's own.
 
-
-def submit_from_body(url: str, body: object, job_id: str) -> Submit:
-    """The job that `body` asks for at `url`; raises InvalidRequest naming the field in `param`.
-
-    Unknown fields are ignored, and so is `stream`: how an answer travels is its caller's business. What this
-    service does not have raises NotSupported instead of being left out silently.
+    `defaults` fill in the options that it leaves out, before the profile's. Raises InvalidRequest naming the
+    field in `param`, and NotSupported for what this service does not have.
+    An unknown field is told in `ignored`, or refused if `strict`.
     """
     match url:
         case "/v1/chat/completions":
-            return submit_from_chat(body, job_id)
+            return request_from_chat(
+                body, job_id_of, profile=profile or "cactus", defaults=defaults, strict=strict
+            )
         case "/v1/completions":
-            return submit_from_completion(body, job_id)
+            return request_from_completion(
+                body, job_id_of, profile=profile or "llamacpp", defaults=defaults, strict=strict
+            )
     raise InvalidRequest(f"url must be {CHAT_COMPLETIONS} or {COMPLETIONS}, got {url[:100]!r}", param="url")
 
 
-def submit_from_chat(body: object, job_id: str) -> Submit:
-    """The job of a chat-completions body; see `submit_from_body`."""
-    fields = _supported_fields(body)
-    if fields.get("messages") is None:
+def request_from_chat(
+    body: object,
+    job_id_of: JobIds,
+    *,
+    profile: ProfileName = "cactus",
+    defaults: Options = NO_DEFAULTS,
+    strict: bool = False,
+) -> BodyRequest:
+    """The request of a chat-completions body; see `request_from_body`."""
+    fields, ignored = _known_fields(body, _Chat, strict)
+    chat = converted(fields, _Chat)
+    if chat.messages is None:
         raise InvalidRequest("messages is required", param="messages")
-    chat = _convert(fields, _Chat)
     if not chat.messages:
-        raise InvalidRequest("messages is empty", param="messages")
-    tools = None if chat.tool_choice == "none" else chat.tools
-    return Submit(
-        job_id=job_id,
-        messages=[_chat_message(message, place) for place, message in enumerate(chat.messages)],
-        tools=[_wrapped(tool, place) for place, tool in enumerate(tools)] if tools else None,
+        raise InvalidRequest("messages must not be empty", param="messages")
+    job = Submit(
+        job_id="",
+        messages=[_chat_message(message) for message in chat.messages],
+        tools=normalised_tools(chat.tools),
         model=chat.model,
-        options=_options(fields),
+        options=_options(fields, profile, defaults),
+        profile=profile,
     )
+    for name in ("echo", "suffix"):
+        if fields.get(name) not in (None, False):
+            raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
+    return _request("chat", [job], chat, job_id_of, ignored)
 
 
-def submit_from_completion(body: object, job_id: str) -> Submit:
-    """The job of a completions body; see `submit_from_body`."""
-    fields = _supported_fields(body)
+def request_from_completion(
+    body: object,
+    job_id_of: JobIds,
+    *,
+    profile: ProfileName = "llamacpp",
+    defaults: Options = NO_DEFAULTS,
+    strict: bool = False,
+) -> BodyRequest:
+    """The request of a completions body; see `request_from_body`."""
+    fields, ignored = _known_fields(body, _Completion, strict, but=("tools",))
     if fields.get("tools"):
         raise NotSupported("tools need messages, not a prompt", param="tools")
-    completion = _convert(fields, _Completion)
-    return Submit(
-        job_id=job_id,
-        prompt=_one_prompt(completion.prompt),
-        model=completion.model,
-        options=_options(fields),
-    )
+    completion = converted(fields, _Completion)
+    options = _options(fields, profile, defaults)
+    jobs = [
+        Submit(job_id="", prompt=prompt, model=completion.model, options=options, profile=profile)
+        for prompt in prompts_of(completion.prompt)
+    ]
+    return _request("completion", jobs, completion, job_id_of, ignored)
 
 
-def _supported_fields(body: object) -> dict[str, Any]:
+def _known_fields(
+    body: object, kind: type[_Common], strict: bool, but: tuple[str, ...] = ()
+) -> tuple[dict[str, Any], tuple[str, ...]]:
+    """The fields of a body, and the names of those among them that mean nothing here."""
     if not isinstance(body, dict):
         raise InvalidRequest(f"the body must be a JSON object, not {type(body).__name__}", param="body")
     for name, neutral in _NEUTRAL.items():
-        value = body.get(name)
-        # True == 1 in Python, but `n: true` is no number
-        if not any(value == one and type(value) is type(one) for one in neutral):
+        if body.get(name) not in neutral:
             raise NotSupported(f"{name} is not supported here", param=name)
-    return body
+    known = {*Options.__struct_fields__, *kind.__struct_fields__, *_NEUTRAL, *but}
+    ignored = tuple(name for name in body if name not in known)
+    if ignored and strict:
+        raise InvalidRequest(f"unknown field {ignored[0]!r:.80}", param=ignored[0][:80])
+    return body, ignored
 
 
-def _options(fields: dict[str, Any]) -> Options:
-    given = {name: fields[name] for name in Options.__struct_fields__ if fields.get(name) is not None}
-    newer = _convert(fields, _NewerNames).max_completion_tokens
-    if newer is not None and given.setdefault("max_tokens", newer) != newer:
-        raise InvalidRequest(
-            "max_tokens and max_completion_tokens are one field and were given two values",
-            param="max_completion_tokens",
-        )
-    return _convert(given, Options)
+def _options(fields: dict[str, Any], profile: ProfileName, defaults: Options) -> Options:
+    given = converted({name: fields.get(name) for name in Options.__struct_fields__}, Options)
+    options = with_defaults(given, defaults)
+    resolve_options(options, profile=PROFILES[profile])  # a mistake is told before anything is sent
+    if options.echo and fields.get("return_raw_tokens"):
+        raise InvalidRequest("echo and return_raw_tokens exclude each other", param="return_raw_tokens")
+    return options
 
 
-def _chat_message(message: _Message, place: int) -> ChatMessage:
-    content = message.content
-    if isinstance(content, list):
-        unread = [part.type for part in content if part.type != "text" or part.text is None]
-        if unread:
-            raise NotSupported(
-                f"content of type {unread[0][:40]!r} is not supported by a text model",
-                param=f"messages[{place}].content",
-            )
-        content = "".join(part.text or "" for part in content)
+def _chat_message(message: _Message) -> ChatMessage:
     return ChatMessage(
         role=message.role,
-        content=content,
+        content=message.content,
         name=message.name,
         tool_calls=message.tool_calls,
         tool_call_id=message.tool_call_id,
+        prefix=message.prefix or False,
+        images=message.images,
     )
 
 
-def _wrapped(tool: dict[str, Any], place: int) -> dict[str, Any]:
-    """A tool in OpenAI's wrapper; the bare form `{"name", "description", "parameters"}` is wrapped."""
-    wrapped = tool if "function" in tool else {"type": "function", "function": tool}
-    function = wrapped["function"]
-    if not isinstance(function, dict) or not isinstance(function.get("name"), str):
-        raise InvalidRequest("a tool needs a name", param=f"tools[{place}].function.name")
-    return wrapped
+def _request(
+    endpoint: Endpoint, jobs: list[Submit], asked: _Common, job_id_of: JobIds, ignored: tuple[str, ...]
+) -> BodyRequest:
+    n = _num_choices(asked, len(jobs))
+    first_id = job_id_of(0)
+    options = jobs[0].options
+    if options.seed in (None, -1) and options.random_seed in (None, -1):
+        options = msgspec.structs.replace(options, seed=int(first_id[:16], 16), random_seed=None)
+    # A cloud answers with one choice, and in its own tokens.
+    if n > 1 or asked.return_raw_tokens:
+        options = msgspec.structs.replace(options, allow_cloud=False)
+    submits = [
+        msgspec.structs.replace(job, job_id=job_id_of(place * n + choice), choice=choice, options=options)
+        for place, job in enumerate(jobs)
+        for choice in range(n)
+    ]
+    return BodyRequest(
+        endpoint=endpoint,
+        submits=submits,
+        n=n,
+        model=asked.model,
+        stream=asked.stream or False,
+        include_usage=(asked.stream_options or _StreamOptions()).include_usage or False,
+        return_raw_tokens=asked.return_raw_tokens or False,
+        ignored=ignored,
+    )
 
 
-def _one_prompt(prompt: str | list[str | int | list[int]] | None) -> str | list[int | str]:
-    match prompt:
-        case None:
-            raise InvalidRequest("prompt is required", param="prompt")
-        case str():
-            return prompt
-        case []:
-            raise InvalidRequest("prompt is an empty list", param="prompt")
-        case [str() as text]:
-            return text
-        case [list() as ids]:
-            return list(ids)
-    if any(isinstance(item, list) for item in prompt) or all(isinstance(item, str) for item in prompt):
-        raise NotSupported(f"prompt holds {len(prompt)} prompts; send each as a request", param="prompt")
-    return [item for item in prompt if not isinstance(item, list)]
-
-
-def _convert(value: object, kind: type[S]) -> S:
-    try:
-        return msgspec.convert(value, kind)
-    except msgspec.ValidationError as error:
-        text = str(error)
-        path = re.search(r" - at `\$\.?(.*)`$", text)
-        missing = re.match(r"Object missing required field `(.*?)`", text)
-        parts = [path.group(1) if path else "", missing.group(1) if missing else ""]
-        param = ".".join(part for part in parts if part)
-        reason = text[: path.start()] if path else text
-        raise InvalidRequest(f"{param}: {reason}" if param else reason, param=param or None) from None
+def _num_choices(asked: _Common, num_prompts: int) -> int:
+    n = 1 if asked.n is None else asked.n
+    if not 1 <= n <= MAX_N:
+        raise InvalidRequest(f"n must be between 1 and {MAX_N}, got {n!s:.40}", param="n")
+    if asked.best_of is not None and asked.best_of != n:
+        raise NotSupported("best_of must be n: every choice is returned", param="best_of")
+    if num_prompts * n > MAX_CHOICES:
+        raise InvalidRequest(
+            f"{num_prompts} prompts with {n} choices each are above {MAX_CHOICES} choices", param="prompt"
+        )
+    return n

@@ -1,43 +1,47 @@
-"""Result and ErrorInfo -> the bodies of OpenAI's completion endpoints."""
+"""Results and errors -> the bodies of OpenAI's completion endpoints."""
 
 from __future__ import annotations
 
+from collections.abc import Sequence
 from typing import Any
 
-import msgspec
-
 from cactus_actors.protocol.errors import ErrorInfo
-from cactus_actors.protocol.openai.tool_calls import split_tool_calls
-from cactus_actors.protocol.results import Result, ToolCall, Usage
+from cactus_actors.protocol.openai.body_request import BodyRequest
+from cactus_actors.protocol.openai.fields import call_of, extensions_of, finish_reason_of, usage_of
+from cactus_actors.protocol.openai.logprobs import TextLogprobs, chat_logprobs, num_left_out
+from cactus_actors.protocol.results import Result
 
 
-def chat_completion_body(
-    result: Result, *, completion_id: str, created: int, model: str | None = None, tools_offered: bool = False
+def completion_body(
+    request: BodyRequest,
+    results: Sequence[Result],
+    *,
+    completion_id: str,
+    created: int,
+    system_fingerprint: str | None = None,
 ) -> dict[str, Any]:
-    """A `chat.completion`; `created` is Unix seconds, `model` echoes the request's (else the result's).
+    """The answer to `request`, whose choice `i` ended with `results[i]`.
 
-    With `tools_offered`, calls in the text become `tool_calls`. A failed result belongs in `error_body`.
+    `created` is Unix seconds; the request's spelling of the model is repeated. What we tell beyond OpenAI's
+    fields stands beside `choices`, and in each choice where there are several. A failed result belongs in
+    `error_body`.
     """
-    content, calls = split_tool_calls(result.text) if tools_offered else (result.text, [])
-    message: dict[str, Any] = {"role": "assistant", "content": content}
-    finish_reason: str = result.finish_reason
-    if calls:
-        finish_reason = "tool_calls"
-        message["content"] = content or None
-        message["tool_calls"] = [_call(call, f"call_{completion_id}_{i}") for i, call in enumerate(calls)]
-    elif finish_reason == "tool_calls":
-        finish_reason = "stop"
-    choice = {"index": 0, "message": message, "logprobs": None}
-    return _body("chat.completion", result, choice, finish_reason, completion_id, created, model)
-
-
-def text_completion_body(
-    result: Result, *, completion_id: str, created: int, model: str | None = None
-) -> dict[str, Any]:
-    """A `text_completion`; arguments as in `chat_completion_body`."""
-    finish_reason = "stop" if result.finish_reason == "tool_calls" else result.finish_reason
-    choice = {"index": 0, "text": result.text, "logprobs": None}
-    return _body("text_completion", result, choice, finish_reason, completion_id, created, model)
+    render = _chat_choice if request.endpoint == "chat" else _text_choice
+    choices = [render(request, index, result, completion_id) for index, result in enumerate(results)]
+    if len(results) > 1:
+        choices = [
+            {**choice, **extensions_of(result)} for choice, result in zip(choices, results, strict=True)
+        ]
+    body = {
+        "id": completion_id,
+        "object": "chat.completion" if request.endpoint == "chat" else "text_completion",
+        "created": created,
+        "model": request.model or results[0].model,
+        "choices": choices,
+        "usage": usage_of(request, results),
+        "system_fingerprint": system_fingerprint,
+    }
+    return {**body, **extensions_of(results[0])} if len(results) == 1 else body
 
 
 def error_body(info: ErrorInfo, request_id: str | None = None) -> dict[str, Any]:
@@ -53,40 +57,45 @@ def error_body(info: ErrorInfo, request_id: str | None = None) -> dict[str, Any]
     return {"error": error}
 
 
-def _body(
-    kind: str,
-    result: Result,
-    choice: dict[str, Any],
-    finish_reason: str,
-    completion_id: str,
-    created: int,
-    model: str | None,
-) -> dict[str, Any]:
-    return {
-        "id": completion_id,
-        "object": kind,
-        "created": created,
-        "model": model or result.model,
-        "choices": [{**choice, "finish_reason": finish_reason, "stop_reason": result.stop_match}],
-        "usage": _usage(result.usage),
-        "confidence": result.confidence,
-        "accepted": result.accepted,
-        "cloud_handoff": result.cloud_handoff,
-        "handoff": msgspec.to_builtins(result.handoff),
-        "timings": msgspec.to_builtins(result.timings),
-        "seed": result.seed,
+def _chat_choice(request: BodyRequest, index: int, result: Result, completion_id: str) -> dict[str, Any]:
+    content: str | None = (result.prompt_text or "") + result.text
+    calls = [call_of(call, completion_id, index, place) for place, call in enumerate(result.tool_calls)]
+    message: dict[str, Any] = {"role": "assistant", "content": content}
+    if calls:
+        message |= {"content": content or None, "tool_calls": calls}
+    choice = {
+        "index": index,
+        "message": message,
+        "logprobs": None if result.logprobs is None else chat_logprobs(result.logprobs),
+        "finish_reason": finish_reason_of(request, result),
+        "stop_reason": result.stop_match,
     }
+    return _raw(choice, message, "content", result) if request.return_raw_tokens else choice
 
 
-def _usage(usage: Usage) -> dict[str, Any]:
-    return {
-        "prompt_tokens": usage.prompt_tokens,
-        "completion_tokens": usage.completion_tokens,
-        "total_tokens": usage.total_tokens,
-        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+def _text_choice(request: BodyRequest, index: int, result: Result, _: str) -> dict[str, Any]:
+    choice = {
+        "text": (result.prompt_text or "") + result.text,
+        "index": index,
+        "logprobs": _text_logprobs(request, index, result),
+        "finish_reason": finish_reason_of(request, result),
+        "stop_reason": result.stop_match,
     }
+    return _raw(choice, choice, "text", result) if request.return_raw_tokens else choice
 
 
-def _call(call: ToolCall, call_id: str) -> dict[str, Any]:
-    arguments = msgspec.json.encode(call.arguments).decode()
-    return {"id": call_id, "type": "function", "function": {"name": call.name, "arguments": arguments}}
+def _raw(choice: dict[str, Any], holder: dict[str, Any], field: str, result: Result) -> dict[str, Any]:
+    """The choice with token ids instead of text."""
+    holder[field] = ""
+    choice["tokens"] = list(result.token_ids)
+    return choice
+
+
+def _text_logprobs(request: BodyRequest, index: int, result: Result) -> dict[str, Any] | None:
+    if result.logprobs is None:
+        return None
+    echoed = result.prompt_logprobs or []
+    rendering = TextLogprobs(0 if result.prompt_text is not None else request.text_offset(index))
+    return rendering.render(
+        [*echoed, *result.logprobs], num_left_out=num_left_out(echoed, result.prompt_text)
+    )

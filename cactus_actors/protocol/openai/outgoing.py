@@ -6,20 +6,11 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.protocol.errors import NotSupported
-from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
 # OpenAI's seed is a signed 64-bit integer, ours an unsigned one.
 _SEED_MASK = 2**63 - 1
-
-
-def cloud_request_from_submit(submit: Submit) -> CloudRequest:
-    """The job as text; raises NotSupported for a prompt of token ids, which mean nothing elsewhere."""
-    if isinstance(submit.prompt, list):
-        raise NotSupported("a prompt of token ids cannot go to the cloud", param="prompt")
-    return CloudRequest(prompt=submit.prompt, messages=submit.messages, tools=submit.tools)
 
 
 def chat_request_body(request: CloudRequest, params: SamplingParams, model: str) -> dict[str, Any]:

@@ -1,0 +1,89 @@
+"""The parts that whole answers and the chunks of a stream have in common."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cactus_actors.protocol.openai.body_request import BodyRequest
+from cactus_actors.protocol.results import Result, Timings, ToolCall, Usage
+
+
+def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
+    """The `usage` of all choices; each prompt counts once, whatever the number of its choices."""
+    prompts = [result.usage for result in results[:: request.n]]
+    usage = Usage(
+        prompt_tokens=sum(one.prompt_tokens for one in prompts),
+        completion_tokens=sum(result.usage.completion_tokens for result in results),
+        cached_tokens=sum(one.cached_tokens for one in prompts),
+    )
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+    }
+
+
+def finish_reason_of(request: BodyRequest, result: Result) -> str:
+    """How the endpoint says why an answer ended."""
+    if result.finish_reason == "model_length" and not (request.endpoint == "chat" and request.is_mistral):
+        return "length"
+    if result.finish_reason == "tool_calls" and (request.endpoint == "completion" or not result.tool_calls):
+        return "stop"
+    return result.finish_reason
+
+
+def call_of(call: ToolCall, completion_id: str, choice: int, place: int) -> dict[str, Any]:
+    """A call in an assistant's message.
+
+    Its id has nine letters and digits: the templates of some families refuse any other.
+    """
+    name = f"{completion_id}/{choice}/{place}"
+    return {
+        "id": hashlib.blake2b(name.encode(), digest_size=8).hexdigest()[:9],
+        "type": "function",
+        "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
+    }
+
+
+def extensions_of(result: Result) -> dict[str, Any]:
+    """What we tell of an answer beyond OpenAI's fields."""
+    extensions: dict[str, Any] = {
+        "confidence": result.confidence,
+        "accepted": result.accepted,
+        "cloud_handoff": result.cloud_handoff,
+        "handoff": msgspec.to_builtins(result.handoff),
+        "measures": msgspec.to_builtins(result.measures),
+        "timings": _timings(result.timings, result.usage),
+        "seed": result.seed,
+    }
+    if result.selected_tools is not None:
+        extensions["selected_tools"] = result.selected_tools
+    if result.sources:
+        extensions["sources"] = msgspec.to_builtins(result.sources)
+    return extensions
+
+
+def _timings(timings: Timings, usage: Usage) -> dict[str, Any]:
+    """The names of llama.cpp's server, and latencies since the job was accepted."""
+    prompt_ms = max(0.0, timings.time_to_first_token_ms - timings.queue_ms)
+    predicted_ms = max(0.0, timings.total_time_ms - timings.time_to_first_token_ms)
+    num_computed = usage.prompt_tokens - usage.cached_tokens
+    return {
+        "cache_n": usage.cached_tokens,
+        "prompt_n": num_computed,
+        "prompt_ms": round(prompt_ms, 3),
+        "prompt_per_token_ms": round(prompt_ms / num_computed, 3) if num_computed > 0 else 0.0,
+        "prompt_per_second": timings.prefill_tokens_per_second,
+        "predicted_n": usage.completion_tokens,
+        "predicted_ms": round(predicted_ms, 3),
+        "predicted_per_token_ms": round(predicted_ms / max(1, usage.completion_tokens), 3),
+        "predicted_per_second": timings.decode_tokens_per_second,
+        "queue_ms": timings.queue_ms,
+        "time_to_first_token_ms": timings.time_to_first_token_ms,
+        "total_time_ms": timings.total_time_ms,
+    }

@@ -1,0 +1,51 @@
+"""Tools as a client offers them, in one shape."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from cactus_actors.protocol.errors import InvalidRequest
+
+MAX_TOOLS = 1024
+
+
+def normalised_tools(tools: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
+    """The tools in OpenAI's wrapper, whose bare inside is taken too; None if there are none.
+
+    Raises InvalidRequest, with the place in `param`, for a tool without a name or with one that is taken.
+    """
+    if not tools:
+        return None
+    if len(tools) > MAX_TOOLS:
+        raise InvalidRequest(f"tools holds {len(tools)} tools, at most {MAX_TOOLS}", param="tools")
+    wrapped = [_wrapped(tool, place) for place, tool in enumerate(tools)]
+    names: set[str] = set()
+    for place, tool in enumerate(wrapped):
+        name = name_of(tool)
+        if name in names:
+            raise InvalidRequest(f"two tools are named {name!r:.80}", param=f"tools[{place}].function.name")
+        names.add(name)
+    return wrapped
+
+
+def name_of(tool: dict[str, Any]) -> str:
+    """The name of a normalised tool."""
+    name: str = tool["function"]["name"]
+    return name
+
+
+def _wrapped(tool: dict[str, Any], place: int) -> dict[str, Any]:
+    wrapped = tool if "function" in tool else {"type": "function", "function": tool}
+    if wrapped.get("type", "function") != "function":
+        raise InvalidRequest("a tool's type must be function", param=f"tools[{place}].type")
+    function = wrapped["function"]
+    if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
+        raise InvalidRequest("a tool needs a name", param=f"tools[{place}].function.name")
+    for field, kind in (("description", str), ("parameters", dict)):
+        if not isinstance(function.get(field), kind | None):
+            raise InvalidRequest(
+                f"a tool's {field} must be {'an object' if kind is dict else 'a string'}",
+                param=f"tools[{place}].function.{field}",
+            )
+    return {**wrapped, "type": "function"}

@@ -1,0 +1,169 @@
+"""A job's stream -> OpenAI's chunks: the seed's transcript byte for byte, and every field of a choice."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+
+from cactus_actors.protocol.messages import Accepted, Delta, Submit
+from cactus_actors.protocol.openai import BodyRequest, Chunks, chunks_of
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import Result, TokenLogprob, Usage
+
+JOB = "0" * 32
+CALL = '<tool_call>\n{"name": "time", "arguments": {"zone": "UTC"}}\n</tool_call>'
+
+
+def make_chunks(endpoint: Any = "chat", num_choices: int = 1, **fields: Any) -> Chunks:
+    submit = Submit(
+        job_id=JOB,
+        prompt="Hi",
+        options=fields.pop("options", Options()),
+        profile=fields.pop("profile", None),
+    )
+    request = BodyRequest(endpoint=endpoint, submits=[submit] * num_choices, model="m", **fields)
+    return chunks_of(request, completion_id="cmpl-123", created=17)
+
+
+def accepted(**fields: Any) -> Accepted:
+    return Accepted(job_id=JOB, epoch=1, prompt_tokens=1, seed=0, **fields)
+
+
+def delta(text: str, index: int = 0, **fields: Any) -> Delta:
+    return Delta(job_id=JOB, index=index, token_ids=[ord(letter) for letter in text], text=text, **fields)
+
+
+def likely(text: str, logprob: float | None = -0.5) -> TokenLogprob:
+    return TokenLogprob(token_id=1, token=text, bytes=list(text.encode()), logprob=logprob)
+
+
+def entries(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry for chunk in chunks for entry in chunk["choices"]]
+
+
+def contents(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    return [entry["delta"] for entry in entries(chunks)]
+
+
+def test_the_stream_of_a_text_byte_for_byte() -> None:
+    request = BodyRequest(
+        endpoint="completion", submits=[Submit(job_id=JOB, prompt="Once upon a time")], model="gpt-3.5-turbo"
+    )
+    chunks = chunks_of(request, completion_id="cmpl-123", created=1677652288)
+    written = chunks.accepted(0, accepted())
+    for place, text in enumerate([" in", " a", " small"]):
+        written += chunks.delta(0, delta(text, place))
+    written += chunks.finished(0, Result(stop_match=2)) + chunks.usage()
+    head = '{"id":"cmpl-123","object":"text_completion","created":1677652288,"choices":[{"text":'
+    tail = '}],"model":"gpt-3.5-turbo"}'
+    assert [msgspec.json.encode(chunk).decode() for chunk in written] == [
+        head + '" in","index":0,"logprobs":null,"finish_reason":null' + tail,
+        head + '" a","index":0,"logprobs":null,"finish_reason":null' + tail,
+        head + '" small","index":0,"logprobs":null,"finish_reason":null' + tail,
+        head + '"","index":0,"logprobs":null,"finish_reason":"stop"' + tail,
+    ]
+
+
+def test_a_chat_begins_with_the_role_and_ends_with_the_reason() -> None:
+    chunks = make_chunks()
+    written = chunks.accepted(0, accepted()) + chunks.delta(0, delta("Hi")) + chunks.delta(0, delta("", 2))
+    written += chunks.finished(0, Result(finish_reason="length"))
+    assert contents(written) == [{"role": "assistant", "content": ""}, {"content": "Hi"}, {}]
+    assert [entry["finish_reason"] for entry in entries(written)] == [None, None, "length"]
+    assert {chunk["object"] for chunk in written} == {"chat.completion.chunk"}
+
+
+def test_the_stop_string_that_ended_a_choice_is_told() -> None:
+    [end] = make_chunks().finished(0, Result(stop_match="END"))
+    assert end["choices"][0]["stop_reason"] == "END"
+    [end] = make_chunks("completion").finished(0, Result(stop_match="END"))
+    assert end["choices"][0]["stop_reason"] == "END"
+
+
+def test_choices_are_told_apart_by_index_and_counted_together() -> None:
+    chunks = make_chunks("completion", 2, n=2, include_usage=True)
+    written = chunks.delta(1, delta("b")) + chunks.delta(0, delta("a"))
+    assert [(entry["index"], entry["text"]) for entry in entries(written)] == [(1, "b"), (0, "a")]
+    assert written[0]["usage"] is None
+    for choice in (1, 0):
+        chunks.finished(choice, Result(usage=Usage(prompt_tokens=3, completion_tokens=2)))
+    [last] = chunks.usage()
+    assert last["choices"] == []
+    assert (last["usage"]["prompt_tokens"], last["usage"]["completion_tokens"]) == (3, 4)
+    assert make_chunks().usage() == []
+
+
+def test_mistral_counts_in_the_last_chunk() -> None:
+    [end] = make_chunks(profile="mistral").finished(0, Result(finish_reason="model_length"))
+    assert end["choices"][0]["finish_reason"] == "model_length"
+    assert end["usage"]["total_tokens"] == 0
+
+
+def test_an_echoed_prompt_is_the_first_chunk() -> None:
+    chunks = make_chunks("completion", options=Options(echo=True))
+    [first] = chunks.accepted(0, accepted(prompt_text="Hi"))
+    assert first["choices"][0]["text"] == "Hi"
+    assert contents(make_chunks().accepted(0, accepted(prompt_text="Once")))[1] == {"content": "Once"}
+
+
+def test_an_echo_with_log_probabilities_waits_for_them() -> None:
+    chunks = make_chunks("completion", options=Options(echo=True, logprobs=0))
+    assert chunks.accepted(0, accepted(prompt_text="Hi")) == []
+    prompt = [likely("H", None), likely("i")]
+    first, second = entries(chunks.delta(0, delta("a", logprobs=[likely("a")], prompt_logprobs=prompt)))
+    assert (first["text"], first["logprobs"]["token_logprobs"]) == ("Hi", [None, -0.5])
+    assert (second["text"], second["logprobs"]["text_offset"]) == ("a", [2])
+
+
+def test_an_echo_without_an_answer_is_told_at_the_end() -> None:
+    chunks = make_chunks("completion", options=Options(echo=True, logprobs=0))
+    chunks.accepted(0, accepted(prompt_text="Hi"))
+    first, end = entries(chunks.finished(0, Result(prompt_logprobs=[likely("H"), likely("i")])))
+    assert first["logprobs"]["text_offset"] == [0, 1]
+    assert (end["text"], end["finish_reason"]) == ("", "stop")
+
+
+def test_raw_tokens_are_streamed_instead_of_text() -> None:
+    [text] = entries(make_chunks("completion", return_raw_tokens=True).delta(0, delta("ab")))
+    assert (text["text"], text["tokens"]) == ("", [97, 98])
+    [chat] = entries(make_chunks("chat", return_raw_tokens=True).delta(0, delta("ab")))
+    assert (chat["delta"], chat["tokens"]) == ({"content": ""}, [97, 98])
+
+
+def test_log_probabilities_go_on_where_the_last_chunk_ended() -> None:
+    chunks = make_chunks("completion")
+    chunks.delta(0, delta("ab", logprobs=[likely("a"), likely("b")]))
+    [second] = entries(chunks.delta(0, delta("c", 2, logprobs=[likely("c")])))
+    assert second["logprobs"]["text_offset"] == [2]
+    [chat] = entries(make_chunks().delta(0, delta("a", logprobs=[likely("a")])))
+    assert [entry["token"] for entry in chat["logprobs"]["content"]] == ["a"]
+
+
+def test_calls_leave_the_text_and_become_whole_deltas() -> None:
+    chunks = make_chunks()
+    written = chunks.accepted(0, accepted(tool_markup="hermes"))
+    for place, letter in enumerate(f"Wait. {CALL}{CALL}"):
+        written += chunks.delta(0, delta(letter, place))
+    calls = chunks.finished(0, Result(finish_reason="tool_calls"))
+    told = [content for content in contents(written + calls) if "tool_calls" in content]
+    assert "".join(content.get("content", "") for content in contents(written)).strip() == "Wait."
+    assert [call["tool_calls"][0]["index"] for call in told] == [0, 1]
+    [first] = told[0]["tool_calls"]
+    assert first["function"] == {"name": "time", "arguments": '{"zone":"UTC"}'}
+    assert first["id"] != told[1]["tool_calls"][0]["id"]
+
+
+def test_without_parallel_calls_the_first_is_the_only_one() -> None:
+    chunks = make_chunks(options=Options(parallel_tool_calls=False))
+    chunks.accepted(0, accepted(tool_markup="hermes"))
+    written = chunks.delta(0, delta(f"{CALL}{CALL}")) + chunks.finished(0, Result())
+    assert sum("tool_calls" in content for content in contents(written)) == 1
+
+
+def test_text_that_only_looks_like_a_call_is_shown_at_the_end() -> None:
+    chunks = make_chunks()
+    chunks.accepted(0, accepted(tool_markup="hermes"))
+    written = chunks.delta(0, delta("<tool_call>{bro", logprobs=[likely("x")])) + chunks.finished(0, Result())
+    assert "".join(content.get("content", "") for content in contents(written)) == "<tool_call>{bro"
+    assert any(entry["logprobs"] is not None for entry in entries(written))
