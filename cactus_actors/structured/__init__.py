@@ -1,0 +1,7 @@
+"""Text that must obey a schema, an expression or a grammar (docs/structured-output.md)."""
+
+from cactus_actors.structured.request import compile_request
+from cactus_actors.structured.roots import ROOTS
+from cactus_actors.structured.tool_calls import TokenNames
+
+__all__ = ["ROOTS", "TokenNames", "compile_request"]

@@ -1,0 +1,94 @@
+"""Grammars as the worker takes them: llguidance's JSON form, compiled once to see that they hold."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+from llguidance import LLMatcher, LLTokenizer
+
+from cactus_actors.protocol.errors import (
+    InvalidRequest,
+    NotSupported,
+    SchemaInvalid,
+    SchemaTooComplex,
+    SchemaUnsatisfiable,
+)
+from cactus_actors.structured.limits import parser_limits
+from cactus_actors.structured.satisfiable import settled
+from cactus_actors.structured.schema import normalised
+
+Grammar = dict[str, Any]
+"""One entry of a serialised grammar: `json_schema` or `lark_grammar`, and a `name` to refer to it by."""
+
+_SPACE = r"[ \t\n\r]{1,32}"
+"""Where white space may stand; bounded, so that a model cannot go on with it for ever."""
+_ESCAPES = 'nrbtf\\"'
+"""Without \\u a name has one spelling, so that no unlisted property is a listed one in disguise."""
+
+_NO_TOKENS = re.compile(r"no tokenizer - can't validate")
+
+_KINDS: tuple[tuple[re.Pattern[str], type[InvalidRequest]], ...] = (
+    (re.compile(r"unsatisfiable|is empty", re.I), SchemaUnsatisfiable),
+    (re.compile(r"too (big|large|complex|deep)|exceed|limit|fuel", re.I), SchemaTooComplex),
+    (
+        re.compile(r"unimplemented|not (supported|disjoint|fully)|can't determine", re.I),
+        NotSupported,
+    ),
+)
+
+
+def json_grammar(schema: Any, *, param: str, name: str | None = None, space: str = _SPACE) -> Grammar:
+    """The grammar of the JSON values that obey `schema`; raises like `normalised` and `settled`.
+
+    `space` is an expression for the white space that may stand between their parts.
+    """
+    definitions = settled(normalised(schema, param=param), param=param)
+    first = next(iter(definitions))
+    root: Any = definitions[first]
+    if len(definitions) > 1 or '"$ref"' in json.dumps(root):
+        root = {"$ref": f"#/$defs/{first}", "$defs": definitions}
+    elif root is True:
+        root = {}
+    style = {"whitespace_pattern": space, "json_allowed_escapes": _ESCAPES}
+    grammar: Grammar = {"json_schema": {"x-guidance": style, **root}}
+    return grammar if name is None else {"name": name, **grammar}
+
+
+def lark_grammar(text: str) -> Grammar:
+    """The grammar in llguidance's own notation."""
+    return {"lark_grammar": text}
+
+
+def serialised(*grammars: Grammar, param: str) -> str:
+    """`grammars`, the first the start, as one text that is known to compile.
+
+    Raises SchemaInvalid and its kinds, or NotSupported for what the compiler would only approximate.
+    """
+    text = json.dumps({"grammars": grammars})
+    failed, messages = LLMatcher.validate_grammar_with_warnings(text, limits=parser_limits())
+    for message in messages:
+        if failed or not _NO_TOKENS.search(message):
+            raise _error(message, param)
+    return text
+
+
+def check_begins(grammar: str, *, param: str) -> None:
+    """Raise SchemaUnsatisfiable if no text at all can begin; `grammar` names no token of a vocabulary."""
+    matcher = LLMatcher(LLTokenizer("byte"), grammar, log_level=0, limits=parser_limits())
+    if not matcher.is_accepting() and matcher.is_error():
+        raise _error(matcher.get_error(), param)
+    if not matcher.is_accepting():
+        matcher.compute_bitmask()
+        if matcher.is_error():
+            raise SchemaUnsatisfiable("no text obeys it", param=param)
+
+
+def _error(message: str, param: str) -> InvalidRequest:
+    line = message.strip().split("\n", 1)[0][:300]
+    if line.startswith("oneOf constraints"):
+        line = "oneOf can be enforced only where its schemas plainly exclude each other"
+        return NotSupported(line, param=param)
+    kind = next((kind for pattern, kind in _KINDS if pattern.search(line)), SchemaInvalid)
+    return kind(line, param=param)

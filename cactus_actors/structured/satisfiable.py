@@ -1,0 +1,178 @@
+"""What a compiler does not notice of schemas that refer to each other: loops, and what never ends."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping
+
+from cactus_actors.protocol.errors import SchemaInvalid, SchemaUnsatisfiable
+from cactus_actors.structured.keywords import TYPES
+from cactus_actors.structured.limits import MAX_REFERENCE_DEPTH, check_limit
+from cactus_actors.structured.schema import Schema
+
+_IN_PLACE = ("allOf", "anyOf", "oneOf")
+_PREFIX = "#/$defs/"
+
+
+def settled(definitions: Mapping[str, Schema], *, param: str) -> dict[str, Schema]:
+    """`definitions` with those that no finite value obeys replaced by false.
+
+    Raises SchemaInvalid for a schema that is defined as itself, SchemaUnsatisfiable if the first definition
+    has no finite value, and SchemaTooComplex for long chains of references.
+    """
+    _check_loops(definitions, param)
+    _check_depth(definitions, param)
+    finite = _finite(definitions)
+    first = next(iter(definitions))
+    if first not in finite:
+        raise SchemaUnsatisfiable("no finite value obeys the schema", param=param)
+    return {name: schema if name in finite else False for name, schema in definitions.items()}
+
+
+def _check_loops(definitions: Mapping[str, Schema], param: str) -> None:
+    """No definition may be reached from itself without an object or an array between."""
+    edges = {name: set(_in_place(schema)) for name, schema in definitions.items()}
+    while True:
+        leaves = {name for name, targets in edges.items() if not targets}
+        if not leaves:
+            break
+        edges = {name: targets - leaves for name, targets in edges.items() if name not in leaves}
+    if edges:
+        raise SchemaInvalid("a $ref leads to itself with nothing between", param=param)
+
+
+def _check_depth(definitions: Mapping[str, Schema], param: str) -> None:
+    """Bounds the longest chain of references that does not repeat, counting a loop as all its members."""
+    edges = {name: sorted(set(_references(schema))) for name, schema in definitions.items()}
+    depths: dict[str, int] = {}
+    for members in _components(edges):
+        own = sum(_depth(definitions[name]) for name in members)
+        beyond = [depths[target] for name in members for target in edges[name] if target in depths]
+        depth = own + max(beyond, default=0)
+        check_limit(depth, MAX_REFERENCE_DEPTH, "schemas along a chain of $ref", param)
+        depths |= dict.fromkeys(members, depth)
+
+
+def _components(edges: Mapping[str, list[str]]) -> Iterator[list[str]]:
+    """The strongly connected components, each after those it leads to (Tarjan 1972, without recursion)."""
+    order: dict[str, int] = {}
+    lowest: dict[str, int] = {}
+    stack: list[str] = []
+    closed: set[str] = set()
+    for root in edges:
+        if root in order:
+            continue
+        path = [(root, iter(edges[root]))]
+        order[root] = lowest[root] = len(order)
+        stack.append(root)
+        while path:
+            name, targets = path[-1]
+            target = next(targets, None)
+            if target is None:
+                path.pop()
+                if path:
+                    parent = path[-1][0]
+                    lowest[parent] = min(lowest[parent], lowest[name])
+                if lowest[name] == order[name]:
+                    start = stack.index(name)
+                    members = stack[start:]
+                    del stack[start:]
+                    closed.update(members)
+                    yield members
+            elif target not in order:
+                order[target] = lowest[target] = len(order)
+                stack.append(target)
+                path.append((target, iter(edges[target])))
+            elif target not in closed:
+                lowest[name] = min(lowest[name], order[target])
+
+
+def _finite(definitions: Mapping[str, Schema]) -> set[str]:
+    """The definitions that some finite value obeys; values are not compared with each other."""
+    finite: set[str] = set()
+    while True:
+        more = {name for name, schema in definitions.items() if _is_finite(schema, finite)}
+        if more == finite:
+            return finite
+        finite = more
+
+
+def _is_finite(schema: Schema, finite: set[str]) -> bool:
+    if isinstance(schema, bool):
+        return schema
+    if "$ref" in schema and schema["$ref"].removeprefix(_PREFIX) not in finite:
+        return False
+    if not all(_is_finite(part, finite) for part in schema.get("allOf", [])):
+        return False
+    for keyword in ("anyOf", "oneOf"):
+        if keyword in schema and not any(_is_finite(part, finite) for part in schema[keyword]):
+            return False
+    return any(_type_is_finite(kind, schema, finite) for kind in schema.get("type", TYPES))
+
+
+def _type_is_finite(kind: str, schema: dict[str, object], finite: set[str]) -> bool:
+    if kind == "object":
+        properties = _mapping(schema.get("properties"))
+        others = _schema(schema.get("additionalProperties", True))
+        patterns = bool(schema.get("patternProperties"))
+        required = schema.get("required", [])
+        assert isinstance(required, list)
+        return all(
+            _is_finite(properties[name], finite)
+            if name in properties
+            else patterns or _is_finite(others, finite)
+            for name in required
+        )
+    if kind == "array":
+        first = schema.get("prefixItems", [])
+        least = schema.get("minItems", 0)
+        assert isinstance(first, list)
+        assert isinstance(least, int)
+        rest = _schema(schema.get("items", True))
+        return all(_is_finite(item, finite) for item in first[:least]) and (
+            least <= len(first) or _is_finite(rest, finite)
+        )
+    return True
+
+
+def _parts(schema: Schema) -> Iterator[Schema]:
+    """The schemas directly inside of one."""
+    if isinstance(schema, bool):
+        return
+    for keyword in ("additionalProperties", "items"):
+        if keyword in schema:
+            yield schema[keyword]
+    for keyword in (*_IN_PLACE, "prefixItems"):
+        yield from schema.get(keyword, [])
+    for keyword in ("properties", "patternProperties"):
+        yield from schema.get(keyword, {}).values()
+
+
+def _references(schema: Schema) -> Iterator[str]:
+    if isinstance(schema, dict) and "$ref" in schema:
+        yield schema["$ref"].removeprefix(_PREFIX)
+    for part in _parts(schema):
+        yield from _references(part)
+
+
+def _in_place(schema: Schema) -> Iterator[str]:
+    """The definitions that apply to the same value as `schema`."""
+    if isinstance(schema, bool):
+        return
+    if "$ref" in schema:
+        yield schema["$ref"].removeprefix(_PREFIX)
+    for keyword in _IN_PLACE:
+        for part in schema.get(keyword, []):
+            yield from _in_place(part)
+
+
+def _depth(schema: Schema) -> int:
+    return 1 + max((_depth(part) for part in _parts(schema)), default=0)
+
+
+def _mapping(value: object) -> dict[str, Schema]:
+    return value if isinstance(value, dict) else {}
+
+
+def _schema(value: object) -> Schema:
+    assert isinstance(value, bool | dict)
+    return value
