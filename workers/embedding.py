@@ -27,11 +27,11 @@ class MeanPool:
             self._total += row
         self._num_tokens += len(hidden)
 
-    def embedding(self) -> list[float]:
-        """The mean, of length 1; raises ModelFailure where it has no direction."""
+    def embedding(self) -> tuple[list[float], float]:
+        """The mean at length 1, and its own length; raises ModelFailure where it has no direction."""
         assert self._total is not None, "a prompt has a token"
         mean = self._total / self._num_tokens
         length = float(np.linalg.norm(mean))
         if not (np.isfinite(length) and length > 0):
             raise ModelFailure("the hidden states have no mean with a direction")
-        return [float(value) for value in mean / length]
+        return [float(value) for value in mean / length], length

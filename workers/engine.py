@@ -185,7 +185,8 @@ class Engine:
             self._scheduler.commit(chunk)
             if sequence.num_uncomputed_tokens == 0:
                 try:
-                    extras = SequenceExtras(embedding=pool.embedding())
+                    embedding, length = pool.embedding()
+                    extras = SequenceExtras(embedding=embedding, embedding_length=length)
                     deltas.append(self._end(sequence, Finish("stop"), extras))
                 except CactusError as error:
                     deltas.append(self._end(sequence, failure(error)))

@@ -107,9 +107,10 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
 
     Calls in the text are `tool_calls`, and `text` is what stands around them; where a call is malformed all
     of it stays text. `logprobs` has one entry a token id, `prompt_logprobs` one a prompt token, each None
-    unless asked for. `embedding` is set by an embedding job. `selected_tools` names the tools that were
-    offered to the model if it was not all of them, `sources` what was retrieved into the prompt.
-    `ram_usage_mb` is the resident memory of the worker's process.
+    unless asked for. An embedding job sets `embedding`, of length 1, and `embedding_length`, the length that
+    it had. `selected_tools` names the tools that were offered to the model if it was not all of them,
+    `sources` what was retrieved into the prompt. `ram_usage_mb` is the resident memory of the worker's
+    process.
     """
 
     text: str = ""
@@ -137,3 +138,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     selected_tools: list[str] | None = None
     sources: list[Source] = []
     ram_usage_mb: float = 0.0
+    embedding_length: float | None = None

@@ -51,7 +51,8 @@ class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
 
     `top` holds, a token, the likeliest ids and their log probabilities in falling order, and `prompt` the
     same for the prompt's tokens from `prompt_position` on, each with its own log probability first (NaN for
-    the first token of all). `mirostat_mu` is the state after the last token.
+    the first token of all). `mirostat_mu` is the state after the last token. `embedding` has
+    length 1; `embedding_length` is what it had before.
     """
 
     top: list[list[tuple[int, float]]] = []
@@ -59,6 +60,7 @@ class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
     prompt_position: int = 0
     mirostat_mu: float | None = None
     embedding: list[float] | None = None
+    embedding_length: float | None = None
 
 
 class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
