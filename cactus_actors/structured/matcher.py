@@ -1,0 +1,155 @@
+"""Which tokens may come next in sequences that obey grammars."""
+
+from __future__ import annotations
+
+import threading
+import weakref
+from collections import OrderedDict
+from collections.abc import Callable, Iterable
+from queue import SimpleQueue
+
+import numpy as np
+from llguidance import LLMatcher, LLTokenizer
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.errors import InvalidRequest, ModelFailure
+from cactus_actors.structured.limits import parser_limits
+from cactus_actors.structured.vocabulary import TokenTexts, grammar_vocabulary
+
+MAX_TEMPLATES = 32
+MAX_TEMPLATE_BYTES = 4 << 20
+"""Of the grammars whose compiled form is kept."""
+
+
+class GrammarMatcher:
+    """One sequence's place in its grammar: what `workers.constraints.TokenConstraint` asks for.
+
+    A mask is computed on the helper's thread as soon as the token before it is known, while the model's
+    forward pass runs; whoever asks earlier computes it.
+    """
+
+    def __init__(
+        self, build: Callable[[], LLMatcher], num_tokens: int, later: Callable[[Callable[[], None]], None]
+    ) -> None:
+        self._build = build
+        self._later = later
+        self._lock = threading.Lock()
+        self._matcher: LLMatcher | None = None
+        self._mask = np.zeros((num_tokens + 31) // 32, dtype=np.int32)
+        self._is_masked = False
+        self._is_asked = False  # whether the mask of this place was asked for: a replay asks for none
+        later(self._prepare)
+
+    def accept(self, token_id: int) -> None:
+        """Go on behind `token_id`; raises ModelFailure for a token that the mask does not allow."""
+        with self._lock:
+            matcher = self._ready()
+            if not matcher.consume_token(token_id):
+                raise _failure(matcher)
+            self._is_masked = False
+            is_wanted = self._is_asked and not matcher.is_stopped()
+            self._is_asked = False
+        if is_wanted:
+            self._later(self._prepare)
+
+    def bitmask(self) -> NDArray[np.int32]:
+        """The tokens that may come next: bit i % 32 of word i // 32 is token i; valid until `accept`."""
+        with self._lock:
+            self._is_asked = True
+            self._compute()
+            return self._mask
+
+    @property
+    def is_finished(self) -> bool:
+        """Whether the text is complete and nothing but its end may follow."""
+        with self._lock:
+            return self._ready().is_stopped()
+
+    def _prepare(self) -> None:
+        """Compute the mask ahead of its time; what fails now fails again for the one who asks."""
+        with self._lock:
+            try:
+                self._compute()
+            except (InvalidRequest, ModelFailure):
+                return
+
+    def _compute(self) -> None:
+        matcher = self._ready()
+        if self._is_masked:
+            return
+        matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
+        if matcher.is_error():
+            raise _failure(matcher)
+        self._is_masked = True
+
+    def _ready(self) -> LLMatcher:
+        if self._matcher is None:
+            self._matcher = self._build()
+        return self._matcher
+
+
+class Matchers:
+    """Makes the matchers of one model's sequences; grammars seen lately are not compiled again.
+
+    The vocabulary is indexed when the first grammar comes. Matchers may be made and used from one thread
+    while the helper's thread computes their masks.
+    """
+
+    def __init__(self, tokenizer: TokenTexts, eos_ids: Iterable[int]) -> None:
+        self._tokenizer = tokenizer
+        self._eos_ids = frozenset(eos_ids)
+        self._num_tokens = tokenizer.vocab_size
+        self._lock = threading.Lock()
+        self._vocabulary: LLTokenizer | None = None
+        self._templates: OrderedDict[str, LLMatcher] = OrderedDict()
+        self._template_bytes = 0
+        self._work: SimpleQueue[Callable[[], None] | None] = SimpleQueue()
+        self._helper: threading.Thread | None = None
+        weakref.finalize(self, self._work.put, None)
+
+    def __call__(self, grammar: str) -> GrammarMatcher:
+        """A matcher at the start of a text of `grammar`, as `compile_request` made it.
+
+        Compiling is left to the helper's thread: what fails raises where the matcher is first used,
+        InvalidRequest for a grammar that does not compile for this vocabulary.
+        """
+        if self._helper is None:
+            self._helper = threading.Thread(
+                target=_help, args=(self._work,), name="grammar-masks", daemon=True
+            )
+            self._helper.start()
+        return GrammarMatcher(lambda: self._compiled(grammar), self._num_tokens, self._work.put)
+
+    def _compiled(self, grammar: str) -> LLMatcher:
+        with self._lock:
+            if grammar in self._templates:
+                self._templates.move_to_end(grammar)
+                return self._templates[grammar].deep_copy()
+            if self._vocabulary is None:
+                self._vocabulary = grammar_vocabulary(self._tokenizer, self._eos_ids)
+            matcher = LLMatcher(self._vocabulary, grammar, log_level=0, limits=parser_limits())
+            if matcher.is_error():
+                raise InvalidRequest(_first_line(matcher), param="grammar")
+            self._keep(grammar, matcher.deep_copy())
+            return matcher
+
+    def _keep(self, grammar: str, template: LLMatcher) -> None:
+        self._templates[grammar] = template
+        self._template_bytes += len(grammar)
+        while len(self._templates) > MAX_TEMPLATES or self._template_bytes > MAX_TEMPLATE_BYTES:
+            oldest, _ = self._templates.popitem(last=False)
+            self._template_bytes -= len(oldest)
+
+
+def _help(work: SimpleQueue[Callable[[], None] | None]) -> None:
+    while (prepare := work.get()) is not None:
+        prepare()
+        del prepare  # a matcher whose sequence ended is not kept until the next one comes
+
+
+def _failure(matcher: LLMatcher) -> ModelFailure:
+    return ModelFailure(f"the grammar: {_first_line(matcher)}")
+
+
+def _first_line(matcher: LLMatcher) -> str:
+    return matcher.get_error().strip().split("\n", 1)[0][:300]
