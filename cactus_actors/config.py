@@ -9,6 +9,7 @@ import msgspec
 from msgspec import Meta
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.profiles import ProfileName
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
@@ -19,6 +20,7 @@ Positive = Annotated[int, Meta(ge=1)]
 DEFAULT_MODEL = "cactus-sprout"
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
 DEFAULT_STREAM_ENDPOINT = "tcp://127.0.0.1:5556"
+DEFAULT_HTTP = "127.0.0.1:8080"
 HEARTBEAT_S = 1.0
 WORKER_TIMEOUT_S = 5.0
 
@@ -87,10 +89,35 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     require_key: bool | None = None
 
 
+class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What the HTTP gateway is built from; `cactus serve` fills in the first five.
+
+    `key_digests` are SHA-256 of the API keys, the keys themselves are never passed. Of a `chat_profile` and a
+    `completions_profile` come the defaults of their endpoints. `strict` refuses fields that are not known;
+    `public_metrics` tells /metrics without a key. Batches run `batch_in_flight` lines at once.
+    """
+
+    model: str = DEFAULT_MODEL
+    listen: str = DEFAULT_HTTP
+    alias: str | None = None
+    key_digests: list[str] = []
+    state_dir: str = "~/.cactus"
+    chat_profile: ProfileName = "cactus"
+    completions_profile: ProfileName = "llamacpp"
+    strict: bool = False
+    public_metrics: bool = False
+    max_body_bytes: Positive = 4 * 1024 * 1024
+    max_file_bytes: Positive = 200 * 1024 * 1024
+    max_open_requests: Positive = 4096
+    ping_interval_s: Annotated[float, Meta(gt=0)] = 15.0
+    batch_in_flight: Positive = 16
+
+
 class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything `cactus serve` can be told; a TOML file has the same names.
 
-    With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service.
+    With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service. `http`
+    is HOST:PORT of the HTTP gateway, empty for none; `alias` is the name that it serves the model under.
     """
 
     model: str = DEFAULT_MODEL
@@ -110,6 +137,10 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     max_queued_jobs: Positive = 10_000
     speculation: Annotated[int, Meta(ge=0, le=64)] = 0
     handoff: HandoffSettings = HandoffSettings()
+    http: str = DEFAULT_HTTP
+    api_key_file: Path | None = None
+    alias: str | None = None
+    gateway: GatewaySettings = GatewaySettings()
 
 
 def read_config_file(path: Path) -> dict[str, object]:

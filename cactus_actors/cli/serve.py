@@ -38,6 +38,12 @@ def serve(
     workers_endpoint: Annotated[
         str | None, typer.Option(help="Where workers report; an address of this machine on a cluster.")
     ] = None,
+    http: Annotated[str | None, typer.Option(help="HOST:PORT of the HTTP gateway.")] = None,
+    no_http: Annotated[bool, typer.Option("--no-http", help="Serve without the HTTP gateway.")] = False,
+    api_key_file: Annotated[
+        Path | None, typer.Option(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas.")
+    ] = None,
+    alias: Annotated[str | None, typer.Option(help="The name that HTTP clients see the model under.")] = None,
     state_dir: Annotated[Path | None, typer.Option(help="Where the service keeps its own files.")] = None,
     journal: Annotated[
         bool | None,
@@ -50,7 +56,7 @@ def serve(
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file of these settings; flags win.")] = None,
 ) -> None:
-    """Start the router, the workers and the handoff actor, and print one `ready` line.
+    """Start the router, the workers, the handoff actor and the HTTP gateway, and print one `ready` line.
 
     Example: cactus serve --model HuggingFaceTB/SmolLM2-135M-Instruct
     """
@@ -64,6 +70,9 @@ def serve(
         "jobs_endpoint": jobs_endpoint,
         "stream_endpoint": stream_endpoint,
         "workers_endpoint": workers_endpoint,
+        "http": "" if no_http else http,
+        "api_key_file": None if api_key_file is None else str(api_key_file),
+        "alias": alias,
         "state_dir": None if state_dir is None else str(state_dir),
         "journal": journal,
         "ray_address": ray_address,
@@ -89,6 +98,8 @@ def run_service(config: ServeConfig) -> None:
     signal.signal(signal.SIGTERM, on_signal)
     endpoints = service.endpoints
     listening = f"jobs={endpoints.jobs} stream={endpoints.stream}"
+    if service.http:
+        listening += f" http=http://{service.http}"
     print(f"ready {listening} model={config.model} workers={config.workers}", flush=True)
     try:
         service.tend(stop)

@@ -1,4 +1,4 @@
-"""One running service: a router, local workers and the handoff actor, placed and watched over by Ray.
+"""One running service: router, workers, handoff actor and HTTP gateway, placed and watched over by Ray.
 
 Ray carries placement and control only; jobs and tokens travel over ZeroMQ between the actors themselves.
 """
@@ -14,6 +14,7 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import ray
 from ray.exceptions import RayError
 
@@ -21,6 +22,8 @@ from cactus_actors.cluster import ray_session
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
 from cactus_actors.cluster.watched import Watched, answer_of
 from cactus_actors.config import RouterSettings, ServeConfig, WorkerSettings
+from cactus_actors.gateway.actor import GatewayActor
+from cactus_actors.gateway.keys import check_exposure, read_keys
 from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.models.files import resolve_model
 from cactus_actors.models.hub_cache import pinned
@@ -31,8 +34,10 @@ from workers.actor import WorkerActor
 
 READY_TIMEOUT_S = 120.0
 CONTROL_TIMEOUT_S = 10.0
+STOP_TIMEOUT_S = 3.0
 TEND_INTERVAL_S = 0.25
 ROUTER_RETRY_S = 1.0
+GATEWAY_RETRY_S = 1.0
 
 
 class Service:
@@ -49,6 +54,10 @@ class Service:
         self._workers: dict[str, Watched] = {}
         self._router: Watched | None = None
         self._handoff: Watched | None = None
+        self._gateway: Watched | None = None
+        self._http: str | None = None
+        self._key_digests: list[str] = []
+        self._gateway_not_before = 0.0
         self._endpoints: Endpoints | None = None
         self._owns_session = False
         self._router_not_before = 0.0
@@ -60,11 +69,17 @@ class Service:
         assert self._endpoints is not None
         return self._endpoints
 
+    @property
+    def http(self) -> str | None:
+        """Where the gateway listens, as HOST:PORT with the port resolved; None without a gateway."""
+        return self._http
+
     def start(self) -> None:
         """Start every actor and return once jobs are accepted and the wished workers are ready.
 
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
+        self._read_keys()
         self._resolve_model()  # a wrong path need not wait for Ray
         try:
             state_dir = self._config.state_dir.expanduser()
@@ -72,6 +87,8 @@ class Service:
             self._start_router()
             self._start_handoff()
             self._apply_plan()
+            if self._config.http:
+                self._start_gateway()
             self._await_workers(time.monotonic() + READY_TIMEOUT_S)
         except BaseException:
             self.stop(drain_s=0.0)
@@ -83,24 +100,28 @@ class Service:
             now = time.monotonic()
             self._tend_router(now)
             self._tend_handoff(now)
+            self._tend_gateway(now)
             for worker_id in list(self._workers):
                 self._tend_worker(worker_id, now)
             self._apply_plan()
 
     def stop(self, drain_s: float = 10.0) -> None:
         """Refuse new jobs, give running ones `drain_s` seconds, then end every actor and leave Ray."""
+        if self._gateway is not None:
+            self._gateway.tell("drain")
         if self._router is not None:
             with contextlib.suppress(RayError):
                 ray.get(self._router.control("drain", drain_s), timeout=drain_s + CONTROL_TIMEOUT_S)
-        everyone = [*self._workers.values(), *(actor for actor in (self._handoff, self._router) if actor)]
+        others = (self._handoff, self._gateway, self._router)
+        everyone = [*self._workers.values(), *(actor for actor in others if actor)]
         for watched in everyone:
             watched.tell("stop")
         if everyone:
-            ray.wait([watched.run for watched in everyone], num_returns=len(everyone), timeout=2.0)
+            ray.wait([watched.run for watched in everyone], num_returns=len(everyone), timeout=STOP_TIMEOUT_S)
         for watched in everyone:
             watched.kill()
         self._workers.clear()
-        self._router = self._handoff = None
+        self._router = self._handoff = self._gateway = None
         if self._owns_session:
             ray_session.disconnect()
         if self._journal_dir is not None and _is_anywhere(self._config.jobs_endpoint):
@@ -137,6 +158,31 @@ class Service:
     def _start_handoff(self) -> None:
         self._handoff = Watched(HandoffActor, self._config.handoff, where=ray_session.this_node())
         self._handoff.begin(self.endpoints.workers)
+
+    def _read_keys(self) -> None:
+        """Keep the digests of the API keys; refuse an endpoint that is open to others without one."""
+        if self._config.http:
+            self._key_digests = read_keys(self._config.api_key_file, os.environ)
+            check_exposure(self._config.http, self._key_digests)
+
+    def _start_gateway(self) -> None:
+        config = self._config
+        settings = msgspec.structs.replace(
+            config.gateway,
+            model=self._model,
+            listen=self._http or config.http,
+            alias=config.alias,
+            key_digests=self._key_digests,
+            state_dir=str(config.state_dir.expanduser()),
+        )
+        gateway = Watched(GatewayActor, settings, where=ray_session.this_node())
+        try:
+            self._http = answer_of(gateway.actor.start.remote(), READY_TIMEOUT_S)
+        except CactusError:
+            gateway.kill()
+            raise
+        gateway.begin(self.endpoints.jobs, self.endpoints.stream)
+        self._gateway = gateway
 
     def _start_worker(self, worker_id: str) -> None:
         config = self._config
@@ -208,6 +254,23 @@ class Service:
             self._start_handoff()
         elif self._handoff.is_hung(now):
             self._handoff.kill()
+
+    def _tend_gateway(self, now: float) -> None:
+        if self._gateway is None:
+            return
+        self._gateway.health(now)
+        if reason := self._gateway.ending():
+            if now < self._gateway_not_before:
+                return
+            self._gateway_not_before = now + GATEWAY_RETRY_S
+            self._announce(f"the gateway ended ({reason}); it restarts on the same address")
+            try:
+                self._start_gateway()
+            except CactusError as error:
+                self._announce(f"the gateway did not start: {error.message}")
+        elif self._gateway.is_hung(now):
+            self._announce("the gateway does not answer; it is ended")
+            self._gateway.kill()
 
     def _tend_worker(self, worker_id: str, now: float) -> None:
         worker = self._workers[worker_id]

@@ -1,0 +1,80 @@
+"""Server-sent events: frames as bytes, comments while nothing happens, and an end when the reader left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from litestar.response.base import ASGIResponse
+from litestar.types import HTTPResponseBodyEvent, Receive, Send
+
+from cactus_actors.gateway.presence import disconnected
+from cactus_actors.gateway.request_body import ClientGone
+
+DONE = b"data: [DONE]\n\n"
+PING = b": ping\n\n"
+WRITE_TIMEOUT_S = 30.0
+
+_encode = msgspec.json.Encoder().encode
+
+
+def event(data: Any, event_id: str | None = None) -> bytes:
+    """One frame; `event_id` is what the reader sends as Last-Event-ID to go on behind it."""
+    if event_id is None:
+        return b"data: %b\n\n" % _encode(data)
+    return b"id: %b\ndata: %b\n\n" % (event_id.encode(), _encode(data))
+
+
+class EventStream(ASGIResponse):
+    """Sends what `frames` yields; closes it when the reader leaves or takes nothing for WRITE_TIMEOUT_S."""
+
+    __slots__ = ("_frames",)
+
+    _should_set_content_length = False
+
+    def __init__(self, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(
+            media_type="text/event-stream",
+            headers={"cache-control": "no-cache", "x-accel-buffering": "no"},
+        )
+        self._frames = frames
+
+    async def send_body(self, send: Send, receive: Receive) -> None:
+        sending = asyncio.current_task()
+        assert sending is not None
+        watching = asyncio.create_task(disconnected(receive))
+        is_over = False
+
+        def on_gone(_: asyncio.Task[None]) -> None:
+            if not is_over:
+                sending.cancel()
+
+        watching.add_done_callback(on_gone)
+        try:
+            async with contextlib.aclosing(self._frames) as frames:  # type: ignore[type-var]
+                async for frame in frames:
+                    await _write(send, frame)
+                is_over = True
+            await send(_body(b"", is_more=False))
+        except asyncio.CancelledError:
+            if watching.done() and not watching.cancelled() and not sending.uncancel():
+                raise ClientGone from None
+            raise
+        finally:
+            is_over = True
+            watching.cancel()
+
+
+async def _write(send: Send, frame: bytes) -> None:
+    try:
+        async with asyncio.timeout(WRITE_TIMEOUT_S):
+            await send(_body(frame, is_more=True))
+    except TimeoutError:
+        raise ClientGone from None
+
+
+def _body(frame: bytes, *, is_more: bool) -> HTTPResponseBodyEvent:
+    return {"type": "http.response.body", "body": frame, "more_body": is_more}

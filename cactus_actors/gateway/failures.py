@@ -1,0 +1,76 @@
+"""Errors -> responses of one shape: a nested object with an integer code."""
+
+from __future__ import annotations
+
+import logging
+import math
+
+import msgspec
+from litestar import MediaType, Response
+from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.protocol.errors import (
+    AuthenticationFailed,
+    CactusError,
+    ErrorInfo,
+    InvalidRequest,
+    MethodNotAllowed,
+    Overloaded,
+    ResourceNotFound,
+    ServerFailure,
+    Unavailable,
+)
+from cactus_actors.protocol.openai import error_body
+
+DEFAULT_RETRY_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+def failure_response(info: ErrorInfo, request_id: str) -> ASGIResponse:
+    """The whole answer to a request that failed before anything of its answer was sent."""
+    return ASGIResponse(
+        body=_content(info, request_id),
+        status_code=info.status or 500,
+        headers=_headers(info),
+    )
+
+
+def info_of(error: BaseException, request_id: str) -> ErrorInfo:
+    """What a client is told; of what nobody foresaw only that it happened, the rest is in the log."""
+    if isinstance(error, CactusError):
+        return error.info()
+    if isinstance(error, NotFoundException):
+        return ResourceNotFound("there is nothing at this path").info()
+    if isinstance(error, MethodNotAllowedException):
+        return MethodNotAllowed("this path does not take that method").info()
+    if isinstance(error, HTTPException) and 400 <= error.status_code < 500:
+        return InvalidRequest(error.detail[:200]).info()
+    _log.error("request %s failed", request_id, exc_info=error)
+    return ServerFailure("something went wrong here; the log tells more under the request's id").info()
+
+
+def on_failure(request: HttpRequest, error: Exception) -> Response[bytes]:
+    """Litestar's handler of every exception."""
+    request_id = request.scope["state"]["request_id"]
+    info = info_of(error, request_id)
+    return Response(
+        _content(info, request_id),
+        status_code=info.status or 500,
+        headers=_headers(info),
+        media_type=MediaType.JSON,
+    )
+
+
+def _content(info: ErrorInfo, request_id: str) -> bytes:
+    return msgspec.json.encode(error_body(info, request_id=request_id))
+
+
+def _headers(info: ErrorInfo) -> dict[str, str]:
+    if info.status in (Overloaded.status, Unavailable.status):
+        return {"retry-after": str(max(1, math.ceil(info.retry_after or DEFAULT_RETRY_S)))}
+    if info.status == AuthenticationFailed.status:
+        return {"www-authenticate": "Bearer"}
+    return {}

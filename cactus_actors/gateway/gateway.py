@@ -1,0 +1,109 @@
+"""What the routes stand on: the service behind, its newest status, the model's text side, settings."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import time
+from collections.abc import Coroutine
+from dataclasses import dataclass, field
+from typing import Any
+
+from cactus_actors.client import AsyncClient
+from cactus_actors.config import GatewaySettings
+from cactus_actors.gateway.keys import ApiKeys
+from cactus_actors.gateway.metrics import Metrics
+from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.protocol.errors import CactusError, Unavailable
+from cactus_actors.protocol.messages import Status
+from cactus_actors.text import TextModel
+
+STATUS_INTERVAL_S = 1.0
+STATUS_VALID_S = 5.0
+
+
+@dataclass
+class Gateway:
+    """Touched by the event loop alone."""
+
+    settings: GatewaySettings
+    client: AsyncClient
+    text: TextModel
+    keys: ApiKeys
+    metrics: Metrics = field(default_factory=Metrics)
+    created: int = field(default_factory=lambda: int(time.time()))
+    is_draining: bool = False
+    _status: Status | None = None
+    _status_at: float = 0.0
+    _in_background: set[asyncio.Task[Any]] = field(default_factory=set)
+
+    @property
+    def model(self) -> str:
+        """The name that the model is served under."""
+        return self.settings.alias or self.text.name
+
+    @property
+    def status(self) -> Status | None:
+        """What the service said of itself last; None if that is too long ago."""
+        return self._status if time.monotonic() - self._status_at < STATUS_VALID_S else None
+
+    @property
+    def fingerprint(self) -> str | None:
+        """What the same seed gives the same tokens under: version, forms of weights and kernels."""
+        status = self.status
+        if status is None:
+            return None
+        forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in status.workers if worker.weights})
+        return "_".join(["cactus", status.version, *forms])
+
+    def check_ready(self) -> None:
+        """Raise Unavailable while there is nobody who could answer."""
+        status = self.status
+        if self.is_draining or (status is not None and status.draining):
+            raise Unavailable("the service is stopping", retry_after=5.0)
+        if status is None:
+            raise Unavailable("the service does not answer", retry_after=1.0)
+        if not any(worker.kind == "local" and worker.state == "ready" for worker in status.workers):
+            raise Unavailable("Loading model", retry_after=1.0)
+
+    async def fresh_status(self) -> Status | None:
+        """The service's status now, or None if it does not answer."""
+        with contextlib.suppress(CactusError):
+            self._status = await self.client.status()
+            self._status_at = time.monotonic()
+        return self.status
+
+    async def watch(self) -> None:
+        """Keep `status` fresh, for ever."""
+        while True:
+            await self.fresh_status()
+            await asyncio.sleep(STATUS_INTERVAL_S)
+
+    def go_on(self, work: asyncio.Task[Any]) -> None:
+        """Let a task end whose asker is gone."""
+        self._in_background.add(work)
+        work.add_done_callback(self._forget)
+
+    def start(self, work: Coroutine[Any, Any, None]) -> asyncio.Task[None]:
+        """Run something in the background."""
+        task = asyncio.get_running_loop().create_task(work)
+        self.go_on(task)
+        return task
+
+    async def close(self) -> None:
+        """End what runs in the background."""
+        tasks = [*self._in_background]
+        for task in tasks:
+            task.cancel()
+        await asyncio.gather(*tasks, return_exceptions=True)
+
+    def _forget(self, task: asyncio.Task[Any]) -> None:
+        self._in_background.discard(task)
+        if not task.cancelled():
+            task.exception()  # its asker is gone
+
+
+def gateway_of(request: HttpRequest) -> Gateway:
+    """What the route of a request stands on."""
+    gateway: Gateway = request.app.state.gateway
+    return gateway

@@ -1,0 +1,79 @@
+"""Who asks, what the request is called, and whether its answer outlives the connection."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import msgspec
+
+from cactus_actors.gateway.keys import Tenant
+from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.gateway.request_ids import job_id_of, read_request_id, request_id_of_key
+from cactus_actors.gateway.stream_position import Place, read_event_id
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import Submit
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A request with an Idempotency-Key, or one that goes on behind a Last-Event-ID, outlives its connection.
+
+    The same request again finds the same jobs. Any other is cancelled when its connection closes.
+    """
+
+    tenant: Tenant
+    request_id: str
+    received_at: float
+    outlives: bool = False
+    places: list[Place] = field(default_factory=list)
+
+    @staticmethod
+    def of(request: HttpRequest) -> Identity:
+        """Raises InvalidRequest for headers that mean nothing, JobNotFound for a foreign event's id."""
+        state = request.scope["state"]
+        tenant, request_id = state["tenant"], state["request_id"]
+        key = request.headers.get("idempotency-key")
+        last_event = request.headers.get("last-event-id")
+        places: list[Place] = []
+        if key is not None:
+            request_id = request_id_of_key(key, tenant)
+        if last_event:
+            named, places = read_event_id(last_event, tenant)
+            if key is not None and named != request_id:
+                raise InvalidRequest(
+                    "Last-Event-ID belongs to a request with another Idempotency-Key", param="Last-Event-ID"
+                )
+            request_id = named
+        state["request_id"] = request_id
+        outlives = key is not None or bool(last_event)
+        return Identity(tenant, request_id, state["received_at"], outlives, places)
+
+    def job_id(self, choice: int) -> str:
+        """The id of the job that makes a choice."""
+        return job_id_of(self.request_id, choice)
+
+    def places_of(self, num_choices: int) -> list[Place]:
+        """Where the reader is in each choice; raises InvalidRequest if its event was of another request."""
+        if not self.places:
+            return [Place() for _ in range(num_choices)]
+        if len(self.places) != num_choices:
+            raise InvalidRequest(
+                f"Last-Event-ID is of a request with {len(self.places)} choices, this one has {num_choices}",
+                param="Last-Event-ID",
+            )
+        return self.places
+
+    def owned(self, submit: Submit) -> Submit:
+        """The job as this tenant's: what it leaves in the prefix cache is found by the same tenant only."""
+        if not self.tenant:
+            return submit
+        given = submit.options.cache_salt or ""
+        salt = hashlib.blake2b(given.encode(), key=self.tenant, digest_size=16).hexdigest()
+        options = msgspec.structs.replace(submit.options, cache_salt=salt)
+        return msgspec.structs.replace(submit, options=options)
+
+
+def identity_named(request: HttpRequest, name: str) -> str:
+    """The id of a request that is named in a path; raises JobNotFound unless it is the asker's."""
+    return read_request_id(name, request.scope["state"]["tenant"])

@@ -1,0 +1,1 @@
+"""One file a group of paths; each has its handlers in `HANDLERS`."""

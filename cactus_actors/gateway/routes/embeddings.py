@@ -1,0 +1,99 @@
+"""/v1/embeddings."""
+
+from __future__ import annotations
+
+import base64
+import struct
+from collections.abc import Sequence
+from typing import Any, Literal
+
+import msgspec
+from litestar import post
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import check_model, check_serves, whole_answer
+from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.identity import Identity
+from cactus_actors.gateway.request_body import HttpRequest, read_json
+from cactus_actors.gateway.typed_body import typed
+from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.openai.prompts import Prompt, prompts_of
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import Result
+
+MAX_INPUTS = 1024
+
+EncodingFormat = Literal["float", "base64"]
+
+
+class EmbeddingsBody(msgspec.Struct, frozen=True, kw_only=True):
+    """`input` is a text, token ids, or a list of either; each of them is one embedding of length 1.
+
+    base64 holds little-endian float32.
+    """
+
+    input: Any = None
+    model: str | None = None
+    encoding_format: EncodingFormat | None = None
+    dimensions: int | None = None
+    user: str | None = None
+
+
+@post("/v1/embeddings", status_code=200)
+async def embeddings(request: HttpRequest) -> ASGIResponse:
+    """The model's view of texts as vectors: the mean of its last hidden states."""
+    gateway, identity = gateway_of(request), Identity.of(request)
+    body = typed(await read_json(request, gateway.settings.max_body_bytes), EmbeddingsBody)
+    check_model(body.model)
+    if body.dimensions is not None:
+        raise NotSupported("the model's embeddings have one length", param="dimensions")
+    prompts = _inputs(body.input)
+    check_serves(gateway, identity)
+    submits = [
+        Submit(
+            job_id=identity.job_id(place),
+            prompt=prompt,
+            model=body.model,
+            task="embed",
+            options=Options(max_tokens=0, user=body.user),
+        )
+        for place, prompt in enumerate(prompts)
+    ]
+
+    def render(results: Sequence[Result]) -> dict[str, Any]:
+        num_tokens = sum(result.usage.prompt_tokens for result in results)
+        return {
+            "object": "list",
+            "data": [
+                {
+                    "object": "embedding",
+                    "index": index,
+                    "embedding": _written(result.embedding or [], body.encoding_format or "float"),
+                }
+                for index, result in enumerate(results)
+            ],
+            "model": body.model or gateway.model,
+            "usage": {"prompt_tokens": num_tokens, "total_tokens": num_tokens},
+        }
+
+    return await whole_answer(gateway, request, identity, submits, render)
+
+
+def _inputs(value: object) -> list[Prompt]:
+    try:
+        prompts = prompts_of(value)
+    except InvalidRequest as error:
+        raise InvalidRequest(error.message.replace("prompt", "input"), param="input") from None
+    if len(prompts) > MAX_INPUTS:
+        raise InvalidRequest(f"{len(prompts)} inputs, at most {MAX_INPUTS} are taken at once", param="input")
+    return prompts
+
+
+def _written(embedding: list[float], form: EncodingFormat) -> list[float] | str:
+    if form == "float":
+        return embedding
+    return base64.b64encode(struct.pack(f"<{len(embedding)}f", *embedding)).decode()
+
+
+HANDLERS = [embeddings]

@@ -1,0 +1,42 @@
+"""/health, /healthz, /readyz and /metrics."""
+
+from __future__ import annotations
+
+from litestar import get
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import json_response
+from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.metrics import CONTENT_TYPE
+from cactus_actors.gateway.request_body import HttpRequest
+
+
+@get("/health")
+async def health(request: HttpRequest) -> ASGIResponse:
+    """Whether requests are answered; 503 while the model loads, and while the service stops."""
+    gateway_of(request).check_ready()
+    return json_response({"status": "ok"})
+
+
+@get("/readyz")
+async def readyz(request: HttpRequest) -> ASGIResponse:
+    """As /health: whether to send requests here."""
+    gateway_of(request).check_ready()
+    return json_response({"status": "ok"})
+
+
+@get("/healthz")
+async def healthz() -> ASGIResponse:
+    """Whether this process answers at all."""
+    return json_response({"status": "ok"})
+
+
+@get("/metrics")
+async def metrics(request: HttpRequest) -> ASGIResponse:
+    """Counters of the service and of the gateway, as Prometheus reads them."""
+    gateway = gateway_of(request)
+    text = gateway.metrics.exposition(await gateway.fresh_status())
+    return ASGIResponse(body=text.encode(), media_type=CONTENT_TYPE)
+
+
+HANDLERS = [health, readyz, healthz, metrics]

@@ -1,0 +1,68 @@
+"""/completion: the native endpoint of llama.cpp's server."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from typing import Any
+
+from litestar import post
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import check_model, check_serves, streamed_answer, whole_answer
+from cactus_actors.gateway.gateway import Gateway, gateway_of
+from cactus_actors.gateway.identity import Identity
+from cactus_actors.gateway.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
+from cactus_actors.gateway.request_body import HttpRequest, read_json
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.openai import request_from_completion
+from cactus_actors.protocol.results import Result
+
+# theirs -> ours
+_NAMES = {"n_predict": "max_tokens", "n_probs": "logprobs", "t_max_predict_ms": "timeout_ms"}
+
+
+@post(["/completion", "/completions"], status_code=200)
+async def completion(request: HttpRequest) -> ASGIResponse:
+    """Complete a prompt, or several, in llama.cpp's shapes."""
+    gateway = gateway_of(request)
+    return await complete(gateway, request, await read_json(request, gateway.settings.max_body_bytes))
+
+
+async def complete(gateway: Gateway, request: HttpRequest, body: dict[str, Any]) -> ASGIResponse:
+    """The answer to a body in llama.cpp's words."""
+    identity = Identity.of(request)
+    check_model(body.get("model"))
+    asked = request_from_completion(
+        in_our_words(body),
+        identity.job_id,
+        profile=gateway.settings.completions_profile,
+        strict=gateway.settings.strict,
+    )
+    check_serves(gateway, identity)
+    gateway.metrics.ignored_fields.update(name[:64] for name in asked.ignored)
+    written = LlamaCppBody(asked, gateway.model, returns_tokens=bool(body.get("return_tokens")))
+    if asked.stream:
+        chunks = LlamaCppChunks(written)
+        return await streamed_answer(gateway, request, identity, asked.submits, chunks, done=b"")
+
+    def render(results: Sequence[Result]) -> Any:
+        bodies = [written.whole(choice, result) for choice, result in enumerate(results)]
+        return bodies[0] if len(bodies) == 1 else bodies
+
+    return await whole_answer(gateway, request, identity, asked.submits, render)
+
+
+def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
+    """The body of /v1/completions that asks for the same; raises InvalidRequest for a field given twice."""
+    ours = {name: value for name, value in body.items() if name not in _NAMES and name != "return_tokens"}
+    for theirs, name in _NAMES.items():
+        value = body.get(theirs)
+        if value is None or (theirs == "n_probs" and value == 0):
+            continue
+        if ours.get(name, value) != value:
+            raise InvalidRequest(f"{theirs} and {name} are one field and were given two values", param=theirs)
+        ours[name] = value
+    return ours
+
+
+HANDLERS = [completion]

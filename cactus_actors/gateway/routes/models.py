@@ -1,0 +1,47 @@
+"""/v1/models."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Any
+
+from litestar import get
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import MAX_MODEL_NAME, json_response
+from cactus_actors.gateway.gateway import Gateway, gateway_of
+from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.protocol.errors import ModelNotFound
+
+
+@get("/v1/models")
+async def list_models(request: HttpRequest) -> ASGIResponse:
+    """The one model that is served."""
+    return json_response({"object": "list", "data": [_card(gateway_of(request))]})
+
+
+@get("/v1/models/{model:path}")
+async def get_model(request: HttpRequest, model: Path) -> ASGIResponse:
+    """One model by its name."""
+    gateway = gateway_of(request)
+    name = str(model).removeprefix("/")
+    if name not in (gateway.model, gateway.text.name):
+        raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
+    return json_response(_card(gateway))
+
+
+def _card(gateway: Gateway) -> dict[str, Any]:
+    return {
+        "id": gateway.model,
+        "object": "model",
+        "created": gateway.created,
+        "owned_by": "cactus",
+        "meta": {
+            "n_ctx": gateway.text.max_context,
+            "n_vocab": gateway.text.tokenizer.vocab_size,
+            "has_chat_template": gateway.text.chat_template is not None,
+        },
+    }
+
+
+HANDLERS = [list_models, get_model]

@@ -1,0 +1,91 @@
+"""/v1/completions and /v1/chat/completions."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Sequence
+from typing import Any
+
+from litestar import post
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import (
+    check_model,
+    check_serves,
+    streamed_answer,
+    whole_answer,
+)
+from cactus_actors.gateway.gateway import Gateway, gateway_of
+from cactus_actors.gateway.identity import Identity
+from cactus_actors.gateway.request_body import HttpRequest, read_json
+from cactus_actors.protocol.openai import (
+    BodyRequest,
+    chunks_of,
+    completion_body,
+    request_from_chat,
+    request_from_completion,
+)
+from cactus_actors.protocol.results import Result
+
+
+@post("/v1/completions", status_code=200)
+async def completions(request: HttpRequest) -> ASGIResponse:
+    """Complete a prompt, or several."""
+    gateway, identity = gateway_of(request), Identity.of(request)
+    body = await _body(request, gateway)
+    asked = request_from_completion(
+        body,
+        identity.job_id,
+        profile=gateway.settings.completions_profile,
+        strict=gateway.settings.strict,
+    )
+    return await _answer(gateway, request, identity, asked, f"cmpl-{identity.request_id}")
+
+
+@post("/v1/chat/completions", status_code=200)
+async def chat_completions(request: HttpRequest) -> ASGIResponse:
+    """Answer a conversation."""
+    gateway, identity = gateway_of(request), Identity.of(request)
+    body = await _body(request, gateway)
+    asked = request_from_chat(
+        body, identity.job_id, profile=gateway.settings.chat_profile, strict=gateway.settings.strict
+    )
+    return await _answer(gateway, request, identity, asked, f"chatcmpl-{identity.request_id}")
+
+
+async def _body(request: HttpRequest, gateway: Gateway) -> dict[str, Any]:
+    body = await read_json(request, gateway.settings.max_body_bytes)
+    check_model(body.get("model"))
+    if body.get("model") is None:
+        body["model"] = gateway.model
+    return body
+
+
+async def _answer(
+    gateway: Gateway, request: HttpRequest, identity: Identity, asked: BodyRequest, completion_id: str
+) -> ASGIResponse:
+    check_serves(gateway, identity)
+    gateway.metrics.ignored_fields.update(name[:64] for name in asked.ignored)
+    created = int(time.time())
+    if asked.stream:
+        # llama.cpp's chunks of text name no fingerprint
+        is_llama_cpp = asked.endpoint == "completion" and asked.submits[0].profile == "llamacpp"
+        fingerprint = None if is_llama_cpp else gateway.fingerprint
+        chunks = chunks_of(
+            asked, completion_id=completion_id, created=created, system_fingerprint=fingerprint
+        )
+        return await streamed_answer(gateway, request, identity, asked.submits, chunks)
+
+    def render(results: Sequence[Result]) -> dict[str, Any]:
+        return completion_body(
+            asked,
+            results,
+            completion_id=completion_id,
+            created=created,
+            system_fingerprint=gateway.fingerprint,
+        )
+
+    return await whole_answer(gateway, request, identity, asked.submits, render)
+
+
+HANDLERS = [completions, chat_completions]

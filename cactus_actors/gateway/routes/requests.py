@@ -1,0 +1,66 @@
+"""/v1/requests/{id}: an answer read again, or not wanted any more."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+from litestar import delete, get
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import json_response
+from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.identity import identity_named
+from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.gateway.request_ids import job_id_of
+from cactus_actors.protocol.errors import JobNotFound
+from cactus_actors.protocol.messages import Finished
+
+
+@get("/v1/requests/{request_id:str}")
+async def get_request(request: HttpRequest, request_id: str) -> ASGIResponse:
+    """What became of a request: its state, and the whole result of every choice that has ended."""
+    gateway = gateway_of(request)
+    name = identity_named(request, request_id)
+    choices: list[dict[str, Any]] = []
+    for job_id in _jobs(name):
+        try:
+            found = await gateway.client.look(job_id)
+        except JobNotFound:
+            if not choices:
+                raise JobNotFound(f"no request {name!r} is remembered") from None
+            break
+        index = len(choices)
+        if isinstance(found, Finished):
+            choices.append({"index": index, "state": "ended", "result": msgspec.to_builtins(found.result)})
+        else:
+            choices.append({"index": index, "state": found.state, "length": found.length})
+    state = "ended" if all(choice["state"] == "ended" for choice in choices) else "running"
+    return json_response({"id": name, "object": "request", "state": state, "choices": choices})
+
+
+@delete("/v1/requests/{request_id:str}", status_code=200)
+async def cancel_request(request: HttpRequest, request_id: str) -> ASGIResponse:
+    """Cancel every job of a request; one that has ended stays as it is."""
+    gateway = gateway_of(request)
+    name = identity_named(request, request_id)
+    states: list[str] = []
+    for job_id in _jobs(name):
+        try:
+            states.append(await gateway.client.cancel(job_id))
+        except JobNotFound:
+            if not states:
+                raise JobNotFound(f"no request {name!r} is remembered") from None
+            break
+    return json_response({"id": name, "object": "request", "states": states})
+
+
+def _jobs(request_id: str) -> Iterator[str]:
+    """The ids that jobs of a request have, without an end."""
+    for choice in itertools.count():
+        yield job_id_of(request_id, choice)
+
+
+HANDLERS = [get_request, cancel_request]

@@ -1,0 +1,101 @@
+"""/tokenize, /detokenize and /apply-template: the model's text side, in llama.cpp's shapes."""
+
+from __future__ import annotations
+
+import asyncio
+from typing import Any
+
+import msgspec
+from litestar import post
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import json_response
+from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.request_body import HttpRequest, read_json
+from cactus_actors.gateway.typed_body import typed
+from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.openai import request_from_chat
+from cactus_actors.text import TextModel
+
+LONG_TEXT = 20_000
+"""Characters or ids that take long enough to be worth a thread of their own."""
+
+
+class TokenizeBody(msgspec.Struct, frozen=True, kw_only=True):
+    """`content` becomes ids; with `with_pieces` each id has its text, or its bytes where they are no text."""
+
+    content: str
+    add_special: bool = False
+    parse_special: bool = True
+    with_pieces: bool = False
+
+
+class DetokenizeBody(msgspec.Struct, frozen=True, kw_only=True):
+    """`tokens` become text."""
+
+    tokens: list[int]
+
+
+@post("/tokenize", status_code=200)
+async def tokenize(request: HttpRequest) -> ASGIResponse:
+    """The token ids of a text."""
+    gateway = gateway_of(request)
+    body = typed(await read_json(request, gateway.settings.max_body_bytes), TokenizeBody)
+    tokenizer = gateway.text.tokenizer
+
+    def work() -> list[Any]:
+        ids = tokenizer.encode(body.content, add_special=body.add_special, parse_special=body.parse_special)
+        return [_piece(gateway.text, token) for token in ids] if body.with_pieces else ids
+
+    return json_response({"tokens": await (_aside(work) if len(body.content) > LONG_TEXT else _now(work))})
+
+
+@post("/detokenize", status_code=200)
+async def detokenize(request: HttpRequest) -> ASGIResponse:
+    """The text of token ids."""
+    gateway = gateway_of(request)
+    body = typed(await read_json(request, gateway.settings.max_body_bytes), DetokenizeBody)
+    vocab_size = gateway.text.tokenizer.vocab_size
+    for place, token in enumerate(body.tokens):
+        if not 0 <= token < vocab_size:
+            raise InvalidRequest(
+                f"tokens[{place}] is {token:.20g}, token ids are 0 to {vocab_size - 1}", param="tokens"
+            )
+
+    def work() -> str:
+        return gateway.text.tokenizer.decode(body.tokens)
+
+    return json_response({"content": await (_aside(work) if len(body.tokens) > LONG_TEXT else _now(work))})
+
+
+@post("/apply-template", status_code=200)
+async def apply_template(request: HttpRequest) -> ASGIResponse:
+    """The prompt that a conversation becomes."""
+    gateway = gateway_of(request)
+    body = await read_json(request, gateway.settings.max_body_bytes)
+    submit = request_from_chat(body, lambda _: "0" * 32, profile=gateway.settings.chat_profile).submits[0]
+    template = gateway.text.chat_template
+    if template is None:
+        raise NotSupported(f"the model {gateway.text.name} has no chat template", param="messages")
+    messages = [msgspec.to_builtins(message) for message in submit.messages or []]
+    prompt = await asyncio.to_thread(template.render, messages, submit.tools, True)
+    return json_response({"prompt": prompt})
+
+
+def _piece(text: TextModel, token: int) -> dict[str, Any]:
+    data = text.tokenizer.token_bytes(token)
+    try:
+        return {"id": token, "piece": data.decode()}
+    except UnicodeDecodeError:
+        return {"id": token, "piece": list(data)}
+
+
+async def _aside(work: Any) -> Any:
+    return await asyncio.to_thread(work)
+
+
+async def _now(work: Any) -> Any:
+    return work()
+
+
+HANDLERS = [tokenize, detokenize, apply_template]

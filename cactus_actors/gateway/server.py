@@ -1,0 +1,117 @@
+"""The gateway as one running thing: a socket, an event loop, a client of the router and the application."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+
+import uvicorn
+import uvloop
+
+from cactus_actors.client import AsyncClient
+from cactus_actors.config import GatewaySettings
+from cactus_actors.gateway.app import build_app
+from cactus_actors.gateway.gateway import Gateway
+from cactus_actors.gateway.http_protocol import BoundedProtocol
+from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.text import TextModel, load_text_model
+
+BACKLOG = 2048
+CLOSING_S = 2
+KEEP_ALIVE_S = 30
+
+
+class GatewayServer:
+    """Bound when it is built; `run` serves until `stop`.
+
+    The methods may be called from any thread. Raises ConfigurationInvalid for an address that cannot be
+    bound, or that is open to others without a key.
+    """
+
+    def __init__(self, settings: GatewaySettings, text_model: TextModel | None = None) -> None:
+        """`text_model` stands in for the model's own text side."""
+        check_exposure(settings.listen, settings.key_digests)
+        self._settings = settings
+        self._text = text_model or load_text_model(resolve_model(settings.model))
+        self._socket = _bound(settings.listen)
+        self._loop: asyncio.AbstractEventLoop | None = None
+        self._gateway: Gateway | None = None
+        self._server: uvicorn.Server | None = None
+        self._is_stopping = False
+
+    @property
+    def address(self) -> str:
+        """Where it listens: HOST:PORT, the port resolved."""
+        host, port = self._socket.getsockname()[:2]
+        return f"[{host}]:{port}" if ":" in host else f"{host}:{port}"
+
+    def run(self, jobs_endpoint: str, stream_endpoint: str) -> None:
+        """Serve, as a client of the router at these endpoints."""
+        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+            runner.run(self._serve(jobs_endpoint, stream_endpoint))
+
+    def num_open(self) -> int:
+        """How many requests are open, as the event loop says: this waits for it."""
+        if self._loop is None or self._gateway is None:
+            return 0
+        return asyncio.run_coroutine_threadsafe(_count(self._gateway), self._loop).result()
+
+    def drain(self) -> None:
+        """Refuse new requests; those that are open go on."""
+        if self._gateway is not None:
+            self._gateway.is_draining = True
+
+    def stop(self) -> None:
+        """Let `run` end, once open requests are answered or CLOSING_S are over."""
+        self._is_stopping = True
+        self.drain()
+        if self._server is not None:
+            self._server.should_exit = True
+
+    async def _serve(self, jobs_endpoint: str, stream_endpoint: str) -> None:
+        async with AsyncClient(jobs_endpoint, stream_endpoint) as client:
+            gateway = self._gateway = Gateway(
+                self._settings, client, self._text, ApiKeys(self._settings.key_digests)
+            )
+            config = uvicorn.Config(
+                build_app(gateway),
+                http=BoundedProtocol,
+                ws="none",
+                lifespan="off",
+                log_config=None,
+                access_log=False,
+                proxy_headers=False,
+                server_header=False,
+                timeout_keep_alive=KEEP_ALIVE_S,
+                timeout_graceful_shutdown=CLOSING_S,
+            )
+            server = self._server = uvicorn.Server(config)
+            self._loop = asyncio.get_running_loop()
+            server.should_exit = self._is_stopping
+            gateway.start(gateway.watch())
+            try:
+                await server.serve(sockets=[self._socket])
+            finally:
+                self._loop = None
+                await gateway.close()
+
+
+async def _count(gateway: Gateway) -> int:
+    return gateway.metrics.num_open
+
+
+def _bound(listen: str) -> socket.socket:
+    host, port = host_and_port(listen)
+    family = socket.AF_INET6 if ":" in host else socket.AF_INET
+    listener = socket.socket(family, socket.SOCK_STREAM)
+    try:
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        listener.bind((host, port))
+        listener.listen(BACKLOG)
+    except (OSError, UnicodeError) as error:
+        listener.close()
+        raise ConfigurationInvalid(f"http: cannot listen on {listen}: {error}", param="http") from None
+    listener.setblocking(False)
+    return listener
