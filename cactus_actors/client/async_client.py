@@ -119,10 +119,6 @@ class AsyncClient:
 
     def follow(self, submit: Submit) -> AsyncTokenStream:
         """`stream` for a message that is already made."""
-        return self.follow(submit)
-
-    def follow(self, submit: Submit) -> AsyncTokenStream:
-        """`stream` for a message that is already made."""
         return AsyncTokenStream(self._connection, ready_to_send(submit))
 
     async def submit(

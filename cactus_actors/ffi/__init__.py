@@ -1,0 +1,1 @@
+"""The SDK's functions for C: a header, and a shared library that embeds this Python."""

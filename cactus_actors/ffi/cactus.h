@@ -1,0 +1,6 @@
+#ifndef CACTUS_H
+#define CACTUS_H
+
+#include "cactus_ffi.h"
+
+#endif

@@ -1,0 +1,8 @@
+"""Documents of a directory, found by their words and their meaning, for a prompt to stand on."""
+
+from cactus_actors.retrieval.corpus import Corpus, Limits
+from cactus_actors.retrieval.index import Index
+from cactus_actors.retrieval.prompting import fitting, question_of, with_sources
+from cactus_actors.retrieval.vectors import Embed
+
+__all__ = ["Corpus", "Embed", "Index", "Limits", "fitting", "question_of", "with_sources"]

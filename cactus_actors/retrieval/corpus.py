@@ -1,0 +1,132 @@
+"""The documents of a directory."""
+
+from __future__ import annotations
+
+import logging
+import os
+from collections.abc import Iterator
+from dataclasses import dataclass
+from pathlib import Path
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.retrieval.chunks import Chunk, chunks_of
+
+SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst"})
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class Limits:
+    """What is read at most."""
+
+    file_bytes: int = 4 << 20
+    num_files: int = 10_000
+    num_chunks: int = 100_000
+
+
+@dataclass(frozen=True, slots=True)
+class _State:
+    """By which a file is taken for unchanged."""
+
+    size: int
+    modified_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class _Document:
+    state: _State
+    chunks: tuple[Chunk, ...]
+
+
+class Corpus:
+    """The text and Markdown files below a directory, cut into chunks.
+
+    Hidden files and directories are passed over. What is too large, not UTF-8 text, not readable, or a link
+    out of the directory is left out with a warning; so is what exceeds the limits.
+    """
+
+    def __init__(self, directory: Path, limits: Limits = Limits()) -> None:
+        """Raises ConfigurationInvalid for what is no directory."""
+        self.directory = directory.expanduser().resolve()
+        if not self.directory.is_dir():
+            raise ConfigurationInvalid(f"{directory}: not a directory", param="corpus_dir")
+        self._limits = limits
+        self._documents: dict[str, _Document] = {}
+        self._refused: dict[str, _State] = {}
+        self.refresh()
+
+    @property
+    def chunks(self) -> list[Chunk]:
+        """All chunks, in the order of their files' names."""
+        chunks = [chunk for _, document in sorted(self._documents.items()) for chunk in document.chunks]
+        if len(chunks) > self._limits.num_chunks:
+            _log.warning(
+                "%s has %d chunks; %d are used", self.directory, len(chunks), self._limits.num_chunks
+            )
+        return chunks[: self._limits.num_chunks]
+
+    def refresh(self) -> bool:
+        """Read what has changed on disk; whether anything has."""
+        found: dict[str, _Document] = {}
+        refused: dict[str, _State] = {}
+        for path, state in self._files():
+            name = path.relative_to(self.directory).as_posix()
+            known = self._documents.get(name)
+            if known is not None and known.state == state:
+                found[name] = known
+            elif self._refused.get(name) == state:
+                refused[name] = state
+            elif (text := self._text(path, state)) is not None:
+                found[name] = _Document(state, tuple(chunks_of(name, text)))
+            else:
+                refused[name] = state
+        has_changed = found != self._documents
+        self._documents, self._refused = found, refused
+        return has_changed
+
+    def _files(self) -> Iterator[tuple[Path, _State]]:
+        num_files = 0
+        for parent, directories, names in os.walk(self.directory, onerror=_warn):
+            directories[:] = sorted(name for name in directories if not name.startswith("."))
+            for name in sorted(names):
+                path = Path(parent, name)
+                if name.startswith(".") or path.suffix.lower() not in SUFFIXES:
+                    continue
+                if num_files == self._limits.num_files:
+                    _log.warning("%s has more than %d files; the rest is left out", parent, num_files)
+                    return
+                try:
+                    stat = path.stat()
+                except OSError as error:
+                    _warn(error)
+                    continue
+                num_files += 1
+                yield path, _State(stat.st_size, stat.st_mtime_ns)
+
+    def _text(self, path: Path, state: _State) -> str | None:
+        """The file's text, or None for what is left out."""
+        if not path.resolve().is_relative_to(self.directory):
+            _log.warning("%s leads out of the corpus and is left out", path)
+            return None
+        if not path.is_file():
+            _log.warning("%s is not a file and is left out", path)
+            return None
+        if state.size > self._limits.file_bytes:
+            _log.warning("%s is over %d bytes and is left out", path, self._limits.file_bytes)
+            return None
+        try:
+            with path.open("rb") as file:
+                content = file.read(self._limits.file_bytes + 1)
+            text = content[: self._limits.file_bytes].decode("utf-8-sig")
+        except (OSError, UnicodeDecodeError) as error:
+            _log.warning("%s is left out: %s", path, error)
+            return None
+        if "\0" in text:
+            _log.warning("%s is binary and is left out", path)
+            return None
+        return text
+
+
+def _warn(error: OSError) -> None:
+    _log.warning("%s cannot be read: %s", error.filename, error.strerror)

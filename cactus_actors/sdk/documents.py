@@ -1,0 +1,26 @@
+"""The index of a corpus, by a handle's own model."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.retrieval import Corpus, Index
+from cactus_actors.sdk.backend import Backend
+from cactus_actors.sdk.model import embedding_of
+from workers.weights.packed_file import cache_directory
+
+
+def index_of(directory: Path, backend: Backend, *, kept: bool) -> Index:
+    """The index of the documents below `directory`; `kept` in the cache directory or in memory only.
+
+    Raises ConfigurationInvalid for what is no directory, and what an embedding job may raise.
+    """
+
+    def embed(texts: list[str]) -> NDArray[np.float32]:
+        return np.array([embedding_of(backend, text)[0] for text in texts], np.float32)
+
+    cache = cache_directory() / "retrieval" if kept else None
+    return Index(Corpus(directory), embed, model=backend.model, cache=cache)

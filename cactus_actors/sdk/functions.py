@@ -1,0 +1,214 @@
+"""The functions of the Cactus engine, over this runtime.
+
+JSON goes in and out as strings; a list or dict is taken where JSON text is. A request that is refused or
+fails is an answer with `success` false. What cannot be asked at all raises RuntimeError: a model that
+cannot be loaded, a destroyed handle, an argument of a wrong kind. Either way `cactus_get_last_error` says
+what was wrong.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+from collections.abc import Iterator, Mapping, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cactus_actors.config import WeightFormat
+from cactus_actors.protocol.errors import CactusError, InvalidRequest
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import Result
+from cactus_actors.sdk.backend import Backend
+from cactus_actors.sdk.documents import index_of
+from cactus_actors.sdk.errors import CallFailed, LastError
+from cactus_actors.sdk.model import NUM_SOURCES, CactusModel, OnToken, window_logprob
+from cactus_actors.sdk.rendering import failed, render
+
+JsonList = str | Sequence[Mapping[str, Any]]
+JsonObject = str | Mapping[str, Any]
+
+
+def cactus_init(
+    model_path: str | os.PathLike[str],
+    corpus_dir: str | os.PathLike[str] | None = None,
+    cache_index: bool = False,
+    *,
+    weights: WeightFormat = "int8",
+    threads: int | None = None,
+) -> CactusModel:
+    """A handle to a model in this process, or at a service if `model_path` is `tcp://HOST:PORT`.
+
+    A model is an embedded model's name, a directory, a GGUF file, or `owner/name` on the Hugging Face hub.
+    `threads` defaults to the CPUs that this process may use; a service has its own `weights` and `threads`.
+    What the text and Markdown files below `corpus_dir` say to a question goes into its prompt; with
+    `cache_index` their embeddings are kept on disk for the next time.
+    """
+    with _noted():
+        backend = _backend(os.fspath(model_path), weights, threads or len(os.sched_getaffinity(0)))
+        try:
+            index = None if corpus_dir is None else index_of(Path(corpus_dir), backend, kept=cache_index)
+        except BaseException:
+            backend.close()
+            raise
+        return CactusModel(backend, index)
+
+
+def cactus_complete(
+    model: CactusModel,
+    messages: JsonList,
+    options: JsonObject | None = None,
+    tools: JsonList | None = None,
+    callback: OnToken | None = None,
+) -> str:
+    """The model's answer to a conversation, as a JSON object.
+
+    `callback(token, token_id)` is called with each token as it comes; what it raises cancels the generation
+    and is raised here. Options that nobody knows are named in `ignored_options`.
+    """
+    result, ignored = _completed(model, messages, options, tools, callback, {})
+    return render(result, ignored)
+
+
+def cactus_prefill(
+    model: CactusModel,
+    messages: JsonList,
+    options: JsonObject | None = None,
+    tools: JsonList | None = None,
+) -> str:
+    """Compute a conversation's prompt ahead, so that `cactus_complete` finds it in the cache; JSON."""
+    result, _ = _completed(model, messages, options, tools, None, {"max_tokens": 0})
+    fields = {
+        "success": result.success,
+        "error": None if result.error is None else result.error.message,
+        "prefill_tokens": result.usage.prompt_tokens,
+        "cached_tokens": result.usage.cached_tokens,
+        "prefill_tps": result.timings.prefill_tokens_per_second,
+        "total_time_ms": result.timings.total_time_ms,
+        "ram_usage_mb": result.ram_usage_mb,
+    }
+    return msgspec.json.encode(fields).decode()
+
+
+def cactus_tokenize(model: CactusModel, text: str) -> list[int]:
+    """The token ids of `text`; special tokens that it names are one id each."""
+    with _noted():
+        return _checked(model).encode(text)
+
+
+def cactus_embed(model: CactusModel, text: str, normalize: bool = True) -> list[float]:
+    """The embedding of `text`: its tokens' last hidden states, averaged, and brought to length 1."""
+    with _noted():
+        return _checked(model).embed(text, normalize=normalize)
+
+
+def cactus_score_window(model: CactusModel, tokens: Sequence[int], start: int, end: int, context: int) -> str:
+    """How likely the model finds tokens[start:end] after at most `context` tokens before them, as JSON.
+
+    `logprob` is the sum of natural log probabilities over `tokens` tokens.
+    """
+    with _noted():
+        logprob, num_tokens = window_logprob(_checked(model), list(tokens), start, end, context)
+        return msgspec.json.encode({"success": True, "logprob": logprob, "tokens": num_tokens}).decode()
+
+
+def cactus_rag_query(model: CactusModel, query: str, top_k: int = NUM_SOURCES) -> str:
+    """The `top_k` pieces of the model's corpus that fit a query best, as JSON: `chunks`, best first."""
+    with _noted():
+        sources = _checked(model).query(query, top_k)
+        error = "the model was made without a corpus" if sources is None else None
+        return msgspec.json.encode({"chunks": sources or [], "error": error}).decode()
+
+
+def cactus_stop(model: CactusModel) -> None:
+    """End what the model generates now, from any thread or the callback; its caller gets the text so far."""
+    with _noted():
+        _checked(model).stop()
+
+
+def cactus_reset(model: CactusModel) -> None:
+    """Forget all conversations so far."""
+    with _noted():
+        _checked(model).reset()
+
+
+def cactus_destroy(model: CactusModel) -> None:
+    """Stop what runs and free the model; a second time changes nothing."""
+    with _noted():
+        _checked(model).destroy()
+
+
+def cactus_get_last_error() -> str:
+    """What was wrong with this process's last call that failed; empty if none did."""
+    return LastError.message
+
+
+def _backend(name: str, weights: WeightFormat, threads: int) -> Backend:
+    if name.startswith("tcp://"):
+        from cactus_actors.sdk.remote import RemoteBackend
+
+        return RemoteBackend(name)
+    from cactus_actors.sdk.local import LocalBackend
+
+    return LocalBackend(name, weights=weights, threads=threads)
+
+
+def _completed(
+    model: CactusModel,
+    messages: JsonList,
+    options: JsonObject | None,
+    tools: JsonList | None,
+    callback: OnToken | None,
+    forced_options: Mapping[str, Any],
+) -> tuple[Result, list[str]]:
+    """The result, and the options that were ignored."""
+    with _noted():
+        checked = _checked(model)
+        ignored: list[str] = []
+        try:
+            wanted = _decoded(options, dict[str, Any], "options") or {}
+            ignored = [name for name in wanted if name not in Options.__struct_fields__]
+            known = {name: value for name, value in wanted.items() if name in Options.__struct_fields__}
+            result = checked.complete(
+                _decoded(messages, list[dict[str, Any]], "messages") or [],
+                _decoded(tools, list[dict[str, Any]], "tools"),
+                {**known, **forced_options},
+                callback,
+            )
+        except CactusError as error:
+            result = failed(error)
+        if result.error is not None:
+            LastError.note(result.error.message)
+        return result, ignored
+
+
+def _decoded(value: Any, wanted: Any, name: str) -> Any:
+    """The list or object that JSON text holds; null and empty text are None."""
+    if value is None or value == "":
+        return None
+    try:
+        if isinstance(value, str):
+            return msgspec.json.decode(value, type=wanted | None)
+        return msgspec.convert(value, wanted)
+    except (msgspec.DecodeError, UnicodeError) as error:
+        raise InvalidRequest(f"{name}: {error}", param=name) from None
+
+
+def _checked(model: object) -> CactusModel:
+    if not isinstance(model, CactusModel):
+        raise CallFailed("Model not initialized" if model is None else f"not a model: {model!r:.80}")
+    return model
+
+
+@contextlib.contextmanager
+def _noted() -> Iterator[None]:
+    """Failures are remembered; typed errors leave as RuntimeError. A callback's own exception is not ours."""
+    try:
+        yield
+    except CallFailed as error:
+        LastError.note(str(error))
+        raise
+    except CactusError as error:
+        LastError.note(error.message)
+        raise CallFailed(error.message) from error

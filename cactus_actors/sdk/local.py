@@ -1,0 +1,128 @@
+"""A router and a worker that talk by function calls: the whole service in one thread, without its sockets."""
+
+from __future__ import annotations
+
+import math
+import threading
+import time
+from collections.abc import Sequence
+
+from cactus_actors.config import RouterSettings, WeightFormat, WorkerSettings
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import error_from_info
+from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
+from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.wire import MSGPACK
+from cactus_actors.protocol.worker_messages import WorkerMessage
+from cactus_actors.sdk.backend import OnDelta
+from cactus_actors.text import load_text_model
+from router.core import RouterCore
+from router.effects import Effect, Publish, SendClient, SendWorker
+from router.prepare import prepare
+from workers.actor import hello_of, load_from
+from workers.core import WorkerCore
+
+MAX_CACHE_TOKENS = 32_768
+BLOCK_SIZE = 16
+
+_CLIENT, _WORKER = b"client", b"worker"
+
+
+class LocalBackend:
+    """The model of a path or name in this process.
+
+    The router's core and the worker's core are the ones of the service, so a job means the same here as
+    there. Raises ModelFileInvalid and ConfigurationInvalid.
+    """
+
+    def __init__(self, name_or_path: str, *, weights: WeightFormat, threads: int) -> None:
+        path = resolve_model(name_or_path)
+        text = load_text_model(path)
+        self._text = text
+        settings = WorkerSettings(
+            worker_id="local",
+            model=text.name,
+            weights=weights,
+            threads=threads,
+            max_sequences=1,
+            cache_tokens=min(math.ceil(text.max_context / BLOCK_SIZE) * BLOCK_SIZE, MAX_CACHE_TOKENS),
+            block_size=BLOCK_SIZE,
+        )
+        self._loaded = load_from(path, text, settings)
+        hello = hello_of(settings, self._loaded)
+        self.max_context = hello.max_context
+        now = time.monotonic()
+        self._core = RouterCore(
+            # the worker cannot be lost, and nobody asks for a job that has ended
+            RouterSettings(worker_timeout_s=math.inf, retention_s=0.0),
+            lambda submit: prepare(submit, text),
+            epoch=1,
+            now=now,
+            model=text.name,
+        )
+        self._worker = WorkerCore(self._loaded.engine, hello)
+        self._must_stop = threading.Event()
+        self._on_delta: OnDelta | None = None
+        self._answer: Finished | Rejected | None = None
+        self._hear(self._worker.begin(now), now)
+
+    @property
+    def model(self) -> str:
+        return self._text.name
+
+    def run(self, submit: Submit, on_delta: OnDelta | None) -> Result:
+        self._must_stop.clear()
+        self._answer, self._on_delta = None, on_delta
+        now = time.monotonic()
+        if on_delta is not None:
+            self._perform(self._core.on_subscribed(submit.job_id, now)[1], now)
+        try:
+            self._perform(self._core.on_client(_CLIENT, submit, MSGPACK, now), now)
+            answer = self._pumped(submit.job_id)
+        except BaseException:  # on_delta raised, or somebody interrupted
+            self._on_delta = None
+            self._cancel(submit.job_id)
+            raise
+        finally:
+            self._core.on_unsubscribed(submit.job_id)
+        if isinstance(answer, Rejected):
+            raise error_from_info(answer.error)
+        return answer.result
+
+    def stop(self) -> None:
+        self._must_stop.set()
+
+    def encode(self, text: str) -> list[int]:
+        return self._text.tokenizer.encode(text, add_special=False)
+
+    def close(self) -> None:
+        self._loaded.close()
+
+    def _pumped(self, job_id: str) -> Finished | Rejected:
+        """Let worker and router take turns until the job has an answer."""
+        while (answer := self._answer) is None:
+            if self._must_stop.is_set():
+                self._cancel(job_id)
+                continue
+            self._hear(self._worker.on_tick(time.monotonic()), time.monotonic())
+            now = time.monotonic()
+            self._perform(self._core.on_tick(now), now)
+        return answer
+
+    def _cancel(self, job_id: str) -> None:
+        now = time.monotonic()
+        self._perform(self._core.on_client(_CLIENT, Cancel(job_id=job_id), MSGPACK, now), now)
+
+    def _hear(self, messages: Sequence[WorkerMessage], now: float) -> None:
+        for message in messages:
+            self._perform(self._core.on_worker(_WORKER, message, now), now)
+
+    def _perform(self, effects: Sequence[Effect], now: float) -> None:
+        for effect in effects:
+            match effect:
+                case SendWorker(_, command):
+                    self._hear(self._worker.on_command(command, now), now)
+                case Publish(_, Delta() as delta) if self._on_delta is not None:
+                    self._on_delta(delta)
+                case SendClient(_, Finished() | Rejected() as answer):
+                    self._answer = answer

@@ -1,0 +1,29 @@
+"""One embedded model for all tests of the functions."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.models.files import resolve_model
+from cactus_actors.sdk import CactusModel, cactus_destroy, cactus_init
+
+MODEL = "cactus-sprout"
+
+
+@pytest.fixture(scope="session")
+def shared_model() -> Iterator[CactusModel]:
+    model = cactus_init(MODEL, threads=1)
+    yield model
+    cactus_destroy(model)
+
+
+@pytest.fixture(scope="session")
+def weights_directory(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory in which the documents' example path of a model leads to the embedded one."""
+    directory = tmp_path_factory.mktemp("examples")
+    (directory / "weights").mkdir()
+    (directory / "weights" / "lfm2-1.2b").symlink_to(resolve_model(MODEL))
+    return directory

@@ -1,0 +1,112 @@
+"""C programs against the shared library: compiled by cc, run as processes."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import subprocess
+import sysconfig
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.ffi import build as building
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from tests.sdk import programs
+
+pytestmark = pytest.mark.skipif(
+    shutil.which("cc") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"),
+    reason="needs a C compiler that is called cc and a shared libpython",
+)
+
+
+@pytest.fixture(scope="module")
+def library(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """The directory of the library and its headers."""
+    return building.build(tmp_path_factory.mktemp("ffi")).parent
+
+
+def run(program: str, library: Path, directory: Path, *arguments: str, flags: tuple[str, ...] = ()) -> str:
+    """What the program prints; the documents' path of a model leads to the embedded one."""
+    source, binary = directory / "program.c", directory / "program"
+    source.write_text(program.replace("/path/to/model", str(resolve_model("cactus-sprout"))))
+    link = [f"-I{library}", f"-L{library}", "-lcactus", f"-Wl,-rpath,{library}"]
+    subprocess.run(["cc", *flags, str(source), "-o", str(binary), *link], check=True)
+    done = subprocess.run(
+        [str(binary), *arguments], capture_output=True, cwd=directory, env=os.environ, timeout=300
+    )
+    assert done.returncode == 0, done.stderr.decode()
+    return done.stdout.decode()
+
+
+def test_the_basic_program(library: Path, tmp_path: Path) -> None:
+    result = json.loads(run(programs.BASIC, library, tmp_path))
+    assert result["success"] is True
+    assert result["text"] == result["response"] != ""
+
+
+def test_the_streaming_program(library: Path, tmp_path: Path) -> None:
+    story = run(programs.STREAMING, library, tmp_path)
+    assert len(story.split()) > 5
+
+
+def test_the_tool_program(library: Path, tmp_path: Path) -> None:
+    result = json.loads(run(programs.TOOLS, library, tmp_path))
+    assert result["success"] is True
+    assert result["stop_reason"] == "tool_call"
+    [call] = result["tool_calls"]
+    assert call["name"] == "get_weather"
+    assert isinstance(call["arguments"]["location"], str)
+
+
+def test_the_edges(library: Path, tmp_path: Path) -> None:
+    lines = run(programs.EDGES, library, tmp_path, "cactus-sprout", flags=("-Wall", "-Wextra", "-Werror"))
+    said = [line.partition(": ")[::2] for line in lines.splitlines()]
+    whole = json.loads(dict(said)["answer"])
+    answers = [json.loads(text) for name, text in said if name == "its answer"]
+    assert [pair for pair in said if pair[0] not in ("answer", "its answer", "its error")] == [
+        ("no model", "1"),
+        ("null path", "1"),
+        ("null model", "-1"),
+        ("bytes", f"{len(dict(said)['answer'].encode())} {len(dict(said)['answer'].encode())}"),
+        ("streamed", f"300 {len(whole['text'].encode())}"),
+        ("sizes", " ".join(["1"] * 20)),
+        ("null buffer", "-1"),
+        ("null messages", "-1"),
+        ("not utf-8", "-1"),
+        ("not json", "-1"),
+        ("unicode", "1"),
+        ("stopped", "1"),
+        ("tokens", "0 2"),
+        ("too few", "-2"),
+        ("prefilled", "1"),
+        ("retrieved", "0"),
+        ("destroyed", "-1"),
+    ]
+    uninitialised, stopped, nothing = answers
+    assert (uninitialised["success"], uninitialised["error"]) == (False, "Model not initialized")
+    assert uninitialised.keys() == whole.keys()
+    assert (stopped["stop_reason"], stopped["completion_tokens"]) == ("cancelled", 3)
+    assert nothing["chunks"] == []
+    errors = [text for name, text in said if name == "its error"]
+    assert "/no/such/model" in errors[0]
+    assert "destroyed" in errors[1]
+
+
+@pytest.mark.parametrize(
+    ("change", "told"),
+    [
+        (("shutil", "which", lambda _: None), "no C compiler"),
+        (("sysconfig", "get_path", lambda _: "/nowhere"), r"Python\.h"),
+        (("sysconfig", "get_config_var", lambda _: None), "libpython"),
+    ],
+)
+def test_what_is_missing_is_named(
+    change: tuple[str, str, object], told: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    module, name, value = change
+    monkeypatch.setattr(getattr(building, module), name, value)
+    with pytest.raises(ConfigurationInvalid, match=told):
+        building.build(tmp_path)
