@@ -33,7 +33,8 @@ class Closing:
         job.is_open = True
         self._streams.advance(job, now)
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=make_result(job, ending, now))
-        ended = EndedJob(job.digest, job.accepted, finished, ended_state(ending), job.stream, now)
+        state = ended_state(ending)
+        ended = EndedJob(job.digest, job.accepted, finished, state, job.stream, now, job.tenant)
         self._table.end(job, ended)
         self._keeper.ended(job.job_id, ended)
         self._streams.finish(job, finished)

@@ -11,14 +11,16 @@ order in which they must be carried out.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Sequence
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import (
     CactusError,
     DeadlineExceeded,
-    InvalidMessage,
     InvalidRequest,
+    JobConflict,
+    PermissionDenied,
     Unavailable,
 )
 from cactus_actors.protocol.messages import (
@@ -45,12 +47,13 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
+from router.callers import ANYONE, Caller
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher
 from router.effects import Effect, Outbox
 from router.generation import Generation
-from router.intake import Intake, Prepare
+from router.intake import Intake, Prepare, Salt
 from router.job import EndedJob, Ending
 from router.keeping import Keeper
 from router.ledger import WorkerRecord
@@ -58,6 +61,7 @@ from router.records import Recovered
 from router.streams import PROGRESS_INTERVAL_S, Streams
 from router.table import JobTable
 from router.token_log import TokenLog
+from router.topics import Topics
 
 MAX_WORKERS = 256
 
@@ -66,7 +70,8 @@ class RouterCore:
     """Every decision of the router.
 
     With `unix_offset`, which added to `now` gives Unix seconds, jobs are kept in a journal: `Keep` effects
-    must be carried out, and each accepted job's answered by `on_recorded` or `on_unrecorded`.
+    must be carried out, and each accepted job's answered by `on_recorded` or `on_unrecorded`. `salt` keeps
+    the prefix caches of tenants apart; `refused` counts, by reason, what callers had no right to.
     """
 
     def __init__(
@@ -81,6 +86,8 @@ class RouterCore:
         vocab_size: int = 0,
         version: str = "",
         unix_offset: float | None = None,
+        salt: Salt = lambda tenant, salt: f"{tenant}/{salt}",
+        refused: Counter[str] | None = None,
     ) -> None:
         self.desired_workers = settings.desired_workers
         self._settings = settings
@@ -91,13 +98,15 @@ class RouterCore:
         self._vocab_size = vocab_size
         self._version = version
         self._next_progress_at = now
+        self._refused: Counter[str] = Counter() if refused is None else refused
 
         self._outbox = Outbox()
         self._table = JobTable(settings.retention_s)
-        self._streams = Streams(self._outbox, epoch)
+        self._topics = Topics()
+        self._streams = Streams(self._outbox, self._topics, epoch)
         self._dispatcher = Dispatcher(settings, self._outbox)
         self._keeper = Keeper(self._outbox, unix_offset)
-        self._intake = Intake(self._table, self._dispatcher, self._outbox, self._keeper, prepare, epoch)
+        self._intake = Intake(self._table, self._dispatcher, self._outbox, self._keeper, prepare, epoch, salt)
         self._closing = Closing(self._table, self._dispatcher, self._streams, self._outbox, self._keeper)
         self._desk = CloudDesk(
             self._table, self._dispatcher, self._streams, self._closing, settings.commit_tokens
@@ -130,11 +139,16 @@ class RouterCore:
         return len(self._dispatcher.ledger.local)
 
     def on_client(
-        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float
+        self,
+        identity: bytes,
+        message: ClientMessage,
+        encoding: Encoding,
+        now: float,
+        caller: Caller = ANYONE,
     ) -> list[Effect]:
         """A client's request; whatever is wrong with it is answered with Rejected."""
         try:
-            self._answer(identity, message, encoding, now)
+            self._answer(identity, message, encoding, now, caller)
         except CactusError as error:
             self._table.count("rejected")
             request_id = message.request_id if isinstance(message, StatusRequest | Scale) else None
@@ -169,9 +183,9 @@ class RouterCore:
         return self._outbox.drain()
 
     def on_bad_frames(
-        self, identity: bytes, error: InvalidMessage, encoding: Encoding, concerns: Concerns
+        self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns
     ) -> list[Effect]:
-        """Frames from a client that are not a message."""
+        """Frames from a client that are not a message, or that are not read from it."""
         self._table.count("rejected")
         job_id = concerns.job_id and concerns.job_id[:64]
         self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
@@ -216,20 +230,27 @@ class RouterCore:
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
-    def on_subscribed(self, topic: str, now: float) -> tuple[bool, list[Effect]]:
-        """Someone listens to a job now; False if no more topics are taken.
+    def on_subscribed(self, topic: str, now: float, caller: Caller = ANYONE) -> tuple[bool, list[Effect]]:
+        """Someone wants to listen to a job; False if that is not granted.
 
         What was generated before is not published again: the listener is told the length and resumes.
         """
-        if not self._streams.subscribe(topic):
+        known = self._table.get(topic)
+        if known is not None and known.tenant != caller.tenant:
+            refusal: str | None = self._topics.refuse(topic, "foreign_topic")
+        else:
+            refusal = self._topics.subscribe(topic, caller)
+        if refusal is not None:
+            self._refused[refusal] += 1
             return False, []
         job = self._table.live.get(topic)
         if job is not None and job.length:
             self._streams.progress(job, now)
         return True, self._outbox.drain()
 
-    def on_unsubscribed(self, topic: str) -> None:
-        self._streams.unsubscribe(topic)
+    def on_unsubscribed(self, topic: str, caller: Caller | None = None) -> None:
+        """Someone listens no longer; `caller` is None for a connection that has ended."""
+        self._topics.unsubscribe(topic, caller)
 
     def on_tick(self, now: float) -> list[Effect]:
         """What the passing of time brings; to be called several times a second, after pending messages."""
@@ -273,6 +294,7 @@ class RouterCore:
             desired_workers=self.desired_workers,
             jobs=self._table.counts(),
             workers=[worker.status(now) for worker in self._dispatcher.ledger],
+            refused=dict(self._refused),
         )
 
     def _restore(self, recovered: Recovered, now: float) -> None:
@@ -284,24 +306,33 @@ class RouterCore:
             job_id = record.submit.job_id
             result = Result(finish_reason="error", success=False, error=error.info())
             finished = Finished(job_id=job_id, length=0, result=result)
-            ended = EndedJob(record.digest, record.accepted, finished, "failed", TokenLog(), now)
+            ended = EndedJob(
+                record.digest, record.accepted, finished, "failed", TokenLog(), now, record.tenant
+            )
             self._table.restore(job_id, ended)
             self._keeper.ended(job_id, ended)
 
-    def _answer(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float) -> None:
+    def _answer(
+        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
+    ) -> None:
         match message:
             case Submit():
-                self._intake.submit(identity, message, encoding, now)
+                if not self._topics.is_free(message.job_id, caller.tenant):
+                    raise JobConflict("this job_id is in use", param="job_id")
+                self._intake.submit(identity, message, encoding, now, caller)
             case Cancel():
-                self._cancel(identity, message.job_id, encoding, now)
+                self._cancel(identity, message.job_id, encoding, now, caller)
             case Resume():
-                replay = self._streams.replay(message, self._table.find(message.job_id))
+                replay = self._streams.replay(message, self._table.find(message.job_id, caller.tenant))
                 self._outbox.reply(identity, replay, encoding)
             case Fetch():
-                self._fetch(identity, message, encoding)
+                self._fetch(identity, message, encoding, caller)
             case StatusRequest():
                 self._outbox.reply(identity, self.status(now, message.request_id), encoding)
             case Scale():
+                if caller.role != "operator":
+                    self._refused["wrong_role"] += 1
+                    raise PermissionDenied("only an operator's key may size the service")
                 if not 0 <= message.num_workers <= MAX_WORKERS:
                     raise InvalidRequest(
                         f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers"
@@ -310,16 +341,16 @@ class RouterCore:
                 scaling = Scaling(num_workers=message.num_workers, request_id=message.request_id)
                 self._outbox.reply(identity, scaling, encoding)
 
-    def _cancel(self, identity: bytes, job_id: str, encoding: Encoding, now: float) -> None:
-        job = self._table.find(job_id)
+    def _cancel(self, identity: bytes, job_id: str, encoding: Encoding, now: float, caller: Caller) -> None:
+        job = self._table.find(job_id, caller.tenant)
         if not isinstance(job, EndedJob):
             self._closing.end(job, Ending("cancelled"), now)
         ended = self._table.ended[job_id]
         pending = Pending(job_id=job_id, state=ended.state, length=ended.finished.length)
         self._outbox.reply(identity, pending, encoding)
 
-    def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding) -> None:
-        job = self._table.find(fetch.job_id)
+    def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding, caller: Caller) -> None:
+        job = self._table.find(fetch.job_id, caller.tenant)
         if isinstance(job, EndedJob):
             self._outbox.reply(identity, job.finished, encoding)
         elif fetch.wait:
@@ -343,7 +374,7 @@ class RouterCore:
         ledger.add(identity, hello, now)
 
     def _tell_progress(self, now: float) -> None:
-        for topic in self._streams.topics:
+        for topic in self._topics:
             job = self._table.live.get(topic)
             if job is not None and now - job.last_published_at >= PROGRESS_INTERVAL_S:
                 self._streams.progress(job, now)

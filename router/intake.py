@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 
@@ -17,14 +18,18 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.messages import Accepted, Submit
 from cactus_actors.protocol.wire import Encoding, is_job_id
+from router.callers import Caller
 from router.dispatcher import Dispatcher
 from router.effects import Outbox
 from router.job import EndedJob, Job, Prepared
 from router.keeping import Keeper
+from router.prefix_index import block_hashes
 from router.records import AcceptedRecord
 from router.table import JobTable
 
 Prepare = Callable[[Submit], Prepared]
+Salt = Callable[[str, str], str]
+"""(tenant, the client's cache salt) -> the salt under which prefixes are shared."""
 
 
 class Intake:
@@ -38,6 +43,7 @@ class Intake:
         keeper: Keeper,
         prepare: Prepare,
         epoch: int,
+        salt: Salt,
     ) -> None:
         self.is_closed = False
         self._table = table
@@ -46,23 +52,24 @@ class Intake:
         self._keeper = keeper
         self._prepare = prepare
         self._epoch = epoch
+        self._salt = salt
         self._num_arrived = 0
 
-    def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float) -> None:
+    def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float, caller: Caller) -> None:
         """Accept a job, or attach this client to it if it is known already."""
         if not is_job_id(submit.job_id):
             raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
         digest = _digest(submit)
-        known = self._table.live.get(submit.job_id) or self._table.ended.get(submit.job_id)
+        known = self._table.get(submit.job_id)
         if known is not None:
-            self._attach(identity, known, digest, encoding)
+            self._attach(identity, known, digest, encoding, caller.tenant)
             return
         if self.is_closed:
             raise Unavailable("the service is draining", retry_after=5.0)
         self._dispatcher.queue.check_room(0, now)  # before any tokenizer time is spent
-        prepared = self._prepared(submit)
+        prepared = self._prepared(submit, caller.tenant)
         self._dispatcher.queue.check_room(len(prepared.prompt_ids), now)
-        job = self._new_job(submit, digest, prepared, encoding, now)
+        job = self._new_job(submit, digest, prepared, encoding, now, caller.tenant)
         job.attach(identity, encoding)
         self._table.add(job)
         if self._keeper.is_on:
@@ -91,8 +98,10 @@ class Intake:
     def restore(self, record: AcceptedRecord, now: float) -> Job:
         """A job that an earlier router accepted, as this one would have; raises what `submit` raises."""
         arrived_at = self._keeper.own_time(record.accepted_at, now)
-        prepared = self._prepared(record.submit)
-        job = self._new_job(record.submit, record.digest, prepared, record.encoding, arrived_at)
+        prepared = self._prepared(record.submit, record.tenant)
+        job = self._new_job(
+            record.submit, record.digest, prepared, record.encoding, arrived_at, record.tenant
+        )
         self._table.add(job)
         self._admit(job)
         return job
@@ -103,16 +112,19 @@ class Intake:
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, job.accepted, encoding)
 
-    def _prepared(self, submit: Submit) -> Prepared:
+    def _prepared(self, submit: Submit, tenant: str) -> Prepared:
         try:
-            return self._prepare(submit)
+            prepared = self._prepare(submit)
+            return _salted(prepared, self._salt(tenant, prepared.policy.cache_salt)) if tenant else prepared
         except CactusError:
             raise
         except Exception as error:  # a tokenizer's own failure must cost this request, not the router
             raise ServerFailure(f"the request could not be prepared: {type(error).__name__}") from error
 
-    def _attach(self, identity: bytes, known: Job | EndedJob, digest: bytes, encoding: Encoding) -> None:
-        if known.digest != digest:
+    def _attach(
+        self, identity: bytes, known: Job | EndedJob, digest: bytes, encoding: Encoding, tenant: str
+    ) -> None:
+        if known.digest != digest or known.tenant != tenant:
             raise JobConflict("this job_id was used for another request", param="job_id")
         if isinstance(known, EndedJob):
             self._outbox.reply(identity, known.accepted, encoding)
@@ -123,7 +135,13 @@ class Intake:
             self._outbox.reply(identity, known.accepted, encoding)
 
     def _new_job(
-        self, submit: Submit, digest: bytes, prepared: Prepared, encoding: Encoding, arrived_at: float
+        self,
+        submit: Submit,
+        digest: bytes,
+        prepared: Prepared,
+        encoding: Encoding,
+        arrived_at: float,
+        tenant: str,
     ) -> Job:
         policy = prepared.policy
         self._num_arrived += 1
@@ -143,7 +161,14 @@ class Intake:
             ),
             is_open=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
             is_recorded=False,
+            tenant=tenant,
         )
+
+
+def _salted(prepared: Prepared, salt: str) -> Prepared:
+    policy = msgspec.structs.replace(prepared.policy, cache_salt=salt)
+    hashes = block_hashes(prepared.prompt_ids, salt) if prepared.block_hashes else ()
+    return dataclasses.replace(prepared, policy=policy, block_hashes=hashes)
 
 
 def _digest(submit: Submit) -> bytes:

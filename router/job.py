@@ -93,6 +93,7 @@ class Job:
     last_published_at: float = 0.0
     breach: Breach | None = None
     verdict: Verdict | None = None
+    tenant: str = ""
 
     @property
     def state(self) -> JobState:
@@ -151,3 +152,4 @@ class EndedJob:
     state: JobState
     stream: TokenLog
     ended_at: float
+    tenant: str = ""

@@ -36,6 +36,7 @@ class Keeper:
             accepted=job.accepted,
             encoding=job.encoding,
             accepted_at=job.arrived_at + self._unix_offset,
+            tenant=job.tenant,
         )
         self._outbox.keep(WriteAccepted(job.job_id, record))
 
@@ -71,6 +72,7 @@ class Keeper:
             state=ended.state,
             stream=stream,
             ended_at=self.own_time(ended.ended_at, now),
+            tenant=accepted.tenant,
         )
 
     def own_time(self, unix_s: float, now: float) -> float:

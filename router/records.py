@@ -18,6 +18,7 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     accepted: Accepted
     encoding: Encoding
     accepted_at: float
+    tenant: str = ""
 
 
 class EndedRecord(msgspec.Struct, frozen=True, array_like=True):

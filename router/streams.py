@@ -7,39 +7,20 @@ from cactus_actors.protocol.messages import Delta, Finished, Progress, Replay, R
 from router.effects import Outbox
 from router.job import EndedJob, Job
 from router.token_log import TokenLog
+from router.topics import Topics
 
 REPLAY_CHUNK = 256
 MAX_CREDIT = 8192
-MAX_TOPICS = 65_536
 PROGRESS_INTERVAL_S = 1.0
 
 
 class Streams:
     """Publishes open streams to those who listen."""
 
-    def __init__(self, outbox: Outbox, epoch: int) -> None:
+    def __init__(self, outbox: Outbox, topics: Topics, epoch: int) -> None:
         self._outbox = outbox
+        self._topics = topics
         self._epoch = epoch
-        self._num_subscribers: dict[str, int] = {}
-
-    @property
-    def topics(self) -> list[str]:
-        return list(self._num_subscribers)
-
-    def subscribe(self, topic: str) -> bool:
-        """A connection subscribed; False if there are too many topics already."""
-        count = self._num_subscribers.get(topic, 0)
-        if not count and len(self._num_subscribers) >= MAX_TOPICS:
-            return False
-        self._num_subscribers[topic] = count + 1
-        return True
-
-    def unsubscribe(self, topic: str) -> None:
-        count = self._num_subscribers.get(topic, 0)
-        if count > 1:
-            self._num_subscribers[topic] = count - 1
-        else:
-            self._num_subscribers.pop(topic, None)
 
     def advance(self, job: Job, now: float) -> None:
         """Publish what the open stream gained; without a subscriber it is passed over."""
@@ -47,7 +28,7 @@ class Streams:
             return
         log = job.stream
         length = len(log)
-        if length > job.num_published and job.job_id in self._num_subscribers:
+        if length > job.num_published and job.job_id in self._topics:
             self._outbox.publish(job.job_id, log.delta(job.job_id, job.num_published, length), job.encoding)
             job.is_seen = True
             job.last_published_at = now
@@ -61,7 +42,7 @@ class Streams:
 
     def finish(self, job: Job, finished: Finished) -> None:
         """Publish the end of the stream."""
-        if job.job_id not in self._num_subscribers:
+        if job.job_id not in self._topics:
             return
         if job.stream.tail:
             self._outbox.publish(job.job_id, job.stream.tail_delta(job.job_id), job.encoding)

@@ -23,10 +23,13 @@ class JobTable:
         self._deadlines: list[tuple[float, str]] = []
         self._totals = JobCounts()
 
-    def find(self, job_id: str) -> Job | EndedJob:
-        """Raises JobNotFound."""
-        found = self.live.get(job_id) or self.ended.get(job_id)
-        if found is None:
+    def get(self, job_id: str) -> Job | EndedJob | None:
+        return self.live.get(job_id) or self.ended.get(job_id)
+
+    def find(self, job_id: str, tenant: str) -> Job | EndedJob:
+        """Raises JobNotFound, for a job of another tenant just as for one that never was."""
+        found = self.get(job_id)
+        if found is None or found.tenant != tenant:
             raise JobNotFound(f"no job {job_id[:64]!r} is known here", param="job_id")
         return found
 

@@ -256,7 +256,7 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
-    """What the service is doing now."""
+    """What the service is doing now; `refused` counts by reason what connections had no right to."""
 
     request_id: str = ""
     version: str
@@ -269,6 +269,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     desired_workers: int
     jobs: JobCounts
     workers: list[WorkerStatus]
+    refused: dict[str, int] = {}
 
 
 RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Status

@@ -1,0 +1,79 @@
+"""A key file: all that a client or worker needs to speak with one service."""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Mapping
+from dataclasses import dataclass
+from pathlib import Path
+from typing import Any, Literal
+
+import msgspec
+import zmq
+
+from cactus_actors.keys.key_pair import KeyPair, is_public_key
+from cactus_actors.keys.private_file import read_private, write_private
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+KEY_FILE_VARIABLE = "CACTUS_KEY_FILE"
+
+Role = Literal["client", "worker", "operator"]
+"""A client submits jobs, an operator sizes the service as well, a worker runs jobs."""
+
+
+@dataclass(frozen=True)
+class Credentials:
+    """An own key pair and the public key of the service that knows it."""
+
+    pair: KeyPair
+    server_key: str
+    name: str = ""
+
+    def secure(self, socket: zmq.Socket[Any]) -> None:
+        """Let `socket`, not connected yet, speak with that service alone, encrypted."""
+        socket.setsockopt(zmq.CURVE_SERVERKEY, self.server_key.encode())
+        socket.setsockopt(zmq.CURVE_PUBLICKEY, self.pair.public.encode())
+        socket.setsockopt(zmq.CURVE_SECRETKEY, self.pair.reveal().encode())
+
+
+class _KeyFile(msgspec.Struct, frozen=True, kw_only=True):
+    name: str
+    role: Role
+    tenant: str
+    public_key: str
+    secret_key: str
+    server_key: str
+
+
+def write_key_file(path: Path, credentials: Credentials, role: Role, tenant: str) -> None:
+    """Write a key file, readable by its owner alone."""
+    content = _KeyFile(
+        name=credentials.name,
+        role=role,
+        tenant=tenant,
+        public_key=credentials.pair.public,
+        secret_key=credentials.pair.reveal(),
+        server_key=credentials.server_key,
+    )
+    write_private(path, msgspec.json.format(msgspec.json.encode(content)) + b"\n")
+
+
+def read_key_file(path: Path) -> Credentials:
+    """The credentials of a key file; raises ConfigurationInvalid, which never quotes what it holds."""
+    content = read_private(path.expanduser())
+    try:
+        file = msgspec.json.decode(content, type=_KeyFile)
+    except (msgspec.DecodeError, UnicodeDecodeError):
+        raise ConfigurationInvalid(f"{path} is not a key file of `cactus keys new`") from None
+    pair = KeyPair(file.secret_key)
+    if pair.public != file.public_key or not is_public_key(file.server_key):
+        raise ConfigurationInvalid(f"{path} is damaged: its keys do not belong together")
+    return Credentials(pair, file.server_key, file.name)
+
+
+def find_credentials(
+    key_file: str | Path | None, environment: Mapping[str, str] = os.environ
+) -> Credentials | None:
+    """Those of `key_file`, else of the file that CACTUS_KEY_FILE names, else None."""
+    path = key_file or environment.get(KEY_FILE_VARIABLE)
+    return read_key_file(Path(path)) if path else None

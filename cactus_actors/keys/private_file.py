@@ -1,0 +1,49 @@
+"""Files that only their owner can read."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+MAX_BYTES = 1024 * 1024
+
+
+def read_private(path: Path) -> bytes:
+    """What the file holds; raises ConfigurationInvalid if others can read or change it, or it is missing."""
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
+    except OSError as error:
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+    with os.fdopen(descriptor, "rb") as file:
+        # of the open file: between two look-ups by name the file may be exchanged
+        mode = os.fstat(descriptor).st_mode
+        if not stat.S_ISREG(mode):
+            raise ConfigurationInvalid(f"{path} is not a file")
+        if mode & 0o077:
+            raise ConfigurationInvalid(
+                f"{path} is open to others (mode {stat.S_IMODE(mode):04o}); run chmod 600 on it"
+            )
+        return file.read(MAX_BYTES)
+
+
+def write_private(path: Path, content: bytes) -> None:
+    """Replace the file at once, mode 0600 from its first byte; a directory it needs is made with mode 0700.
+
+    Raises ConfigurationInvalid.
+    """
+    partial = path.with_name(f".{path.name}.{os.getpid()}")
+    try:
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        partial.unlink(missing_ok=True)
+        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
+        with os.fdopen(descriptor, "wb") as file:
+            file.write(content)
+            file.flush()
+            os.fsync(descriptor)
+        partial.replace(path)
+    except OSError as error:
+        partial.unlink(missing_ok=True)
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None

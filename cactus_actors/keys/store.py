@@ -1,0 +1,173 @@
+"""The keys of one service: its own pair, and the public keys that it knows."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import re
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.keys.key_file import Credentials, Role, read_key_file, write_key_file
+from cactus_actors.keys.key_pair import KeyPair
+from cactus_actors.keys.private_file import read_private, write_private
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+MAX_TOPICS = 256
+SERVICE_TOPICS = 65_536
+_NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
+
+
+class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
+    """A public key and what its owner may do; `created` is Unix seconds.
+
+    Jobs belong to the `tenant` of who submitted them. `max_topics` bounds how many jobs are streamed to the
+    key's connections at once.
+    """
+
+    name: str
+    role: Role
+    tenant: str
+    public_key: str
+    created: int
+    max_topics: int = MAX_TOPICS
+
+
+class _ServerFile(msgspec.Struct, frozen=True, kw_only=True):
+    public_key: str
+    secret_key: str
+
+
+class _KnownFile(msgspec.Struct, frozen=True, kw_only=True):
+    keys: list[KnownKey]
+
+
+class KeyStore:
+    """A directory of mode 0700; secret keys are in files of mode 0600. Raises ConfigurationInvalid.
+
+    The service reads what `cactus keys` writes, so a key works, and stops working, without a restart.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        self.directory = state_dir.expanduser() / "keys"
+        self.known_path = self.directory / "known.json"
+        self._server_path = self.directory / "server.key"
+
+    def server_pair(self) -> KeyPair:
+        """The service's own pair, which must be there."""
+        content = read_private(self._server_path)
+        try:
+            return KeyPair(msgspec.json.decode(content, type=_ServerFile).secret_key)
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise ConfigurationInvalid(f"{self._server_path} is damaged; restore it from a copy") from None
+
+    def make_server_pair(self) -> KeyPair:
+        """The service's own pair, made if there is none yet."""
+        with self._changing():
+            if not self._server_path.exists():
+                pair = KeyPair.generate()
+                file = _ServerFile(public_key=pair.public, secret_key=pair.reveal())
+                write_private(self._server_path, msgspec.json.encode(file))
+        return self.server_pair()
+
+    def known(self) -> list[KnownKey]:
+        """Every key that the service accepts, oldest first."""
+        if not self.known_path.exists():
+            return []
+        try:
+            return msgspec.json.decode(read_private(self.known_path), type=_KnownFile).keys
+        except (msgspec.DecodeError, UnicodeDecodeError):
+            raise ConfigurationInvalid(f"{self.known_path} is damaged; restore it from a copy") from None
+
+    def add(
+        self,
+        name: str,
+        role: Role,
+        tenant: str | None = None,
+        *,
+        path: Path | None = None,
+        max_topics: int = MAX_TOPICS,
+    ) -> Path:
+        """Make a key, write its file to `path` or into the store, and return where it is.
+
+        A key without a `tenant` is a tenant of its own.
+        """
+        if not _NAME.fullmatch(name):
+            raise ConfigurationInvalid("a key's name is 1 to 64 letters, digits and _ . @ -", param="name")
+        tenant = name if tenant is None else tenant
+        if not _NAME.fullmatch(tenant):
+            raise ConfigurationInvalid("a tenant is 1 to 64 letters, digits and _ . @ -", param="tenant")
+        path = path or self.path_of(name)
+        server_key = self.make_server_pair().public
+        with self._changing():
+            known = self.known()
+            if any(key.name == name for key in known):
+                raise ConfigurationInvalid(
+                    f"there is a key named {name}; revoke it first or choose another name", param="name"
+                )
+            if path.exists():
+                raise ConfigurationInvalid(f"{path} exists; it is not overwritten")
+            pair = KeyPair.generate()
+            write_key_file(path, Credentials(pair, server_key, name), role, tenant)
+            key = KnownKey(
+                name=name,
+                role=role,
+                tenant=tenant,
+                public_key=pair.public,
+                created=int(time.time()),
+                max_topics=max_topics,
+            )
+            self._write_known([*known, key])
+        return path
+
+    def revoke(self, name: str) -> KnownKey:
+        """Know a key no longer, and delete its file if it is in the store."""
+        with self._changing():
+            known = self.known()
+            revoked = next((key for key in known if key.name == name), None)
+            if revoked is None:
+                raise ConfigurationInvalid(f"no key is named {name}; `cactus keys list` shows them")
+            self._write_known([key for key in known if key is not revoked])
+            self.path_of(name).unlink(missing_ok=True)
+        return revoked
+
+    def own(self, name: str, role: Role) -> Path:
+        """The file of a key for the service's own actors, made if it is not there or not known any more."""
+        path = self.path_of(name)
+        server_key = self.make_server_pair().public
+        known = {key.public_key: key for key in self.known() if key.name == name}
+        with contextlib.suppress(ConfigurationInvalid):
+            credentials = read_key_file(path)
+            key = known.get(credentials.pair.public)
+            if key is not None and key.role == role and credentials.server_key == server_key:
+                return path
+        if known:
+            self.revoke(name)
+        path.unlink(missing_ok=True)
+        return self.add(name, role, max_topics=SERVICE_TOPICS)
+
+    def path_of(self, name: str) -> Path:
+        """Where the store keeps the file of a key."""
+        return self.directory / f"{name}.client.key"
+
+    def _write_known(self, keys: list[KnownKey]) -> None:
+        write_private(self.known_path, msgspec.json.format(msgspec.json.encode(_KnownFile(keys=keys))))
+
+    @contextlib.contextmanager
+    def _changing(self) -> Iterator[None]:
+        """Only one process changes the store at a time."""
+        try:
+            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            if self.directory.stat().st_mode & 0o077:
+                raise ConfigurationInvalid(
+                    f"{self.directory} is open to others; run chmod 700 on it", param="state_dir"
+                )
+            lock = (self.directory / "lock").open("w")
+        except OSError as error:
+            raise ConfigurationInvalid(f"{self.directory}: {error.strerror}", param="state_dir") from None
+        with lock:
+            fcntl.flock(lock, fcntl.LOCK_EX)
+            yield

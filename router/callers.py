@@ -1,0 +1,21 @@
+"""Who sent a message, as far as its connection proves it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cactus_actors.keys.key_file import Role
+
+
+@dataclass(frozen=True, slots=True)
+class Caller:
+    """The owner of a key; jobs belong to the tenant of who submitted them."""
+
+    name: str
+    role: Role
+    tenant: str
+    max_topics: int
+
+
+ANYONE = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
+"""Who speaks with a service without keys: it trusts whoever can reach it."""
