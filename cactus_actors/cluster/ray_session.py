@@ -11,6 +11,7 @@ from pathlib import Path
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from cactus_actors.cluster.reaper import outlive
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
 CONNECT_TIMEOUT_S = 5.0
@@ -45,6 +46,7 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
         logging_level=logging.ERROR,
         object_store_memory=OBJECT_STORE_BYTES,
     )
+    outlive(os.getpid())
     return True
 
 
