@@ -75,8 +75,7 @@ def _cut(text: str) -> list[str]:
     while len(text) > MAX_CHARACTERS:
         stop = _last_break(text)
         pieces.append(text[:stop].rstrip())
-        start = text.rfind(" ", max(1, stop - OVERLAP_CHARACTERS), stop - 1) + 1
-        text = text[start or stop :].lstrip()
+        text = text[_first_break(text, stop) :].lstrip()
     return [*pieces, text]
 
 
@@ -86,3 +85,12 @@ def _last_break(text: str) -> int:
     if ends:
         return ends[-1]
     return text.rfind(" ", MAX_CHARACTERS // 2, MAX_CHARACTERS) + 1 or MAX_CHARACTERS
+
+
+def _first_break(text: str, stop: int) -> int:
+    """Where the piece after a cut begins: with a sentence before the cut, else with a word."""
+    first = max(1, stop - OVERLAP_CHARACTERS)
+    for match in _SENTENCE_END.finditer(text, first, stop):
+        if match.end() < stop:
+            return match.end()
+    return text.find(" ", first, stop - 1) + 1 or stop

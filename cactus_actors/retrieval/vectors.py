@@ -47,7 +47,7 @@ class VectorStore:
 
 def _load(path: Path) -> dict[bytes, NDArray[np.float32]]:
     try:
-        with np.load(path, allow_pickle=False) as file:
+        with path.open("rb") as opened, np.load(opened, allow_pickle=False) as file:
             hashes, vectors = file["hashes"], file["vectors"]
         if (
             hashes.shape != (len(vectors), _HASH_BYTES)

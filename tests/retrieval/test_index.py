@@ -1,0 +1,138 @@
+"""Finding pieces, with embeddings that are made up: a text's counts of three letters."""
+
+from __future__ import annotations
+
+import json
+import logging
+from pathlib import Path
+
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cactus_actors.retrieval import Corpus, Index
+from cactus_actors.retrieval.fusion import fuse
+from cactus_actors.retrieval.words import WordIndex
+
+HERE = Path(__file__).parent
+
+
+class CountingEmbedder:
+    """Embeds by letters, and notes what it was asked for."""
+
+    def __init__(self) -> None:
+        self.asked: list[str] = []
+
+    def __call__(self, texts: list[str]) -> NDArray[np.float32]:
+        self.asked += texts
+        rows = np.array([[1 + text.count(letter) for letter in "xyz"] for text in texts], np.float32)
+        return rows / np.linalg.norm(rows, axis=1, keepdims=True)
+
+
+@pytest.fixture
+def directory(tmp_path: Path) -> Path:
+    files = {"a": "apples xxxxxxxx", "b": "pears yyyyyyyy", "c": "plums zzzzzzzz"}
+    corpus = tmp_path / "corpus"
+    corpus.mkdir()
+    for name, text in files.items():
+        (corpus / f"{name}.md").write_text(text)
+    return corpus
+
+
+def test_fusion_adds_reciprocal_ranks() -> None:
+    assert fuse([[7, 3], [3, 9]]) == [(3, 1 / 62 + 1 / 61), (7, 1 / 61), (9, 1 / 62)]
+    assert fuse([]) == []
+
+
+def test_rare_words_count_more_than_common_ones() -> None:
+    index = WordIndex(["the cat sat", "the dog sat", "the dog ran", "the dogs barked at the zebra"])
+    assert index.rank("the zebra", 2)[0] == 3
+    assert index.rank("Dog!", 9) == [1, 2, 3]
+    assert index.rank("unheard of", 9) == []
+
+
+@pytest.mark.parametrize("texts", [[], ["", "!?"]])
+def test_nothing_to_find(texts: list[str]) -> None:
+    assert WordIndex(texts).rank("anything", 5) == []
+
+
+def test_words_alone(directory: Path) -> None:
+    [source] = Index(Corpus(directory)).query("Are there pears?", 5)
+    assert (source.source, source.content) == ("b.md", "pears yyyyyyyy")
+
+
+def test_words_and_meaning_together(directory: Path) -> None:
+    index = Index(Corpus(directory), CountingEmbedder())
+    assert [source.source for source in index.query("apples zzz", 2)] == ["a.md", "c.md"]
+    assert [source.source for source in index.query("zz yyyyyyyyyy", 1)] == ["b.md"]
+    assert index.query("apples", 0) == []
+    first, second = index.query("apples zzz", 2)
+    assert first.score > second.score > 0
+
+
+def test_a_changed_file_is_found_as_it_is_now(directory: Path) -> None:
+    embed = CountingEmbedder()
+    index = Index(Corpus(directory), embed)
+    (directory / "b.md").write_text("quinces xyz")
+    embed.asked.clear()
+    assert index.query("quinces", 1)[0].content == "quinces xyz"
+    assert sorted(embed.asked) == ["quinces", "quinces xyz"]  # the query, and the one new text
+    assert all("pears" not in source.content for source in index.query("pears", 9))
+
+
+def test_embeddings_are_kept_and_only_new_text_is_embedded(directory: Path, tmp_path: Path) -> None:
+    cache = tmp_path / "cache"
+    Index(Corpus(directory), CountingEmbedder(), model="m", cache=cache)
+    (directory / "a.md").touch()
+    (directory / "d.md").write_text("medlars")
+    again = CountingEmbedder()
+    Index(Corpus(directory), again, model="m", cache=cache)
+    assert again.asked == ["medlars"]
+    other = CountingEmbedder()
+    Index(Corpus(directory), other, model="another", cache=cache)
+    assert len(other.asked) == 4
+
+
+@pytest.mark.parametrize("damage", [b"", b"no archive", None])
+def test_a_damaged_cache_is_written_anew(
+    directory: Path, tmp_path: Path, damage: bytes | None, caplog: pytest.LogCaptureFixture
+) -> None:
+    cache = tmp_path / "cache"
+    Index(Corpus(directory), CountingEmbedder(), cache=cache)
+    [file] = cache.iterdir()
+    file.write_bytes(file.read_bytes()[:-200] if damage is None else damage)
+    with caplog.at_level(logging.WARNING):
+        repaired = CountingEmbedder()
+        Index(Corpus(directory), repaired, cache=cache)
+    assert len(repaired.asked) == 3
+    assert "damaged" in caplog.text
+    again = CountingEmbedder()
+    Index(Corpus(directory), again, cache=cache)
+    assert again.asked == []
+
+
+def test_a_cache_that_cannot_be_written_costs_no_answer(
+    directory: Path, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    (tmp_path / "file").touch()
+    index = Index(Corpus(directory), CountingEmbedder(), cache=tmp_path / "file" / "cache")
+    assert index.query("apples", 1)[0].source == "a.md"
+    assert "cannot be written" in caplog.text
+
+
+def test_an_empty_corpus_has_no_answers(tmp_path: Path) -> None:
+    assert Index(Corpus(tmp_path), CountingEmbedder()).query("anything", 5) == []
+
+
+def test_the_labelled_questions_by_words_alone() -> None:
+    index = Index(Corpus(HERE / "library"))
+    questions = [json.loads(line) for line in (HERE / "questions.jsonl").read_text().splitlines()]
+    found = sum(
+        any(
+            source.source == question["source"] and question["says"] in source.content
+            for source in index.query(question["question"], 5)
+        )
+        for question in questions
+    )
+    assert len(questions) == 40
+    assert found >= 24
