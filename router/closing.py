@@ -32,7 +32,9 @@ class Closing:
         self._dispatcher.release(job)
         job.is_open = True
         self._streams.advance(job, now)
-        finished = Finished(job_id=job.job_id, length=len(job.stream), result=make_result(job, ending, now))
+        worker = self._dispatcher.ledger.named(job.worker)
+        result = make_result(job, ending, now, ram_usage_mb=worker.report.ram_usage_mb if worker else 0.0)
+        finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
         state = ended_state(ending)
         ended = EndedJob(job.digest, job.accepted, finished, state, job.stream, now, job.tenant)
         self._table.end(job, ended)

@@ -165,5 +165,5 @@ class CloudDesk:
 
 def _late_verdict(job: Job) -> Verdict:
     if not job.prepared.policy.allow_cloud:
-        return Verdict("suppressed", "allow_cloud is false")
+        return Verdict("suppressed", job.prepared.cloud_refusal or "allow_cloud is false")
     return Verdict("recommended", "the stream was committed before the confidence fell")

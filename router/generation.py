@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import PoisonJob, ServerFailure
-from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta
+from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher
@@ -61,13 +61,23 @@ class Generation:
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         job, log = assignment.job, assignment.job.local
         num_before = len(log)
+        tops = delta.extras.top if delta.extras is not None else ()
         if not log.extend(
-            delta.position, delta.token_ids, delta.text, delta.entropies, delta.logprobs, now, delta.cuts
+            delta.position,
+            delta.token_ids,
+            delta.text,
+            delta.entropies,
+            delta.logprobs,
+            now,
+            delta.cuts,
+            tops,
         ):
             # Tokens are missing, so this attempt's stream cannot be continued.
             self._dispatcher.abort(assignment)
             self._move_on(assignment, True, now)
             return
+        if delta.extras is not None:
+            _take_extras(job, delta, delta.extras)
         if delta.cached_tokens > job.cached_tokens:
             job.cached_tokens = delta.cached_tokens
         if job.prepared.policy.cloud_handoff_threshold > 0 and len(log) > num_before:
@@ -101,3 +111,12 @@ class Generation:
             f"the last one {assignment.worker.worker_id}"
         )
         self._on_local_end(job, Ending("error", error=failure.info()), now)
+
+
+def _take_extras(job: Job, delta: SequenceDelta, extras: SequenceExtras) -> None:
+    if extras.prompt:
+        job.local.extend_prompt(extras.prompt_position, extras.prompt)
+    if extras.mirostat_mu is not None and delta.position + len(delta.token_ids) == len(job.local):
+        job.mirostat_mu = extras.mirostat_mu
+    if extras.embedding is not None:
+        job.embedding, job.embedding_length = extras.embedding, extras.embedding_length

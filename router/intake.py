@@ -26,6 +26,7 @@ from router.keeping import Keeper
 from router.prefix_index import block_hashes
 from router.records import AcceptedRecord
 from router.table import JobTable
+from router.token_log import TokenLog
 
 Prepare = Callable[[Submit], Prepared]
 Salt = Callable[[str, str], str]
@@ -157,7 +158,12 @@ class Intake:
                 epoch=self._epoch,
                 prompt_tokens=len(prepared.prompt_ids),
                 seed=prepared.params.seed,
+                prompt_text=prepared.prompt_text,
+                tool_markup=prepared.tool_markup,
                 durable=self._keeper.is_on,
+            ),
+            local=TokenLog(
+                prepared.tokenizer, prepared.prompt_ids if prepared.params.prompt_logprobs else None
             ),
             is_open=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
             is_recorded=False,

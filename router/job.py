@@ -6,12 +6,13 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cactus_actors.protocol.errors import ErrorInfo
-from cactus_actors.protocol.messages import Accepted, Finished, JobState
+from cactus_actors.protocol.messages import Accepted, Finished, JobState, Task
 from cactus_actors.protocol.params import JobPolicy, SamplingParams
 from cactus_actors.protocol.results import FinishReason, Usage
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import CloudRequest
 from router.escalation import Breach, Verdict
+from router.likelihoods import TokenTexts
 from router.token_log import TokenLog
 
 if TYPE_CHECKING:
@@ -23,7 +24,13 @@ SUSPECT_AFTER = 2
 
 @dataclass(frozen=True, slots=True)
 class Prepared:
-    """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt."""
+    """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt.
+
+    `prompt_text` stands in front of the answer. `tool_markup` is set where tools were offered, and with
+    `single_call` only the first call counts. `cloud_refusal` says what of the request no cloud can do; then
+    the policy allows none. `ends_context` says that `max_tokens` is where the context ends, and that the
+    client wants to be told. `tokenizer` is there for jobs that want log probabilities.
+    """
 
     prompt_ids: list[int]
     params: SamplingParams
@@ -31,6 +38,16 @@ class Prepared:
     request: CloudRequest
     model: str
     block_hashes: tuple[int, ...] = ()
+    task: Task = "generate"
+    choice: int = 0
+    grammar: str = ""
+    tool_markup: str | None = None
+    single_call: bool = False
+    selected_tools: list[str] | None = None
+    prompt_text: str | None = None
+    cloud_refusal: str | None = None
+    ends_context: bool = False
+    tokenizer: TokenTexts | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -65,6 +82,7 @@ class Job:
     left for a client, and from then on it can only grow. `num_published` items were published or passed over
     because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
     `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
+    `mirostat_mu` is the sampler's state after the last token, from which another worker goes on.
     """
 
     job_id: str
@@ -85,6 +103,9 @@ class Job:
     is_retry: bool = False
     turn: float = 0.0
     dispatched_at: float | None = None
+    mirostat_mu: float | None = None
+    embedding: list[float] | None = None
+    embedding_length: float | None = None
     cached_tokens: int = 0
     worker: str = ""
     is_recorded: bool = False

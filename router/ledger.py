@@ -166,8 +166,12 @@ def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
         prompt_ids=prepared.prompt_ids,
         emitted_ids=list(job.local.token_ids),
         params=prepared.params,
+        choice=prepared.choice,
         timeout_s=_time_left(job, now),
         cache_salt=prepared.policy.cache_salt,
+        task=prepared.task,
+        grammar=prepared.grammar,
+        mirostat_mu=job.mirostat_mu,
     )
 
 

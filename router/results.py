@@ -5,7 +5,16 @@ from __future__ import annotations
 import math
 
 from cactus_actors.protocol.messages import JobState
-from cactus_actors.protocol.results import Handoff, Measures, Result, Timings, Usage
+from cactus_actors.protocol.results import (
+    FinishReason,
+    Handoff,
+    Measures,
+    Result,
+    Timings,
+    ToolCall,
+    Usage,
+)
+from cactus_actors.protocol.tool_splitter import parse_calls
 from router.escalation import confidence_of
 from router.job import Ending, Job
 from router.token_log import TokenLog
@@ -17,7 +26,7 @@ def ended_state(ending: Ending) -> JobState:
     return _STATES.get(ending.reason, "finished")
 
 
-def make_result(job: Job, ending: Ending, now: float) -> Result:
+def make_result(job: Job, ending: Ending, now: float, *, ram_usage_mb: float = 0.0) -> Result:
     """The outcome as it stands in the record; time is the router's monotonic clock, in seconds.
 
     Confidence and measures are those of the local model, also when a cloud's answer replaced its text; such
@@ -27,10 +36,11 @@ def make_result(job: Job, ending: Ending, now: float) -> Result:
     is_cloud_answer = job.verdict is not None and job.verdict.status == "completed"
     confidence = confidence_of(job.local.entropies)
     threshold = prepared.policy.confidence_threshold
+    text, tool_calls = _text_and_calls(job)
     return Result(
-        text=stream.text,
+        text=text,
         token_ids=list(stream.token_ids),
-        finish_reason=ending.reason,
+        finish_reason=_finish_reason(job, ending, bool(tool_calls)),
         stop_match=ending.stop_match,
         success=ending.error is None,
         error=ending.error,
@@ -45,7 +55,34 @@ def make_result(job: Job, ending: Ending, now: float) -> Result:
         seed=prepared.params.seed,
         attempts=job.attempts,
         worker=job.worker,
+        tool_calls=tool_calls,
+        logprobs=stream.token_logprobs(),
+        prompt_logprobs=stream.prompt_logprobs(),
+        prompt_text=prepared.prompt_text,
+        embedding=job.embedding,
+        embedding_length=job.embedding_length,
+        selected_tools=prepared.selected_tools,
+        ram_usage_mb=ram_usage_mb,
     )
+
+
+def _text_and_calls(job: Job) -> tuple[str, list[ToolCall]]:
+    """What a job wrote, apart from the calls in it, for one that was offered tools."""
+    prepared, text = job.prepared, job.stream.text
+    if prepared.tool_markup is None:
+        return text, []
+    text, calls = parse_calls(prepared.tool_markup, text)
+    return text, calls[:1] if prepared.single_call else calls
+
+
+def _finish_reason(job: Job, ending: Ending, has_calls: bool) -> FinishReason:
+    """Why the answer ended; calls are one reason, and the context's end for who wants to be told."""
+    match ending.reason:
+        case "stop" | "tool_calls":
+            return "tool_calls" if has_calls else "stop"
+        case "length" | "model_length":
+            return "model_length" if job.prepared.ends_context else "length"
+    return ending.reason
 
 
 def _handoff(job: Job) -> Handoff:

@@ -6,6 +6,8 @@ from array import array
 from collections.abc import Sequence
 
 from cactus_actors.protocol.messages import Delta
+from cactus_actors.protocol.results import TokenLogprob
+from router.likelihoods import Likely, TokenTexts, token_logprob
 
 
 class TokenLog:
@@ -13,11 +15,29 @@ class TokenLog:
 
     One text a token, so that any cut between tokens is also a cut of the text, and the same one in every
     attempt. `tail` is text that came with no token at all; it follows the last token.
+
+    With `tokenizer` it keeps likely tokens, too, and with `prompt_ids` those of the prompt.
     """
 
-    __slots__ = ("entropies", "first_at", "last_at", "logprobs", "tail", "texts", "token_ids")
+    __slots__ = (
+        "_prompt",
+        "_prompt_ids",
+        "_tokenizer",
+        "_tops",
+        "entropies",
+        "first_at",
+        "last_at",
+        "logprobs",
+        "tail",
+        "texts",
+        "token_ids",
+    )
 
-    def __init__(self) -> None:
+    def __init__(self, tokenizer: TokenTexts | None = None, prompt_ids: Sequence[int] | None = None) -> None:
+        self._tokenizer = tokenizer
+        self._prompt_ids = prompt_ids
+        self._tops: list[Likely] = []
+        self._prompt: list[tuple[float, Likely]] = []
         self.token_ids: list[int] = []
         self.texts: list[str] = []
         self.tail = ""
@@ -42,6 +62,7 @@ class TokenLog:
         logprobs: list[float],
         now: float,
         cuts: Sequence[int] = (),
+        tops: Sequence[Likely] = (),
     ) -> bool:
         """Take what is new in a delta; False, and nothing is taken, when tokens before it are missing."""
         num_known = len(self.token_ids) - position
@@ -57,6 +78,7 @@ class TokenLog:
                 logprobs[num_known:],
                 texts[num_known:],
             )
+            tops = tops[num_known:]
         if not token_ids:
             self.tail += text
             return True
@@ -65,15 +87,47 @@ class TokenLog:
         self.texts += texts
         self.entropies.extend(entropies)
         self.logprobs.extend(logprobs)
+        if self._tokenizer is not None:
+            self._tops += tops or [()] * len(token_ids)
         if self.first_at is None:
             self.first_at = now
         self.last_at = now
         return True
 
+    def extend_prompt(self, position: int, likelihoods: Sequence[tuple[float, Likely]]) -> None:
+        """Take what is new of the prompt's own probabilities, from its token at `position` on."""
+        num_known = len(self._prompt) - position
+        if self._prompt_ids is not None and 0 <= num_known < len(likelihoods):
+            self._prompt += likelihoods[num_known:]
+
+    def token_logprobs(self, start: int = 0, stop: int | None = None) -> list[TokenLogprob] | None:
+        """The items from `start` up to `stop` with their likely tokens; None if nobody wants them."""
+        if self._tokenizer is None:
+            return None
+        return [
+            token_logprob(self.token_ids[i], self.logprobs[i], self._tops[i], self._tokenizer)
+            for i in range(*slice(start, stop).indices(len(self.logprobs)))
+        ]
+
+    def prompt_logprobs(self) -> list[TokenLogprob] | None:
+        """The prompt's tokens with what could have stood in their places; None if nobody wants them."""
+        if self._tokenizer is None or self._prompt_ids is None:
+            return None
+        return [
+            token_logprob(token_id, logprob, likely, self._tokenizer)
+            for token_id, (logprob, likely) in zip(self._prompt_ids, self._prompt, strict=False)
+        ]
+
     def delta(self, job_id: str, start: int, stop: int) -> Delta:
         """The items from `start` up to `stop`."""
-        token_ids, text = self.token_ids[start:stop], "".join(self.texts[start:stop])
-        return Delta(job_id=job_id, index=start, token_ids=token_ids, text=text)
+        return Delta(
+            job_id=job_id,
+            index=start,
+            token_ids=self.token_ids[start:stop],
+            text="".join(self.texts[start:stop]),
+            logprobs=self.token_logprobs(start, stop),
+            prompt_logprobs=None if start else self.prompt_logprobs(),
+        )
 
     def tail_delta(self, job_id: str) -> Delta:
         """The text after the last token; it is complete once the source has ended."""

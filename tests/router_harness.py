@@ -42,18 +42,43 @@ class LetterTokenizer:
     def decode(self, ids: Sequence[int]) -> str:
         return "".join(chr(token_id) for token_id in ids if token_id > 1)
 
+    def token_bytes(self, token_id: int) -> bytes:
+        return b"" if token_id <= 1 else bytes([token_id])
+
+    def token_of(self, token_id: int) -> str | None:
+        return "<s>" if token_id == 1 else chr(token_id)
+
+    def id_of(self, token: str) -> int | None:
+        return 1 if token == "<s>" else None
+
+    def is_special(self, token_id: int) -> bool:
+        return token_id <= 1
+
 
 class LetterModel:
-    """The text side of a model without files."""
+    """The text side of a model without files; `tools` and `reasoning` stand in front of its prompts."""
 
     name = "letters"
     max_context = 4096
+    tool_markup: str | None = "hermes"
+    tool_tokens: tuple[tuple[int, str], ...] = ()
+    fill_tokens: tuple[int, int, int] | None = (2, 3, 4)
 
     def __init__(self) -> None:
         self.tokenizer = LetterTokenizer()
 
-    def encode_chat(self, messages: Sequence[Any], tools: Sequence[Any] | None = None) -> list[int]:
-        return self.tokenizer.encode("|".join(message["content"] for message in messages), add_special=True)
+    def encode_chat(
+        self,
+        messages: Sequence[Any],
+        tools: Sequence[Any] | None = None,
+        *,
+        answer_begins: str = "",
+        reasoning: bool = False,
+    ) -> list[int]:
+        names = [f"[{tool['function']['name']}]" for tool in tools or ()]
+        turns = "|".join(message["content"] for message in messages)
+        text = "".join([*names, "[reason]" * reasoning, turns, ">" * bool(answer_begins), answer_begins])
+        return self.tokenizer.encode(text, add_special=True)
 
 
 def job_id(number: int) -> str:

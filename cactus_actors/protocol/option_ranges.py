@@ -77,6 +77,10 @@ def _check_stop(stop: str | Sequence[str], most: int) -> None:
         raise InvalidRequest("stop holds an empty sequence", param="stop")
 
 
+def _shown(key: int | str) -> str:
+    return repr(key) if isinstance(key, str) and len(key) < 40 else f"{key!s:.40}"
+
+
 def _check_logit_bias(bias: Mapping[str, float] | Sequence[tuple[int | str, float | bool]]) -> None:
     if len(bias) > MAX_LOGIT_BIAS:
         raise InvalidRequest(
@@ -85,11 +89,15 @@ def _check_logit_bias(bias: Mapping[str, float] | Sequence[tuple[int | str, floa
     for key, value in bias.items() if isinstance(bias, Mapping) else bias:
         if value is True:
             raise InvalidRequest(
-                f"logit_bias[{key!r:.40}] must be a number, or false for never", param="logit_bias"
+                f"logit_bias[{_shown(key)}] must be a number, or false for never", param="logit_bias"
             )
         if value is not False:
-            _check(f"logit_bias[{key!r:.40}]", value, *_BIAS_RANGE)
-        if isinstance(bias, Mapping) and not str(key).isdecimal():
+            _check(f"logit_bias[{_shown(key)}]", value, *_BIAS_RANGE)
+        if isinstance(bias, Mapping) and not (str(key).isascii() and str(key).isdecimal()):
             raise InvalidRequest(
-                f"logit_bias[{key!r:.40}]: the keys of an object are token ids", param="logit_bias"
+                f"logit_bias[{_shown(key)}]: the keys of an object are token ids", param="logit_bias"
+            )
+        if len(str(key)) > MAX_LABEL:
+            raise InvalidRequest(
+                f"logit_bias holds a text of more than {MAX_LABEL} characters", param="logit_bias"
             )

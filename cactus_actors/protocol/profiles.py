@@ -23,6 +23,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
     top_k: int
     min_p: float = 0.0
     repeat_penalty: float = 1.0
+    tool_rag_top_k: int = 0
     max_temperature: float = 2.0
     max_stop_sequences: int = 32
     max_logprobs: int = 20
@@ -34,7 +35,7 @@ class Profile(msgspec.Struct, frozen=True, kw_only=True):
 _LLAMACPP = Profile(max_tokens=-1, temperature=0.8, top_p=0.95, top_k=40, min_p=0.05, repeat_penalty=1.1)
 
 PROFILES: dict[ProfileName, Profile] = {
-    "cactus": Profile(max_tokens=512, temperature=0.6, top_p=0.95, top_k=20),
+    "cactus": Profile(max_tokens=512, temperature=0.6, top_p=0.95, top_k=20, tool_rag_top_k=5),
     "mistral": Profile(
         max_tokens=512,
         temperature=0.6,

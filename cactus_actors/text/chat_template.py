@@ -11,7 +11,7 @@ from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
 
-from jinja2 import Template, TemplateError, TemplateSyntaxError
+from jinja2 import Template, TemplateError, TemplateSyntaxError, meta
 
 from cactus_actors.models.files import invalid
 from cactus_actors.protocol.errors import TemplateInvalid
@@ -26,13 +26,20 @@ MAX_SPENT_CHARACTERS = 64 << 20  # written anywhere while rendering, captured or
 MAX_RENDER_S = 2.0
 MAX_SHOWN_CHARACTERS = 500
 
+# Qwen and SmolLM; Granite and DeepSeek
+_REASONING_SWITCHES = ("enable_thinking", "thinking")
+
 
 @dataclass(frozen=True)
 class ChatTemplate:
-    """A compiled template; `special_tokens` (bos_token, eos_token, ...) are visible to it by name."""
+    """A compiled template; `special_tokens` (bos_token, eos_token, ...) are visible to it by name.
+
+    `reasoning_switches` are the variables that make it ask the model to reason before it answers.
+    """
 
     template: Template
     special_tokens: Mapping[str, str]
+    reasoning_switches: tuple[str, ...] = ()
 
     @classmethod
     def compile(cls, source: str, path: Path, special_tokens: Mapping[str, str]) -> ChatTemplate:
@@ -44,7 +51,10 @@ class ChatTemplate:
         environment = TemplateEnvironment()
         environment.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}
         try:
-            return cls(environment.from_string(source), special_tokens)
+            template = environment.from_string(source)
+            names = meta.find_undeclared_variables(environment.parse(source))
+            switches = tuple(name for name in _REASONING_SWITCHES if name in names)
+            return cls(template, special_tokens, switches)
         except TemplateSyntaxError as error:
             raise invalid(path, f"line {error.lineno} of the chat template: {error.message}") from error
         except (TemplateError, SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
@@ -57,24 +67,26 @@ class ChatTemplate:
         add_generation_prompt: bool = True,
         *,
         escape: Callable[[str], str] = str,
+        switched_on: Sequence[str] = (),
     ) -> str:
         """The prompt text of a conversation.
 
         Tool calls may have their arguments as JSON text, as OpenAI writes them: the template gets objects,
         as transformers gives them, or the text where it cannot do with objects. `escape` is applied to every
-        string in `messages` and `tools` before the template sees it. Raises TemplateInvalid with the
-        template's line for whatever goes wrong, the limits of this module included.
+        string in `messages` and `tools` before the template sees it. The variables `switched_on` are true.
+        Raises TemplateInvalid with the template's line for whatever goes wrong, the limits of this module
+        included.
         """
         budget = _Budget(time.monotonic() + MAX_RENDER_S)
         messages = with_content(messages)
         decoded = with_decoded_arguments(messages)
         try:
-            return self._rendered(decoded, tools, add_generation_prompt, escape, budget)
+            return self._rendered(decoded, tools, add_generation_prompt, escape, switched_on, budget)
         except TemplateInvalid as error:
             if decoded == messages:
                 raise
             try:
-                return self._rendered(messages, tools, add_generation_prompt, escape, budget)
+                return self._rendered(messages, tools, add_generation_prompt, escape, switched_on, budget)
             except TemplateInvalid:
                 raise error from None
 
@@ -84,6 +96,7 @@ class ChatTemplate:
         tools: Sequence[Mapping[str, Any]] | None,
         add_generation_prompt: bool,
         escape: Callable[[str], str],
+        switched_on: Sequence[str],
         budget: _Budget,
     ) -> str:
         variables = {
@@ -91,6 +104,7 @@ class ChatTemplate:
             "tools": plain_data(list(tools), escape) if tools else None,
             "documents": None,
             "add_generation_prompt": add_generation_prompt,
+            **dict.fromkeys(switched_on, True),
             **self.special_tokens,
             BUDGET: budget,
         }

@@ -13,6 +13,7 @@ from cactus_actors.models.hub_cache import repository_of
 from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.text import huggingface
 from cactus_actors.text.chat_template import ChatTemplate
+from cactus_actors.text.fill import FillTokens, fill_ends_of, fill_tokens_of
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.gguf_vocabulary import Vocabulary
 from cactus_actors.text.tokenizer import Tokenizer
@@ -31,7 +32,7 @@ class TextModel:
     `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `tool_markup`
     names how it writes tool calls (`protocol/tool_markup.py`), None for a model without chat template;
     `tool_tokens` are id and text of the control tokens that this takes. A template that does not take tools
-    is given them in words.
+    is given them in words. `fill_tokens` are those of a model that can fill in the middle of a text.
     """
 
     name: str
@@ -42,6 +43,7 @@ class TextModel:
     tool_markup: str | None = None
     template_takes_tools: bool = True
     tool_tokens: tuple[tuple[int, str], ...] = ()
+    fill_tokens: FillTokens | None = None
 
     def encode_chat(
         self,
@@ -49,11 +51,15 @@ class TextModel:
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
         add_generation_prompt: bool = True,
+        answer_begins: str = "",
+        reasoning: bool = False,
     ) -> list[int]:
         """The prompt ids of a conversation, with one beginning-of-sequence token if the model wants one.
 
+        The answer goes on after `answer_begins`; `reasoning` switches on what the template has for it.
         Control tokens come from the template only: text in `messages` and `tools` that looks like one is
-        encoded as text. Raises TemplateInvalid, and NotSupported if the model has no chat template.
+        encoded as text. Raises TemplateInvalid, and NotSupported if the model has no chat template, or its
+        template no reasoning.
         """
         if self.chat_template is None:
             raise NotSupported(
@@ -62,10 +68,16 @@ class TextModel:
         if not self.template_takes_tools and (tools or mentions_tools(messages)):
             messages = with_tools_told(messages, tools or (), self.tool_markup or "json")
             tools = None
+        if reasoning and not self.chat_template.reasoning_switches:
+            raise NotSupported(f"the chat template of {self.name} has no reasoning mode", param="prompt_mode")
         prompt = self.chat_template.render(
-            messages, tools, add_generation_prompt, escape=self.tokenizer.shield
+            messages,
+            tools,
+            add_generation_prompt,
+            escape=self.tokenizer.shield,
+            switched_on=self.chat_template.reasoning_switches if reasoning else (),
         )
-        return self.tokenizer.encode(prompt, add_special=True)
+        return self.tokenizer.encode(prompt + self.tokenizer.shield(answer_begins), add_special=True)
 
 
 def load_text_model(path: Path) -> TextModel:
@@ -94,7 +106,8 @@ def _from_directory(directory: Path) -> TextModel:
         name=repository_of(directory.resolve()) or directory.resolve().name,
         tokenizer=tokenizer,
         chat_template=ChatTemplate.compile(source[1], source[0], specials) if source else None,
-        eos_ids=huggingface.end_ids(directory, [config, generation_config], tokenizer, eos_id),
+        eos_ids=huggingface.end_ids(directory, [config, generation_config], tokenizer, eos_id)
+        | fill_ends_of(tokenizer),
         max_context=_checked_context(
             directory / "config.json",
             "max_position_embeddings",
@@ -103,6 +116,7 @@ def _from_directory(directory: Path) -> TextModel:
         tool_markup=tool_markup,
         template_takes_tools=source is not None and takes_tools(source[1]),
         tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
+        fill_tokens=fill_tokens_of(tokenizer),
     )
 
 
@@ -131,11 +145,12 @@ def _from_gguf(file: GGUFFile) -> TextModel:
         name=file.path.stem,
         tokenizer=tokenizer,
         chat_template=ChatTemplate.compile(source, file.path, specials) if source else None,
-        eos_ids=vocabulary.end_ids(),
+        eos_ids=vocabulary.end_ids() | fill_ends_of(tokenizer),
         max_context=_checked_context(file.path, key, file.metadata.get(key)),
         tool_markup=tool_markup,
         template_takes_tools=source is not None and takes_tools(source),
         tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
+        fill_tokens=fill_tokens_of(tokenizer),
     )
 
 

@@ -84,6 +84,11 @@ class Tokenizer:
         token_id: int | None = self._inner.token_to_id(token)
         return token_id
 
+    def token_of(self, token_id: int) -> str | None:
+        """How the token is written in the vocabulary; None for an id beyond it."""
+        token: str | None = self._inner.id_to_token(token_id)
+        return token
+
     def is_special(self, token_id: int) -> bool:
         """Whether the token is a control token, which stands for no text."""
         return token_id in self._special_ids

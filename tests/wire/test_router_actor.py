@@ -461,7 +461,7 @@ def test_a_worker_that_vanishes_is_noticed_by_its_silence() -> None:
 
 def test_a_worker_that_reports_is_alive_however_long_prompts_take() -> None:
     class SlowModel(LetterModel):
-        def encode_chat(self, messages: Sequence[Any], tools: Sequence[Any] | None = None) -> list[int]:
+        def encode_chat(self, messages: Sequence[Any], *_: Any, **__: Any) -> list[int]:
             threading.Event().wait(0.1)
             return [1]
 

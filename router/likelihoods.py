@@ -1,0 +1,42 @@
+"""Likely tokens as a job wants them told: ids and values from a worker, texts from the tokenizer."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from typing import Protocol
+
+from cactus_actors.protocol.results import Alternative, TokenLogprob
+
+Likely = Sequence[tuple[int, float]]
+"""Token ids and log probabilities, in falling order."""
+
+
+class TokenTexts(Protocol):
+    """The part of a tokenizer that is needed here."""
+
+    def token_bytes(self, token_id: int) -> bytes: ...
+
+    def token_of(self, token_id: int) -> str | None: ...
+
+
+def token_logprob(token_id: int, logprob: float, likely: Likely, texts: TokenTexts) -> TokenLogprob:
+    """A token and what could have stood in its place; NaN is the probability of what nothing precedes."""
+    return TokenLogprob(
+        token_id=token_id,
+        token=_written(token_id, texts),
+        bytes=list(texts.token_bytes(token_id)),
+        logprob=None if math.isnan(logprob) else logprob,
+        top=[Alternative(other, _written(other, texts), value) for other, value in likely],
+    )
+
+
+def _written(token_id: int, texts: TokenTexts) -> str:
+    """The text that a token stands for; a control token's name, and bytes that are no text as numbers."""
+    content = texts.token_bytes(token_id)
+    if not content:
+        return texts.token_of(token_id) or ""
+    try:
+        return content.decode()
+    except UnicodeDecodeError:
+        return "bytes:" + "".join(f"\\x{byte:02x}" for byte in content)

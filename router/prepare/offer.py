@@ -1,0 +1,53 @@
+"""Which tools a job may call, and whether it must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.option_rules import structure_of, tool_choice
+from cactus_actors.protocol.profiles import Profile
+from cactus_actors.protocol.tool_ranking import select_tools
+from cactus_actors.protocol.tools import name_of, normalised_tools
+
+
+class Offer(NamedTuple):
+    """The tools that the model is told of, those that a forced call may name, and the names of a selection.
+
+    `tools` is None where there are none, `selected` where they are all that the request has.
+    """
+
+    tools: list[dict[str, Any]] | None = None
+    is_forced: bool = False
+    callable: Sequence[dict[str, Any]] = ()
+    selected: list[str] | None = None
+
+
+def offer_of(
+    tools: Sequence[dict[str, Any]] | None, question: str, given: Mapping[str, Any], profile: Profile
+) -> Offer:
+    """What the options make of the tools of a request; raises InvalidRequest."""
+    offered = normalised_tools(tools)
+    choice = tool_choice(given)
+    if choice.mode == "none":
+        return Offer()
+    if offered is None:
+        if choice.mode == "required":
+            field = "force_tools" if given.get("force_tools", False) else "tool_choice"
+            raise InvalidRequest("a tool must be called, and there are none", param=field)
+        return Offer()
+    form = structure_of(given)
+    if form not in (None, "grammar_root"):
+        raise InvalidRequest(f"{form} and tools exclude each other; tool_choice may be none", param=form)
+    named = [tool for tool in offered if name_of(tool) == choice.name]
+    if choice.name is not None and not named:
+        raise InvalidRequest(f"there is no tool {choice.name[:80]!r}", param="tool_choice")
+    most = given.get("tool_rag_top_k", profile.tool_rag_top_k)
+    kept = select_tools(question, offered, most, [choice.name] if choice.name else [])
+    return Offer(
+        tools=kept,
+        is_forced=choice.mode == "required",
+        callable=named or kept,
+        selected=None if len(kept) == len(offered) else [name_of(tool) for tool in kept],
+    )

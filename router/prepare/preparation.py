@@ -1,0 +1,158 @@
+"""One Submit prepared: its prompt as token ids, its options resolved, its tools and its form settled."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.option_rules import given_options, structure_of
+from cactus_actors.protocol.params import JobPolicy, SamplingParams, resolve_options
+from cactus_actors.protocol.profiles import PROFILES, Profile
+from cactus_actors.protocol.worker_messages import CloudRequest
+from cactus_actors.structured import compile_request
+from router.job import Prepared
+from router.prefix_index import block_hashes
+from router.prepare.biases import logit_bias
+from router.prepare.conversation import conversation_of
+from router.prepare.lengths import check_length
+from router.prepare.model import PromptModel
+from router.prepare.offer import Offer, offer_of
+from router.prepare.prompts import filling_ids, prompt_ids
+
+
+class _Question(NamedTuple):
+    """What the model is to go on from, here and in a cloud; `prompt_text` stands in front of the answer."""
+
+    ids: list[int]
+    request: CloudRequest
+    offer: Offer = Offer()
+    prompt_text: str | None = None
+    is_continued: bool = False
+
+
+def prepare(submit: Submit, model: PromptModel) -> Prepared:
+    """The job of `submit`, ready to run.
+
+    A service of one model takes any model name. Raises InvalidRequest and its kinds, with `param`.
+    """
+    profile = PROFILES[submit.profile or "cactus"]
+    given = given_options(submit.options)
+    question = _question(submit, given, profile, model)
+    if len(question.ids) >= model.max_context:
+        raise ContextExceeded(
+            f"the prompt has {len(question.ids)} tokens and the context {model.max_context}",
+            param="prompt" if submit.messages is None else "messages",
+        )
+    context_left = model.max_context - len(question.ids)
+    params, policy = resolve_options(
+        submit.options,
+        context_left=context_left,
+        profile=profile,
+        # OpenAI's chat counts what was said in answer only; a native request names no profile.
+        penalise_prompt=submit.messages is None or submit.profile is None,
+    )
+    params = msgspec.structs.replace(
+        params,
+        max_tokens=params.max_tokens if submit.task == "generate" else 0,
+        logit_bias=logit_bias(given.get("logit_bias", ()), model.tokenizer),
+        visible_tokens=model.tool_tokens if question.offer.tools else (),
+    )
+    refusal = _cloud_refusal(submit, given, params, question)
+    return Prepared(
+        prompt_ids=question.ids,
+        params=params,
+        policy=policy if refusal is None else msgspec.structs.replace(policy, allow_cloud=False),
+        request=question.request,
+        model=submit.model or model.name,
+        block_hashes=_block_hashes(question.ids, params, policy),
+        task=submit.task,
+        choice=submit.choice,
+        grammar=_grammar(submit, given, question.offer, model),
+        tool_markup=(model.tool_markup or "json") if question.offer.tools else None,
+        single_call=not given.get("parallel_tool_calls", True),
+        selected_tools=question.offer.selected,
+        prompt_text=question.prompt_text,
+        cloud_refusal=refusal,
+        ends_context=profile.tells_model_length and params.max_tokens == context_left,
+        tokenizer=model.tokenizer if params.num_logprobs >= 0 else None,
+    )
+
+
+def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel) -> _Question:
+    if submit.prompt is not None and submit.messages is not None:
+        raise InvalidRequest("prompt and messages were both given; send one", param="messages")
+    if submit.messages is not None:
+        return _chat_question(submit, given, profile, model)
+    if submit.tools is not None:
+        raise InvalidRequest("tools go with messages, not with a prompt", param="tools")
+    if submit.prompt is None:
+        raise InvalidRequest("prompt is required", param="prompt")
+    offer_of(None, "", given, profile)  # a call that is forced needs tools
+    if "suffix" in given:
+        ids = filling_ids(submit.prompt, given["suffix"], model)
+    else:
+        ids = prompt_ids(submit.prompt, model)
+    text = submit.prompt
+    if not isinstance(text, str):
+        text = model.tokenizer.decode(prompt_ids(text, model))
+    return _Question(ids, CloudRequest(prompt=text), prompt_text=text if given.get("echo", False) else None)
+
+
+def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel) -> _Question:
+    for name in ("echo", "suffix"):
+        if given.get(name, False) is not False:
+            raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
+    conversation = conversation_of(submit.messages or [], given, model)
+    check_length(submit.tools, "tools", model)
+    offer = offer_of(submit.tools, conversation.question, given, profile)
+    ids = model.encode_chat(
+        [msgspec.to_builtins(turn) for turn in conversation.turns],
+        offer.tools,
+        answer_begins=conversation.answer_begins,
+        reasoning="prompt_mode" in given,
+    )
+    return _Question(
+        ids,
+        CloudRequest(messages=conversation.turns, tools=offer.tools, tool_markup=model.tool_markup or "json"),
+        offer,
+        prompt_text=conversation.answer_begins or None,
+        is_continued=bool(conversation.answer_begins),
+    )
+
+
+def _grammar(submit: Submit, given: dict[str, Any], offer: Offer, model: PromptModel) -> str:
+    if structure_of(given) is None and not offer.is_forced:
+        return ""
+    return compile_request(
+        msgspec.structs.replace(submit.options, grammar=given.get("grammar")),
+        model.tokenizer,
+        tools=offer.callable,
+        markup=model.tool_markup,
+        force_tools=offer.is_forced,
+        parallel_tool_calls=given.get("parallel_tool_calls", True),
+    )
+
+
+def _block_hashes(ids: list[int], params: SamplingParams, policy: JobPolicy) -> tuple[int, ...]:
+    return block_hashes(ids, policy.cache_salt) if params.cache_prompt else ()
+
+
+def _cloud_refusal(
+    submit: Submit, given: dict[str, Any], params: SamplingParams, question: _Question
+) -> str | None:
+    """What of the request a cloud could not do, None if it could answer."""
+    form = structure_of(given)
+    if form is not None:
+        return f"a cloud does not keep to {form}"
+    if params.num_logprobs >= 0:
+        return "a cloud's log probabilities are another model's"
+    if submit.choice:
+        return "one of several choices"
+    if "suffix" in given:
+        return "a cloud does not fill in before a suffix"
+    if question.is_continued:
+        return "a cloud does not continue a message"
+    return None if submit.task == "generate" else "an embedding is this model's"
