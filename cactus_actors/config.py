@@ -31,6 +31,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     `max_queued_jobs` and `max_queued_tokens` bound the waiting queue; `retention_s` is how long an ended job
     stays readable by id; `on_deck` dispatches may wait at a full worker, so that a freed slot never idles.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
+    With `keys_dir` all sockets ask for a key that is known there.
     """
 
     model: str = DEFAULT_MODEL
@@ -46,12 +47,14 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     worker_timeout_s: float = WORKER_TIMEOUT_S
     commit_tokens: int = 10
     journal_dir: str | None = None
+    keys_dir: str | None = None
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What a model-worker actor is built from; `cache_tokens` is the size of its KV cache.
 
     `speculation` is how many tokens a sequence may guess ahead of a step, 0 for none; it changes no token.
+    `key_file` has the key that the router asks for.
     """
 
     worker_id: str
@@ -64,6 +67,7 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     cache_tokens: int = 32_768
     block_size: int = 16
     speculation: int = 0
+    key_file: str | None = None
 
 
 class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -87,6 +91,7 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     breaker_open_s: float = 30.0
     retry_backoff_s: float = 0.5
     require_key: bool | None = None
+    key_file: str | None = None
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

@@ -8,16 +8,23 @@ import logging
 import os
 import threading
 import time
-from collections import deque
-from collections.abc import Callable, Iterator, Sequence
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
 import zmq
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.keys.exposure import check_exposure
+from cactus_actors.keys.store import KeyStore
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
+from cactus_actors.protocol.errors import (
+    AuthenticationFailed,
+    CactusError,
+    InvalidMessage,
+    UnsupportedVersion,
+)
 from cactus_actors.protocol.wire import (
     MSGPACK,
     Encoding,
@@ -32,7 +39,10 @@ from cactus_actors.protocol.wire import (
 from cactus_actors.text import load_text_model
 from router.core import RouterCore
 from router.effects import Effect, Keep, Publish, SendWorker
+from router.gate import Gate, KeyGate, OpenGate
+from router.intake import plain_salt
 from router.journal import Journal
+from router.known_keys import KnownKeys
 from router.prepare import PromptModel, prepare
 from router.sockets import bind, jobs_socket, stream_socket, workers_socket
 
@@ -94,10 +104,14 @@ class RouterActor:
 
         Raises ConfigurationInvalid naming what is wrong.
         """
+        keys = _keys_of(self._settings)
         model: PromptModel = self._text_model or load_text_model(resolve_model(self._settings.model))
         epoch = time.time_ns() // 1_000_000
         self._health = Health(epoch, self._settings.desired_workers, 0, 0, 0)
         self._journal = _journal_of(self._settings)
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        refused: Counter[str] = Counter()
+        self._gate: Gate = OpenGate() if keys is None else KeyGate(self._context, keys, refused)
         self._core = RouterCore(
             self._settings,
             lambda submit: prepare(submit, model),
@@ -108,11 +122,14 @@ class RouterActor:
             vocab_size=model.tokenizer.vocab_size,
             version=_version(),
             unix_offset=None if self._journal is None else time.time() - time.monotonic(),
+            salt=plain_salt if keys is None else keys.salt,
+            refused=refused,
         )
-        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         self._jobs = jobs_socket(self._context)
         self._stream = stream_socket(self._context)
         self._workers = workers_socket(self._context)
+        for socket, domain in ((self._jobs, "jobs"), (self._stream, "stream"), (self._workers, "workers")):
+            self._gate.guard(socket, domain)
         try:
             if self._journal is not None:
                 jobs = self._journal.recover(self._settings.retention_s)
@@ -130,12 +147,13 @@ class RouterActor:
     def run(self) -> str:
         """Serve until `stop`; jobs that are left then are ended with an error. Returns why it ended."""
         poller = zmq.Poller()
-        for source in (self._stream, self._workers, self._jobs, self._wake_reader):
+        for source in (self._stream, self._workers, self._jobs, self._wake_reader, *self._gate.sources):
             poller.register(source, zmq.POLLIN)
         try:
             while not self._is_stopping:
                 poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000)))
                 self._take_calls()
+                self._gate.attend()
                 self._take_subscriptions()
                 self._take_client_messages()
                 self._take_worker_messages()  # right before the tick, which judges who was silent
@@ -183,21 +201,23 @@ class RouterActor:
             self._calls.popleft()()
 
     def _take_subscriptions(self) -> None:
-        for frames in _received(self._stream, MAX_SUBSCRIPTIONS):
+        for caller, frames in self._gate.received(self._stream, MAX_SUBSCRIPTIONS):
             action, topic = frames[0][:1], frames[0][1:]
             if not is_job_id(name := topic.decode("latin-1")):
                 continue
-            if action == b"\1":
-                is_taken, effects = self._core.on_subscribed(name, time.monotonic())
+            if action == b"\1" and caller is not None:
+                is_taken, effects = self._core.on_subscribed(name, time.monotonic(), caller)
                 if is_taken:
                     self._stream.setsockopt(zmq.SUBSCRIBE, topic)
                 self._perform(effects)
             elif action == b"\0":
-                self._core.on_unsubscribed(name)
+                self._core.on_unsubscribed(name, caller)
                 self._stream.setsockopt(zmq.UNSUBSCRIBE, topic)
 
     def _take_worker_messages(self) -> None:
-        for identity, *frames in _received(self._workers, MAX_WORKER_MESSAGES):
+        for caller, (identity, *frames) in self._gate.received(self._workers, MAX_WORKER_MESSAGES):
+            if caller is None:
+                continue  # it will be missed, and its jobs run elsewhere
             try:
                 message = self._decode_worker(frames)
             except InvalidMessage as error:
@@ -207,14 +227,17 @@ class RouterActor:
 
     def _take_client_messages(self) -> None:
         until = time.monotonic() + MAX_CLIENT_S
-        for identity, *frames in _received(self._jobs, MAX_CLIENT_MESSAGES):
+        for caller, (identity, *frames) in self._gate.received(self._jobs, MAX_CLIENT_MESSAGES):
             try:
+                if caller is None:
+                    raise AuthenticationFailed("this key is not accepted any more")
                 message = self._decode_client(frames)
-            except InvalidMessage as error:
+            except CactusError as error:
                 effects = self._core.on_bad_frames(identity, error, _encoding(frames), concerns_of(frames))
             else:
                 now = time.monotonic()
-                effects = self._core.on_client(identity, message, encoding_of(frames[0]), now)
+                encoding = encoding_of(frames[0])
+                effects = self._core.on_client(identity, message, encoding, now, caller)
             self._perform(effects)
             if time.monotonic() >= until:
                 return
@@ -253,20 +276,12 @@ class RouterActor:
 
     def _close(self) -> None:
         self._stopped.set()
+        self._gate.close()
         for socket in (self._jobs, self._stream, self._workers):
             socket.close()
         self._context.term()
         if self._journal is not None:
             self._journal.close()
-
-
-def _received(socket: zmq.Socket[bytes], limit: int) -> Iterator[list[bytes]]:
-    """The messages that are there already, at most `limit`."""
-    for _ in range(limit):
-        try:
-            yield socket.recv_multipart(zmq.NOBLOCK)
-        except zmq.Again:
-            return
 
 
 def _delivered(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
@@ -286,6 +301,13 @@ def _encoding(frames: Sequence[bytes]) -> Encoding:
         return encoding_of(frames[0]) if frames else MSGPACK
     except UnsupportedVersion:
         return MSGPACK
+
+
+def _keys_of(settings: RouterSettings) -> KnownKeys | None:
+    """The keys to ask for; raises ConfigurationInvalid where others could connect without one."""
+    endpoints = (settings.jobs_endpoint, settings.stream_endpoint, settings.workers_endpoint)
+    check_exposure(endpoints, has_keys=settings.keys_dir is not None)
+    return None if settings.keys_dir is None else KnownKeys(KeyStore(Path(settings.keys_dir)))
 
 
 def _journal_of(settings: RouterSettings) -> Journal | None:

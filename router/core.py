@@ -53,7 +53,7 @@ from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher
 from router.effects import Effect, Outbox
 from router.generation import Generation
-from router.intake import Intake, Prepare, Salt
+from router.intake import Intake, Prepare, Salt, plain_salt
 from router.job import EndedJob, Ending
 from router.keeping import Keeper
 from router.ledger import WorkerRecord
@@ -86,7 +86,7 @@ class RouterCore:
         vocab_size: int = 0,
         version: str = "",
         unix_offset: float | None = None,
-        salt: Salt = lambda tenant, salt: f"{tenant}/{salt}",
+        salt: Salt = plain_salt,
         refused: Counter[str] | None = None,
     ) -> None:
         self.desired_workers = settings.desired_workers

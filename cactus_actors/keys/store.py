@@ -36,6 +36,11 @@ class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
     max_topics: int = MAX_TOPICS
 
 
+def keys_dir(state_dir: Path) -> Path:
+    """Where a service with that state directory has its keys."""
+    return state_dir.expanduser() / "keys"
+
+
 class _ServerFile(msgspec.Struct, frozen=True, kw_only=True):
     public_key: str
     secret_key: str
@@ -46,13 +51,13 @@ class _KnownFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyStore:
-    """A directory of mode 0700; secret keys are in files of mode 0600. Raises ConfigurationInvalid.
+    """A directory of mode 0700, secret keys in files of mode 0600; everything raises ConfigurationInvalid.
 
     The service reads what `cactus keys` writes, so a key works, and stops working, without a restart.
     """
 
-    def __init__(self, state_dir: Path) -> None:
-        self.directory = state_dir.expanduser() / "keys"
+    def __init__(self, directory: Path) -> None:
+        self.directory = directory
         self.known_path = self.directory / "known.json"
         self._server_path = self.directory / "server.key"
 

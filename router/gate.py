@@ -1,0 +1,162 @@
+"""Who may connect to the router's sockets, and whose each message is."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import zmq
+from zmq.utils import z85
+from zmq.utils.monitor import parse_monitor_message
+
+from router.callers import ANYONE, Caller
+from router.known_keys import KnownKeys
+
+ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+ZAP_VERSION = b"1.0"
+MAX_HANDSHAKES = 64
+"""Handshakes answered in one turn of the router's loop."""
+LOG_INTERVAL_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+Socket = zmq.Socket[bytes]
+Received = tuple[Caller | None, list[bytes]]
+"""A message and who sent it; None if its sender has no right to be heard, or has left."""
+
+
+class Gate(Protocol):
+    """What stands before the three sockets; it belongs to the thread that they belong to."""
+
+    @property
+    def sources(self) -> Sequence[Socket]:
+        """What to poll beside them, to call `attend` when something is there."""
+        ...
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        """Stand before a socket that is not bound yet."""
+        ...
+
+    def attend(self) -> None:
+        """Decide on the connections that wait."""
+        ...
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        """The messages that are there already, at most `limit`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class OpenGate:
+    """Trusts whoever can reach the sockets."""
+
+    sources: Sequence[Socket] = ()
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        pass
+
+    def attend(self) -> None:
+        pass
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK), limit):
+            yield ANYONE, frames
+
+    def close(self) -> None:
+        pass
+
+
+class KeyGate:
+    """CURVE on every socket: nothing is read of a peer that does not prove a key known for that socket.
+
+    It answers ZeroMQ's authentication requests (ZAP, RFC 27) in the router's own loop. What it refuses is
+    counted in `refused`, by reason.
+    """
+
+    def __init__(self, context: zmq.Context[Socket], keys: KnownKeys, refused: Counter[str]) -> None:
+        self._context = context
+        self._keys = keys
+        self._refused = refused
+        self._next_log_at = 0.0
+        self._monitored: list[Socket] = []
+        self._monitors: list[Socket] = []
+        self._requests = context.socket(zmq.REP)
+        self._requests.setsockopt(zmq.LINGER, 0)
+        self._requests.bind(ZAP_ENDPOINT)
+
+    @property
+    def sources(self) -> Sequence[Socket]:
+        return (self._requests, *self._monitors)
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.server_pair.reveal().encode())
+        socket.setsockopt_string(zmq.ZAP_DOMAIN, domain)
+        endpoint = f"inproc://failed-handshakes-{domain}"
+        socket.monitor(endpoint, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+        monitor = self._context.socket(zmq.PAIR)
+        monitor.setsockopt(zmq.LINGER, 0)
+        monitor.setsockopt(zmq.RCVHWM, 0)  # a full one would hold up ZeroMQ's own thread
+        monitor.connect(endpoint)
+        self._monitored.append(socket)
+        self._monitors.append(monitor)
+
+    def attend(self) -> None:
+        for request in _waiting(lambda: self._requests.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
+            self._requests.send_multipart(self._answer(request))
+        for monitor in self._monitors:
+            for frames in _waiting(lambda it=monitor: it.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
+                if parse_monitor_message(frames)["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                    self._refused["handshake"] += 1
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
+            yield self._caller(frames[-1]), [frame.bytes for frame in frames]
+
+    def close(self) -> None:
+        for socket in self._monitored:
+            socket.disable_monitor()
+        for source in self.sources:
+            source.close()
+
+    def _caller(self, frame: zmq.Frame) -> Caller | None:
+        try:
+            public_key = frame.get("User-Id")
+        except zmq.ZMQError:  # ZeroMQ made the message itself: an unsubscription of a connection that ended
+            return None
+        return self._keys.of(str(public_key), time.monotonic())
+
+    def _answer(self, request: list[bytes]) -> list[bytes]:
+        """The reply to one ZAP request; the user id of what comes over the connection is its public key."""
+        request_id = request[1] if len(request) > 1 else b""
+        match request:
+            case [version, _, domain, address, _, b"CURVE", key] if version == ZAP_VERSION:
+                public_key = z85.encode(key).decode()
+                reason = self._keys.refusal(public_key, domain.decode(), time.monotonic())
+                if reason is None:
+                    return [ZAP_VERSION, request_id, b"200", b"OK", public_key.encode(), b""]
+                self._refuse(reason, domain, address)
+            case _:
+                self._refused["handshake"] += 1
+        return [ZAP_VERSION, request_id, b"400", b"refused", b"", b""]
+
+    def _refuse(self, reason: str, domain: bytes, address: bytes) -> None:
+        self._refused[reason] += 1
+        now = time.monotonic()
+        if now >= self._next_log_at:  # who knocks often must not fill the log
+            self._next_log_at = now + LOG_INTERVAL_S
+            _log.warning(
+                "a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason
+            )
+
+
+def _waiting(receive: Any, limit: int) -> Iterator[Any]:
+    for _ in range(limit):
+        try:
+            yield receive()
+        except zmq.Again:
+            return
