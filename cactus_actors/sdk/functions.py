@@ -16,7 +16,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.config import WeightFormat
+from cactus_actors.config import HandoffSettings, WeightFormat
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
@@ -37,16 +37,18 @@ def cactus_init(
     *,
     weights: WeightFormat = "int8",
     threads: int | None = None,
+    handoff: HandoffSettings | None = None,
 ) -> CactusModel:
     """A handle to a model in this process, or at a service if `model_path` is `tcp://HOST:PORT`.
 
     A model is an embedded model's name, a directory, a GGUF file, or `owner/name` on the Hugging Face hub.
-    `threads` defaults to the CPUs that this process may use; a service has its own `weights` and `threads`.
+    `threads` defaults to the CPUs that this process may use. `handoff` names the cloud that unsure answers
+    may come from, once there is a key for it. A service has its own `weights`, `threads` and cloud.
     What the text and Markdown files below `corpus_dir` say to a question goes into its prompt; with
     `cache_index` their embeddings are kept on disk for the next time.
     """
     with _noted():
-        backend = _backend(os.fspath(model_path), weights, threads or len(os.sched_getaffinity(0)))
+        backend = _backend(os.fspath(model_path), weights, threads, handoff or HandoffSettings())
         try:
             index = None if corpus_dir is None else index_of(Path(corpus_dir), backend, kept=cache_index)
         except BaseException:
@@ -144,14 +146,15 @@ def cactus_get_last_error() -> str:
     return LastError.message
 
 
-def _backend(name: str, weights: WeightFormat, threads: int) -> Backend:
+def _backend(name: str, weights: WeightFormat, threads: int | None, handoff: HandoffSettings) -> Backend:
     if name.startswith("tcp://"):
         from cactus_actors.sdk.remote import RemoteBackend
 
         return RemoteBackend(name)
     from cactus_actors.sdk.local import LocalBackend
 
-    return LocalBackend(name, weights=weights, threads=threads)
+    threads = len(os.sched_getaffinity(0)) if threads is None else threads
+    return LocalBackend(name, weights=weights, threads=threads, handoff=handoff)
 
 
 def _completed(

@@ -3,18 +3,21 @@
 from __future__ import annotations
 
 import math
+import os
 import threading
 import time
 from collections.abc import Sequence
 
-from cactus_actors.config import RouterSettings, WeightFormat, WorkerSettings
+from cactus_actors.config import HandoffSettings, RouterSettings, WeightFormat, WorkerSettings
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import error_from_info
 from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
+from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import MSGPACK
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.sdk.backend import OnDelta
+from cactus_actors.sdk.cloud import CloudLink
 from cactus_actors.text import load_text_model
 from router.core import RouterCore
 from router.effects import Effect, Publish, SendClient, SendWorker
@@ -25,17 +28,22 @@ from workers.core import WorkerCore
 MAX_CACHE_TOKENS = 32_768
 BLOCK_SIZE = 16
 
-_CLIENT, _WORKER = b"client", b"worker"
+CLOUD_WAIT_S = 0.02
+
+_CLIENT, _WORKER, _CLOUD = b"client", b"worker", b"cloud"
 
 
 class LocalBackend:
     """The model of a path or name in this process.
 
     The router's core and the worker's core are the ones of the service, so a job means the same here as
-    there. Raises ModelFileInvalid and ConfigurationInvalid.
+    there. The cloud joins them with the first job that could go to it. Raises ModelFileInvalid and
+    ConfigurationInvalid.
     """
 
-    def __init__(self, name_or_path: str, *, weights: WeightFormat, threads: int) -> None:
+    def __init__(
+        self, name_or_path: str, *, weights: WeightFormat, threads: int, handoff: HandoffSettings
+    ) -> None:
         path = resolve_model(name_or_path)
         text = load_text_model(path)
         self._text = text
@@ -61,6 +69,8 @@ class LocalBackend:
             model=text.name,
         )
         self._worker = WorkerCore(self._loaded.engine, hello)
+        self._handoff = handoff
+        self._cloud: CloudLink | None = None
         self._must_stop = threading.Event()
         self._on_delta: OnDelta | None = None
         self._answer: Finished | Rejected | None = None
@@ -74,6 +84,8 @@ class LocalBackend:
         self._must_stop.clear()
         self._answer, self._on_delta = None, on_delta
         now = time.monotonic()
+        if _may_go_to_cloud(submit.options):
+            self._join_cloud(now)
         if on_delta is not None:
             self._perform(self._core.on_subscribed(submit.job_id, now)[1], now)
         try:
@@ -96,7 +108,15 @@ class LocalBackend:
         return self._text.tokenizer.encode(text, add_special=False)
 
     def close(self) -> None:
+        if self._cloud is not None:
+            self._cloud.close()
         self._loaded.close()
+
+    def _join_cloud(self, now: float) -> None:
+        """Make the cloud one of the router's workers, if there is a key for it."""
+        if self._cloud is None and CloudLink.is_allowed(self._handoff, os.environ):
+            self._cloud = CloudLink(self._handoff, os.environ)
+            self._perform(self._core.on_worker(_CLOUD, self._cloud.hello, now), now)
 
     def _pumped(self, job_id: str) -> Finished | Rejected:
         """Let worker and router take turns until the job has an answer."""
@@ -106,8 +126,17 @@ class LocalBackend:
                 continue
             self._hear(self._worker.on_tick(time.monotonic()), time.monotonic())
             now = time.monotonic()
+            if self._cloud is not None:
+                self._hear_cloud(self._cloud, now)
             self._perform(self._core.on_tick(now), now)
         return answer
+
+    def _hear_cloud(self, cloud: CloudLink, now: float) -> None:
+        for report in cloud.reports(0.0 if self._worker.has_work else CLOUD_WAIT_S):
+            self._perform(self._core.on_worker(_CLOUD, report, now), now)
+        if not cloud.is_alive:
+            self._cloud = None
+            self._perform(self._core.on_worker_lost(cloud.hello.worker_id, now), now)
 
     def _cancel(self, job_id: str) -> None:
         now = time.monotonic()
@@ -120,9 +149,15 @@ class LocalBackend:
     def _perform(self, effects: Sequence[Effect], now: float) -> None:
         for effect in effects:
             match effect:
+                case SendWorker(identity, command) if identity == _CLOUD and self._cloud is not None:
+                    self._cloud.send(command)
                 case SendWorker(_, command):
                     self._hear(self._worker.on_command(command, now), now)
                 case Publish(_, Delta() as delta) if self._on_delta is not None:
                     self._on_delta(delta)
                 case SendClient(_, Finished() | Rejected() as answer):
                     self._answer = answer
+
+
+def _may_go_to_cloud(options: Options) -> bool:
+    return options.allow_cloud is not False and bool(options.cloud_handoff_threshold or options.max_entropy)

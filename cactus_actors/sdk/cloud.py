@@ -1,0 +1,128 @@
+"""The cloud for a model in this process: the handoff's desk on a thread, spoken to by queues."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import os
+import queue
+import socket
+import threading
+import time
+from collections.abc import Mapping
+
+from cactus_actors.config import HEARTBEAT_S, HandoffSettings
+from cactus_actors.handoff.access import read_access
+from cactus_actors.handoff.desk import Desk
+from cactus_actors.protocol.worker_messages import Abort, Dispatch, Hello, Report, RouterCommand
+
+NO_CONTEXT_LIMIT = 2**31 - 1
+
+
+class CloudLink:
+    """One event loop in one thread; `send` and `reports` belong to the thread of the router."""
+
+    def __init__(self, settings: HandoffSettings, environment: Mapping[str, str]) -> None:
+        """Start it; the first report is there when this returns. Raises ConfigurationInvalid."""
+        self._settings = settings
+        self._loop = asyncio.new_event_loop()
+        self._wake = asyncio.Event()
+        self._desk = Desk(settings, environment, self._wake.set)
+        self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
+        self._num_accepted = 0
+        self._is_closing = False
+        self._first = threading.Event()
+        self._thread = threading.Thread(target=self._run, name="cactus-cloud", daemon=True)
+        self._thread.start()
+        self._first.wait()
+
+    @staticmethod
+    def is_allowed(settings: HandoffSettings, environment: Mapping[str, str]) -> bool:
+        """Whether there is a key, or none is needed, and nobody has switched the cloud off."""
+        return read_access(settings, environment).refusal is None
+
+    @property
+    def hello(self) -> Hello:
+        """How this worker presents itself."""
+        return Hello(
+            worker_id=self._settings.worker_id,
+            kind="cloud",
+            model=self._settings.model,
+            num_slots=self._settings.max_concurrent,
+            num_blocks=0,
+            block_size=0,
+            max_context=NO_CONTEXT_LIMIT,
+            node=socket.gethostname(),
+            pid=os.getpid(),
+        )
+
+    @property
+    def is_alive(self) -> bool:
+        """Whether anybody still works on what was sent."""
+        return self._thread.is_alive()
+
+    def send(self, command: RouterCommand) -> None:
+        """Take a dispatch or forget one."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the work
+            self._loop.call_soon_threadsafe(self._on_command, command)
+
+    def reports(self, wait_s: float) -> list[Report]:
+        """What has been reported, after at most `wait_s` seconds."""
+        found: list[Report] = []
+        with contextlib.suppress(queue.Empty):
+            found.append(self._reports.get(timeout=wait_s) if wait_s else self._reports.get_nowait())
+            while True:
+                found.append(self._reports.get_nowait())
+        return found
+
+    def close(self) -> None:
+        """Cancel what runs and end the thread."""
+        with contextlib.suppress(RuntimeError):
+            self._loop.call_soon_threadsafe(self._set_closing)
+        self._thread.join()
+
+    def _set_closing(self) -> None:
+        self._is_closing = True
+        self._wake.set()
+
+    def _on_command(self, command: RouterCommand) -> None:
+        match command:
+            case Dispatch():
+                self._num_accepted += 1
+                self._desk.take(command)
+            case Abort(dispatch_id):
+                self._desk.abort(dispatch_id)
+        self._wake.set()
+
+    def _run(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.run(self._work())
+
+    async def _work(self) -> None:
+        told: Report | None = None
+        try:
+            while not self._is_closing:
+                self._wake.clear()
+                self._desk.refresh_access(time.monotonic())
+                self._desk.start_waiting()
+                news = self._desk.news(NO_CONTEXT_LIMIT)
+                report = Report(
+                    num_accepted=self._num_accepted,
+                    free_slots=self._desk.free_slots(),
+                    free_blocks=0,
+                    num_running=self._desk.num_running,
+                    deltas=[job.delta() for job in news],
+                    tokens_generated=self._desk.num_completion_tokens,
+                    unavailable=self._desk.unavailable(),
+                )
+                if report != told:
+                    told = report
+                    self._reports.put(report)
+                    self._desk.delivered(news)
+                self._first.set()
+                with contextlib.suppress(TimeoutError):
+                    async with asyncio.timeout(HEARTBEAT_S):
+                        await self._wake.wait()
+        finally:
+            self._first.set()
+            await self._desk.aclose()

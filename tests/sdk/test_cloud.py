@@ -1,0 +1,113 @@
+"""Unsure answers from a cloud, asked by the process itself."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
+from typing import Any
+
+import pytest
+
+from cactus_actors.config import HandoffSettings
+from cactus_actors.sdk import CactusModel, cactus_complete, cactus_destroy, cactus_init
+
+QUESTION = [{"role": "user", "content": "What is 2+2?"}]
+UNSURE = {"temperature": 0, "cloud_handoff_threshold": 1.0}  # no confidence reaches it
+
+
+class Cloud:
+    """An OpenAI-compatible endpoint that streams two words, or fails."""
+
+    def __init__(self) -> None:
+        self.num_requests = 0
+        self.status = 200
+        cloud = self
+
+        class Handler(BaseHTTPRequestHandler):
+            def do_POST(self) -> None:
+                cloud.num_requests += 1
+                self.rfile.read(int(self.headers["content-length"]))
+                self.send_response(cloud.status)
+                self.send_header("content-type", "text/event-stream")
+                self.end_headers()
+                if cloud.status != 200:
+                    return
+                for content, reason in (("from the", None), (" cloud", None), ("", "stop")):
+                    choice = {"index": 0, "delta": {"content": content}, "finish_reason": reason}
+                    self.wfile.write(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
+                self.wfile.write(b"data: [DONE]\n\n")
+
+            def log_message(self, *_: Any) -> None:
+                pass
+
+        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
+        self.base_url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+
+
+@pytest.fixture
+def cloud() -> Iterator[Cloud]:
+    cloud = Cloud()
+    thread = threading.Thread(target=cloud.server.serve_forever)
+    thread.start()
+    yield cloud
+    cloud.server.shutdown()
+    thread.join()
+    cloud.server.server_close()
+
+
+@pytest.fixture
+def model(cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Any) -> Iterator[CactusModel]:
+    monkeypatch.setenv("HOME", str(tmp_path))  # no key of this machine's user
+    handoff = HandoffSettings(base_url=cloud.base_url, max_retries=0)
+    model = cactus_init("cactus-sprout", threads=1, handoff=handoff)
+    yield model
+    cactus_destroy(model)
+
+
+def answer(model: CactusModel, options: dict[str, Any], callback: Any = None) -> dict[str, Any]:
+    return json.loads(cactus_complete(model, QUESTION, options, None, callback))
+
+
+def test_an_unsure_answer_comes_from_the_cloud(model: CactusModel, cloud: Cloud) -> None:
+    tokens: list[tuple[str, int]] = []
+    result = answer(model, UNSURE, lambda text, token_id: tokens.append((text, token_id)))
+    assert result["cloud_handoff"] is True
+    assert result["handoff"]["status"] == "completed"
+    assert result["response"] == "from the cloud"
+    assert "".join(text for text, _ in tokens) == "from the cloud"
+    assert {token_id for _, token_id in tokens} == {0}
+    assert answer(model, UNSURE)["response"] == "from the cloud"
+    assert cloud.num_requests == 2
+
+
+def test_a_sure_answer_and_a_private_one_stay_here(model: CactusModel, cloud: Cloud) -> None:
+    for options in ({"temperature": 0}, {**UNSURE, "allow_cloud": False}):
+        result = answer(model, options)
+        assert result["cloud_handoff"] is False
+        assert result["success"] is True
+    assert cloud.num_requests == 0
+
+
+def test_a_cloud_that_fails_leaves_the_local_answer(model: CactusModel, cloud: Cloud) -> None:
+    local = answer(model, {"temperature": 0})
+    cloud.status = 500
+    result = answer(model, UNSURE)
+    assert result["success"] is True
+    assert result["cloud_handoff"] is False
+    assert result["handoff"]["status"] == "failed"
+    assert result["response"] == local["response"]
+
+
+def test_without_a_key_the_handoff_is_only_recommended(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    handoff = HandoffSettings(base_url=cloud.base_url, require_key=True)
+    model = cactus_init("cactus-sprout", threads=1, handoff=handoff)
+    result = answer(model, UNSURE)
+    cactus_destroy(model)
+    assert result["handoff"]["status"] == "recommended"
+    assert result["cloud_handoff"] is False
+    assert cloud.num_requests == 0
