@@ -68,13 +68,17 @@ class Endpoints:
 
 @dataclass(frozen=True)
 class Health:
-    """A recent count of what the router holds; `desired_workers` is what clients wish for."""
+    """A recent count of what the router holds.
+
+    `desired_workers` is what clients wish for; they wished `num_restarts_wished` times for new workers.
+    """
 
     epoch: int
     desired_workers: int
-    num_ready_workers: int
+    ready_workers: tuple[str, ...]
     num_queued: int
     num_unfinished: int
+    num_restarts_wished: int = 0
 
 
 class RouterActor:
@@ -96,7 +100,7 @@ class RouterActor:
         self._is_stopping = False
         self._stopped = threading.Event()
         self._drained = threading.Event()
-        self._health = Health(0, settings.desired_workers, 0, 0, 0)
+        self._health = Health(0, settings.desired_workers, (), 0, 0)
         self._next_tick = 0.0
 
     def start(self) -> Endpoints:
@@ -107,7 +111,7 @@ class RouterActor:
         keys = _keys_of(self._settings)
         model: PromptModel = self._text_model or load_text_model(resolve_model(self._settings.model))
         epoch = time.time_ns() // 1_000_000
-        self._health = Health(epoch, self._settings.desired_workers, 0, 0, 0)
+        self._health = Health(epoch, self._settings.desired_workers, (), 0, 0)
         self._journal = _journal_of(self._settings)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         refused: Counter[str] = Counter()
@@ -251,9 +255,10 @@ class RouterActor:
         self._health = Health(
             self._health.epoch,
             self._core.desired_workers,
-            self._core.num_ready_workers,
+            self._core.ready_workers,
             self._core.num_queued,
             self._core.num_unfinished,
+            self._core.num_restarts_wished,
         )
         if self._core.is_drained:
             self._drained.set()

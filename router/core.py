@@ -29,6 +29,8 @@ from cactus_actors.protocol.messages import (
     Fetch,
     Finished,
     Pending,
+    Restart,
+    Restarting,
     Resume,
     Scale,
     Scaling,
@@ -90,6 +92,7 @@ class RouterCore:
         refused: Counter[str] | None = None,
     ) -> None:
         self.desired_workers = settings.desired_workers
+        self.num_restarts_wished = 0
         self._settings = settings
         self._epoch = epoch
         self._started_at = now
@@ -135,8 +138,8 @@ class RouterCore:
         return self._dispatcher.num_waiting
 
     @property
-    def num_ready_workers(self) -> int:
-        return len(self._dispatcher.ledger.local)
+    def ready_workers(self) -> tuple[str, ...]:
+        return tuple(worker.worker_id for worker in self._dispatcher.ledger.local)
 
     def on_client(
         self,
@@ -151,8 +154,8 @@ class RouterCore:
             self._answer(identity, message, encoding, now, caller)
         except CactusError as error:
             self._table.count("rejected")
-            request_id = message.request_id if isinstance(message, StatusRequest | Scale) else None
-            job_id = None if isinstance(message, StatusRequest | Scale) else message.job_id[:64]
+            request_id = message.request_id if isinstance(message, StatusRequest | Scale | Restart) else None
+            job_id = None if isinstance(message, StatusRequest | Scale | Restart) else message.job_id[:64]
             self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=request_id)
         self._dispatcher.pump(now)
         return self._outbox.drain()
@@ -340,6 +343,10 @@ class RouterCore:
                 self.desired_workers = message.num_workers
                 scaling = Scaling(num_workers=message.num_workers, request_id=message.request_id)
                 self._outbox.reply(identity, scaling, encoding)
+            case Restart():
+                self.num_restarts_wished += 1
+                restarting = Restarting(num_workers=self.desired_workers, request_id=message.request_id)
+                self._outbox.reply(identity, restarting, encoding)
 
     def _cancel(self, identity: bytes, job_id: str, encoding: Encoding, now: float, caller: Caller) -> None:
         job = self._table.find(job_id, caller.tenant)

@@ -17,7 +17,7 @@ from cactus_actors.cli.demo import demo
 from cactus_actors.cli.models import models
 from cactus_actors.cli.quantize import quantize
 from cactus_actors.cli.serve import serve
-from cactus_actors.cli.service import scale, status
+from cactus_actors.cli.service import restart, scale, status
 from cactus_actors.protocol.errors import (
     CactusError,
     ConfigurationInvalid,
@@ -40,7 +40,7 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (serve, complete, chat, batch, status, scale, models, quantize, auth, bench, demo):
+for command in (serve, complete, chat, batch, status, scale, restart, models, quantize, auth, bench, demo):
     app.command()(command)
 
 

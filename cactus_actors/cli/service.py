@@ -1,4 +1,4 @@
-"""`cactus status` and `cactus scale`: look at a running service, and size it."""
+"""`cactus status`, `cactus scale` and `cactus restart`: look at a running service, size it, renew it."""
 
 from __future__ import annotations
 
@@ -46,6 +46,18 @@ def scale(
     with Client(endpoint, timeout=FIRST_ANSWER_S) as client:
         wished = client.scale(num_workers)
     typer.echo(f'{{"num_workers":{wished}}}' if as_json else f"{wished} workers are wished for")
+
+
+def restart(as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT) -> None:
+    """Replace every model worker by a new one, one after the other; running jobs lose nothing.
+
+    Example: cactus restart
+    """
+    from cactus_actors.client import Client
+
+    with Client(endpoint, timeout=FIRST_ANSWER_S) as client:
+        num_workers = client.restart_workers()
+    typer.echo(f'{{"num_workers":{num_workers}}}' if as_json else f"{num_workers} workers are being replaced")
 
 
 def _print_tables(answer: Status) -> None:

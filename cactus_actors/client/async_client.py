@@ -20,6 +20,8 @@ from cactus_actors.protocol.messages import (
     Finished,
     JobState,
     Pending,
+    Restart,
+    Restarting,
     Scale,
     Scaling,
     Status,
@@ -194,3 +196,9 @@ class AsyncClient:
         request_id = secrets.token_hex(8)
         message = Scale(num_workers=num_workers, request_id=request_id)
         return (await self._connection.ask(request_id, message, Scaling)).num_workers
+
+    async def restart_workers(self) -> int:
+        """Have every local worker replaced, one after the other, while jobs run; how many there are."""
+        request_id = secrets.token_hex(8)
+        message = Restart(request_id=request_id)
+        return (await self._connection.ask(request_id, message, Restarting)).num_workers

@@ -138,6 +138,10 @@ class Client:
         """Set the wished number of local workers, which come and go while jobs run; returns it as noted."""
         return self._wait(self._client.scale(num_workers))
 
+    def restart_workers(self) -> int:
+        """Have every local worker replaced, one after the other, while jobs run; how many there are."""
+        return self._wait(self._client.restart_workers())
+
     def _run_loop(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
             runner.get_loop().run_forever()

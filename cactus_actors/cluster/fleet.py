@@ -1,13 +1,16 @@
-"""Which workers should exist: wished number in, starts and drains out; a crash loop backs off."""
+"""Which workers should exist: wishes in, starts and drains out; a crash loop backs off."""
 
 from __future__ import annotations
 
+from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
 FIRST_BACKOFF_S = 1.0
 MAX_BACKOFF_S = 32.0
 STABLE_AFTER_S = 30.0
+REPLACEMENT_PATIENCE_S = 30.0
+"""How long an old worker is kept for a new one that does not get ready, such as one that has no free CPU."""
 
 
 @dataclass(frozen=True)
@@ -34,6 +37,7 @@ class Member:
     worker_id: str
     started_at: float
     state: Literal["running", "draining"] = "running"
+    is_old: bool = False
 
 
 @dataclass
@@ -41,7 +45,7 @@ class Fleet:
     """The wished number of workers against those that exist; time is an argument, in seconds.
 
     A worker that dies young delays the next start, twice as long each time; one that lived STABLE_AFTER_S
-    clears the delay.
+    clears the delay. Old workers are replaced one at a time: the new one is ready before the old one drains.
     """
 
     desired: int
@@ -51,16 +55,37 @@ class Fleet:
     _backoff_s: float = 0.0
     _not_before: float = 0.0
 
-    def plan(self, now: float) -> list[Action]:
-        """The actions that bring the fleet to its wished size; they count as done once returned."""
-        running = [member for member in self.members.values() if member.state == "running"]
-        actions: list[Action] = []
-        for member in running[self.desired :]:
+    def replace_all(self) -> None:
+        """Every worker that runs now is old."""
+        for member in self._running():
+            member.is_old = True
+
+    def plan(self, now: float, ready: Collection[str] = ()) -> list[Action]:
+        """The actions that bring the fleet to its wished size and age; they count as done once returned.
+
+        `ready` names the workers that take jobs.
+        """
+        running = sorted(self._running(), key=lambda member: member.is_old)  # the old ones go first
+        num_wished = self.desired + any(member.is_old for member in running)
+        surplus = running[num_wished:]
+        if not surplus and len(running) == num_wished > self.desired and self._may_drain(running, ready, now):
+            surplus = running[-1:]
+        for member in surplus:
             member.state = "draining"
-            actions.append(DrainWorker(member.worker_id))
+        actions: list[Action] = [DrainWorker(member.worker_id) for member in surplus]
         if now >= self._not_before:
-            actions += [self._start(now) for _ in range(self.desired - len(running))]
+            actions += [self._start(now) for _ in range(num_wished - len(running))]
         return actions
+
+    def _running(self) -> list[Member]:
+        return [member for member in self.members.values() if member.state == "running"]
+
+    def _may_drain(self, running: list[Member], ready: Collection[str], now: float) -> bool:
+        """Whether an old worker can be spared."""
+        return all(
+            member.is_old or member.worker_id in ready or now - member.started_at > REPLACEMENT_PATIENCE_S
+            for member in running
+        )
 
     def on_left(self, worker_id: str) -> None:
         """A worker drained and said goodbye."""

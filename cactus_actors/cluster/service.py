@@ -61,6 +61,8 @@ class Service:
         self._endpoints: Endpoints | None = None
         self._owns_session = False
         self._router_not_before = 0.0
+        self._ready_workers: tuple[str, ...] = ()
+        self._num_restarts_heard = 0
         self._journal_dir = _journal_dir(config) if config.journal else None
 
     @property
@@ -204,7 +206,7 @@ class Service:
         self._workers[worker_id] = worker
 
     def _apply_plan(self) -> None:
-        for action in self._fleet.plan(time.monotonic()):
+        for action in self._fleet.plan(time.monotonic(), self._ready_workers):
             match action:
                 case StartWorker(worker_id):
                     self._start_worker(worker_id)
@@ -226,7 +228,7 @@ class Service:
                 if worker.ending() is not None:
                     answer_of(worker.run, CONTROL_TIMEOUT_S)
                     raise Unavailable("a worker left before it was ready")
-            num_ready = answer_of(self._router.control("health"), CONTROL_TIMEOUT_S).num_ready_workers
+            num_ready = len(answer_of(self._router.control("health"), CONTROL_TIMEOUT_S).ready_workers)
             time.sleep(0.05)
 
     def _tend_router(self, now: float) -> None:
@@ -245,6 +247,11 @@ class Service:
             self._router.kill()
         elif health := self._router.health(now):
             self._fleet.desired = health.desired_workers
+            self._ready_workers = health.ready_workers
+            if health.num_restarts_wished > self._num_restarts_heard:
+                self._announce("every worker is replaced, one after the other")
+                self._fleet.replace_all()
+            self._num_restarts_heard = health.num_restarts_wished
 
     def _tend_handoff(self, now: float) -> None:
         assert self._handoff is not None

@@ -118,7 +118,13 @@ class Scale(ClientStruct, frozen=True, kw_only=True, tag="scale"):
     request_id: str = ""
 
 
-ClientMessage = Submit | Cancel | Resume | Fetch | StatusRequest | Scale
+class Restart(ClientStruct, frozen=True, kw_only=True, tag="restart"):
+    """Replace every local worker, one after the other, each after what it runs; answered by Restarting."""
+
+    request_id: str = ""
+
+
+ClientMessage = Submit | Cancel | Resume | Fetch | StatusRequest | Scale | Restart
 
 
 # router -> client
@@ -205,6 +211,13 @@ class Scaling(ReplyStruct, frozen=True, kw_only=True, tag="scaling"):
     request_id: str = ""
 
 
+class Restarting(ReplyStruct, frozen=True, kw_only=True, tag="restarting"):
+    """The wish to replace the workers is noted; `num_workers` were there."""
+
+    num_workers: int
+    request_id: str = ""
+
+
 class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     """One worker as the router sees it; `last_seen_s` is seconds since its last message.
 
@@ -272,7 +285,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     refused: dict[str, int] = {}
 
 
-RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Status
+RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Restarting | Status
 StreamMessage = Delta | Progress | Finished
 
 

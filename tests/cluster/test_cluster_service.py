@@ -139,6 +139,23 @@ def test_what_a_router_accepted_the_next_one_finishes_though_nobody_sends_it_aga
         assert running.client.status().epoch != before.epoch
 
 
+def test_workers_are_replaced_under_load_without_a_failed_job_or_another_token(serve_on_cluster: Any) -> None:
+    with serve_on_cluster(workers=2) as running:
+        client = running.client
+        undisturbed = client.complete(prompt=STORY, **OPTIONS)
+        before = set(local_workers(client.status()))
+        jobs = [client.submit(prompt=STORY, **OPTIONS) for _ in range(24)]
+        assert client.restart_workers() == 2
+        while before & set(local_workers(client.status())):
+            jobs.append(client.submit(prompt=STORY, **OPTIONS))
+            assert len(jobs) < 2000
+            time.sleep(0.05)
+        for job_id in jobs:
+            assert client.result(job_id).token_ids == undisturbed.token_ids
+        status = wait_until(client, lambda status: len(local_workers(status)) == 2)
+        assert status.jobs.failed == status.jobs.redispatched == 0
+
+
 def test_an_impossible_model_is_one_clear_error(serve_on_cluster: Any, ray_address: str) -> None:
     from cactus_actors.cluster.service import Service
     from cactus_actors.config import ServeConfig

@@ -2,7 +2,14 @@
 
 from __future__ import annotations
 
-from cactus_actors.cluster.fleet import MAX_BACKOFF_S, STABLE_AFTER_S, DrainWorker, Fleet, StartWorker
+from cactus_actors.cluster.fleet import (
+    MAX_BACKOFF_S,
+    REPLACEMENT_PATIENCE_S,
+    STABLE_AFTER_S,
+    DrainWorker,
+    Fleet,
+    StartWorker,
+)
 
 
 def test_it_starts_what_is_missing_once() -> None:
@@ -59,3 +66,53 @@ def test_a_draining_worker_that_dies_is_not_replaced() -> None:
     fleet.on_died("worker-1", 1.0)
     assert fleet.plan(1.0) == []
     assert fleet.num_restarts == 0
+
+
+def test_old_workers_are_replaced_one_at_a_time_each_after_a_new_one_is_ready() -> None:
+    fleet = Fleet(desired=2)
+    fleet.plan(0.0)
+    fleet.replace_all()
+    assert fleet.plan(1.0, {"worker-1", "worker-2"}) == [StartWorker("worker-3")]
+    assert fleet.plan(2.0, {"worker-1", "worker-2"}) == []  # the new one loads its model
+    [drained] = fleet.plan(3.0, {"worker-1", "worker-2", "worker-3"})
+    assert drained == DrainWorker("worker-2")
+    assert fleet.plan(3.1, {"worker-1", "worker-3"}) == [StartWorker("worker-4")]
+    fleet.on_left("worker-2")
+    assert fleet.plan(4.0, {"worker-1", "worker-3", "worker-4"}) == [DrainWorker("worker-1")]
+    fleet.on_left("worker-1")
+    assert fleet.plan(5.0, {"worker-3", "worker-4"}) == []
+    assert sorted(fleet.members) == ["worker-3", "worker-4"]
+
+
+def test_a_replacement_that_finds_no_place_gets_that_of_an_old_worker() -> None:
+    fleet = Fleet(desired=1)
+    fleet.plan(0.0)
+    fleet.replace_all()
+    assert fleet.plan(1.0, {"worker-1"}) == [StartWorker("worker-2")]
+    assert fleet.plan(1.0 + REPLACEMENT_PATIENCE_S, {"worker-1"}) == []
+    assert fleet.plan(1.1 + REPLACEMENT_PATIENCE_S, {"worker-1"}) == [DrainWorker("worker-1")]
+
+
+def test_scaling_while_workers_are_replaced_takes_the_old_ones_first() -> None:
+    fleet = Fleet(desired=3)
+    fleet.plan(0.0)
+    fleet.replace_all()
+    everyone = {f"worker-{number}" for number in range(1, 9)}
+    assert fleet.plan(1.0, everyone) == [StartWorker("worker-4")]
+    fleet.desired = 1
+    actions = fleet.plan(2.0, everyone)
+    assert sorted(action.worker_id for action in actions) == ["worker-2", "worker-3"]
+    assert fleet.plan(3.0, everyone) == [DrainWorker("worker-1")]
+    assert fleet.plan(4.0, everyone) == []
+    assert [member.worker_id for member in fleet.members.values() if member.state == "running"] == [
+        "worker-4"
+    ]
+
+
+def test_an_old_worker_that_dies_is_replaced_by_a_new_one_like_any_other() -> None:
+    fleet = Fleet(desired=1)
+    fleet.plan(0.0)
+    fleet.replace_all()
+    fleet.on_died("worker-1", 0.5)
+    assert fleet.plan(1.0) == [StartWorker("worker-2")]
+    assert fleet.plan(2.0, {"worker-2"}) == []

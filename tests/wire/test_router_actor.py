@@ -501,7 +501,7 @@ def test_health_and_drain_from_other_threads(service: Service) -> None:
     client.send(submit(1))
     dispatch = worker.receive(Dispatch)
     assert not service.actor.drain(0.1)
-    assert service.actor.health().num_ready_workers == 1
+    assert len(service.actor.health().ready_workers) == 1
     assert service.actor.health().num_unfinished == 1
     client.send(submit(2))
     assert isinstance(client.receive(Rejected).error.retry_after, float)
