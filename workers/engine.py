@@ -8,20 +8,20 @@ from collections.abc import Callable, Collection
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelFailure
+from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFailure
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
 from workers.batch import Batch, Chunk
 from workers.block_pool import BlockPool
-from workers.deltas import failure, last_delta, last_delta_of
-from workers.detokenizer import Detokenizer, TokenBytes
+from workers.constraints import NewConstraint
+from workers.deltas import NewTokens, delta_of, failure, last_delta, last_delta_of, prompt_told
+from workers.detokenizer import TokenBytes
+from workers.ends import Ends, length_of
+from workers.intake import Intake
 from workers.models import Model
 from workers.pace import MAX_STEP_S, Pace
 from workers.sampler import Sampler, Samples
 from workers.scheduler import Counters, Schedule, Scheduler
 from workers.sequence import Sequence
-
-Row = tuple[int, float, float, bool]
-"""Token id, entropy and log probability of a row that was sampled, and whether its logits were finite."""
 
 Commit = Callable[[], list[SequenceDelta]]
 """Accounts for what a step has computed, and says what it added."""
@@ -47,14 +47,21 @@ class Engine:
         token_budget: int = 256,
         max_step_s: float = MAX_STEP_S,
         max_drafts: int = 0,
+        threads: int = 1,
+        new_constraint: NewConstraint | None = None,
     ) -> None:
         self._model = model
-        self._tokenizer = tokenizer
-        self._eos_ids = frozenset(eos_ids)
-        self._block_size = block_size
-        self._max_context = min(model.config.max_context, cache_blocks * block_size)
+        self._ends = Ends(eos_ids)
+        self._intake = Intake(
+            tokenizer,
+            self._ends,
+            vocab_size=model.config.vocab_size,
+            max_context=min(model.config.max_context, cache_blocks * block_size),
+            block_size=block_size,
+            max_drafts=max_drafts,
+            new_constraint=new_constraint,
+        )
         self._max_sequences = max_sequences
-        self._max_drafts = max_drafts
         self._cache = model.new_cache(cache_blocks, block_size)
         self._pool = BlockPool(cache_blocks)
         self.counters = Counters()
@@ -66,7 +73,7 @@ class Engine:
             token_budget=self._pace.token_budget,
             max_drafts=max_drafts,
         )
-        self._sampler = Sampler(self._eos_ids)
+        self._sampler = Sampler(self._ends.eos_ids, threads)
         self._sequences: dict[int, Sequence] = {}
         self._ended: list[SequenceDelta] = []  # of dispatches that ended before they ran
 
@@ -100,15 +107,11 @@ class Engine:
         if dispatch.dispatch_id in self._sequences:
             return
         try:
-            sequence = self._sequence_of(dispatch)
+            sequence = self._intake.sequence_of(dispatch)
+            finish = self._finish_before(sequence)
         except Exception as error:
-            self._ended.append(last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), failure(error)))
-            return
-        if (
-            sequence.pool is None
-            and dispatch.emitted_ids
-            and (finish := self._finish_of(sequence, dispatch.emitted_ids[-1]))
-        ):
+            finish = failure(error)
+        if finish is not None:
             self._ended.append(last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), finish))
             return
         self._sequences[dispatch.dispatch_id] = sequence
@@ -164,7 +167,7 @@ class Engine:
 
     def _generate(self, chunks: list[Chunk], batch: Batch) -> Commit:
         logits = self._model.forward(batch, self._cache)
-        samples = self._sampler.sample(logits, [chunk for chunk in chunks if chunk.num_rows])
+        samples = self._sampler.sample(logits, chunks)
         return lambda: self._commit(chunks, samples)
 
     def _embed(self, chunks: list[Chunk], batch: Batch) -> Commit:
@@ -192,118 +195,68 @@ class Engine:
                     deltas.append(self._end(sequence, failure(error)))
         return deltas
 
-    def _sequence_of(self, dispatch: Dispatch) -> Sequence:
-        """The sequence that goes on where `dispatch` says; raises InvalidRequest."""
-        config = self._model.config
-        known = dispatch.prompt_ids + dispatch.emitted_ids
-        if not dispatch.prompt_ids:
-            raise InvalidRequest("the prompt is empty", param="prompt")
-        if not 0 <= min(known) <= max(known) < config.vocab_size:
-            raise InvalidRequest(f"token ids must be in [0, {config.vocab_size})", param="prompt")
-        if len(known) > self._max_context:
-            raise ContextExceeded(
-                f"{len(known)} tokens do not fit the {self._max_context} of context and cache here",
-                param="prompt",
-            )
-        detokenizer = Detokenizer(self._tokenizer, dispatch.params)
-        for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
-            self._text_of(detokenizer, token_id)
-        return Sequence(
-            dispatch,
-            detokenizer,
-            max_context=self._max_context,
-            block_size=self._block_size,
-            max_drafts=self._max_drafts,
-        )
+    def _finish_before(self, sequence: Sequence) -> Finish | None:
+        """Why there is nothing to do for a sequence, or None."""
+        if sequence.pool is not None:
+            return None
+        if sequence.num_completion_tokens:
+            return self._ends.finish_of(sequence, int(sequence.token_ids[-1]))
+        is_finished = sequence.constraint is not None and sequence.constraint.is_finished
+        return Finish("stop") if is_finished else None
 
     def _commit(self, chunks: list[Chunk], samples: Samples) -> list[SequenceDelta]:
         """Account for what was computed and turn samples into deltas, ending what is complete."""
-        rows = list(
-            zip(
-                samples.token_ids.tolist(),
-                samples.entropies.tolist(),
-                samples.logprobs.tolist(),
-                samples.finite.tolist(),
-                strict=True,
-            )
-        )
         deltas = []
         first_row = 0
         for chunk in chunks:
-            sequence, num_rows = chunk.sequence, chunk.num_rows
-            position = sequence.num_completion_tokens
-            if num_rows:
-                try:
-                    deltas.append(self._extend(chunk, rows[first_row : first_row + num_rows]))
-                except Exception as error:  # such as a token that the tokenizer does not know
-                    self._remove(sequence)
-                    finish = failure(error, "a token has no text")
-                    deltas.append(last_delta(sequence.dispatch_id, position, finish))
-                first_row += num_rows
-                continue
-            self._scheduler.commit(chunk)
-            if sequence.num_uncomputed_tokens == 0:  # nothing was asked for beyond the prefill
-                deltas.append(self._end(sequence, Finish("length")))
+            sequence, position = chunk.sequence, chunk.sequence.num_completion_tokens
+            try:
+                delta = self._commit_chunk(chunk, samples, first_row)
+            except Exception as error:  # such as a token that the tokenizer does not know
+                self._remove(sequence)
+                finish = failure(error, "a token could not be taken")
+                delta = last_delta(sequence.dispatch_id, position, finish)
+            if delta is not None:
+                deltas.append(delta)
+            first_row += len(chunk.prompt_rows) + chunk.num_rows
         return deltas
 
-    def _extend(self, chunk: Chunk, rows: list[Row]) -> SequenceDelta:
+    def _commit_chunk(self, chunk: Chunk, samples: Samples, first_row: int) -> SequenceDelta | None:
+        sequence = chunk.sequence
+        told = prompt_told(chunk, samples, first_row)
+        if chunk.num_rows:
+            return self._extend(chunk, samples, first_row + len(chunk.prompt_rows), told)
+        self._scheduler.commit(chunk)
+        if sequence.num_uncomputed_tokens == 0:  # nothing was asked for beyond the prefill
+            return self._end(sequence, length_of(sequence), told)
+        return delta_of(sequence, told) if told is not None else None
+
+    def _extend(
+        self, chunk: Chunk, samples: Samples, first_row: int, told: SequenceExtras | None
+    ) -> SequenceDelta:
         """Append what was sampled up to the first token that was not drafted, and end what is complete."""
-        sequence, detokenizer = chunk.sequence, chunk.sequence.detokenizer
-        position = sequence.num_completion_tokens
+        sequence = chunk.sequence
         drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
-        token_ids: list[int] = []
-        entropies: list[float] = []
-        logprobs: list[float] = []
-        cuts: list[int] = []
-        text, finish = "", None
-        for token_id, entropy, logprob, is_finite in rows:
-            if not is_finite:
+        tokens = NewTokens(sequence, samples, first_row)
+        finish, is_drafted = None, False
+        for row in range(first_row, first_row + chunk.num_rows):
+            if not samples.finite[row]:
                 finish = failure(ModelFailure("the logits are not finite"))
                 break
-            if token_ids:
-                cuts.append(len(text))
-            is_drafted = len(token_ids) < len(drafts) and token_id == drafts[len(token_ids)]
+            token_id = int(samples.token_ids[row])
+            is_drafted = len(tokens) < len(drafts) and token_id == drafts[len(tokens)]
             sequence.append(token_id)
-            token_ids.append(token_id)
-            entropies.append(entropy)
-            logprobs.append(logprob)
-            text += self._text_of(detokenizer, token_id)
-            finish = self._finish_of(sequence, token_id)
+            tokens.add(self._ends.take(sequence, token_id))
+            finish = self._ends.finish_of(sequence, token_id)
             if finish is not None or not is_drafted:
                 break
-        if token_ids:
-            self._scheduler.commit(chunk, len(token_ids) if is_drafted else len(token_ids) - 1)
-            self.counters.tokens_generated += len(token_ids)
+        if len(tokens):
+            self._scheduler.commit(chunk, len(tokens) if is_drafted else len(tokens) - 1)
+            self.counters.tokens_generated += len(tokens)
         if finish is not None:
-            text += detokenizer.flush()
+            tokens.text += sequence.detokenizer.flush()
             self._remove(sequence)
-        return SequenceDelta(
-            dispatch_id=sequence.dispatch_id,
-            position=position,
-            token_ids=token_ids,
-            text=text,
-            entropies=entropies,
-            logprobs=logprobs,
-            cached_tokens=sequence.num_cached_prompt_tokens or 0,
-            finish=finish,
-            cuts=cuts,
-        )
-
-    def _text_of(self, detokenizer: Detokenizer, token_id: int) -> str:
-        if token_id in self._eos_ids:
-            detokenizer.skip()
-            return ""
-        return detokenizer.feed(token_id)
-
-    def _finish_of(self, sequence: Sequence, token_id: int) -> Finish | None:
-        """Why the sequence ends with this token, or None."""
-        if sequence.detokenizer.stop_match is not None:
-            return Finish("stop", stop_match=sequence.detokenizer.stop_match)
-        if token_id in self._eos_ids and not sequence.params.ignore_eos:
-            return Finish("stop", stop_match=token_id)
-        if sequence.num_tokens_left <= 0:
-            return Finish("length")
-        return None
+        return tokens.delta(finish, told)
 
     def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
         """The last deltas of dispatches that never run: refused ones, and those larger than the cache."""

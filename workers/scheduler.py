@@ -152,7 +152,11 @@ class Scheduler:
         num_left = min(self.token_budget, MAX_DRAFTED_ROWS) - num_rows
         if num_left <= 0:
             return
-        indices = [index for index, chunk in enumerate(schedule.chunks) if chunk.num_rows]
+        indices = [
+            index
+            for index, chunk in enumerate(schedule.chunks)
+            if chunk.num_rows and chunk.sequence.may_be_drafted
+        ]
         sequences = [schedule.chunks[index].sequence for index in indices]
         places = [DraftPlace(each.drafter, each.token_ids, self._room(each)) for each in sequences]
         proposals = propose(places, num_rows, num_left, self.step_cost)

@@ -49,6 +49,9 @@ class Sequence:
         wanted = 0 if self.pool else dispatch.params.max_tokens
         self.max_tokens = min(wanted, max_context - self.num_prompt_tokens)
         self.constraint = constraint
+        mu = dispatch.mirostat_mu
+        self.mirostat_mu = 2 * self.params.mirostat_tau if mu is None else mu
+        self.bias_ids, self.biases = _biases(self.params)
         tells_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pool
         self.num_told_prompt_tokens = 0 if tells_prompt else self.num_prompt_tokens
         self.block_size = block_size
@@ -98,6 +101,16 @@ class Sequence:
         return range(max(0, self.num_told_prompt_tokens - 1), self.num_prompt_tokens - 1)
 
     @property
+    def is_steered(self) -> bool:
+        """Whether mirostat keeps a state from token to token."""
+        return self.params.mirostat != 0 and self.params.temperature > 0
+
+    @property
+    def may_be_drafted(self) -> bool:
+        """Whether a token can be sampled before the one that it follows is certain."""
+        return self.constraint is None and not self.is_steered
+
+    @property
     def may_reuse_prefix(self) -> bool:
         """Whether cached blocks may stand in for computing the first tokens."""
         return self.params.cache_prompt and not self.prompt_rows
@@ -124,3 +137,11 @@ class Sequence:
             tokens = self._tokens[start : start + self.block_size].tobytes()
             self._block_hashes.append(hashlib.blake2b(parent + tokens, digest_size=16).digest())
         return self._block_hashes[:num_blocks]
+
+
+def _biases(params: SamplingParams) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Each token of `logit_bias` once, with the sum of its values."""
+    sums: dict[int, float] = {}
+    for token_id, bias in params.logit_bias:
+        sums[token_id] = sums.get(token_id, 0.0) + bias
+    return np.array(list(sums), dtype=np.int32), np.array(list(sums.values()), dtype=np.float64)

@@ -5,10 +5,12 @@ from __future__ import annotations
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
+import msgspec
 import numpy as np
 import pytest
 from hypothesis import HealthCheck, given, settings
 from hypothesis import strategies as st
+from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
@@ -39,6 +41,26 @@ class LetterTokenizer:
         return bytes([token_id + 32]) if token_id % 3 else "é€"[token_id % 2].encode()[: 1 + token_id % 4]
 
 
+class InTurns:
+    """Of every three tokens in the order of ids each may come in turn, and a text of `length` is complete."""
+
+    def __init__(self, length: str) -> None:
+        self._length = int(length)
+        self._num_tokens = 0
+
+    def accept(self, token_id: int) -> None:
+        assert token_id % 3 == self._num_tokens % 3
+        self._num_tokens += 1
+
+    def bitmask(self) -> NDArray[np.int32]:
+        bits = np.arange(224) % 3 == self._num_tokens % 3
+        return np.packbits(bits, bitorder="little").view(np.int32)
+
+    @property
+    def is_finished(self) -> bool:
+        return self._num_tokens == self._length
+
+
 @dataclass
 class Outcome:
     """All that was said about one dispatch."""
@@ -48,6 +70,9 @@ class Outcome:
     measures: list[tuple[float, float]] = field(default_factory=list)
     finish: Finish | None = None
     cached_tokens: int = 0
+    top: list[list[tuple[int, float]]] = field(default_factory=list)
+    prompt: list[tuple[float, list[tuple[int, float]]]] = field(default_factory=list)
+    mirostat_mu: float | None = None
 
     def take(self, delta: SequenceDelta) -> None:
         assert self.finish is None
@@ -57,11 +82,24 @@ class Outcome:
         self.measures += zip(delta.entropies, delta.logprobs, strict=True)
         self.finish = delta.finish
         self.cached_tokens = delta.cached_tokens
+        if delta.extras is not None:
+            assert delta.extras.prompt_position == (len(self.prompt) if delta.extras.prompt else 0)
+            self.top += delta.extras.top
+            self.prompt += delta.extras.prompt
+            self.mirostat_mu = delta.extras.mirostat_mu
 
     @property
-    def said(self) -> tuple[list[int], str, list[tuple[float, float]], Finish | None]:
-        """What must not depend on the surroundings."""
-        return self.token_ids, self.text, self.measures, self.finish
+    def said(self) -> tuple[object, ...]:
+        """What must not depend on the surroundings; the first token of a prompt has no number."""
+        return (
+            self.token_ids,
+            self.text,
+            self.measures,
+            self.finish,
+            self.top,
+            str(self.prompt),
+            self.mirostat_mu,
+        )
 
 
 def make_engine(
@@ -75,6 +113,7 @@ def make_engine(
         max_sequences=8,
         token_budget=token_budget,
         max_drafts=max_drafts,
+        new_constraint=InTurns,
     )
 
 
@@ -98,6 +137,19 @@ PARAMS = [
         max_tokens=24, temperature=1.5, min_p=0.1, top_p=0.9, seed=3, stop=("a", "xy", "é"), min_tokens=6
     ),
     SamplingParams(max_tokens=24, temperature=1.2, seed=4, presence_penalty=1.0, cache_prompt=False),
+    SamplingParams(max_tokens=18, temperature=0.9, seed=5, mirostat=1, mirostat_tau=3.0, num_logprobs=3),
+    SamplingParams(max_tokens=24, temperature=1.1, seed=6, mirostat=2, ignore_eos=True),
+    SamplingParams(max_tokens=15, temperature=0.7, seed=7, num_logprobs=2, prompt_logprobs=True),
+    SamplingParams(
+        max_tokens=20,
+        temperature=1.2,
+        seed=8,
+        typical_p=0.7,
+        logit_bias=((3, 2.0), (90, -4.0)),
+        presence_penalty=0.5,
+        penalise_prompt=False,
+    ),
+    SamplingParams(max_tokens=22, temperature=1.0, seed=9, min_tokens=30),
     SamplingParams(max_tokens=1),
     SamplingParams(max_tokens=0),
 ]
@@ -105,11 +157,13 @@ PARAMS = [
 
 def make_dispatches() -> list[Dispatch]:
     """Prompts of 1 to 90 tokens, the longer ones on a common prefix, each with its own parameters."""
-    lengths = [1, 15, 16, 17, 33, 48, 77, 90]
-    return [
+    lengths = [1, 15, 16, 17, 33, 48, 20, 35, 75, 50, 40, 77, 90]
+    dispatches = [
         Dispatch(i, f"{i:032x}", [(7 * j + 3) % 199 for j in range(length)], [], params, choice=i % 2)
         for i, (length, params) in enumerate(zip(lengths, PARAMS, strict=True))
     ]
+    dispatches[10] = msgspec.structs.replace(dispatches[10], grammar="18")
+    return dispatches
 
 
 def weight_of(name: str) -> np.float32:
@@ -145,7 +199,9 @@ def said(outcomes: list[Outcome]) -> list[object]:
 def test_the_cases_differ_in_what_they_exercise(expected: list[Outcome]) -> None:
     reasons = {outcome.finish.reason for outcome in expected if outcome.finish}
     assert reasons == {"stop", "length"}
-    assert [len(outcome.token_ids) for outcome in expected][-2:] == [1, 0]
+    assert [len(outcome.token_ids) for outcome in expected][-3:] == [18, 1, 0]
+    assert [len(outcome.prompt) for outcome in expected] == [0] * 8 + [75] + [0] * 4
+    assert [outcome.mirostat_mu is not None for outcome in expected].count(True) == 2
     assert len({tuple(outcome.token_ids) for outcome in expected}) == len(expected)
 
 
@@ -169,7 +225,7 @@ def test_on_a_cached_prefix(models: dict[int, Model], expected: list[Outcome]) -
     run(engine, make_dispatches()[-1])
     again = run(engine, *make_dispatches())
     assert said(again) == said(expected)
-    assert [outcome.cached_tokens for outcome in again] == [0, 0, 0, 16, 32, 0, 64, 80]
+    assert [outcome.cached_tokens for outcome in again] == [0, 0, 0, 16, 32, 0, 16, 32, 0, 48, 32, 64, 80]
 
 
 def test_preempted(models: dict[int, Model], expected: list[Outcome]) -> None:
@@ -214,8 +270,8 @@ def test_continued_after_a_crash(models: dict[int, Model], expected: list[Outcom
         while len(outcome.token_ids) < cut:
             for delta in engine.step():
                 outcome.take(delta)
-        rest = Dispatch(
-            99, dispatch.job_id, dispatch.prompt_ids, outcome.token_ids[:], dispatch.params, dispatch.choice
+        rest = msgspec.structs.replace(
+            dispatch, dispatch_id=99, emitted_ids=outcome.token_ids[:], mirostat_mu=outcome.mirostat_mu
         )
         survivor = make_engine(models[2], token_budget=10)
         survivor.add(rest)
@@ -230,11 +286,7 @@ def test_a_complete_answer_that_comes_again_ends_at_once(
 ) -> None:
     engine = make_engine(models[1])
     for dispatch, whole in zip(make_dispatches()[:-1], expected, strict=False):
-        engine.add(
-            Dispatch(
-                9, dispatch.job_id, dispatch.prompt_ids, whole.token_ids, dispatch.params, dispatch.choice
-            )
-        )
+        engine.add(msgspec.structs.replace(dispatch, emitted_ids=whole.token_ids))
         (delta,) = engine.step()
         assert (delta.position, delta.token_ids, delta.finish) == (len(whole.token_ids), [], whole.finish)
         assert not engine.has_work

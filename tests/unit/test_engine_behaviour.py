@@ -154,7 +154,7 @@ def test_prefill_only_ends_without_a_token() -> None:
 
 def test_the_context_ends_a_sequence() -> None:
     tokens, _, finish = outcome(run(make_engine(), dispatch([1] * 60, max_tokens=50)))
-    assert (len(tokens), finish) == (4, Finish("length"))
+    assert (len(tokens), finish) == (4, Finish("model_length"))
 
 
 def test_emitted_tokens_are_not_said_again() -> None:
@@ -183,7 +183,7 @@ def test_a_prompt_that_cannot_run_is_refused_with_a_typed_error(
 def test_a_cache_smaller_than_the_context_ends_a_sequence_as_the_context_would() -> None:
     deltas = run(make_engine(cache_blocks=2), dispatch([1] * 6, max_tokens=50))
     assert [token for delta in deltas for token in delta.token_ids] == [2, 3]
-    assert deltas[-1].finish == Finish("length")
+    assert deltas[-1].finish == Finish("model_length")
 
 
 def test_a_prompt_larger_than_the_whole_cache_is_refused() -> None:

@@ -4,114 +4,27 @@ from __future__ import annotations
 
 import hashlib
 import math
-from dataclasses import dataclass
 
 import numpy as np
 import pytest
 from hypothesis import given, settings
 from hypothesis import strategies as st
-from numpy.typing import NDArray
+from msgspec.structs import replace
 
 from cactus_actors.protocol.params import SamplingParams
-from cactus_actors.protocol.worker_messages import Dispatch
-from workers.batch import Chunk
-from workers.detokenizer import Detokenizer
-from workers.kernels.compiling import fingerprint
+from tests.sampler_cases import (
+    VOCAB,
+    Case,
+    adjusted,
+    drawn,
+    make_case,
+    sample,
+    sample_one,
+    softmax,
+)
 from workers.kernels.nucleus import MAX_SORTED, cut_of
-from workers.kernels.sampling import SAMPLING_ROW, compiled_sampler, new_scratch, uniform
-from workers.sampler import Sampler, Samples, sampling_row
-from workers.sequence import Sequence
-
-VOCAB = 300
-END_IDS = (2, 5)
-
-
-class NoBytes:
-    def token_bytes(self, token_id: int) -> bytes:
-        return b""
-
-
-@dataclass
-class Case:
-    """One row: logits, parameters and the tokens so far."""
-
-    logits: NDArray[np.float32]
-    params: SamplingParams
-    prompt_ids: tuple[int, ...] = (1,)
-    emitted_ids: tuple[int, ...] = ()
-    choice: int = 0
-
-    @property
-    def chunk(self) -> Chunk:
-        """The step after which the row is sampled."""
-        dispatch = Dispatch(
-            1, "0" * 32, list(self.prompt_ids), list(self.emitted_ids), self.params, self.choice
-        )
-        sequence = Sequence(dispatch, Detokenizer(NoBytes(), self.params), max_context=4096, block_size=16)
-        return Chunk(sequence, sequence.num_tokens)
-
-
-def make_case(seed: int, *, scale: float = 3.0, vocab: int = VOCAB, **params: object) -> Case:
-    logits = np.random.default_rng(seed).normal(scale=scale, size=vocab).astype(np.float32)
-    return Case(logits, SamplingParams(max_tokens=100, seed=seed, **params))  # type: ignore[arg-type]
-
-
-def sample(*cases: Case) -> Samples:
-    logits = np.stack([case.logits for case in cases])
-    before = logits.copy()
-    samples = Sampler(END_IDS).sample(logits, [case.chunk for case in cases])
-    np.testing.assert_array_equal(logits, before)
-    return samples
-
-
-def sample_one(case: Case) -> int:
-    return int(sample(case).token_ids[0])
-
-
-def penalised(case: Case) -> NDArray[np.float64]:
-    """End mask and penalties, from their definitions."""
-    params = case.params
-    logits = case.logits.astype(np.float64)
-    tokens = case.prompt_ids + case.emitted_ids
-    window = tokens if params.repeat_last_n < 0 else tokens[len(tokens) - params.repeat_last_n :]
-    for token in set(window[-len(tokens) :] if window else ()):
-        logits[token] *= params.repeat_penalty if logits[token] <= 0 else 1 / params.repeat_penalty
-        logits[token] -= window.count(token) * params.frequency_penalty + params.presence_penalty
-    if len(case.emitted_ids) < params.min_tokens:
-        logits[list(END_IDS)] = -math.inf
-    return logits
-
-
-def softmax(logits: NDArray[np.float64]) -> NDArray[np.float64]:
-    weights = np.exp(logits - logits.max())
-    return weights / weights.sum()
-
-
-def distribution(case: Case) -> dict[int, float]:
-    """The ids that can be drawn, in the order in which their probabilities are laid end to end."""
-    params = case.params
-    logits = penalised(case)
-    ranked = np.lexsort((np.arange(logits.size), -logits))
-    kept = ranked[: params.top_k] if params.top_k else ranked
-    probabilities = softmax(logits[kept])
-    if params.top_p < 1:
-        num_kept = int(np.searchsorted(np.cumsum(probabilities), params.top_p)) + 1
-        kept, probabilities = kept[:num_kept], probabilities[:num_kept]
-    kept = kept[probabilities >= params.min_p * probabilities[0]]
-    if not 0 < params.top_k < logits.size:
-        kept = np.sort(kept)
-    return dict(zip(kept.tolist(), softmax(logits[kept] / params.temperature).tolist(), strict=True))
-
-
-def drawn(case: Case) -> int:
-    """The id in which the case's random number falls."""
-    rest = uniform(np.uint64(case.params.seed), np.uint64(case.choice), np.uint64(len(case.emitted_ids)))
-    for token, probability in distribution(case).items():
-        rest -= probability
-        if rest < 0:
-            return token
-    raise AssertionError("probabilities sum to 1")
-
+from workers.kernels.sampling_random import uniform
+from workers.sampler import Sampler
 
 RULES: dict[str, dict[str, object]] = {
     "plain": {},
@@ -133,6 +46,28 @@ RULES: dict[str, dict[str, object]] = {
     "no window": {"repeat_penalty": 3.0, "repeat_last_n": 0, "top_p": 0.9},
     "whole window": {"frequency_penalty": 2.0, "repeat_last_n": -1, "top_k": 40},
     "min_tokens": {"min_tokens": 50, "top_k": 9},
+    "output only": {"presence_penalty": 1.5, "frequency_penalty": 0.6, "penalise_prompt": False, "top_k": 30},
+    "output only, repeats everywhere": {
+        "repeat_penalty": 1.4,
+        "presence_penalty": -1.5,
+        "penalise_prompt": False,
+        "repeat_last_n": 5,
+    },
+    "output only, beyond the window": {
+        "frequency_penalty": 1.0,
+        "penalise_prompt": False,
+        "repeat_last_n": 0,
+    },
+    "typical": {"typical_p": 0.3},
+    "typical of 0": {"typical_p": 0.0},
+    "typical, hot": {"typical_p": 0.6, "temperature": 1.8},
+    "typical and the others": {"typical_p": 0.7, "top_p": 0.8, "min_p": 0.2, "temperature": 0.7},
+    "typical in the top": {"typical_p": 0.5, "top_k": 40},
+    "typical in the top and the others": {"typical_p": 0.8, "top_k": 60, "top_p": 0.7, "min_p": 0.3},
+    "a large top": {"top_k": 280, "temperature": 2.0},
+    "a large top and the others": {"top_k": 270, "typical_p": 0.9, "top_p": 0.95, "min_p": 0.001},
+    "bias": {"logit_bias": ((7, 4.0), (8, -3.0), (7, 1.5), (299, 6.0)), "top_k": 20},
+    "bias and penalties": {"logit_bias": ((7, 9.0), (2, 8.0)), "repeat_penalty": 1.8, "min_tokens": 50},
 }
 
 
@@ -153,7 +88,7 @@ def test_temperature_zero_is_the_argmax_of_the_penalised_logits(rule: str) -> No
         case = make_case(seed, temperature=0.0, **RULES[rule])
         case.prompt_ids = tuple(np.argsort(-case.logits)[:30].tolist())
         case.emitted_ids = case.prompt_ids[:2]
-        assert sample_one(case) == int(np.argmax(penalised(case).astype(np.float32)))
+        assert sample_one(case) == int(np.argmax(adjusted(case).astype(np.float32)))
 
 
 @pytest.mark.parametrize("temperature", [0.0, 1e-300])
@@ -162,6 +97,18 @@ def test_the_lowest_id_wins_a_tie_at_zero_and_the_coldest_draw_is_a_maximum(temp
     logits[[130, 70, 299]] = 4.0
     token = sample_one(Case(logits, SamplingParams(max_tokens=9, temperature=temperature)))
     assert token == 70 if temperature == 0 else token in (70, 130, 299)
+
+
+def test_a_banned_token_comes_only_where_nothing_else_may() -> None:
+    for options in ({}, {"top_k": 40}, {"typical_p": 0.5}, {"mirostat": 1}, {"mirostat": 2}):
+        for temperature in (0.0, 1.0):
+            case = make_case(1, temperature=temperature, **options)
+            top = np.argsort(-case.logits)[:100].tolist()
+            case.params = replace(case.params, logit_bias=tuple((token, -math.inf) for token in top))
+            assert sample_one(case) not in top
+            case.params = replace(case.params, logit_bias=tuple((token, -math.inf) for token in range(VOCAB)))
+            case.allowed = (77,)
+            assert sample_one(case) == 77
 
 
 def test_greedy_ignores_the_seed_and_every_truncation() -> None:
@@ -313,33 +260,22 @@ def test_golden_tokens_stay_what_they_are() -> None:
     assert digest[:16] == "148e0bc12db98a28"
 
 
-def test_rows_can_be_shared_by_threads_with_a_scratch_each() -> None:
+def test_a_row_does_not_depend_on_which_thread_takes_it(monkeypatch: pytest.MonkeyPatch) -> None:
     cases = [
-        make_case(seed, temperature=seed % 2 * 0.9, top_p=(1.0, 0.9)[seed % 3 % 2], top_k=seed % 4 * 3)
-        for seed in range(9)
-    ]
-    logits = np.stack([case.logits for case in cases])
-    together = Sampler([]).sample(logits, [case.chunk for case in cases])
-    apart = Samples(np.zeros(9, np.int32), np.zeros(9), np.zeros(9), np.zeros(9, np.bool_))
-    rows = np.frombuffer(b"".join(sampling_row(case.chunk.sequence) for case in cases), SAMPLING_ROW)
-    for rank in (2, 0, 1):
-        compiled_sampler(fingerprint())(
-            rank,
-            3,
-            logits,
-            rows,
-            np.zeros(9, np.int64),
-            np.zeros(9, np.bool_),
-            np.empty(0, np.int32),
-            np.empty(0, np.int32),
-            np.zeros(9, np.int64),
-            new_scratch(VOCAB, 0),
-            apart.token_ids,
-            apart.entropies,
-            apart.logprobs,
-            apart.finite,
+        make_case(
+            seed,
+            temperature=seed % 2 * 0.9,
+            top_p=(1.0, 0.9)[seed % 3 % 2],
+            top_k=seed % 4 * 3,
+            repeat_penalty=1.0 + seed % 2,
+            mirostat=(0, 0, 1, 2)[seed % 4],
+            num_logprobs=seed % 5,
         )
-    np.testing.assert_array_equal(apart.token_ids, together.token_ids)
-    np.testing.assert_array_equal(apart.entropies, together.entropies)
-    np.testing.assert_array_equal(apart.logprobs, together.logprobs)
-    assert apart.finite.all()
+        for seed in range(19)
+    ]
+    alone = sample(*cases)
+    monkeypatch.setattr("workers.sampler.SHARED_LOGITS", 0)
+    for threads in (2, 3, 32):
+        together = sample(*cases, threads=threads)
+        for name in ("token_ids", "entropies", "logprobs", "finite", "mus", "top_ids", "top_logprobs"):
+            np.testing.assert_array_equal(getattr(together, name), getattr(alone, name))

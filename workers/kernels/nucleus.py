@@ -17,20 +17,20 @@ MAX_SORTED = 128
 def cut_of(weights: Logits, total: Scalar, top_p: Scalar, candidates: Ids) -> Any:
     """(weight, id) of the last one kept, in the order of falling weight and rising id; at least one is kept.
 
-    The largest weight is 1, `total` the sum of all. Bisection over the bit patterns of weights, which are in
+    No weight is above 1, `total` is the sum of all. Bisection over the bit patterns of weights, which are in
     the order of the weights, narrows the cut down to MAX_SORTED ids or to one weight. `candidates` is room
     for MAX_SORTED.
     """
     target = top_p * total
     # The ids less probable than (1 - top_p) / V have less than 1 - top_p together: never reached.
-    low = _bits_of(0.999 * max(1.0 - top_p, 1e-12) * total / weights.size)
-    high = _bits_of(1.0) + 1
-    if mass_from(weights, _weight_of(low), candidates) < target:  # by rounding
+    low = bits_of(0.999 * max(1.0 - top_p, 1e-12) * total / weights.size)
+    high = bits_of(1.0) + 1
+    if mass_from(weights, weight_of(low), candidates) < target:  # by rounding
         return np.float32(0.0), weights.size
     mass_above, num_above, num_from_low = 0.0, 0, candidates[0]
     while high - low > 1 and num_from_low - num_above > MAX_SORTED:
         middle = (low + high) // 2
-        mass = mass_from(weights, _weight_of(middle), candidates)
+        mass = mass_from(weights, weight_of(middle), candidates)
         num_from_middle = candidates[0]
         if mass < target:
             high, mass_above, num_above = middle, mass, num_from_middle
@@ -38,17 +38,19 @@ def cut_of(weights: Logits, total: Scalar, top_p: Scalar, candidates: Ids) -> An
             low, num_from_low = middle, num_from_middle
     missing = target - mass_above
     if num_from_low - num_above > MAX_SORTED:
-        return _last_of_equals(weights, _weight_of(low), missing)
-    return _last_between(weights, _weight_of(low), _weight_of(high), missing, candidates)
+        return _last_of_equals(weights, weight_of(low), missing)
+    return _last_between(weights, weight_of(low), weight_of(high), missing, candidates)
 
 
 @njit(nogil=True)
-def _bits_of(weight: Scalar) -> Scalar:
+def bits_of(weight: Scalar) -> Scalar:
+    """The bit pattern of a float32 that is not negative: larger numbers have larger ones."""
     return np.int64(np.float32(weight).view(np.int32))
 
 
 @njit(nogil=True)
-def _weight_of(bits: Scalar) -> Scalar:
+def weight_of(bits: Scalar) -> Scalar:
+    """The float32 of a bit pattern."""
     return np.int32(bits).view(np.float32)
 
 

@@ -133,24 +133,25 @@ def entropy_of(
 
 @njit(nogil=True, fastmath={"reassoc", "contract"})
 def fill_weights(
-    logits: Logits, maximum: Scalar, floor: Scalar, temperature: Scalar, weights: Logits
+    logits: Logits, maximum: Scalar, floor: Scalar, last: Scalar, temperature: Scalar, weights: Logits
 ) -> None:
-    """weights = exp((logit - maximum) / T), 0 for logits below the floor."""
+    """weights = exp((logit - maximum) / T), 0 for logits below `floor`, and at `floor` beyond id `last`."""
     scale = np.float32(_LOG2_E / temperature)
     for i in range(logits.size):
         weight = _power_or_zero((logits[i] - maximum) * scale)
-        weights[i] = weight if logits[i] >= floor else np.float32(0.0)
+        is_kept = (logits[i] > floor) | ((logits[i] == floor) & (i <= last))
+        weights[i] = weight if is_kept else np.float32(0.0)
 
 
 @njit(nogil=True, fastmath={"reassoc", "contract"})
 def reweigh(
     logits: Logits, maximum: Scalar, cut: Scalar, last: Scalar, temperature: Scalar, weights: Logits
 ) -> None:
-    """Weights at 1 become weights at T, or 0 below `cut`, and at `cut` beyond id `last`."""
+    """Weights at 1 become weights at T, or 0 below `cut`, and at `cut` beyond id `last`; 0 stays 0."""
     scale = np.float32(_LOG2_E / temperature)
     for i in range(logits.size):
         weight = _power_or_zero((logits[i] - maximum) * scale)
-        is_kept = (weights[i] > cut) | ((weights[i] == cut) & (i <= last))
+        is_kept = (weights[i] > cut) | ((weights[i] == cut) & (i <= last) & (cut > 0))
         weights[i] = weight if is_kept else np.float32(0.0)
 
 

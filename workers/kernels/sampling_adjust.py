@@ -1,0 +1,111 @@
+"""What changes single logits before anything is kept or drawn: mask, bias, penalties, forbidden ends."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from workers.kernels.sampling_scratch import LOWEST, NEGATIVE_INFINITY, Scratch
+from workers.kernels.softmax import CHUNK, Ids, Logits, Reals, Scalar, largest_of
+
+WORD = 32
+
+
+@njit(nogil=True)
+def apply_mask(logits: Logits, words: Ids, allowed: Logits) -> None:
+    """`allowed` becomes the logits whose bit is set in the mask, -inf elsewhere."""
+    for index in range(words.size):
+        start, word = index * WORD, words[index]
+        if start + WORD <= logits.size:
+            for i in range(WORD):
+                bit = (word >> np.int32(i)) & np.int32(1)
+                allowed[start + i] = logits[start + i] if bit else NEGATIVE_INFINITY
+        else:
+            for i in range(logits.size - start):
+                bit = (word >> np.int32(i)) & np.int32(1)
+                allowed[start + i] = logits[start + i] if bit else NEGATIVE_INFINITY
+
+
+@njit(nogil=True)
+def add_bias(values: Logits, ids: Ids, biases: Reals, num_touched: Scalar, scratch: Scratch) -> Scalar:
+    """Add to the logits of these ids; how many were touched by then. No sum leaves the finite numbers."""
+    for i in range(ids.size):
+        num_touched = _touch(values, ids[i], num_touched, scratch)
+        _set(values, ids[i], np.float64(values[ids[i]]) + biases[i])
+    return num_touched
+
+
+@njit(nogil=True)
+def penalise(
+    values: Logits, row: Any, repeated: Ids, counted: Ids, num_touched: Scalar, scratch: Scratch
+) -> Scalar:
+    """Apply the three penalties; how many ids were touched by then.
+
+    llama.cpp's rule: a positive logit of a token of `repeated` is divided by repeat_penalty and another
+    multiplied by it, then count * frequency_penalty + presence_penalty is subtracted for those of `counted`.
+    """
+    first = num_touched
+    num_touched = _touch_all(values, repeated, num_touched, scratch)
+    for i in range(first, num_touched):
+        token = scratch.touched[i]
+        value = np.float64(values[token])
+        _set(values, token, value / row.repeat_penalty if value > 0 else value * row.repeat_penalty)
+        scratch.counts[token] = 0
+    first = num_touched
+    num_touched = _touch_all(values, counted, num_touched, scratch)
+    for i in range(first, num_touched):
+        token = scratch.touched[i]
+        penalty = scratch.counts[token] * row.frequency_penalty + row.presence_penalty
+        _set(values, token, np.float64(values[token]) - penalty)
+        scratch.counts[token] = 0
+    return num_touched
+
+
+@njit(nogil=True)
+def forbid(values: Logits, ids: Ids, num_touched: Scalar, scratch: Scratch) -> Scalar:
+    """Let none of these ids come; how many were touched by then."""
+    for i in range(ids.size):
+        num_touched = _touch(values, ids[i], num_touched, scratch)
+        values[ids[i]] = NEGATIVE_INFINITY
+    return num_touched
+
+
+@njit(nogil=True)
+def update_maxima(values: Logits, num_touched: Scalar, scratch: Scratch) -> None:
+    """Bring the maxima of the touched chunks up to date."""
+    for i in range(num_touched):
+        chunk = scratch.touched[i] // CHUNK
+        scratch.maxima[chunk] = largest_of(values, chunk)
+
+
+@njit(nogil=True)
+def restore(values: Logits, num_touched: Scalar, scratch: Scratch) -> None:
+    """Undo all changes, backwards: an id touched twice gets its first value back."""
+    for i in range(num_touched - 1, -1, -1):
+        values[scratch.touched[i]] = scratch.raw[i]
+
+
+@njit(nogil=True)
+def _touch(values: Logits, token: Scalar, num_touched: Scalar, scratch: Scratch) -> Scalar:
+    scratch.touched[num_touched] = token
+    scratch.raw[num_touched] = values[token]
+    return num_touched + 1
+
+
+@njit(nogil=True)
+def _touch_all(values: Logits, tokens: Ids, num_touched: Scalar, scratch: Scratch) -> Scalar:
+    """Touch each of the tokens once, and count how often it stands there."""
+    for i in range(tokens.size):
+        if scratch.counts[tokens[i]] == 0:
+            num_touched = _touch(values, tokens[i], num_touched, scratch)
+        scratch.counts[tokens[i]] += 1
+    return num_touched
+
+
+@njit(nogil=True)
+def _set(values: Logits, token: Scalar, value: Scalar) -> None:
+    """Give a token that may come a finite logit."""
+    if values[token] > NEGATIVE_INFINITY:
+        values[token] = np.float32(min(max(value, np.float64(LOWEST)), -np.float64(LOWEST)))

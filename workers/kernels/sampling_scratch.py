@@ -1,0 +1,71 @@
+"""What the sampler reads of a sequence's parameters, and the memory that it works in."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+import numpy as np
+
+from workers.kernels.nucleus import MAX_SORTED
+from workers.kernels.softmax import CHUNK, PART, Ids, Logits, Reals
+
+LOWEST = np.float32(np.finfo(np.float32).min)
+"""The logit of what may come only where nothing else may; what may never come has -inf."""
+
+NEGATIVE_INFINITY = np.float32(-np.inf)
+MIN_TEMPERATURE = 1e-6  # anything warmer than zero and colder than this is the argmax all the same
+
+# What stays the same for a sequence from token to token.
+SAMPLING_ROW = np.dtype(
+    [
+        ("temperature", np.float64),
+        ("top_p", np.float64),
+        ("min_p", np.float64),
+        ("typical_p", np.float64),
+        ("repeat_penalty", np.float64),
+        ("presence_penalty", np.float64),
+        ("frequency_penalty", np.float64),
+        ("mirostat_tau", np.float64),
+        ("mirostat_eta", np.float64),
+        ("mirostat", np.int64),
+        ("top_k", np.int64),
+        ("seed", np.uint64),
+        ("choice", np.uint64),
+    ]
+)
+
+
+class Scratch(NamedTuple):
+    """What one thread needs to sample a row; `counts` is all zeros between rows."""
+
+    maxima: Logits  # (chunks,)
+    largest: Reals  # (parts,)
+    totals: Reals  # (parts,)
+    weighted: Reals  # (parts,)
+    weights: Logits  # (V,)
+    allowed: Logits  # (V,)
+    candidates: Ids  # (V,)
+    kept: Ids  # (V,)
+    kept_weights: Reals  # (V,)
+    counts: Ids  # (V,)
+    touched: Ids  # (3 V + ends,) by a bias, by either kind of penalty, as an end
+    raw: Logits  # (3 V + ends,)
+
+
+def new_scratch(vocab_size: int, num_ends: int) -> Scratch:
+    """Room for rows of `vocab_size` logits; its pages are taken from the system when they are first used."""
+    num_parts = -(-vocab_size // PART)
+    return Scratch(
+        maxima=np.empty(-(-vocab_size // CHUNK), np.float32),
+        largest=np.empty(num_parts, np.float64),
+        totals=np.empty(num_parts, np.float64),
+        weighted=np.empty(num_parts, np.float64),
+        weights=np.empty(vocab_size, np.float32),
+        allowed=np.empty(vocab_size, np.float32),
+        candidates=np.empty(max(vocab_size, MAX_SORTED), np.int32),
+        kept=np.empty(vocab_size, np.int32),
+        kept_weights=np.empty(vocab_size, np.float64),
+        counts=np.zeros(vocab_size, np.int32),
+        touched=np.empty(3 * vocab_size + num_ends, np.int32),
+        raw=np.empty(3 * vocab_size + num_ends, np.float32),
+    )

@@ -1,0 +1,171 @@
+"""Locally typical sampling: the fewest ids whose surprise is nearest to the entropy (Meister et al. 2022).
+
+A surprise is -ln p, so its distance from the entropy is that of a logit from the mean of the logits under
+their own probabilities: the centre. Ids are kept by rising distance, on ties by falling logit and rising id,
+until their probabilities exceed typical_p.
+"""
+
+from __future__ import annotations
+
+from typing import Any
+
+import numpy as np
+from numba import njit
+
+from workers.kernels.nucleus import MAX_SORTED, bits_of, weight_of
+from workers.kernels.softmax import PART, Ids, Logits, Reals, Scalar, fill_masses
+
+_RADIUS_OF_ALL = np.float32(90.0)  # a logit further than ln(2^126) below the largest has no weight
+
+
+@njit(nogil=True)
+def keep_typical_ranks(
+    values: Logits, typical_p: Scalar, kept: Ids, weights: Reals, num_kept: Scalar, order: Ids
+) -> Scalar:
+    """The same rule over the first `num_kept` ids and their weights, which move up; how many are kept.
+
+    The first weight is 1; `order` is room for as many places.
+    """
+    total = 0.0
+    below = 0.0
+    for place in range(num_kept):
+        total += weights[place]
+        below += weights[place] * max(np.float64(values[kept[place]]) - values[kept[0]], -1e3)
+        order[place] = place
+    centre = values[kept[0]] + below / total
+    for end in range(1, num_kept):
+        place, at = order[end], end
+        distance = abs(values[kept[place]] - centre)
+        while at > 0 and abs(values[kept[order[at - 1]]] - centre) > distance:
+            order[at] = order[at - 1]
+            at -= 1
+        order[at] = place
+    mass, num_typical = 0.0, 0
+    while num_typical < num_kept and mass <= typical_p * total:
+        mass += weights[order[num_typical]]
+        num_typical += 1
+    for index in range(num_typical, num_kept):
+        kept[order[index]] = -1
+    num_left = 0
+    for place in range(num_kept):
+        if kept[place] >= 0:
+            kept[num_left], weights[num_left] = kept[place], weights[place]
+            num_left += 1
+    return num_left
+
+
+@njit(nogil=True)
+def keep_typical(
+    values: Logits, maximum: Scalar, typical_p: Scalar, weights: Logits, masses: Reals, candidates: Ids
+) -> Scalar:
+    """Set to 0 all weights exp(value - maximum) that are not typical; the largest value that is.
+
+    Bisection over the bit patterns of distances, which are in the order of the distances, narrows the last
+    distance down to MAX_SORTED ids or to one distance. `candidates` is room for MAX_SORTED.
+    """
+    total = fill_masses(weights, masses)
+    centre = np.float32(maximum + _sum_below(values, maximum, weights) / total)
+    target = typical_p * total
+    low, high = np.int64(-1), bits_of(_RADIUS_OF_ALL)
+    mass_low, num_low = 0.0, 0
+    mass, num_high = _mass_within(values, weights, centre, weight_of(high))
+    if mass <= target:
+        return maximum
+    while high - low > 1 and num_high - num_low > MAX_SORTED:
+        middle = (low + high) // 2
+        mass, num_middle = _mass_within(values, weights, centre, weight_of(middle))
+        if mass > target:
+            high, num_high = middle, num_middle
+        else:
+            low, mass_low, num_low = middle, mass, num_middle
+    inner = weight_of(low) if low >= 0 else np.float32(-1.0)
+    outer, missing = weight_of(high), target - mass_low
+    if num_high - num_low > MAX_SORTED:
+        _drop_behind_equals(values, weights, centre, outer, missing)
+    else:
+        _drop_behind(values, weights, centre, inner, outer, missing, candidates)
+    return _drop_beyond(values, weights, centre, outer)
+
+
+@njit(nogil=True, fastmath={"reassoc", "contract"})
+def _sum_below(values: Logits, maximum: Scalar, weights: Logits) -> Scalar:
+    """The sum of weight * (value - maximum)."""
+    total: Scalar = 0.0
+    for start in range(0, values.size, PART):
+        values_of_part, weights_of_part = values[start : start + PART], weights[start : start + PART]
+        below = np.float32(0.0)
+        for i in range(values_of_part.size):
+            below += weights_of_part[i] * max(values_of_part[i] - maximum, np.float32(-200.0))
+        total += below
+    return total
+
+
+@njit(nogil=True, fastmath={"reassoc"})
+def _mass_within(values: Logits, weights: Logits, centre: Scalar, radius: Scalar) -> Any:
+    """The sum of the weights whose values are that near to the centre, and their number."""
+    total: Scalar = 0.0
+    num_within = np.int32(0)
+    for start in range(0, values.size, PART):
+        values_of_part, weights_of_part = values[start : start + PART], weights[start : start + PART]
+        mass = np.float32(0.0)
+        for i in range(values_of_part.size):
+            is_counted = abs(values_of_part[i] - centre) <= radius
+            mass += weights_of_part[i] if is_counted else np.float32(0.0)
+            num_within += np.int32(1) if is_counted else np.int32(0)
+        total += mass
+    return total, num_within
+
+
+@njit(nogil=True)
+def _drop_behind(
+    values: Logits,
+    weights: Logits,
+    centre: Scalar,
+    inner: Scalar,
+    outer: Scalar,
+    missing: Scalar,
+    candidates: Ids,
+) -> None:
+    """Of the ids with inner < distance <= outer keep the nearest, until they exceed the missing mass."""
+    size = 0
+    for is_above in (True, False):
+        for i in range(values.size):
+            distance = abs(values[i] - centre)
+            if inner < distance <= outer and (values[i] >= centre) == is_above:
+                at = size
+                while at > 0 and abs(values[candidates[at - 1]] - centre) > distance:
+                    candidates[at] = candidates[at - 1]
+                    at -= 1
+                candidates[at] = i
+                size += 1
+    for index in range(size):
+        if missing < 0:
+            weights[candidates[index]] = np.float32(0.0)
+        else:
+            missing -= weights[candidates[index]]
+
+
+@njit(nogil=True)
+def _drop_behind_equals(
+    values: Logits, weights: Logits, centre: Scalar, radius: Scalar, missing: Scalar
+) -> None:
+    """Of the ids at this one distance keep as many as exceed the missing mass."""
+    for is_above in (True, False):
+        for i in range(values.size):
+            if abs(values[i] - centre) == radius and (values[i] >= centre) == is_above:
+                if missing < 0:
+                    weights[i] = np.float32(0.0)
+                else:
+                    missing -= weights[i]
+
+
+@njit(nogil=True)
+def _drop_beyond(values: Logits, weights: Logits, centre: Scalar, radius: Scalar) -> Scalar:
+    """Set to 0 the weights further away; the largest value that has any weight left."""
+    largest = np.float32(-np.inf)
+    for i in range(values.size):
+        if abs(values[i] - centre) > radius:
+            weights[i] = np.float32(0.0)
+        elif weights[i] > 0:
+            largest = max(largest, values[i])
+    return largest
