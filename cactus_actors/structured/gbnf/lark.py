@@ -1,0 +1,112 @@
+"""Grammars in the notation of the grammar engine, a variant of Lark's."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping
+
+from cactus_actors.structured.gbnf.greed import greedy_lexemes
+from cactus_actors.structured.gbnf.reader import Vocabulary, read_rules
+from cactus_actors.structured.gbnf.rules import reachable
+from cactus_actors.structured.gbnf.shape import (
+    All,
+    Either,
+    Lexeme,
+    Rule,
+    RuleKey,
+    Shape,
+    Shaper,
+    Times,
+)
+from cactus_actors.structured.gbnf.tree import (
+    Characters,
+    Choice,
+    Node,
+    Reference,
+    Repeat,
+    Sequence,
+    Text,
+    Token,
+)
+
+_NOTHING = '""'
+
+
+def lark_of_gbnf(text: str, start: str, vocabulary: Vocabulary) -> str:
+    """The language of the rule `start` of the grammar `text`.
+
+    Raises SchemaInvalid with line and column, SchemaTooComplex and SchemaUnsatisfiable.
+    """
+    rules = reachable(read_rules(text, vocabulary), start)
+    shaper = Shaper(rules, joins=True)
+    opened: frozenset[Node] = frozenset()
+    shapes = shaper.shapes(start, opened)
+    greedy = greedy_lexemes(shapes, rules)
+    if greedy:
+        shaper = Shaper(rules, joins=False)
+        shapes = shaper.shapes(start, opened)
+        while greedy := greedy_lexemes(shapes, rules):
+            opened |= greedy
+            shapes = shaper.shapes(start, opened)
+    return _Writer(rules, shaper.regular).write(shapes)
+
+
+class _Writer:
+    def __init__(self, rules: Mapping[str, Node], regular: Iterable[str]) -> None:
+        self._rules = rules
+        self._terminals: dict[Node, str] = {}
+        self._named = {name: f"R{index}" for index, name in enumerate(regular)}
+        self._used: dict[str, None] = {}  # regular rules that terminals name, in order
+        self._keys: dict[RuleKey, str] = {}
+
+    def write(self, shapes: Mapping[RuleKey, Shape]) -> str:
+        self._keys = {key: f"r{index}" for index, key in enumerate(shapes)}
+        lines = ["start: r0"]
+        lines += [f"{self._keys[key]}: {self._body(shape)}" for key, shape in shapes.items()]
+        lines += [f"{name}: {self._expression(node)}" for node, name in self._terminals.items()]
+        written = 0
+        while written < len(self._used):  # writing one may use others
+            name = list(self._used)[written]
+            lines.append(f"{self._named[name]}: {self._expression(self._rules[name])}")
+            written += 1
+        return "\n".join(lines)
+
+    def _body(self, shape: Shape) -> str:
+        match shape:
+            case Lexeme(node):
+                return self._terminals.setdefault(node, f"T{len(self._terminals)}")
+            case Token(token_id, is_negated):
+                return f"<[{'^' if is_negated else ''}{token_id}]>"
+            case Rule(key):
+                return self._keys[key]
+            case All(items):
+                return " ".join(f"({self._body(item)})" for item in items) or _NOTHING
+            case Either(items):
+                return " | ".join(f"({self._body(item)})" for item in items)
+            case Times(item, least, most):
+                return f"({self._body(item)}){_counts(least, most)}"
+
+    def _expression(self, node: Node) -> str:
+        match node:
+            case Characters(ranges):
+                return f"/[{''.join(f'{_escaped(low)}-{_escaped(high)}' for low, high in ranges)}]/"
+            case Text(text):
+                return f"/{''.join(_escaped(ord(one)) for one in text)}/" if text else _NOTHING
+            case Reference(name):
+                self._used[name] = None
+                return self._named[name]
+            case Sequence(items):
+                return " ".join(f"({self._expression(item)})" for item in items) or _NOTHING
+            case Choice(items):
+                return " | ".join(f"({self._expression(item)})" for item in items)
+            case Repeat(item, least, most):
+                return f"({self._expression(item)}){_counts(least, most)}"
+        raise AssertionError("a token is in no expression")
+
+
+def _escaped(code_point: int) -> str:
+    character = chr(code_point)
+    return character if character.isascii() and character.isalnum() else rf"\x{{{code_point:X}}}"
+
+
+def _counts(least: int, most: int | None) -> str:
+    return f"{{{least},{'' if most is None else most}}}"

@@ -1,0 +1,151 @@
+"""Rules over lexemes: what is regular in a grammar, taken together into as few expressions as possible.
+
+The grammar engine matches a lexeme as far as it goes before it looks at the rules, and is fast because of it.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass
+from itertools import groupby
+
+from cactus_actors.structured.gbnf.rules import is_regular, regular
+from cactus_actors.structured.gbnf.tree import (
+    Characters,
+    Choice,
+    Node,
+    Reference,
+    Repeat,
+    Sequence,
+    Text,
+    Token,
+)
+
+RuleKey = tuple[str, bool]
+"""A rule's name, and whether an expression could stand for it that was taken apart."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lexeme:
+    """Text that an expression matches: a regular node."""
+
+    node: Node
+
+
+@dataclass(frozen=True, slots=True)
+class Rule:
+    """What another rule stands for."""
+
+    key: RuleKey
+
+
+@dataclass(frozen=True, slots=True)
+class All:
+    """One after the other."""
+
+    items: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Either:
+    """One of several."""
+
+    items: tuple[Shape, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class Times:
+    """`least` to `most` times."""
+
+    item: Shape
+    least: int
+    most: int | None
+
+
+Shape = Lexeme | Token | Rule | All | Either | Times
+
+
+class Shaper:
+    """Gives the rules of a grammar their shape; the lexemes in `spelled_out` are taken apart.
+
+    With `joins` neighbours that are regular become one lexeme; else a lexeme is a regular rule, repetition,
+    choice or text by itself.
+    """
+
+    def __init__(self, rules: Mapping[str, Node], *, joins: bool) -> None:
+        self._rules = rules
+        self._joins = joins
+        self.regular = regular(rules)
+
+    def shapes(self, start: str, opened: frozenset[Node]) -> dict[RuleKey, Shape]:
+        """The rules that are needed, `start` the first; the lexemes in `opened` are taken apart."""
+        found: dict[RuleKey, Shape] = {}
+        pending: list[RuleKey] = [(start, False)]
+        while pending:
+            key = pending.pop(0)
+            if key not in found:
+                name, is_opened = key
+                node = self._rules[name]
+                is_whole = name == start and name in self.regular  # then there is nothing beside it
+                found[key] = Lexeme(node) if is_whole else self._shape(node, is_opened, opened)
+                pending += rules_in(found[key])
+        return found
+
+    def _shape(self, node: Node, is_opened: bool, opened: frozenset[Node]) -> Shape:
+        may_stay = not is_opened and node not in opened and (self._joins or not isinstance(node, Sequence))
+        if may_stay and is_regular(node, self.regular):
+            return Lexeme(node)
+        match node:
+            case Text(text):
+                return All(tuple(Lexeme(Characters(((ord(one), ord(one)),))) for one in text))
+            case Token():
+                return node
+            case Reference(name):
+                return Rule((name, name in self.regular))
+            case Repeat(item, least, most):
+                return Times(self._shape(item, False, opened), least, most)
+            case Sequence(items):
+                runs = self._runs(items) if self._joins else items
+                return All(tuple(self._shape(item, False, opened) for item in runs))
+            case Choice(items):
+                options = self._joined(items) if self._joins else items
+                return Either(tuple(self._shape(item, False, opened) for item in options))
+        return Lexeme(node)
+
+    def _runs(self, items: tuple[Node, ...]) -> tuple[Node, ...]:
+        """`items` with neighbours that are regular made one."""
+        runs: list[Node] = []
+        for together, run in groupby(items, lambda item: is_regular(item, self.regular)):
+            nodes = tuple(run)
+            runs += [Sequence(nodes)] if together and len(nodes) > 1 else nodes
+        return tuple(runs)
+
+    def _joined(self, items: tuple[Node, ...]) -> tuple[Node, ...]:
+        """`items` with those that are regular made one."""
+        alike = tuple(item for item in items if is_regular(item, self.regular))
+        others = tuple(item for item in items if not is_regular(item, self.regular))
+        return (Choice(alike), *others) if len(alike) > 1 and others else items
+
+
+def rules_in(shape: Shape) -> list[RuleKey]:
+    """The rules that a shape leads to."""
+    match shape:
+        case Rule(key):
+            return [key]
+        case All(items) | Either(items):
+            return [key for item in items for key in rules_in(item)]
+        case Times(item):
+            return rules_in(item)
+    return []
+
+
+def lexemes_in(shape: Shape) -> list[Node]:
+    """The nodes of the lexemes in a shape."""
+    match shape:
+        case Lexeme(node):
+            return [node]
+        case All(items) | Either(items):
+            return [node for item in items for node in lexemes_in(item)]
+        case Times(item):
+            return lexemes_in(item)
+    return []
