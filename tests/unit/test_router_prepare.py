@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 from typing import Any
 
 import pytest
@@ -10,6 +11,7 @@ from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidR
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import CloudRequest
+from router.job import Prepared
 from router.prefix_index import block_hashes
 from router.prepare import prepare
 from tests.router_harness import LetterModel, job_id
@@ -131,6 +133,83 @@ def test_jobs_of_another_salt_have_other_blocks() -> None:
 def test_errors_are_typed() -> None:
     with pytest.raises(CactusError):
         prepare(make_submit(prompt=[5, -5]), LetterModel())
+
+
+def text_of(prompt: Any, **options: Any) -> str:
+    ids = prepare(make_submit(prompt=prompt, options=Options(**options)), LetterModel()).prompt_ids
+    return "".join(chr(token_id) for token_id in ids)
+
+
+def test_a_gap_is_asked_for_with_the_models_own_tokens() -> None:
+    assert text_of("ab", suffix="cd") == "\1\2ab\3cd\4"
+    assert text_of([97, "b"], suffix="") == "\1\2ab\3\4"
+
+
+def test_a_model_that_fills_no_gaps_says_so() -> None:
+    model = LetterModel()
+    model.fill_tokens = None
+    with pytest.raises(InvalidRequest, match="letters") as caught:
+        prepare(make_submit(prompt="x", options=Options(suffix="y")), model)
+    assert caught.value.param == "suffix"
+
+
+def test_an_echo_is_the_prompts_text() -> None:
+    def echoed(prompt: Any, **options: Any) -> str | None:
+        options = {"echo": True, **options}
+        return prepare(make_submit(prompt=prompt, options=Options(**options)), LetterModel()).prompt_text
+
+    assert echoed("hi") == "hi"
+    assert echoed(["h", 105]) == "hi"
+    assert echoed("hi", suffix="there") == "hi"
+    assert echoed("hi", echo=False) is None
+
+
+def test_a_bias_has_one_number_a_token() -> None:
+    def bias(given: Any) -> tuple[tuple[int, float], ...]:
+        submit = make_submit(prompt="x", options=Options(logit_bias=given))
+        return prepare(submit, LetterModel()).params.logit_bias
+
+    assert bias({"5": 1.5, "3": -100}) == ((3, -100.0), (5, 1.5))
+    assert bias([(5, 1.0), ("ab", False), (5, 1.0)]) == ((5, 2.0), (97, -math.inf), (98, -math.inf))
+    for given in ({"128": 1.0}, [(-1, 1.0)]):
+        with pytest.raises(InvalidRequest, match="0 to 127") as caught:
+            bias(given)
+        assert caught.value.param == "logit_bias"
+
+
+def test_a_job_is_what_its_profile_and_choice_and_task_say() -> None:
+    def made(**fields: Any) -> Prepared:
+        return prepare(make_submit(prompt="x", **fields), LetterModel())
+
+    assert made(profile="llamacpp").params.min_p == 0.05
+    assert made().params.min_p == 0.0
+    assert made(choice=3).choice == 3
+    embedding = made(task="embed")
+    assert (embedding.task, embedding.params.max_tokens) == ("embed", 0)
+
+
+def test_the_contexts_end_is_a_reason_for_mistral_only() -> None:
+    for profile, ends_context in (("mistral", True), ("cactus", False)):
+        submit = make_submit(prompt="x" * 4000, profile=profile)
+        assert prepare(submit, LetterModel()).ends_context is ends_context
+
+
+@pytest.mark.parametrize(
+    ("fields", "options"),
+    [
+        ({"choice": 1}, {}),
+        ({"task": "embed"}, {}),
+        ({}, {"logprobs": True}),
+        ({}, {"suffix": "x"}),
+        ({}, {"regex": "a"}),
+    ],
+)
+def test_what_a_cloud_cannot_do_stays_here(fields: dict[str, Any], options: dict[str, Any]) -> None:
+    kept = prepare(make_submit(prompt="x", options=Options(**options), **fields), LetterModel())
+    assert kept.cloud_refusal is not None
+    assert not kept.policy.allow_cloud
+    free = prepare(make_submit(prompt="x"), LetterModel())
+    assert (free.cloud_refusal, free.policy.allow_cloud) == (None, True)
 
 
 LONG = "x" * (LetterModel.max_context * 64 + 1)
