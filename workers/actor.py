@@ -15,6 +15,7 @@ from typing import TYPE_CHECKING, Literal
 import msgspec
 
 from cactus_actors.config import WorkerSettings
+from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.worker_messages import Hello
@@ -114,12 +115,14 @@ class WorkerActor:
         """Load the model and serve; returns why it left: "drained" or "stopped"."""
         from workers.core import WorkerCore
 
+        key_file = self._settings.key_file
+        credentials = None if key_file is None else read_key_file(Path(key_file))
         loaded = self._load(self._settings)
         gc.collect()
         gc.freeze()  # what the model holds lives as long as the process
         try:
             self._core = WorkerCore(loaded.engine, hello_of(self._settings, loaded))
-            with RouterLink(router_endpoint) as link:
+            with RouterLink(router_endpoint, credentials) as link:
                 return self._serve(self._core, link)
         finally:
             loaded.close()

@@ -7,6 +7,8 @@ from types import TracebackType
 
 import zmq
 
+from cactus_actors.keys.key_file import Credentials
+from cactus_actors.protocol.errors import AuthenticationFailed
 from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
@@ -24,14 +26,19 @@ _OPTIONS = {
     zmq.RECONNECT_IVL_MAX: 2000,
 }
 
+_REFUSALS = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
+
 
 class RouterLink:
     """A DEALER socket connected to the router; never blocks longer than it is told to."""
 
-    def __init__(self, endpoint: str) -> None:
+    def __init__(self, endpoint: str, credentials: Credentials | None = None) -> None:
         self._context = zmq.Context()
         self._socket = self._context.socket(zmq.DEALER)
         set_options(self._socket, _OPTIONS)
+        if credentials is not None:
+            credentials.secure(self._socket)
+        self._refusals: zmq.Socket[bytes] = self._socket.get_monitor_socket(_REFUSALS)
         self._socket.connect(endpoint)
         self._decoder = router_command_decoder()
 
@@ -41,6 +48,8 @@ class RouterLink:
     def __exit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
     ) -> None:
+        self._socket.disable_monitor()
+        self._refusals.close()
         self._socket.close()
         self._context.term()
 
@@ -54,9 +63,14 @@ class RouterLink:
         return True
 
     def receive(self, wait_s: float) -> list[RouterCommand]:
-        """The commands that are there, after waiting up to `wait_s` for the first; raises InvalidMessage."""
+        """The commands that are there, after waiting up to `wait_s` for the first.
+
+        Raises InvalidMessage, and AuthenticationFailed once the router has refused this worker.
+        """
         commands: list[RouterCommand] = []
         if wait_s > 0 and not self._socket.poll(int(wait_s * 1000)):
+            if self._refusals.poll(0):
+                raise AuthenticationFailed("the router does not accept this worker's key")
             return commands
         while len(commands) < MAX_COMMANDS_AT_ONCE:
             try:

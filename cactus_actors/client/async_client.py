@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 from collections import OrderedDict
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
@@ -13,6 +14,7 @@ from cactus_actors.client.follower import Patience
 from cactus_actors.client.request import Messages, Prompt, Tools, check_job_id, make_submit, ready_to_send
 from cactus_actors.client.stream import AsyncTokenStream
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.keys.key_file import find_credentials
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import (
     Cancel,
@@ -40,6 +42,9 @@ class AsyncClient:
     has answered once is followed through silence, reconnection and a restarted router until there was
     nothing for `reconnect_timeout` seconds.
 
+    `key_file` names the key that a service with keys asks for, and defaults to what CACTUS_KEY_FILE names.
+    AuthenticationFailed is raised where it is not accepted.
+
     A job that fails raises its typed error, with what there was of the result as `error.result`; a cancelled
     job is a Result with finish_reason "cancelled". Options are the fields of `Options`; another name raises
     InvalidRequest before anything is sent.
@@ -52,13 +57,16 @@ class AsyncClient:
         *,
         timeout: float = 10.0,
         reconnect_timeout: float = 60.0,
+        key_file: str | Path | None = None,
     ) -> None:
         self.jobs_endpoint = jobs_endpoint
         self.stream_endpoint = stream_endpoint or next_port(jobs_endpoint)
         patience = Patience(
             endpoint=jobs_endpoint, first_answer_s=timeout, reconnect_s=max(timeout, reconnect_timeout)
         )
-        self._connection = Connection(self.jobs_endpoint, self.stream_endpoint, patience)
+        self._connection = Connection(
+            self.jobs_endpoint, self.stream_endpoint, patience, find_credentials(key_file)
+        )
         self._submitted: OrderedDict[str, Followed] = OrderedDict()
 
     async def __aenter__(self) -> Self:

@@ -12,16 +12,19 @@ from urllib.parse import urlsplit
 import msgspec
 import zmq
 import zmq.asyncio
+from zmq.utils.monitor import parse_monitor_message
 
 from cactus_actors.client.follower import JobFollower, Patience
+from cactus_actors.client.sockets import LINGER_MS, connect, make_socket, refusal, refusals_of
+from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import (
+    AuthenticationFailed,
     CactusError,
     ConfigurationInvalid,
     InvalidMessage,
     Unavailable,
     error_from_info,
 )
-from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.messages import (
     Cancel,
     ClientMessage,
@@ -37,15 +40,6 @@ R = TypeVar("R", bound=RouterReply)
 TICK_S = 0.05
 READS_IN_A_ROW = 32
 ASK_AGAIN_S = 1.0
-LINGER_MS = 300
-MAX_WAITING_MESSAGES = 100_000
-SOCKET_OPTIONS = {
-    zmq.LINGER: LINGER_MS,
-    zmq.SNDHWM: MAX_WAITING_MESSAGES,
-    zmq.RCVHWM: MAX_WAITING_MESSAGES,
-    zmq.RECONNECT_IVL: 100,
-    zmq.RECONNECT_IVL_MAX: 1000,
-}
 
 
 class Followed:
@@ -86,8 +80,16 @@ class Connection:
     A job may have several followers; each is told everything.
     """
 
-    def __init__(self, jobs_endpoint: str, stream_endpoint: str, patience: Patience) -> None:
+    def __init__(
+        self,
+        jobs_endpoint: str,
+        stream_endpoint: str,
+        patience: Patience,
+        credentials: Credentials | None = None,
+    ) -> None:
         self._jobs_endpoint = jobs_endpoint
+        self._credentials = credentials
+        self._refusal: AuthenticationFailed | None = None
         self._stream_endpoint = stream_endpoint
         self._patience = patience
         self._followed: dict[str, list[Followed]] = {}
@@ -101,18 +103,24 @@ class Connection:
         """Connect, unless that is done; ZeroMQ keeps the connection from then on."""
         if self._is_closed:
             raise Unavailable("the client was closed")
+        if self._refusal is not None:
+            raise self._refusal
         if self._context is not None:
             return
         context = zmq.asyncio.Context()
         try:
-            self._jobs = _connect(context, zmq.DEALER, self._jobs_endpoint)
-            self._stream = _connect(context, zmq.SUB, self._stream_endpoint)
+            self._jobs = make_socket(context, zmq.DEALER, self._credentials)
+            self._stream = make_socket(context, zmq.SUB, self._credentials)
+            self._refusals = refusals_of(context, self._jobs)
+            connect(self._jobs, self._jobs_endpoint)
+            connect(self._stream, self._stream_endpoint)
         except BaseException:
             context.destroy(linger=0)
             raise
         self._context = context
         self._tasks = [
-            asyncio.create_task(work()) for work in (self._read_replies, self._read_stream, self._tick)
+            asyncio.create_task(work())
+            for work in (self._read_replies, self._read_stream, self._watch_refusals, self._tick)
         ]
 
     async def close(self) -> None:
@@ -132,6 +140,8 @@ class Connection:
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
+        self._jobs.disable_monitor()
+        self._refusals.close(0)
         self._jobs.close(LINGER_MS)
         self._stream.close(0)
         await asyncio.to_thread(self._context.term)  # blocks for as long as the sockets linger
@@ -222,6 +232,13 @@ class Connection:
                 job.follower.on_message(message, time.monotonic(), from_stream=True)
                 await self._flush(job)
 
+    async def _watch_refusals(self) -> None:
+        """Fail everything when the service refuses us: ZeroMQ does not try again after that."""
+        while True:
+            event = parse_monitor_message(await self._refusals.recv_multipart())["event"]
+            self._refusal = refusal(event, self._jobs_endpoint, self._credentials)
+            await self._fail_all(self._refusal)
+
     async def _tick(self) -> None:
         while True:
             await asyncio.sleep(TICK_S)
@@ -300,13 +317,3 @@ def next_port(endpoint: str) -> str:
             f"{endpoint!r} is not tcp://HOST:PORT; for another transport name the stream endpoint too"
         )
     return f"{endpoint.rsplit(':', 1)[0]}:{port + 1}"
-
-
-def _connect(context: zmq.asyncio.Context, kind: int, endpoint: str) -> zmq.asyncio.Socket:
-    socket = context.socket(kind)
-    set_options(socket, SOCKET_OPTIONS)
-    try:
-        socket.connect(endpoint)
-    except zmq.ZMQError as error:
-        raise ConfigurationInvalid(f"cannot connect to {endpoint!r}: {error}") from None
-    return socket

@@ -7,6 +7,7 @@ import concurrent.futures
 import threading
 from collections import deque
 from collections.abc import Coroutine, Iterator
+from pathlib import Path
 from types import TracebackType
 from typing import Any, Self, TypeVar
 
@@ -34,9 +35,14 @@ class Client:
         *,
         timeout: float = 10.0,
         reconnect_timeout: float = 60.0,
+        key_file: str | Path | None = None,
     ) -> None:
         self._client = AsyncClient(
-            jobs_endpoint, stream_endpoint, timeout=timeout, reconnect_timeout=reconnect_timeout
+            jobs_endpoint,
+            stream_endpoint,
+            timeout=timeout,
+            reconnect_timeout=reconnect_timeout,
+            key_file=key_file,
         )
         self._loop = asyncio.new_event_loop()
         self._lock = threading.Lock()  # nothing is handed to the loop once it has been told to close

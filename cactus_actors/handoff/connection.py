@@ -9,6 +9,7 @@ import msgspec
 import zmq
 import zmq.asyncio
 
+from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 
@@ -24,10 +25,14 @@ _OPTIONS = {
 }
 
 
-def connect(context: zmq.asyncio.Context, endpoint: str, worker_id: str) -> zmq.asyncio.Socket:
+def connect(
+    context: zmq.asyncio.Context, endpoint: str, worker_id: str, credentials: Credentials | None
+) -> zmq.asyncio.Socket:
     """A socket that keeps itself connected to the router's workers endpoint."""
     socket = context.socket(zmq.DEALER)
     set_options(socket, _OPTIONS)
+    if credentials is not None:
+        credentials.secure(socket)
     # Stable over reconnects, new for every process: a predecessor's connection may still be dying.
     socket.setsockopt(zmq.ROUTING_ID, f"{worker_id}-{uuid.uuid4().hex}".encode())
     socket.connect(endpoint)

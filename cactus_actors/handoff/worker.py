@@ -8,6 +8,7 @@ import os
 import socket as host
 import time
 from collections.abc import Mapping
+from pathlib import Path
 
 import msgspec
 import zmq.asyncio
@@ -15,6 +16,7 @@ import zmq.asyncio
 from cactus_actors.config import HEARTBEAT_S, WORKER_TIMEOUT_S, HandoffSettings
 from cactus_actors.handoff.connection import connect, send
 from cactus_actors.handoff.desk import Desk
+from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.wire import router_command_decoder
 from cactus_actors.protocol.worker_messages import (
     Abort,
@@ -97,8 +99,10 @@ class CloudWorker:
     async def serve(self, endpoint: str) -> str:
         """Work for the router at `endpoint` until it is left; "drained" or "stopped"."""
         self._loop = asyncio.get_running_loop()
+        key_file = self._settings.key_file
+        credentials = None if key_file is None else read_key_file(Path(key_file))
         context = zmq.asyncio.Context()
-        socket = connect(context, endpoint, self._settings.worker_id)
+        socket = connect(context, endpoint, self._settings.worker_id, credentials)
         listener = asyncio.create_task(self._listen(socket))
         try:
             return await self._work(socket, listener)
