@@ -20,6 +20,7 @@ from cactus_actors.protocol.worker_messages import (
     Hello,
     Report,
     SequenceDelta,
+    SequenceExtras,
 )
 from router.core import RouterCore
 from router.effects import Effect, Keep, Publish, SendClient, SendWorker
@@ -110,6 +111,7 @@ def make_delta(
     finish: Finish | None = None,
     token_ids: list[int] | None = None,
     cuts: tuple[int, ...] = (),
+    extras: SequenceExtras | None = None,
 ) -> SequenceDelta:
     """One token a character, unless `token_ids` are given."""
     token_ids = [ord(letter) for letter in text] if token_ids is None else token_ids
@@ -123,6 +125,7 @@ def make_delta(
         logprobs=[-value for value in measured],
         finish=finish,
         cuts=list(cuts),
+        extras=extras,
     )
 
 
@@ -247,13 +250,20 @@ class RouterHarness:
         entropy: float | None = SURE,
         finish: Finish | None = None,
         kind: str = "local",
+        extras: SequenceExtras | None = None,
     ) -> None:
         """The worker that runs this job reports `text`, continuing where the dispatch's tokens end."""
         worker, dispatch = self.running(number, kind)
         position = len(dispatch.emitted_ids)
         token_ids = [0] if kind == "cloud" and text else None
         delta = make_delta(
-            dispatch.dispatch_id, position, text, entropy=entropy, finish=finish, token_ids=token_ids
+            dispatch.dispatch_id,
+            position,
+            text,
+            entropy=entropy,
+            finish=finish,
+            token_ids=token_ids,
+            extras=extras,
         )
         if dispatch.dispatch_id in worker.dispatches:
             emitted = dispatch.emitted_ids + delta.token_ids
