@@ -51,6 +51,20 @@ def test_rare_words_count_more_than_common_ones() -> None:
     assert index.rank("unheard of", 9) == []
 
 
+@pytest.mark.parametrize(
+    ("query", "found"),
+    [
+        pytest.param("What is a zebra?", [3], id="common words do not count"),
+        pytest.param("barking", [3], id="beginnings count"),
+        pytest.param("猫が好き", [4], id="pairs of characters where no spaces stand"),
+        pytest.param("what is this", [], id="nothing but common words"),
+    ],
+)
+def test_terms(query: str, found: list[int]) -> None:
+    texts = ["what a cat", "this is it", "the dog ran", "dogs barked at a zebra", "私は猫が大好きです"]
+    assert WordIndex(texts).rank(query, 9) == found
+
+
 @pytest.mark.parametrize("texts", [[], ["", "!?"]])
 def test_nothing_to_find(texts: list[str]) -> None:
     assert WordIndex(texts).rank("anything", 5) == []
@@ -135,4 +149,24 @@ def test_the_labelled_questions_by_words_alone() -> None:
         for question in questions
     )
     assert len(questions) == 40
-    assert found >= 24
+    assert found >= 27
+
+
+def test_embeddings_that_tell_nothing_apart_come_after_the_words(tmp_path: Path) -> None:
+    for number in range(40):
+        words = " ".join(["x" * number, "y" * (number * 7 % 40), "z" * (number * 11 % 40)])
+        (tmp_path / f"{number}.md").write_text(f"Begin {number}. {words}.")
+
+    def embed_at_random(texts: list[str]) -> NDArray[np.float32]:
+        rows = np.random.default_rng(len(texts)).normal(size=(len(texts), 8))
+        return (rows / np.linalg.norm(rows, axis=1, keepdims=True)).astype(np.float32)
+
+    assert Index(Corpus(tmp_path), CountingEmbedder()).trusts_embeddings is True
+    index = Index(Corpus(tmp_path), embed_at_random)
+    assert index.trusts_embeddings is False
+    by_words = Index(Corpus(tmp_path)).query("7 8 9", 5)
+    assert [source.source for source in by_words] == ["7.md", "8.md", "9.md"]
+    found = index.query("7 8 9", 5)
+    assert found[:3] == by_words
+    assert len(found) == 5
+    assert len(index.query("unheard of", 5)) == 5
