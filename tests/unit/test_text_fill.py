@@ -1,0 +1,85 @@
+"""Prompts that go on where somebody else began: gaps, begun answers, reasoning."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+import tokenizers
+from tokenizers import AddedToken, decoders, models, pre_tokenizers
+
+from cactus_actors.protocol.errors import NotSupported
+from cactus_actors.text import TextModel, load_text_model
+from cactus_actors.text.tokenizer import byte_of_character
+
+CHAT = (
+    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
+    "{% if add_generation_prompt %}<me>{% endif %}"
+)
+HELLO = [{"role": "user", "content": "hello"}]
+QWEN = ("<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|file_sep|>")
+DEEPSEEK = ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>")
+
+
+def load_model(directory: Path, *special: str, template: str = CHAT) -> TextModel:
+    inner = tokenizers.Tokenizer(models.BPE({c: i for i, c in enumerate(byte_of_character())}, []))
+    inner.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False)
+    inner.decoder = decoders.ByteLevel()
+    inner.add_special_tokens([AddedToken(text, special=True) for text in special])
+    inner.save(str(directory / "tokenizer.json"))
+    (directory / "config.json").write_text(json.dumps({"vocab_size": 400, "eos_token_id": 5}))
+    (directory / "chat_template.jinja").write_text(template)
+    return load_text_model(directory)
+
+
+@pytest.mark.parametrize(
+    ("special", "fill_tokens"),
+    [
+        (QWEN, (257, 258, 259)),
+        (DEEPSEEK, (256, 257, 258)),
+        (("<fim_middle>", "<fim_suffix>", "<fim_prefix>"), (258, 257, 256)),
+        (("▁<PRE>", "▁<MID>", "▁<SUF>"), (256, 258, 257)),
+        (("<fim_middle>", "<fim_prefix>"), None),
+        ((), None),
+    ],
+)
+def test_a_models_tokens_for_gaps(
+    tmp_path: Path, special: tuple[str, ...], fill_tokens: tuple[int, ...] | None
+) -> None:
+    assert load_model(tmp_path, *special).fill_tokens == fill_tokens
+
+
+def test_a_filled_gap_ends_where_the_next_file_or_padding_begins(tmp_path: Path) -> None:
+    assert load_model(tmp_path, *QWEN).eos_ids == {5, 260, 261}
+    assert load_model(tmp_path, "<|endoftext|>", "<|file_sep|>").eos_ids == {5}
+
+
+def test_an_answer_goes_on_where_it_began_and_holds_no_control_token(tmp_path: Path) -> None:
+    model = load_model(tmp_path, "<|endoftext|>", "<me>")
+    begun = model.encode_chat(HELLO, answer_begins="Well, <|endoftext|>")
+    assert begun == [
+        *model.encode_chat(HELLO),
+        *model.tokenizer.encode("Well, <|endoftext|>", add_special=False, parse_special=False),
+    ]
+    assert 256 not in begun
+
+
+@pytest.mark.parametrize("switch", ["enable_thinking", "thinking"])
+def test_reasoning_is_switched_on_in_templates_that_have_it(tmp_path: Path, switch: str) -> None:
+    template = f"{{% if {switch} is defined and {switch} %}}think{{% endif %}}{{{{ messages[0].content }}}}"
+    model = load_model(tmp_path, template=template)
+    assert model.tokenizer.decode(model.encode_chat(HELLO, reasoning=True)) == "thinkhello"
+    assert model.tokenizer.decode(model.encode_chat(HELLO)) == "hello"
+
+
+def test_a_template_without_reasoning_is_named(tmp_path: Path) -> None:
+    with pytest.raises(NotSupported, match="no reasoning mode") as caught:
+        load_model(tmp_path).encode_chat(HELLO, reasoning=True)
+    assert caught.value.param == "prompt_mode"
+
+
+def test_tokens_have_names_in_the_vocabulary(tmp_path: Path) -> None:
+    tokenizer = load_model(tmp_path, "<|endoftext|>").tokenizer
+    assert tokenizer.token_of(256) == "<|endoftext|>"
+    assert tokenizer.token_of(10_000) is None
