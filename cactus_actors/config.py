@@ -116,13 +116,16 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     max_open_requests: Positive = 4096
     ping_interval_s: Annotated[float, Meta(gt=0)] = 15.0
     batch_in_flight: Positive = 16
+    key_file: str | None = None
 
 
 class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything `cactus serve` can be told; a TOML file has the same names.
 
     With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service. `http`
-    is HOST:PORT of the HTTP gateway, empty for none; `alias` is the name that it serves the model under.
+    is HOST:PORT of the HTTP gateway, empty for none; `alias` is the name that it serves the model under. With
+    `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
+    in the state directory.
     """
 
     model: str = DEFAULT_MODEL
@@ -146,6 +149,8 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     api_key_file: Path | None = None
     alias: str | None = None
     gateway: GatewaySettings = GatewaySettings()
+    curve: bool = False
+    worker_key_file: Path | None = None
 
 
 def read_config_file(path: Path) -> dict[str, object]:

@@ -318,6 +318,9 @@ class RouterCore:
     def _answer(
         self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
     ) -> None:
+        if isinstance(message, Scale | Restart) and caller.role != "operator":
+            self._refused["wrong_role"] += 1
+            raise PermissionDenied("only an operator's key may size the service or restart workers")
         match message:
             case Submit():
                 if not self._topics.is_free(message.job_id, caller.tenant):
@@ -333,9 +336,6 @@ class RouterCore:
             case StatusRequest():
                 self._outbox.reply(identity, self.status(now, message.request_id), encoding)
             case Scale():
-                if caller.role != "operator":
-                    self._refused["wrong_role"] += 1
-                    raise PermissionDenied("only an operator's key may size the service")
                 if not 0 <= message.num_workers <= MAX_WORKERS:
                     raise InvalidRequest(
                         f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers"

@@ -13,6 +13,7 @@ from cactus_actors.cli.options import (
     AsJson,
     Endpoint,
     HandoffThreshold,
+    KeyFile,
     MaxTokens,
     Seed,
     StreamEndpoint,
@@ -53,6 +54,7 @@ def batch(
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     stream_endpoint: StreamEndpoint = None,
+    key_file: KeyFile = None,
 ) -> None:
     """Run every line of a prompt file, each exactly once, whatever is killed in between.
 
@@ -86,7 +88,7 @@ def batch(
         overwrite=overwrite,
     )
     try:
-        progress = asyncio.run(_run(request, endpoint, stream_endpoint))
+        progress = asyncio.run(_run(request, endpoint, stream_endpoint, key_file))
     except KeyboardInterrupt:
         typer.secho("interrupted; --resume continues", fg=typer.colors.YELLOW, err=True)
         raise
@@ -95,7 +97,9 @@ def batch(
         raise typer.Exit(1)
 
 
-async def _run(request: BatchRequest, endpoint: str, stream_endpoint: str | None) -> BatchProgress:
+async def _run(
+    request: BatchRequest, endpoint: str, stream_endpoint: str | None, key_file: str | None
+) -> BatchProgress:
     from rich.console import Console
     from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
 
@@ -125,7 +129,9 @@ async def _run(request: BatchRequest, endpoint: str, stream_endpoint: str | None
                 failed=progress.num_failed,
             )
 
-        async with AsyncClient(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S) as client:
+        async with AsyncClient(
+            endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file
+        ) as client:
             return await run_batch(request, client, observe)
 
 

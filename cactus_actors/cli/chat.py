@@ -12,6 +12,7 @@ from cactus_actors.cli.options import (
     FIRST_ANSWER_S,
     Endpoint,
     HandoffThreshold,
+    KeyFile,
     MaxTokens,
     Seed,
     StreamEndpoint,
@@ -41,6 +42,7 @@ def chat(
     cloud_handoff_threshold: HandoffThreshold = None,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     stream_endpoint: StreamEndpoint = None,
+    key_file: KeyFile = None,
 ) -> None:
     """Talk with the model; answers appear while they are made.
 
@@ -59,7 +61,7 @@ def chat(
     from cactus_actors.client import Client
 
     resolve_options(Options(**options))  # a mistake is told before anybody has typed a word
-    with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S) as client:
+    with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         _whisper(f"{client.status().model} · /help for commands")
         Conversation(client, system, options).run()
 

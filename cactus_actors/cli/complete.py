@@ -13,6 +13,7 @@ from cactus_actors.cli.options import (
     AsJson,
     Endpoint,
     HandoffThreshold,
+    KeyFile,
     MaxTokens,
     MinP,
     RepeatPenalty,
@@ -60,6 +61,7 @@ def complete(
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     stream_endpoint: StreamEndpoint = None,
+    key_file: KeyFile = None,
 ) -> None:
     """Answer one question.
 
@@ -94,7 +96,7 @@ def complete(
 
     from cactus_actors.client import Client
 
-    with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S) as client:
+    with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         try:
             _answer(client, request, stream=stream, as_json=as_json)
         except NotSupported as error:

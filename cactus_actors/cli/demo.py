@@ -112,7 +112,10 @@ async def _run(endpoints: Endpoints, output: Path, console: Console) -> Tally:
         resources.as_file(package / "demo_prompts.jsonl") as prompts,
         Live(Group(Panel(streamed, title=STREAMED_PROMPT), bar), console=console),
     ):
-        async with AsyncClient(endpoints.jobs, endpoints.stream) as client, asyncio.TaskGroup() as tasks:
+        async with (
+            AsyncClient(endpoints.jobs, endpoints.stream, key_file="") as client,
+            asyncio.TaskGroup() as tasks,
+        ):
             tasks.create_task(_stream(client, streamed))
             started = time.monotonic()
             request = BatchRequest(source=prompts, output=output, options=OPTIONS, overwrite=True)

@@ -14,6 +14,7 @@ from cactus_actors.cli.bench import bench
 from cactus_actors.cli.chat import chat
 from cactus_actors.cli.complete import complete
 from cactus_actors.cli.demo import demo
+from cactus_actors.cli.keys import keys
 from cactus_actors.cli.models import models
 from cactus_actors.cli.quantize import quantize
 from cactus_actors.cli.serve import serve
@@ -42,6 +43,7 @@ app = typer.Typer(
 )
 for command in (serve, complete, chat, batch, status, scale, restart, models, quantize, auth, bench, demo):
     app.command()(command)
+app.add_typer(keys, name="keys")
 
 
 def _print_version(is_wanted: bool) -> None:

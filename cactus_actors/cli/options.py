@@ -17,6 +17,10 @@ StreamEndpoint = Annotated[
         envvar="CACTUS_STREAM_ENDPOINT", help="Where it publishes tokens; the next port if left out."
     ),
 ]
+KeyFile = Annotated[
+    str | None,
+    typer.Option(envvar="CACTUS_KEY_FILE", help="Your key, if the service asks for one (cactus keys)."),
+]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 MaxTokens = Annotated[

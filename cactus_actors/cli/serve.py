@@ -44,6 +44,17 @@ def serve(
         Path | None, typer.Option(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas.")
     ] = None,
     alias: Annotated[str | None, typer.Option(help="The name that HTTP clients see the model under.")] = None,
+    curve: Annotated[
+        bool | None,
+        typer.Option(
+            "--curve/--no-curve",
+            help="Ask ZeroMQ connections for a key of `cactus keys`, and encrypt them; needed off loopback.",
+        ),
+    ] = None,
+    worker_key_file: Annotated[
+        Path | None,
+        typer.Option(help="Where workers on other machines have their key; the same path on each."),
+    ] = None,
     state_dir: Annotated[Path | None, typer.Option(help="Where the service keeps its own files.")] = None,
     journal: Annotated[
         bool | None,
@@ -73,6 +84,8 @@ def serve(
         "http": "" if no_http else http,
         "api_key_file": None if api_key_file is None else str(api_key_file),
         "alias": alias,
+        "curve": curve,
+        "worker_key_file": None if worker_key_file is None else str(worker_key_file),
         "state_dir": None if state_dir is None else str(state_dir),
         "journal": journal,
         "ray_address": ray_address,

@@ -7,7 +7,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cactus_actors.cli.options import FIRST_ANSWER_S, AsJson, Endpoint
+from cactus_actors.cli.options import FIRST_ANSWER_S, AsJson, Endpoint, KeyFile
 from cactus_actors.cli.terminal import natural_order
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 
@@ -15,14 +15,16 @@ if TYPE_CHECKING:
     from cactus_actors.protocol.messages import Status
 
 
-def status(as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT) -> None:
+def status(
+    as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT, key_file: KeyFile = None
+) -> None:
     """Show jobs and workers of a running service.
 
     Example: cactus status --json
     """
     from cactus_actors.client import Client
 
-    with Client(endpoint, timeout=FIRST_ANSWER_S) as client:
+    with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         answer = client.status()
     if as_json:
         import msgspec
@@ -36,6 +38,7 @@ def scale(
     num_workers: Annotated[int, typer.Argument(min=0, metavar="N", help="Model workers to keep alive.")],
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
+    key_file: KeyFile = None,
 ) -> None:
     """Set the number of model workers; running jobs lose nothing.
 
@@ -43,19 +46,21 @@ def scale(
     """
     from cactus_actors.client import Client
 
-    with Client(endpoint, timeout=FIRST_ANSWER_S) as client:
+    with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         wished = client.scale(num_workers)
     typer.echo(f'{{"num_workers":{wished}}}' if as_json else f"{wished} workers are wished for")
 
 
-def restart(as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT) -> None:
+def restart(
+    as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT, key_file: KeyFile = None
+) -> None:
     """Replace every model worker by a new one, one after the other; running jobs lose nothing.
 
     Example: cactus restart
     """
     from cactus_actors.client import Client
 
-    with Client(endpoint, timeout=FIRST_ANSWER_S) as client:
+    with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         num_workers = client.restart_workers()
     typer.echo(f'{{"num_workers":{num_workers}}}' if as_json else f"{num_workers} workers are being replaced")
 

@@ -20,6 +20,7 @@ from ray.exceptions import RayError
 
 from cactus_actors.cluster import ray_session
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
+from cactus_actors.cluster.service_keys import ServiceKeys, service_keys
 from cactus_actors.cluster.watched import Watched, answer_of
 from cactus_actors.config import RouterSettings, ServeConfig, WorkerSettings
 from cactus_actors.gateway.actor import GatewayActor
@@ -57,6 +58,7 @@ class Service:
         self._gateway: Watched | None = None
         self._http: str | None = None
         self._key_digests: list[str] = []
+        self._keys = ServiceKeys()
         self._gateway_not_before = 0.0
         self._endpoints: Endpoints | None = None
         self._owns_session = False
@@ -82,6 +84,7 @@ class Service:
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
         self._read_keys()
+        self._keys = service_keys(self._config)
         self._resolve_model()  # a wrong path need not wait for Ray
         try:
             state_dir = self._config.state_dir.expanduser()
@@ -147,6 +150,7 @@ class Service:
             desired_workers=self._fleet.desired,
             max_queued_jobs=config.max_queued_jobs,
             journal_dir=None if self._journal_dir is None else str(self._journal_dir),
+            keys_dir=self._keys.directory,
         )
         router = Watched(RouterActor, settings, where=ray_session.this_node())
         try:
@@ -158,7 +162,8 @@ class Service:
         self._router = router
 
     def _start_handoff(self) -> None:
-        self._handoff = Watched(HandoffActor, self._config.handoff, where=ray_session.this_node())
+        settings = msgspec.structs.replace(self._config.handoff, key_file=self._keys.worker)
+        self._handoff = Watched(HandoffActor, settings, where=ray_session.this_node())
         self._handoff.begin(self.endpoints.workers)
 
     def _read_keys(self) -> None:
@@ -176,6 +181,7 @@ class Service:
             alias=config.alias,
             key_digests=self._key_digests,
             state_dir=str(config.state_dir.expanduser()),
+            key_file=self._keys.gateway,
         )
         gateway = Watched(GatewayActor, settings, where=ray_session.this_node())
         try:
@@ -198,6 +204,7 @@ class Service:
             token_budget=config.token_budget,
             cache_tokens=config.cache_tokens,
             speculation=config.speculation,
+            key_file=self._keys.worker,
         )
         # A private local Ray has one machine and one user: how many workers share its cores is their choice.
         num_cpus = 0 if config.ray_address is None else config.threads

@@ -71,7 +71,8 @@ class GatewayServer:
             self._server.should_exit = True
 
     async def _serve(self, jobs_endpoint: str, stream_endpoint: str) -> None:
-        async with AsyncClient(jobs_endpoint, stream_endpoint) as client:
+        key_file = self._settings.key_file or ""
+        async with AsyncClient(jobs_endpoint, stream_endpoint, key_file=key_file) as client:
             gateway = self._gateway = Gateway(
                 self._settings, client, self._text, ApiKeys(self._settings.key_digests)
             )

@@ -74,6 +74,6 @@ def read_key_file(path: Path) -> Credentials:
 def find_credentials(
     key_file: str | Path | None, environment: Mapping[str, str] = os.environ
 ) -> Credentials | None:
-    """Those of `key_file`, else of the file that CACTUS_KEY_FILE names, else None."""
-    path = key_file or environment.get(KEY_FILE_VARIABLE)
+    """Those of `key_file`; None stands for the file that CACTUS_KEY_FILE names, "" for no key."""
+    path = environment.get(KEY_FILE_VARIABLE) if key_file is None else key_file
     return read_key_file(Path(path)) if path else None

@@ -165,7 +165,8 @@ class KeyStore:
     def _changing(self) -> Iterator[None]:
         """Only one process changes the store at a time."""
         try:
-            self.directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.directory.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.directory.mkdir(exist_ok=True, mode=0o700)
             if self.directory.stat().st_mode & 0o077:
                 raise ConfigurationInvalid(
                     f"{self.directory} is open to others; run chmod 700 on it", param="state_dir"

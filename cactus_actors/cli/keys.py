@@ -1,0 +1,98 @@
+"""`cactus keys`: who may speak with a service that asks for keys."""
+
+from __future__ import annotations
+
+from pathlib import Path
+from typing import Annotated
+
+import typer
+
+from cactus_actors.cli.options import AsJson
+from cactus_actors.config import ServeConfig
+from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Role
+from cactus_actors.keys.store import KeyStore, keys_dir
+
+keys = typer.Typer(
+    no_args_is_help=True,
+    rich_markup_mode=None,
+    help="Keys for `cactus serve --curve`: make, list and revoke them.",
+)
+
+StateDir = Annotated[Path, typer.Option(help="The service's own; the keys are in its directory `keys`.")]
+STATE_DIR = ServeConfig().state_dir
+
+
+@keys.command()
+def new(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is; each name has one key.")],
+    role: Annotated[
+        Role,
+        typer.Option(help="A client submits jobs, an operator sizes the service too, a worker runs jobs."),
+    ] = "client",
+    tenant: Annotated[
+        str | None,
+        typer.Option(help="Whom its jobs belong to; keys of one tenant see each other's. NAME if left out."),
+    ] = None,
+    output: Annotated[
+        Path | None,
+        typer.Option("--output", "-o", help="Where to write the key file; beside the service's if left out."),
+    ] = None,
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Make a key and write its file, which is all that its owner needs; a running service knows it at once.
+
+    Example: cactus keys new alice --tenant research -o alice.key
+    """
+    path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output)
+    typer.echo(
+        f"{path} holds the secret key of {name}: move it to where it is used, readable by its user alone"
+    )
+    if role == "worker":
+        typer.echo(
+            "workers on other machines: put it at one path on each, cactus serve --worker-key-file PATH"
+        )
+    else:
+        typer.echo(f"used by: {KEY_FILE_VARIABLE}=PATH, --key-file PATH, or Client(..., key_file=PATH)")
+
+
+@keys.command("list")
+def list_keys(as_json: AsJson = False, state_dir: StateDir = STATE_DIR) -> None:
+    """Show every key that the service accepts; only public halves are shown.
+
+    Example: cactus keys list --json
+    """
+    import time
+
+    import msgspec
+
+    known = KeyStore(keys_dir(state_dir)).known()
+    if as_json:
+        typer.echo(msgspec.json.encode(known).decode())
+        return
+    if not known:
+        typer.echo("no keys; make one: cactus keys new NAME")
+    for key in known:
+        created = time.strftime("%Y-%m-%d", time.gmtime(key.created))
+        typer.echo(f"{key.name:24} {key.role:9} {key.tenant:24} {key.public_key}  {created}")
+
+
+@keys.command()
+def revoke(
+    name: Annotated[str, typer.Argument(metavar="NAME", help="As `cactus keys list` shows it.")],
+    state_dir: StateDir = STATE_DIR,
+) -> None:
+    """Accept a key no longer; a running service refuses it within a second.
+
+    Example: cactus keys revoke alice
+    """
+    revoked = KeyStore(keys_dir(state_dir)).revoke(name)
+    typer.echo(f"{revoked.name} is not accepted any more")
+
+
+@keys.command()
+def server(state_dir: StateDir = STATE_DIR) -> None:
+    """Print the service's public key, which clients know it by; the pair is made if there is none.
+
+    Example: cactus keys server
+    """
+    typer.echo(KeyStore(keys_dir(state_dir)).make_server_pair().public)

@@ -1,0 +1,43 @@
+"""Which key files the actors of a service are given; only paths travel, and each actor reads its own."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cactus_actors.config import ServeConfig
+from cactus_actors.keys.exposure import check_exposure, is_private
+from cactus_actors.keys.store import KeyStore, keys_dir
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+WORKER_KEY, GATEWAY_KEY = "service-workers", "service-gateway"
+
+
+@dataclass(frozen=True)
+class ServiceKeys:
+    """Paths; all None for a service that asks for no keys."""
+
+    directory: str | None = None
+    worker: str | None = None
+    gateway: str | None = None
+
+
+def service_keys(config: ServeConfig) -> ServiceKeys:
+    """Make what keys the service itself needs.
+
+    Raises ConfigurationInvalid for an endpoint that others can reach without a key, or where no client has
+    one.
+    """
+    endpoints = (config.jobs_endpoint, config.stream_endpoint, config.workers_endpoint)
+    check_exposure(endpoints, has_keys=config.curve)
+    if not config.curve:
+        return ServiceKeys()
+    store = KeyStore(keys_dir(config.state_dir))
+    gateway = store.own(GATEWAY_KEY, "client")
+    worker = config.worker_key_file or store.own(WORKER_KEY, "worker")
+    clients = [key for key in store.known() if key.role != "worker" and key.name != GATEWAY_KEY]
+    if not clients and not is_private(config.jobs_endpoint):
+        raise ConfigurationInvalid(
+            f"{config.jobs_endpoint} is for clients on other machines, and none has a key: "
+            "cactus keys new NAME --role client"
+        )
+    return ServiceKeys(str(store.directory), str(worker.expanduser()), str(gateway))
