@@ -8,7 +8,17 @@ from litestar.datastructures import State
 from cactus_actors.gateway.failures import on_failure
 from cactus_actors.gateway.front import Front
 from cactus_actors.gateway.gateway import Gateway
-from cactus_actors.gateway.routes import embeddings, health, llama_cpp, models, openai, requests, text
+from cactus_actors.gateway.routes import (
+    batches,
+    embeddings,
+    files,
+    health,
+    llama_cpp,
+    models,
+    openai,
+    requests,
+    text,
+)
 
 
 def build_app(gateway: Gateway) -> Front:
@@ -20,6 +30,8 @@ def build_app(gateway: Gateway) -> Front:
         *models.HANDLERS,
         *text.HANDLERS,
         *requests.HANDLERS,
+        *files.HANDLERS,
+        *batches.HANDLERS,
         *health.HANDLERS,
     ]
     app = Litestar(

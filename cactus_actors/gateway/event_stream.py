@@ -28,18 +28,17 @@ def event(data: Any, event_id: str | None = None) -> bytes:
     return b"id: %b\ndata: %b\n\n" % (event_id.encode(), _encode(data))
 
 
-class EventStream(ASGIResponse):
+class ByteStream(ASGIResponse):
     """Sends what `frames` yields; closes it when the reader leaves or takes nothing for WRITE_TIMEOUT_S."""
 
     __slots__ = ("_frames",)
 
     _should_set_content_length = False
 
-    def __init__(self, frames: AsyncIterator[bytes]) -> None:
-        super().__init__(
-            media_type="text/event-stream",
-            headers={"cache-control": "no-cache", "x-accel-buffering": "no"},
-        )
+    def __init__(
+        self, frames: AsyncIterator[bytes], media_type: str, headers: dict[str, str] | None = None
+    ) -> None:
+        super().__init__(media_type=media_type, headers=headers)
         self._frames = frames
 
     async def send_body(self, send: Send, receive: Receive) -> None:
@@ -66,6 +65,17 @@ class EventStream(ASGIResponse):
         finally:
             is_over = True
             watching.cancel()
+
+
+class EventStream(ByteStream):
+    """A stream of events."""
+
+    __slots__ = ()
+
+    def __init__(self, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(
+            frames, "text/event-stream", {"cache-control": "no-cache", "x-accel-buffering": "no"}
+        )
 
 
 async def _write(send: Send, frame: bytes) -> None:

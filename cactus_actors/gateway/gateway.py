@@ -11,6 +11,8 @@ from typing import Any
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import GatewaySettings
+from cactus_actors.gateway.batches import Batches
+from cactus_actors.gateway.file_store import FileStore
 from cactus_actors.gateway.keys import ApiKeys
 from cactus_actors.gateway.metrics import Metrics
 from cactus_actors.gateway.request_body import HttpRequest
@@ -30,6 +32,8 @@ class Gateway:
     client: AsyncClient
     text: TextModel
     keys: ApiKeys
+    files: FileStore
+    batches: Batches
     metrics: Metrics = field(default_factory=Metrics)
     created: int = field(default_factory=lambda: int(time.time()))
     is_draining: bool = False

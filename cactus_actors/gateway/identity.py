@@ -77,3 +77,9 @@ class Identity:
 def identity_named(request: HttpRequest, name: str) -> str:
     """The id of a request that is named in a path; raises JobNotFound unless it is the asker's."""
     return read_request_id(name, request.scope["state"]["tenant"])
+
+
+def tenant_name(request: HttpRequest) -> str:
+    """What a tenant is called on the disk; empty where everybody may ask."""
+    tenant: Tenant = request.scope["state"]["tenant"]
+    return hashlib.blake2b(b"name", key=tenant, digest_size=12).hexdigest() if tenant else ""

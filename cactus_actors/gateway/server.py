@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import socket
+from pathlib import Path
 
 import uvicorn
 import uvloop
@@ -11,6 +12,8 @@ import uvloop
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.app import build_app
+from cactus_actors.gateway.batches import Batches
+from cactus_actors.gateway.file_store import FileStore
 from cactus_actors.gateway.gateway import Gateway
 from cactus_actors.gateway.http_protocol import BoundedProtocol
 from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
@@ -49,7 +52,7 @@ class GatewayServer:
 
     def run(self, jobs_endpoint: str, stream_endpoint: str) -> None:
         """Serve, as a client of the router at these endpoints."""
-        with asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
+        with self._socket, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(self._serve(jobs_endpoint, stream_endpoint))
 
     def num_open(self) -> int:
@@ -70,12 +73,17 @@ class GatewayServer:
         if self._server is not None:
             self._server.should_exit = True
 
+    def _built(self, client: AsyncClient) -> Gateway:
+        settings = self._settings
+        directory = Path(settings.state_dir).expanduser() / "http"
+        files = FileStore(directory / "files")
+        batches = Batches(directory / "batches", files, client, in_flight=settings.batch_in_flight)
+        return Gateway(settings, client, self._text, ApiKeys(settings.key_digests), files, batches)
+
     async def _serve(self, jobs_endpoint: str, stream_endpoint: str) -> None:
         key_file = self._settings.key_file or ""
         async with AsyncClient(jobs_endpoint, stream_endpoint, key_file=key_file) as client:
-            gateway = self._gateway = Gateway(
-                self._settings, client, self._text, ApiKeys(self._settings.key_digests)
-            )
+            gateway = self._gateway = self._built(client)
             config = uvicorn.Config(
                 build_app(gateway),
                 http=BoundedProtocol,
@@ -92,6 +100,7 @@ class GatewayServer:
             self._loop = asyncio.get_running_loop()
             server.should_exit = self._is_stopping
             gateway.start(gateway.watch())
+            gateway.start(gateway.batches.run())
             try:
                 await server.serve(sockets=[self._socket])
             finally:

@@ -6,6 +6,7 @@ from pathlib import Path
 from typing import Any
 
 from litestar import get
+from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answering import MAX_MODEL_NAME, json_response
@@ -21,7 +22,7 @@ async def list_models(request: HttpRequest) -> ASGIResponse:
 
 
 @get("/v1/models/{model:path}")
-async def get_model(request: HttpRequest, model: Path) -> ASGIResponse:
+async def get_model(request: HttpRequest, model: FromPath[Path]) -> ASGIResponse:
     """One model by its name."""
     gateway = gateway_of(request)
     name = str(model).removeprefix("/")

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 from litestar import delete, get
+from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answering import json_response
@@ -20,7 +21,7 @@ from cactus_actors.protocol.messages import Finished
 
 
 @get("/v1/requests/{request_id:str}")
-async def get_request(request: HttpRequest, request_id: str) -> ASGIResponse:
+async def get_request(request: HttpRequest, request_id: FromPath[str]) -> ASGIResponse:
     """What became of a request: its state, and the whole result of every choice that has ended."""
     gateway = gateway_of(request)
     name = identity_named(request, request_id)
@@ -42,7 +43,7 @@ async def get_request(request: HttpRequest, request_id: str) -> ASGIResponse:
 
 
 @delete("/v1/requests/{request_id:str}", status_code=200)
-async def cancel_request(request: HttpRequest, request_id: str) -> ASGIResponse:
+async def cancel_request(request: HttpRequest, request_id: FromPath[str]) -> ASGIResponse:
     """Cancel every job of a request; one that has ended stays as it is."""
     gateway = gateway_of(request)
     name = identity_named(request, request_id)

@@ -1,0 +1,75 @@
+"""Small records that outlive this process: one JSON file each, written whole or not at all."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Generic, TypeVar
+
+import msgspec
+
+from cactus_actors.protocol.errors import StorageFailure
+
+
+class Record(msgspec.Struct, kw_only=True):
+    """What every record says: when it was made, in Unix seconds, and by which tenant's name."""
+
+    created_at: float
+    tenant: str = ""
+
+
+R = TypeVar("R", bound=Record)
+
+
+class Records(Generic[R]):
+    """Records of one kind in a directory, by name; all of them are in memory, oldest first."""
+
+    def __init__(self, directory: Path, kind: type[R]) -> None:
+        """Read what is there; a file that is no record is passed over. Raises StorageFailure."""
+        self._directory = directory
+        self._decoder = msgspec.json.Decoder(kind)
+        try:
+            directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self._records = dict(sorted(self._read(), key=lambda item: item[1].created_at))
+        except OSError as error:
+            raise StorageFailure(f"{directory}: {error.strerror}") from None
+
+    def get(self, name: str) -> R | None:
+        """The record of that name."""
+        return self._records.get(name)
+
+    def items(self) -> list[tuple[str, R]]:
+        """All records and their names."""
+        return list(self._records.items())
+
+    def put(self, name: str, record: R) -> None:
+        """Keep a record, instead of an older one of its name; raises StorageFailure."""
+        path = self._path(name)
+        temporary = path.with_suffix(f".{secrets.token_hex(4)}")
+        try:
+            with temporary.open("wb") as file:
+                file.write(msgspec.json.encode(record))
+                file.flush()
+                os.fsync(file.fileno())
+            temporary.replace(path)
+        except OSError as error:
+            temporary.unlink(missing_ok=True)
+            raise StorageFailure(f"{path}: {error.strerror}") from None
+        self._records[name] = record
+
+    def remove(self, name: str) -> None:
+        """Forget a record."""
+        self._records.pop(name, None)
+        self._path(name).unlink(missing_ok=True)
+
+    def _path(self, name: str) -> Path:
+        return self._directory / f"{name}.json"
+
+    def _read(self) -> Iterator[tuple[str, R]]:
+        for path in self._directory.glob("*.json"):
+            try:
+                yield path.stem, self._decoder.decode(path.read_bytes())
+            except msgspec.DecodeError:
+                continue

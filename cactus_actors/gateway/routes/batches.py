@@ -1,0 +1,61 @@
+"""/v1/batches: prompt files run behind everybody else."""
+
+from __future__ import annotations
+
+import msgspec
+from litestar import get, post
+from litestar.params import FromPath
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import json_response
+from cactus_actors.gateway.batch_record import Endpoint
+from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.identity import tenant_name
+from cactus_actors.gateway.listing import page
+from cactus_actors.gateway.request_body import HttpRequest, read_json
+from cactus_actors.gateway.typed_body import typed
+from cactus_actors.protocol.errors import InvalidRequest
+
+WINDOW = "24h"
+
+
+class BatchBody(msgspec.Struct, frozen=True, kw_only=True):
+    """Every line of the input file goes to `endpoint`; the only `completion_window` is 24h."""
+
+    input_file_id: str
+    endpoint: Endpoint
+    completion_window: str = WINDOW
+    metadata: dict[str, str] | None = None
+
+
+@post("/v1/batches", status_code=200)
+async def create_batch(request: HttpRequest) -> ASGIResponse:
+    """Run an uploaded prompt file."""
+    gateway = gateway_of(request)
+    body = typed(await read_json(request, gateway.settings.max_body_bytes), BatchBody)
+    if body.completion_window != WINDOW:
+        raise InvalidRequest(f"completion_window must be {WINDOW!r}", param="completion_window")
+    record = gateway.batches.create(body.endpoint, body.input_file_id, tenant_name(request), body.metadata)
+    return json_response(record.body())
+
+
+@get("/v1/batches")
+async def list_batches(request: HttpRequest) -> ASGIResponse:
+    """All batches, newest first."""
+    records = gateway_of(request).batches.all_of(tenant_name(request))
+    return json_response(page(request, [record.body() for record in records]))
+
+
+@get("/v1/batches/{batch_id:str}")
+async def get_batch(request: HttpRequest, batch_id: FromPath[str]) -> ASGIResponse:
+    """Where a batch stands."""
+    return json_response(gateway_of(request).batches.get(batch_id, tenant_name(request)).body())
+
+
+@post("/v1/batches/{batch_id:str}/cancel", status_code=200)
+async def cancel_batch(request: HttpRequest, batch_id: FromPath[str]) -> ASGIResponse:
+    """Stop a batch; what has run by then is in its files."""
+    return json_response(gateway_of(request).batches.cancel(batch_id, tenant_name(request)).body())
+
+
+HANDLERS = [create_batch, list_batches, get_batch, cancel_batch]

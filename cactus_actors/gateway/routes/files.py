@@ -1,0 +1,80 @@
+"""/v1/files: what batches read, and what they wrote."""
+
+from __future__ import annotations
+
+import asyncio
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from litestar import delete, get, post
+from litestar.params import FromPath
+from litestar.response.base import ASGIResponse
+
+from cactus_actors.gateway.answering import json_response
+from cactus_actors.gateway.event_stream import ByteStream
+from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.identity import tenant_name
+from cactus_actors.gateway.listing import page
+from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.gateway.upload import Upload
+from cactus_actors.protocol.errors import InvalidRequest
+
+CHUNK_BYTES = 256 * 1024
+PURPOSE = "batch"
+
+
+@post("/v1/files", status_code=200)
+async def upload_file(request: HttpRequest) -> ASGIResponse:
+    """Keep a prompt file: a form with `purpose` batch and `file`."""
+    gateway = gateway_of(request)
+    upload = Upload()
+    file_id = await gateway.files.receive(upload.content(request, gateway.settings.max_file_bytes))
+    purpose = upload.fields.get("purpose", "")
+    if purpose != PURPOSE:
+        gateway.files.discard(file_id)
+        raise InvalidRequest(f"purpose must be {PURPOSE!r}, got {purpose[:40]!r}", param="purpose")
+    record = gateway.files.keep(file_id, upload.filename or "", purpose, tenant_name(request))
+    return json_response(record.body())
+
+
+@get("/v1/files")
+async def list_files(request: HttpRequest) -> ASGIResponse:
+    """The files that are kept, newest first."""
+    files = gateway_of(request).files.all_of(tenant_name(request))
+    purpose = request.query_params.get("purpose")
+    return json_response(page(request, [file.body() for file in files if purpose in (None, file.purpose)]))
+
+
+@get("/v1/files/{file_id:str}")
+async def get_file(request: HttpRequest, file_id: FromPath[str]) -> ASGIResponse:
+    """One file's record."""
+    return json_response(gateway_of(request).files.get(file_id, tenant_name(request)).body())
+
+
+@get("/v1/files/{file_id:str}/content")
+async def get_content(request: HttpRequest, file_id: FromPath[str]) -> ASGIResponse:
+    """A file's content."""
+    files = gateway_of(request).files
+    record = files.get(file_id, tenant_name(request))
+    return ByteStream(_chunks(files.path(record.file_id)), "application/octet-stream")
+
+
+@delete("/v1/files/{file_id:str}", status_code=200)
+async def delete_file(request: HttpRequest, file_id: FromPath[str]) -> ASGIResponse:
+    """Remove a file that no batch reads just now."""
+    gateway = gateway_of(request)
+    if gateway.batches.reads(file_id):
+        raise InvalidRequest("a batch that has not ended reads this file", param="file_id")
+    gateway.files.delete(file_id, tenant_name(request))
+    body: dict[str, Any] = {"id": file_id, "object": "file", "deleted": True}
+    return json_response(body)
+
+
+async def _chunks(path: Path) -> AsyncIterator[bytes]:
+    with path.open("rb") as file:
+        while chunk := await asyncio.to_thread(file.read, CHUNK_BYTES):
+            yield chunk
+
+
+HANDLERS = [upload_file, list_files, get_file, get_content, delete_file]
