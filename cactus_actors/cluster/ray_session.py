@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import logging
 import os
-import secrets
 import socket
 from pathlib import Path
 
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from cactus_actors.cluster.ray_token import check_token, make_token
 from cactus_actors.cluster.reaper import outlive
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
@@ -23,19 +23,20 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
     """Join the cluster at `ray_address`, or start a local Ray that only this user's token opens.
 
     Returns False if this process was in a session already, which is then kept. Raises Unavailable when no
-    cluster answers there. The processes of a local Ray end with this one.
+    cluster answers there, ConfigurationInvalid when Ray would not ask for a token. The processes of a
+    local Ray end with this one.
     """
     if ray.is_initialized():
         return False
     if ray_address is not None:
         _check_reachable(ray_address)
+        check_token()
         try:
             ray.init(ray_address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise Unavailable(f"no Ray cluster at {ray_address}: {_first_line(error)}") from None
         return True
-    # A local ray.init switches token authentication on by itself, but its own token file is world readable.
-    os.environ.setdefault("RAY_AUTH_TOKEN_PATH", str(_private_token(state_dir)))
+    make_token(state_dir)
     # Ray runs its workers at nice 15: router and models would wait for everything else on the machine.
     os.environ.setdefault("RAY_worker_niceness", "0")
     ray.init(
@@ -71,21 +72,6 @@ def _check_reachable(ray_address: str) -> None:
         socket.create_connection((host, int(port)), timeout=CONNECT_TIMEOUT_S).close()
     except (OSError, OverflowError) as error:
         raise Unavailable(f"no Ray cluster at {ray_address}: {error}") from None
-
-
-def _private_token(state_dir: Path) -> Path:
-    path = state_dir / "ray-token"
-    try:
-        state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
-        if not path.exists():
-            descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_EXCL, 0o600)
-            with os.fdopen(descriptor, "w") as file:
-                file.write(secrets.token_hex(32))
-    except OSError as error:
-        raise ConfigurationInvalid(
-            f"state directory {state_dir}: {error.strerror}", param="state_dir"
-        ) from None
-    return path
 
 
 def _first_line(error: Exception) -> str:

@@ -1,0 +1,47 @@
+"""Ray's token: who has it runs code on every node, so none is used without it, nor with an open one."""
+
+from __future__ import annotations
+
+import os
+import secrets
+from collections.abc import Mapping, MutableMapping
+from pathlib import Path
+
+from cactus_actors.keys.private_file import read_private, write_private
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+MODE, PATH, TOKEN = "RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH", "RAY_AUTH_TOKEN"
+_RAYS_OWN_PATH = Path("~/.ray/auth_token")
+
+
+def make_token(state_dir: Path, environment: MutableMapping[str, str] = os.environ) -> None:
+    """Let a local Ray ask for a token that is in `state_dir`; one that the environment names is kept.
+
+    Ray asks for one by itself (since 2.59), but its own is in a file that every user can read. Raises
+    ConfigurationInvalid if the environment tells it not to ask, or names an open file.
+    """
+    if environment.get(MODE, "token") != "token":
+        raise ConfigurationInvalid(f"{MODE}={environment[MODE]} would let every user of this machine in")
+    if PATH not in environment and TOKEN not in environment:
+        path = state_dir / "ray-token"
+        if not path.exists():
+            write_private(path, secrets.token_hex(32).encode())
+        environment[PATH] = str(path)
+    _check_file(environment)
+
+
+def check_token(environment: Mapping[str, str] = os.environ) -> None:
+    """Raises ConfigurationInvalid unless a cluster's Ray asks for a token that only this user can read."""
+    if environment.get(MODE) != "token":
+        raise ConfigurationInvalid(
+            f"{MODE} must be token, here and where Ray was started: "
+            "whoever reaches the ports of a Ray without it can run code on every node"
+        )
+    _check_file(environment)
+
+
+def _check_file(environment: Mapping[str, str]) -> None:
+    if not environment.get(TOKEN):
+        path = Path(environment.get(PATH) or _RAYS_OWN_PATH).expanduser()
+        if not read_private(path).strip():
+            raise ConfigurationInvalid(f"{path} holds no token")
