@@ -6,7 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest
+from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, ModelNotFound
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.option_rules import given_options, structure_of
 from cactus_actors.protocol.params import JobPolicy, SamplingParams, resolve_options
@@ -22,6 +22,8 @@ from router.prepare.model import PromptModel
 from router.prepare.offer import Offer, offer_of
 from router.prepare.prompts import filling_ids, prompt_ids
 
+MAX_MODEL_NAME = 128
+
 
 class _Question(NamedTuple):
     """What the model is to go on from, here and in a cloud; `prompt_text` stands in front of the answer."""
@@ -36,8 +38,11 @@ class _Question(NamedTuple):
 def prepare(submit: Submit, model: PromptModel) -> Prepared:
     """The job of `submit`, ready to run.
 
-    A service of one model takes any model name. Raises InvalidRequest and its kinds, with `param`.
+    A service of one model takes any model name that could be one. Raises InvalidRequest and its kinds, with
+    `param`, and ModelNotFound.
     """
+    if len(submit.model or "") > MAX_MODEL_NAME:
+        raise ModelNotFound(f"no model {(submit.model or '')[:MAX_MODEL_NAME]!r}...", param="model")
     profile = PROFILES[submit.profile or "cactus"]
     given = given_options(submit.options)
     question = _question(submit, given, profile, model)

@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest
+from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelNotFound
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import CloudRequest
@@ -109,6 +109,9 @@ def test_a_text_that_cannot_fit_is_not_tokenised() -> None:
 def test_any_model_name_is_served_and_echoed() -> None:
     assert prepare(make_submit(prompt="x", model="gpt-99"), LetterModel()).model == "gpt-99"
     assert prepare(make_submit(prompt="x"), LetterModel()).model == "letters"
+    with pytest.raises(ModelNotFound) as caught:
+        prepare(make_submit(prompt="x", model="m" * 1_000_000), LetterModel())
+    assert len(caught.value.message) < 150
 
 
 def test_the_cloud_gets_text_whatever_the_prompt_was() -> None:
