@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test check format eval-model train bench clean
+.PHONY: help demo test chaos soak check format eval-model train bench clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -22,7 +22,13 @@ demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file
 	$(BIN)/cactus demo
 
 test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
-	$(BIN)/python -m pytest -q
+	$(BIN)/python -m pytest -q -m "not slow"
+
+chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
+	$(BIN)/python -m pytest -q tests/chaos
+
+soak: $(VENV)/.dev       ## half an hour of random work and random faults, judged by its history
+	$(BIN)/python -m tests.chaos.soak --minutes 30
 
 check: $(VENV)/.dev      ## lint, format, types, import contracts: what CI runs
 	$(BIN)/ruff check .

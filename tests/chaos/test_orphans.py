@@ -59,6 +59,7 @@ def is_open(port: int) -> bool:
     return True
 
 
+@pytest.mark.slow
 @pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
 def test_no_process_and_no_port_is_left(

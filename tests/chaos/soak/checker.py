@@ -1,0 +1,125 @@
+"""Judges a history by the promises of the service. Pure functions over events.
+
+Events of jobs: `invoke` (job, key of the request), `cancel` (job), `delta` (job, reader, index, tokens,
+text), `ok` (job, reader, tokens, text, finish), `fail` (job, reader, error type). Events of faults: `fault`
+(name). At the end `status`: the counts of jobs, and what each worker still holds.
+"""
+
+from __future__ import annotations
+
+from collections import defaultdict
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from tests.chaos.soak.history import Event
+
+EXPECTED_FAILURES = {"rate_limit_error", "unavailable_error", "storage_error"}
+"""Refusals, which may be answered while a router is being started."""
+
+WORKER_KILLS_FOR_POISON = 3
+
+
+@dataclass
+class JobHistory:
+    """All that was seen of one job."""
+
+    job: str
+    key: str = ""
+    invoked_at: float = 0.0
+    ended_at: float = 0.0
+    deltas: dict[str, list[Event]] = field(default_factory=lambda: defaultdict(list))
+    ends: list[Event] = field(default_factory=list)
+
+
+def violations(events: Iterable[Event]) -> list[str]:
+    """Everything that was promised and did not hold, in words; empty if all did."""
+    jobs: dict[str, JobHistory] = {}
+    kills: list[float] = []
+    status: Event | None = None
+    for event in events:
+        match event["kind"]:
+            case "fault":
+                if event["name"] in ("kill worker", "stop worker"):
+                    kills.append(event["at"])
+            case "status":
+                status = event
+            case "invoke":
+                jobs[event["job"]] = JobHistory(event["job"], event["key"], event["at"])
+            case "delta":
+                jobs[event["job"]].deltas[event["reader"]].append(event)
+            case "ok" | "fail":
+                jobs[event["job"]].ends.append(event)
+                jobs[event["job"]].ended_at = event["at"]
+    found = [text for job in jobs.values() for text in [*_ends(job, kills), *_streams(job)]]
+    found += _same_tokens(jobs.values())
+    found += _books(status)
+    return found
+
+
+def _ends(job: JobHistory, kills: list[float]) -> Iterable[str]:
+    """A job ends, once, the same for all who ask, and fails only for a reason."""
+    if not job.ends:
+        yield f"job {job.job} never ended"
+        return
+    seen = {
+        (end["kind"], end.get("finish"), tuple(end.get("tokens", ())), end.get("error")) for end in job.ends
+    }
+    if len(seen) > 1:
+        yield f"job {job.job} ended in {len(seen)} ways: {sorted(map(str, seen))[:2]}"
+    for end in job.ends:
+        if end["kind"] != "fail" or end["error"] in EXPECTED_FAILURES:
+            continue
+        deaths = sum(job.invoked_at <= at <= job.ended_at for at in kills)
+        if end["error"] == "poison_job" and deaths >= WORKER_KILLS_FOR_POISON:
+            continue
+        yield f"job {job.job} failed with {end['error']}: {end.get('message')}"
+
+
+def _streams(job: JobHistory) -> Iterable[str]:
+    """What a reader is shown has no gap and no repeat, and is how the result begins."""
+    for reader, deltas in job.deltas.items():
+        tokens: list[int] = []
+        text = ""
+        for delta in deltas:
+            if delta["index"] != len(tokens):
+                yield f"job {job.job}: {reader} was shown item {delta['index']} after {len(tokens)} items"
+                break
+            tokens += delta["tokens"]
+            text += delta["text"]
+        for end in job.ends:
+            if end["kind"] != "ok":
+                continue
+            if end["tokens"][: len(tokens)] != tokens or not end["text"].startswith(text):
+                yield f"job {job.job}: {reader} was shown what the result does not begin with"
+            if end["reader"] == reader and (end["tokens"] != tokens or end["text"] != text):
+                yield f"job {job.job}: the stream of {reader} is not the whole result"
+
+
+def _same_tokens(jobs: Iterable[JobHistory]) -> Iterable[str]:
+    """The same request has the same answer, whatever else happened; a cancelled one is how it begins."""
+    answers: dict[str, tuple[str, list[int]]] = {}
+    whole = [job for job in jobs for end in job.ends if end["kind"] == "ok" and end["finish"] != "cancelled"]
+    for job in whole:
+        tokens = next(end["tokens"] for end in job.ends if end["kind"] == "ok")
+        first, expected = answers.setdefault(job.key, (job.job, tokens))
+        if tokens != expected:
+            yield f"jobs {first} and {job.job} of request {job.key} have different tokens"
+
+
+def _books(status: Event | None) -> Iterable[str]:
+    """At the end nothing is left, and the counts add up."""
+    if status is None:
+        yield "there is no status from the end"
+        return
+    jobs = status["jobs"]
+    if jobs["queued"] or jobs["running"]:
+        yield f"jobs are left at the end: {jobs}"
+    if jobs["accepted"] != jobs["finished"] + jobs["failed"] + jobs["cancelled"]:
+        yield f"the counts do not add up: {jobs}"
+    for worker in status["workers"]:
+        if worker["kind"] != "local":
+            continue
+        if worker["num_running"] or worker["free_slots"] != worker["num_slots"]:
+            yield f"{worker['worker_id']} still runs something: {worker}"
+        if worker["free_blocks"] != worker["num_blocks"]:
+            yield f"{worker['worker_id']} leaks cache blocks: {worker}"
