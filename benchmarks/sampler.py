@@ -1,6 +1,6 @@
 """Microseconds to sample one row, by rule, vocabulary and how flat the distribution is.
 
-python -m benchmarks.sampler --rows 8
+python -m benchmarks.sampler --rows 16 --threads 2
 """
 
 from __future__ import annotations
@@ -10,6 +10,7 @@ import json
 import time
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
@@ -20,7 +21,7 @@ from workers.sequence import Sequence
 
 VOCABULARIES = (49_152, 151_936)
 SPREADS = {"flat": 0.1, "wide": 1.5, "peaked": 4.0}
-RULES: dict[str, dict[str, float | int]] = {
+RULES: dict[str, dict[str, object]] = {
     "greedy": {},
     "temperature": {"temperature": 0.8},
     "top_p": {"temperature": 0.8, "top_p": 0.9},
@@ -28,6 +29,17 @@ RULES: dict[str, dict[str, float | int]] = {
     "min_p": {"temperature": 0.8, "min_p": 0.05},
     "default": {"temperature": 0.6, "top_p": 0.95, "top_k": 20},
     "penalties": {"repeat_penalty": 1.1, "presence_penalty": 0.5, "repeat_last_n": 64},
+    "bias": {"logit_bias": tuple((token_id, 1.0) for token_id in range(100))},
+    "likely 20": {"num_logprobs": 20},
+    "typical_p": {"temperature": 0.8, "typical_p": 0.9},
+    "typical_p of top_k": {"temperature": 0.8, "typical_p": 0.9, "top_k": 40},
+    "top_k 1000": {"temperature": 0.8, "top_k": 1000},
+    "mirostat 1": {"temperature": 0.8, "mirostat": 1},
+    "mirostat 2": {"temperature": 0.8, "mirostat": 2},
+}
+MASKED = {
+    "mask, greedy": {},
+    "mask, default": RULES["default"],
 }
 
 
@@ -38,10 +50,27 @@ class NoBytes:
         return b""
 
 
-def make_chunk(rule: dict[str, float | int]) -> Chunk:
-    params = SamplingParams(max_tokens=100, seed=3, **rule)  # type: ignore[arg-type]  # of plain numbers
+class EveryOther:
+    """A constraint that allows half of the vocabulary."""
+
+    is_finished = False
+
+    def __init__(self, vocab_size: int) -> None:
+        self._mask = np.full(vocab_size // 32, 0x55555555, dtype=np.int32)
+
+    def accept(self, token_id: int) -> None:
+        """Nothing changes."""
+
+    def bitmask(self) -> NDArray[np.int32]:
+        """Even tokens."""
+        return self._mask
+
+
+def make_chunk(rule: dict[str, object], constraint: EveryOther | None = None) -> Chunk:
+    params = SamplingParams(max_tokens=100, seed=3, **rule)  # type: ignore[arg-type]  # of plain values
     dispatch = Dispatch(1, "0" * 32, list(range(100)), [], params)
-    sequence = Sequence(dispatch, Detokenizer(NoBytes(), params), max_context=4096, block_size=16)
+    detokenizer = Detokenizer(NoBytes(), params)
+    sequence = Sequence(dispatch, detokenizer, max_context=4096, block_size=16, constraint=constraint)
     return Chunk(sequence, sequence.num_tokens)
 
 
@@ -59,11 +88,12 @@ def microseconds(sampler: Sampler, vocab_size: int, spread: float, chunk: Chunk,
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=8)
+    parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    sampler = Sampler([2])
+    sampler = Sampler([2], arguments.threads)
     for vocab_size in VOCABULARIES:
-        for name, rule in RULES.items():
-            chunk = make_chunk(rule)
+        for name, rule in (RULES | MASKED).items():
+            chunk = make_chunk(rule, EveryOther(vocab_size) if name in MASKED else None)
             record = {
                 shape: microseconds(sampler, vocab_size, spread, chunk, arguments.rows)
                 for shape, spread in SPREADS.items()

@@ -59,6 +59,7 @@ def load(settings: WorkerSettings) -> Loaded:
 
 def load_from(path: Path, text: TextModel, settings: WorkerSettings) -> Loaded:
     """`load` for a model whose files are found and whose text side is known."""
+    from cactus_actors.structured.matcher import Matchers
     from workers.engine import Engine
     from workers.models import load_model
 
@@ -72,6 +73,8 @@ def load_from(path: Path, text: TextModel, settings: WorkerSettings) -> Loaded:
         max_sequences=settings.max_sequences,
         token_budget=settings.token_budget,
         max_drafts=settings.speculation,
+        threads=settings.threads,
+        new_constraint=Matchers(text.tokenizer, text.eos_ids),
     )
     return Loaded(engine, model)
 

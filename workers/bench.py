@@ -7,7 +7,6 @@ import statistics
 import time
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from pathlib import Path
 
 import msgspec
 import numpy as np
@@ -21,6 +20,7 @@ from cactus_actors.text import load_text_model
 from workers.detokenizer import TokenBytes
 from workers.engine import Engine
 from workers.models import Model, load_model, random_model
+from workers.resident import resident_mb
 
 BLOCK_SIZE = 16
 NUM_ROUNDS = 3
@@ -164,12 +164,6 @@ class Bench:
         for dispatch_id in range(self._batch):
             prompt = generator.integers(0, self._model.config.vocab_size, self._prompt_tokens).tolist()
             self._engine.add(Dispatch(dispatch_id, f"{dispatch_id:032x}", prompt, [], params))
-
-
-def resident_mb() -> float:
-    """Memory of this process that is in RAM now, in units of 2^20 bytes."""
-    fields = dict(line.split(":", 1) for line in Path("/proc/self/status").read_text().splitlines())
-    return int(fields["VmRSS"].split()[0]) / 1024
 
 
 def _load(

@@ -12,9 +12,9 @@ from numpy.typing import NDArray
 class TokenConstraint(Protocol):
     """Says, token by token, what may come next in one sequence; used by one thread.
 
-    The engine asks for the `bitmask` of every token before it is sampled and hands the token back with
-    `accept`. What an earlier attempt emitted is accepted first. A method that raises ends its sequence with a
-    ModelFailure, and no other.
+    The engine asks for the `bitmask` of every token when the forward pass before it is done, and hands the
+    token back with `accept`. What an earlier attempt emitted is accepted first. A method that raises ends its
+    sequence, and no other.
     """
 
     def accept(self, token_id: int) -> None:

@@ -19,6 +19,7 @@ from cactus_actors.protocol.worker_messages import (
     WorkerMessage,
 )
 from workers.engine import Engine
+from workers.resident import resident_mb
 
 HELLO_RETRY_S = 3.0
 
@@ -39,6 +40,7 @@ class WorkerCore:
         self._num_accepted = 0
         self._last_report: Report | None = None
         self._reported_at = 0.0
+        self._ram_usage_mb, self._measured_at = 0.0, -HEARTBEAT_S
         self._is_draining = False
         self.has_left = False
 
@@ -96,6 +98,8 @@ class WorkerCore:
             if now - self._said_hello_at >= HELLO_RETRY_S:
                 messages += self.begin(now)
         else:
+            if now - self._measured_at >= HEARTBEAT_S:
+                self._ram_usage_mb, self._measured_at = resident_mb(), now
             report = self._report(deltas)
             if report != self._last_report or now - self._reported_at >= HEARTBEAT_S:
                 self._last_report, self._reported_at = report, now
@@ -136,4 +140,5 @@ class WorkerCore:
             draft_tokens=counters.draft_tokens,
             accepted_draft_tokens=counters.accepted_draft_tokens,
             queried_prompt_tokens=counters.queried_prompt_tokens,
+            ram_usage_mb=self._ram_usage_mb,
         )

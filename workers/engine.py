@@ -197,12 +197,9 @@ class Engine:
 
     def _finish_before(self, sequence: Sequence) -> Finish | None:
         """Why there is nothing to do for a sequence, or None."""
-        if sequence.pool is not None:
+        if sequence.pool is not None or sequence.num_completion_tokens == 0:
             return None
-        if sequence.num_completion_tokens:
-            return self._ends.finish_of(sequence, int(sequence.token_ids[-1]))
-        is_finished = sequence.constraint is not None and sequence.constraint.is_finished
-        return Finish("stop") if is_finished else None
+        return self._ends.finish_of(sequence, int(sequence.token_ids[-1]))
 
     def _commit(self, chunks: list[Chunk], samples: Samples) -> list[SequenceDelta]:
         """Account for what was computed and turn samples into deltas, ending what is complete."""

@@ -83,7 +83,8 @@ class _Wanted:
         if sequence.constraint is None:
             self.mask_of_row.append(-1)
         else:
-            mask = sequence.constraint.bitmask()
+            is_finished = sequence.constraint.is_finished
+            mask = mask_of(end_ids) if is_finished else sequence.constraint.bitmask()
             are_forbidden = may_go_on(mask, end_ids) and (are_forbidden or params.ignore_eos)
             self.mask_of_row.append(len(self.masks))
             self.masks.append(mask)
@@ -225,10 +226,17 @@ def sampling_row(sequence: Sequence) -> bytes:
     return np.array(row, dtype=SAMPLING_ROW).tobytes()
 
 
+def mask_of(token_ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The mask that lets these tokens come."""
+    mask = np.zeros(int(token_ids.max(initial=-1)) // 32 + 1, dtype=np.int32)
+    np.bitwise_or.at(mask, token_ids // 32, np.int32(1) << token_ids % 32)
+    return mask
+
+
 def may_go_on(mask: NDArray[np.int32], end_ids: NDArray[np.int32]) -> bool:
     """Whether a mask allows anything but ends; raises ModelFailure if it allows nothing."""
     words, ends = mask.copy(), end_ids[end_ids < 32 * mask.size]
-    np.bitwise_and.at(words, ends // 32, ~(np.int32(1) << (ends % 32).astype(np.int32)))
+    np.bitwise_and.at(words, ends // 32, ~(np.int32(1) << ends % 32))
     if words.any():
         return True
     if not mask.any():

@@ -13,7 +13,7 @@ import numpy as np
 from numba import njit
 
 from workers.kernels.nucleus import MAX_SORTED, bits_of, weight_of
-from workers.kernels.softmax import PART, Ids, Logits, Reals, Scalar, fill_masses
+from workers.kernels.softmax import CHUNK, PART, Ids, Logits, Reals, Scalar, fill_masses
 
 _RADIUS_OF_ALL = np.float32(90.0)  # a logit further than ln(2^126) below the largest has no weight
 
@@ -127,22 +127,42 @@ def _drop_behind(
     candidates: Ids,
 ) -> None:
     """Of the ids with inner < distance <= outer keep the nearest, until they exceed the missing mass."""
-    size = 0
-    for is_above in (True, False):
-        for i in range(values.size):
-            distance = abs(values[i] - centre)
-            if inner < distance <= outer and (values[i] >= centre) == is_above:
-                at = size
-                while at > 0 and abs(values[candidates[at - 1]] - centre) > distance:
-                    candidates[at] = candidates[at - 1]
-                    at -= 1
-                candidates[at] = i
-                size += 1
+    size = _collect_between(values, centre, inner, outer, candidates)
+    for end in range(1, size):
+        token, at = candidates[end], end
+        while at > 0 and _is_nearer(values[token], values[candidates[at - 1]], centre):
+            candidates[at] = candidates[at - 1]
+            at -= 1
+        candidates[at] = token
     for index in range(size):
         if missing < 0:
             weights[candidates[index]] = np.float32(0.0)
         else:
             missing -= weights[candidates[index]]
+
+
+@njit(nogil=True)
+def _is_nearer(value: Scalar, other: Scalar, centre: Scalar) -> Scalar:
+    distance, other_distance = abs(value - centre), abs(other - centre)
+    return distance < other_distance or (distance == other_distance and value > other)
+
+
+@njit(nogil=True)
+def _collect_between(values: Logits, centre: Scalar, inner: Scalar, outer: Scalar, candidates: Ids) -> Scalar:
+    """Fill `candidates` with the ids with inner < distance <= outer; their number."""
+    size = 0
+    for start in range(0, values.size, CHUNK):
+        chunk = values[start : start + CHUNK]
+        num_here: Scalar = np.int32(0)
+        for i in range(chunk.size):
+            distance = abs(chunk[i] - centre)
+            num_here += np.int32((distance > inner) & (distance <= outer))
+        if num_here:
+            for i in range(chunk.size):
+                if inner < abs(chunk[i] - centre) <= outer:
+                    candidates[size] = start + i
+                    size += 1
+    return size
 
 
 @njit(nogil=True)
@@ -159,13 +179,13 @@ def _drop_behind_equals(
                     missing -= weights[i]
 
 
-@njit(nogil=True)
+@njit(nogil=True, fastmath={"reassoc", "nnan", "nsz"})
 def _drop_beyond(values: Logits, weights: Logits, centre: Scalar, radius: Scalar) -> Scalar:
     """Set to 0 the weights further away; the largest value that has any weight left."""
     largest = np.float32(-np.inf)
     for i in range(values.size):
-        if abs(values[i] - centre) > radius:
-            weights[i] = np.float32(0.0)
-        elif weights[i] > 0:
-            largest = max(largest, values[i])
+        weight = np.float32(0.0) if abs(values[i] - centre) > radius else weights[i]
+        weights[i] = weight
+        value = values[i] if weight > 0 else np.float32(-np.inf)
+        largest = value if value > largest else largest
     return largest
