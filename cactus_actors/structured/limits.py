@@ -24,7 +24,9 @@ MAX_COUNT = 100_000
 """Items, properties and characters that a schema may ask for."""
 MAX_REPEATS = 10_000
 """Characters and groups of an expression or rule, repetitions multiplied out."""
-MAX_RULES = 4000
+MAX_RULES = 1000
+MAX_RULE_DEPTH = 1000
+"""Rules and groups along a chain of rules, for the same reason."""
 
 
 def parser_limits() -> LLParserLimits:

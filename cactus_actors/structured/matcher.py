@@ -20,6 +20,8 @@ MAX_TEMPLATES = 32
 MAX_TEMPLATE_BYTES = 4 << 20
 """Of the grammars whose compiled form is kept."""
 
+_NEGATION = "<[^"
+
 
 class GrammarMatcher:
     """One sequence's place in its grammar: what `workers.constraints.TokenConstraint` asks for.
@@ -29,10 +31,15 @@ class GrammarMatcher:
     """
 
     def __init__(
-        self, build: Callable[[], LLMatcher], num_tokens: int, later: Callable[[Callable[[], None]], None]
+        self,
+        build: Callable[[], LLMatcher],
+        num_tokens: int,
+        later: Callable[[Callable[[], None]], None],
+        never: NDArray[np.int32] | None = None,
     ) -> None:
         self._build = build
         self._later = later
+        self._never = never  # bits of tokens that end the text, if the grammar could take them for others
         self._lock = threading.Lock()
         self._matcher: LLMatcher | None = None
         self._mask = np.zeros((num_tokens + 31) // 32, dtype=np.int32)
@@ -80,6 +87,8 @@ class GrammarMatcher:
         matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
         if matcher.is_error():
             raise _failure(matcher)
+        if self._never is not None and not matcher.is_accepting():
+            self._mask &= ~self._never
         self._is_masked = True
 
     def _ready(self) -> LLMatcher:
@@ -118,7 +127,13 @@ class Matchers:
                 target=_help, args=(self._work,), name="grammar-masks", daemon=True
             )
             self._helper.start()
-        return GrammarMatcher(lambda: self._compiled(grammar), self._num_tokens, self._work.put)
+        never = self._end_bits() if _NEGATION in grammar else None
+        return GrammarMatcher(lambda: self._compiled(grammar), self._num_tokens, self._work.put, never)
+
+    def _end_bits(self) -> NDArray[np.int32]:
+        bits = np.zeros((self._num_tokens + 31) // 32 * 32, dtype=np.bool_)
+        bits[list(self._eos_ids)] = True
+        return np.packbits(bits, bitorder="little").view(np.int32)
 
     def _compiled(self, grammar: str) -> LLMatcher:
         with self._lock:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Mapping
 
 from cactus_actors.protocol.errors import SchemaInvalid, SchemaUnsatisfiable
+from cactus_actors.structured.components import longest_chain
 from cactus_actors.structured.keywords import TYPES
 from cactus_actors.structured.limits import MAX_REFERENCE_DEPTH, check_limit
 from cactus_actors.structured.schema import Schema
@@ -43,47 +44,9 @@ def _check_loops(definitions: Mapping[str, Schema], param: str) -> None:
 def _check_depth(definitions: Mapping[str, Schema], param: str) -> None:
     """Bounds the longest chain of references that does not repeat, counting a loop as all its members."""
     edges = {name: sorted(set(_references(schema))) for name, schema in definitions.items()}
-    depths: dict[str, int] = {}
-    for members in _components(edges):
-        own = sum(_depth(definitions[name]) for name in members)
-        beyond = [depths[target] for name in members for target in edges[name] if target in depths]
-        depth = own + max(beyond, default=0)
-        check_limit(depth, MAX_REFERENCE_DEPTH, "schemas along a chain of $ref", param)
-        depths |= dict.fromkeys(members, depth)
-
-
-def _components(edges: Mapping[str, list[str]]) -> Iterator[list[str]]:
-    """The strongly connected components, each after those it leads to (Tarjan 1972, without recursion)."""
-    order: dict[str, int] = {}
-    lowest: dict[str, int] = {}
-    stack: list[str] = []
-    closed: set[str] = set()
-    for root in edges:
-        if root in order:
-            continue
-        path = [(root, iter(edges[root]))]
-        order[root] = lowest[root] = len(order)
-        stack.append(root)
-        while path:
-            name, targets = path[-1]
-            target = next(targets, None)
-            if target is None:
-                path.pop()
-                if path:
-                    parent = path[-1][0]
-                    lowest[parent] = min(lowest[parent], lowest[name])
-                if lowest[name] == order[name]:
-                    start = stack.index(name)
-                    members = stack[start:]
-                    del stack[start:]
-                    closed.update(members)
-                    yield members
-            elif target not in order:
-                order[target] = lowest[target] = len(order)
-                stack.append(target)
-                path.append((target, iter(edges[target])))
-            elif target not in closed:
-                lowest[name] = min(lowest[name], order[target])
+    own = {name: _depth(schema) for name, schema in definitions.items()}
+    depth = longest_chain(edges, own)
+    check_limit(depth, MAX_REFERENCE_DEPTH, "schemas along a chain of $ref", param)
 
 
 def _finite(definitions: Mapping[str, Schema]) -> set[str]:

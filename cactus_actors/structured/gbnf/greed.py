@@ -2,212 +2,142 @@
 
 A lexeme that reads on where another, or itself, is complete and the rules would go on with the same
 character takes that character away from them. Such a lexeme must be taken apart. What is found errs on that
-side: counts are ignored, and any two lexemes are taken to be possible at one place.
+side: counts are ignored, and what stands behind a rule is taken to stand behind each use of it.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Iterator, Mapping
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Mapping
+from functools import cache
 
-from cactus_actors.structured.gbnf.shape import (
-    All,
-    Either,
-    Lexeme,
-    Rule,
-    RuleKey,
-    Shape,
-    Times,
-    lexemes_in,
+from cactus_actors.protocol.errors import NotSupported
+from cactus_actors.structured.gbnf.automaton import (
+    MAX_POSITIONS,
+    Alphabet,
+    Automaton,
+    Kinds,
+    TooLarge,
+    bits,
+    union,
 )
-from cactus_actors.structured.gbnf.tree import (
-    Characters,
-    Choice,
-    Node,
-    Ranges,
-    Reference,
-    Repeat,
-    Sequence,
-    Text,
-    references,
-)
+from cactus_actors.structured.gbnf.places import Places
+from cactus_actors.structured.gbnf.reader import PARAM
+from cactus_actors.structured.gbnf.shape import Lexeme, RuleKey, Shape, leaves_in
+from cactus_actors.structured.gbnf.tree import Node, Token, references
 
-MAX_POSITIONS = 3000
-MAX_PAIRS = 60_000
-"""Beyond these every lexeme counts as greedy."""
-
-Characters_ = int
-"""A set of characters: one bit for each kind of character that the grammar tells apart."""
-
-
-class Alphabet:
-    """The kinds of characters that a grammar tells apart."""
-
-    def __init__(self, nodes: Iterable[Node]) -> None:
-        bounds = {0}
-        for node in nodes:
-            for low, high in _ranges(node):
-                bounds |= {low, high + 1}
-        self._bounds = sorted(bounds)
-        self._index = {bound: index for index, bound in enumerate(self._bounds)}
-        self._known: dict[Ranges, Characters_] = {}
-
-    def kinds(self, ranges: Ranges) -> Characters_:
-        """The set of the characters in `ranges`, whose bounds are all known."""
-        if ranges not in self._known:
-            self._known[ranges] = sum(
-                (1 << self._index[high + 1]) - (1 << self._index[low]) for low, high in ranges
-            )
-        return self._known[ranges]
-
-
-def _ranges(node: Node) -> Iterator[tuple[int, int]]:
-    match node:
-        case Characters(ranges):
-            yield from ranges
-        case Text(text):
-            yield from ((ord(one), ord(one)) for one in text)
-        case Sequence(items) | Choice(items):
-            for item in items:
-                yield from _ranges(item)
-        case Repeat(item):
-            yield from _ranges(item)
-
-
-class TooLarge(Exception):
-    """The grammar is too large to be looked at in this way."""
-
-
-@dataclass(slots=True)
-class Ends:
-    """Of a part of an expression: whether it may be empty, and the positions it may begin and end at."""
-
-    is_nullable: bool
-    first: int
-    last: int
-
-
-@dataclass(slots=True)
-class Automaton:
-    """An expression as positions (Glushkov 1961): the `kinds` of character at each, and what may follow."""
-
-    ends: Ends
-    kinds: list[Characters_] = field(default_factory=list)
-    follow: list[int] = field(default_factory=list)
-
-    @classmethod
-    def of(cls, node: Node, rules: Mapping[str, Node], alphabet: Alphabet) -> Automaton:
-        """The automaton of a regular node; raises TooLarge."""
-        automaton = cls(Ends(True, 0, 0))
-        automaton.ends = automaton._build(node, rules, alphabet)
-        return automaton
-
-    def first_kinds(self) -> Characters_:
-        return self.kinds_of(self.ends.first)
-
-    def kinds_of(self, positions: int) -> Characters_:
-        """The characters at any of `positions`."""
-        kinds = 0
-        for position in bits(positions):
-            kinds |= self.kinds[position]
-        return kinds
-
-    def _build(self, node: Node, rules: Mapping[str, Node], alphabet: Alphabet) -> Ends:
-        match node:
-            case Characters(ranges):
-                return self._position(alphabet.kinds(ranges))
-            case Text(text):
-                kinds = [alphabet.kinds(((ord(one), ord(one)),)) for one in text]
-                return self._chain([self._position(one) for one in kinds])
-            case Reference(name):
-                return self._build(rules[name], rules, alphabet)
-            case Sequence(items):
-                return self._chain([self._build(item, rules, alphabet) for item in items])
-            case Choice(items):
-                options = [self._build(item, rules, alphabet) for item in items]
-                return Ends(
-                    any(option.is_nullable for option in options),
-                    _union(option.first for option in options),
-                    _union(option.last for option in options),
-                )
-            case Repeat(item, least, most):
-                ends = self._build(item, rules, alphabet)
-                if most is None or most > 1:
-                    self._link(ends.last, ends.first)
-                return Ends(ends.is_nullable or least == 0, ends.first, ends.last)
-        raise AssertionError("a token is in no expression")
-
-    def _position(self, kinds: Characters_) -> Ends:
-        if len(self.kinds) >= MAX_POSITIONS:
-            raise TooLarge
-        self.kinds.append(kinds)
-        self.follow.append(0)
-        bit = 1 << (len(self.kinds) - 1)
-        return Ends(False, bit, bit)
-
-    def _chain(self, items: list[Ends]) -> Ends:
-        whole = Ends(True, 0, 0)
-        for item in items:
-            self._link(whole.last, item.first)
-            whole = Ends(
-                whole.is_nullable and item.is_nullable,
-                whole.first | (item.first if whole.is_nullable else 0),
-                item.last | (whole.last if item.is_nullable else 0),
-            )
-        return whole
-
-    def _link(self, last: int, first: int) -> None:
-        for position in bits(last):
-            self.follow[position] |= first
+MAX_PAIRS = 200_000
+MAX_ROWS = 1000
+"""Of places that are possible at once."""
 
 
 def greedy_lexemes(shapes: Mapping[RuleKey, Shape], rules: Mapping[str, Node]) -> frozenset[Node]:
-    """The lexemes that take away what the rules would go on with."""
-    nodes = list(dict.fromkeys(node for shape in shapes.values() for node in lexemes_in(shape)))
-    if len(shapes) == 1 and isinstance(next(iter(shapes.values())), Lexeme):
-        return frozenset()
-    try:
-        alphabet = Alphabet(_with_references(nodes, rules))
-        automata = {node: Automaton.of(node, rules, alphabet) for node in nodes}
-        if sum(len(automaton.kinds) for automaton in automata.values()) > MAX_POSITIONS:
-            raise TooLarge
-        after = _Following(shapes, automata).after
-        return _takers(automata, after)
-    except TooLarge:
-        return frozenset(node for node in nodes if not isinstance(node, Characters))
+    """The lexemes that take away what the rules would go on with.
+
+    Raises NotSupported where a token that stands for text is possible beside text: the grammar engine would
+    not see the text. Raises TooLarge.
+    """
+    leaves = [leaf for shape in shapes.values() for leaf in leaves_in(shape)]
+    nodes = list(dict.fromkeys(leaf.node for leaf in leaves if isinstance(leaf, Lexeme)))
+    alphabet = Alphabet(_with_references(nodes, rules))
+    automata = {node: Automaton.of(node, rules, alphabet) for node in nodes}
+    if sum(len(automaton.kinds) for automaton in automata.values()) > MAX_POSITIONS:
+        raise TooLarge
+    places = Places(shapes, lambda node: automata[node].ends.is_nullable)
+    return _Rows(places, automata).takers()
 
 
-def _takers(automata: Mapping[Node, Automaton], after: Mapping[Node, Characters_]) -> frozenset[Node]:
-    budget = MAX_PAIRS
-    takers: set[Node] = set()
-    for complete in automata:
-        for taker in automata:
-            if taker in takers or not after[complete]:
+class _Rows:
+    """The sets of places that are possible at once, found by going through the grammar lexeme by lexeme."""
+
+    def __init__(self, places: Places, automata: Mapping[Node, Automaton]) -> None:
+        self._places = places
+        self._automata = automata
+        self._budget = MAX_PAIRS
+        self._meeting = cache(self._meet)
+
+    def takers(self) -> frozenset[Node]:
+        """The lexemes that read on where they must not; raises TooLarge and NotSupported."""
+        takers: set[Node] = set()
+        rows: set[int] = set()
+        pending = [self._places.first]
+        while pending:
+            row = pending.pop()
+            if row in rows:
                 continue
-            pairs, is_taken = _meet(automata[complete], automata[taker], after[complete], budget)
-            budget -= pairs
-            if is_taken:
-                takers.add(taker)
-    return frozenset(takers)
+            rows.add(row)
+            if len(rows) > MAX_ROWS:
+                raise TooLarge
+            places = self._by_lexeme(row)
+            self._spend(len(places) ** 2)
+            for complete in places:
+                after = self._kinds(self._behind(places[complete]))
+                takers |= {taker for taker in places if self._meeting(complete, taker)[0] & after}
+            pending += [self._behind(union(places[node] for node in group)) for group in self._groups(places)]
+            pending += [self._places.behind[place] for place in self._tokens(row, bool(places))]
+        return frozenset(takers)
 
-
-def _meet(complete: Automaton, taker: Automaton, after: Characters_, budget: int) -> tuple[int, bool]:
-    """How many pairs of positions were looked at, and whether `taker` reads on with a character of `after`
-    behind a text of `complete`."""
-    seen: set[tuple[int, int]] = set()
-    pending = _common(complete, complete.ends.first, taker, taker.ends.first)
-    while pending:
-        pair = pending.pop()
-        if pair in seen:
-            continue
-        seen.add(pair)
-        if len(seen) > budget:
+    def _spend(self, num_pairs: int) -> None:
+        self._budget -= num_pairs
+        if self._budget < 0:
             raise TooLarge
-        left, right = pair
-        if complete.ends.last >> left & 1 and taker.kinds_of(taker.follow[right]) & after:
-            return len(seen), True
-        pending += _common(complete, complete.follow[left], taker, taker.follow[right])
-    return len(seen), False
+
+    def _by_lexeme(self, row: int) -> dict[Node, int]:
+        places: dict[Node, int] = {}
+        for place in bits(row):
+            leaf = self._places.leaves[place]
+            if isinstance(leaf, Lexeme):
+                places[leaf.node] = places.get(leaf.node, 0) | 1 << place
+        return places
+
+    def _tokens(self, row: int, has_lexemes: bool) -> list[int]:
+        """The places of tokens in a row."""
+        places = []
+        for place in bits(row):
+            leaf = self._places.leaves[place]
+            if isinstance(leaf, Token):
+                if has_lexemes and not leaf.is_control:
+                    raise NotSupported(
+                        f"{leaf.place}: text may come where this token may, and it stands for text itself",
+                        param=PARAM,
+                    )
+                places.append(place)
+        return places
+
+    def _behind(self, places: int) -> int:
+        return union(self._places.behind[place] for place in bits(places))
+
+    def _kinds(self, row: int) -> Kinds:
+        """The characters that may come first in a row."""
+        return union(self._automata[node].first_kinds() for node in self._by_lexeme(row))
+
+    def _groups(self, places: Iterable[Node]) -> list[list[Node]]:
+        """The lexemes of a row, those together that one text may be: behind it all of theirs is possible."""
+        groups: list[list[Node]] = []
+        for node in places:
+            alike = [group for group in groups if any(self._meeting(node, other)[1] for other in group)]
+            groups = [group for group in groups if group not in alike]
+            groups.append([node, *(other for group in alike for other in group)])
+        return groups
+
+    def _meet(self, complete: Node, taker: Node) -> tuple[Kinds, bool]:
+        """The characters that `taker` reads on with behind texts of `complete`, and whether the two have a
+        text in common."""
+        left, right = self._automata[complete], self._automata[taker]
+        seen: set[tuple[int, int]] = set()
+        pending = _common(left, left.ends.first, right, right.ends.first)
+        kinds, is_alike = 0, left.ends.is_nullable and right.ends.is_nullable
+        while pending:
+            pair = pending.pop()
+            if pair in seen:
+                continue
+            seen.add(pair)
+            self._spend(1)
+            here, there = pair
+            if left.ends.last >> here & 1:
+                kinds |= right.kinds_of(right.follow[there])
+                is_alike = is_alike or bool(right.ends.last >> there & 1)
+            pending += _common(left, left.follow[here], right, right.follow[there])
+        return kinds, is_alike
 
 
 def _common(
@@ -222,86 +152,6 @@ def _common(
     ]
 
 
-class _Following:
-    """The characters that may come behind each lexeme."""
-
-    def __init__(self, shapes: Mapping[RuleKey, Shape], automata: Mapping[Node, Automaton]) -> None:
-        self._shapes = shapes
-        self._automata = automata
-        self._nullable: set[RuleKey] = set()
-        self._first: dict[RuleKey, Characters_] = dict.fromkeys(shapes, 0)
-        self._behind: dict[RuleKey, Characters_] = dict.fromkeys(shapes, 0)
-        self.after: dict[Node, Characters_] = dict.fromkeys(automata, 0)
-        while self._grow_firsts():
-            pass
-        while self._grow_after():
-            pass
-
-    def _grow_firsts(self) -> bool:
-        before = len(self._nullable), sum(map(int.bit_count, self._first.values()))
-        for key, shape in self._shapes.items():
-            if self._is_nullable(shape):
-                self._nullable.add(key)
-            self._first[key] |= self._first_of(shape)
-        return before != (len(self._nullable), sum(map(int.bit_count, self._first.values())))
-
-    def _grow_after(self) -> bool:
-        before = sum(map(int.bit_count, [*self._behind.values(), *self.after.values()]))
-        for key, shape in self._shapes.items():
-            self._walk(shape, self._behind[key])
-        return before != sum(map(int.bit_count, [*self._behind.values(), *self.after.values()]))
-
-    def _is_nullable(self, shape: Shape) -> bool:
-        match shape:
-            case Lexeme(node):
-                return self._automata[node].ends.is_nullable
-            case Rule(key):
-                return key in self._nullable
-            case All(items):
-                return all(map(self._is_nullable, items))
-            case Either(items):
-                return any(map(self._is_nullable, items))
-            case Times(item, least):
-                return least == 0 or self._is_nullable(item)
-        return False
-
-    def _first_of(self, shape: Shape) -> Characters_:
-        match shape:
-            case Lexeme(node):
-                return self._automata[node].first_kinds()
-            case Rule(key):
-                return self._first[key]
-            case All(items):
-                kinds = 0
-                for item in items:
-                    kinds |= self._first_of(item)
-                    if not self._is_nullable(item):
-                        break
-                return kinds
-            case Either(items):
-                return _union(map(self._first_of, items))
-            case Times(item):
-                return self._first_of(item)
-        return 0
-
-    def _walk(self, shape: Shape, behind: Characters_) -> None:
-        match shape:
-            case Lexeme(node):
-                self.after[node] |= behind
-            case Rule(key):
-                self._behind[key] |= behind
-            case All(items):
-                for item in reversed(items):
-                    self._walk(item, behind)
-                    behind = self._first_of(item) | (behind if self._is_nullable(item) else 0)
-            case Either(items):
-                for item in items:
-                    self._walk(item, behind)
-            case Times(item, _, most):
-                again = 0 if most == 1 else self._first_of(item)
-                self._walk(item, behind | again)
-
-
 def _with_references(nodes: Iterable[Node], rules: Mapping[str, Node]) -> list[Node]:
     """`nodes` and the rules that they lead to."""
     found: dict[str, Node] = {}
@@ -312,18 +162,3 @@ def _with_references(nodes: Iterable[Node], rules: Mapping[str, Node]) -> list[N
                 found[reference.name] = rules[reference.name]
                 pending.append(rules[reference.name])
     return pending
-
-
-def _union(sets: Iterable[int]) -> int:
-    union = 0
-    for one in sets:
-        union |= one
-    return union
-
-
-def bits(positions: int) -> Iterator[int]:
-    """The positions whose bits are set."""
-    while positions:
-        lowest = positions & -positions
-        yield lowest.bit_length() - 1
-        positions ^= lowest

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterable, Mapping
 
+from cactus_actors.protocol.errors import SchemaTooComplex
+from cactus_actors.structured.components import longest_chain
+from cactus_actors.structured.gbnf.automaton import TooLarge
 from cactus_actors.structured.gbnf.greed import greedy_lexemes
-from cactus_actors.structured.gbnf.reader import Vocabulary, read_rules
+from cactus_actors.structured.gbnf.reader import PARAM, Vocabulary, read_rules
 from cactus_actors.structured.gbnf.rules import reachable
 from cactus_actors.structured.gbnf.shape import (
     All,
@@ -16,6 +19,7 @@ from cactus_actors.structured.gbnf.shape import (
     Shape,
     Shaper,
     Times,
+    rules_in,
 )
 from cactus_actors.structured.gbnf.tree import (
     Characters,
@@ -26,7 +30,9 @@ from cactus_actors.structured.gbnf.tree import (
     Sequence,
     Text,
     Token,
+    parts,
 )
+from cactus_actors.structured.limits import MAX_RULE_DEPTH, check_limit
 
 _NOTHING = '""'
 
@@ -37,17 +43,51 @@ def lark_of_gbnf(text: str, start: str, vocabulary: Vocabulary) -> str:
     Raises SchemaInvalid with line and column, SchemaTooComplex and SchemaUnsatisfiable.
     """
     rules = reachable(read_rules(text, vocabulary), start)
-    shaper = Shaper(rules, joins=True)
-    opened: frozenset[Node] = frozenset()
-    shapes = shaper.shapes(start, opened)
-    greedy = greedy_lexemes(shapes, rules)
-    if greedy:
-        shaper = Shaper(rules, joins=False)
-        shapes = shaper.shapes(start, opened)
-        while greedy := greedy_lexemes(shapes, rules):
-            opened |= greedy
-            shapes = shaper.shapes(start, opened)
+    shaper, shapes = _shaped(rules, start)
     return _Writer(rules, shaper.regular).write(shapes)
+
+
+def _shaped(rules: Mapping[str, Node], start: str) -> tuple[Shaper, dict[RuleKey, Shape]]:
+    """The rules over the largest lexemes that lose no text of the grammar."""
+    try:
+        shaper = Shaper(rules, "joined")
+        shapes = shaper.shapes(start, frozenset())
+        _check_depth(shapes)
+        if not greedy_lexemes(shapes, rules):
+            return shaper, shapes
+        shaper = Shaper(rules, "single")
+        opened: frozenset[Node] = frozenset()
+        while greedy := greedy_lexemes(shapes := shaper.shapes(start, opened), rules):
+            opened |= greedy
+        return shaper, shapes
+    except TooLarge:
+        _check_tokens(rules)
+    shaper = Shaper(rules, "character")
+    return shaper, shaper.shapes(start, frozenset())
+
+
+def _check_depth(shapes: Mapping[RuleKey, Shape]) -> None:
+    edges = {key: rules_in(shape) for key, shape in shapes.items()}
+    depth = longest_chain(edges, {key: 1 + _depth(shape) for key, shape in shapes.items()})
+    check_limit(depth, MAX_RULE_DEPTH, "rules and groups along a chain of rules", PARAM)
+
+
+def _depth(shape: Shape) -> int:
+    match shape:
+        case All(items) | Either(items):
+            return 1 + max(map(_depth, items), default=0)
+        case Times(item):
+            return 1 + _depth(item)
+    return 0
+
+
+def _check_tokens(rules: Mapping[str, Node]) -> None:
+    pending = list(rules.values())
+    for node in pending:
+        if isinstance(node, Token) and not node.is_control:
+            what = "the grammar is too large to have tokens that stand for text"
+            raise SchemaTooComplex(f"{node.place}: {what}", param=PARAM)
+        pending += parts(node)
 
 
 class _Writer:

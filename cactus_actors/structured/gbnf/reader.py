@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import re
+from bisect import bisect_right
 from typing import Protocol
 
 from cactus_actors.protocol.errors import SchemaInvalid
@@ -42,6 +43,8 @@ class Vocabulary(Protocol):
 
     def id_of(self, token: str) -> int | None: ...
 
+    def is_special(self, token_id: int) -> bool: ...
+
 
 def read_rules(text: str, vocabulary: Vocabulary) -> dict[str, Node]:
     """The rules by name, in order; raises SchemaInvalid with line and column, and SchemaTooComplex."""
@@ -55,6 +58,7 @@ class _Reader:
         self._vocabulary = vocabulary
         self._at = 0
         self._depth = 0
+        self._lines = [0, *(match.end() for match in re.finditer("\n", text))]  # where each begins
 
     def read(self) -> dict[str, Node]:
         rules: dict[str, Node] = {}
@@ -209,8 +213,10 @@ class _Reader:
             token_id = self._vocabulary.id_of(match["text"])
         if token_id is None or token_id >= self._vocabulary.vocab_size:
             raise self._invalid(f"{match[0][:80]} is not a token of this model", self._at)
-        self._at = match.end()
-        return Token(token_id, bool(match["negated"]))
+        start, self._at = self._at, match.end()
+        is_negated = bool(match["negated"])
+        is_control = not is_negated and self._vocabulary.is_special(token_id)
+        return Token(token_id, is_negated, is_control, self._place(start))
 
     def _name(self) -> str:
         match = _NAME.match(self._text, self._at)
@@ -237,9 +243,8 @@ class _Reader:
                 self._at += 1
 
     def _place(self, at: int) -> str:
-        line = self._text.count("\n", 0, at) + 1
-        column = at - self._text.rfind("\n", 0, at)
-        return f"line {line}, column {column}"
+        line = bisect_right(self._lines, at)
+        return f"line {line}, column {at - self._lines[line - 1] + 1}"
 
     def _invalid(self, what: str, at: int) -> SchemaInvalid:
         return SchemaInvalid(f"{self._place(at)}: {what}", param=PARAM)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping
+from collections.abc import Callable, Container, Iterable, Mapping
 
 from cactus_actors.protocol.errors import SchemaInvalid, SchemaUnsatisfiable
 from cactus_actors.structured.gbnf.reader import PARAM
@@ -17,8 +17,12 @@ from cactus_actors.structured.gbnf.tree import (
     parts,
     references,
 )
+from cactus_actors.structured.limits import check_limit
 
 Rules = Mapping[str, Node]
+
+MAX_STEPS = 1_000_000
+MAX_NESTING = 32
 
 
 def reachable(rules: Rules, start: str) -> dict[str, Node]:
@@ -46,16 +50,20 @@ def reachable(rules: Rules, start: str) -> dict[str, Node]:
 
 
 def regular(rules: Rules) -> frozenset[str]:
-    """The rules that an expression can stand for: no tokens, and nothing that leads back to itself."""
-    names: set[str] = set()
-    while True:
-        more = {name for name, node in rules.items() if is_regular(node, names)}
-        if more == names:
-            return frozenset(names)
-        names = more
+    """The rules that an expression can stand for: no tokens, nothing that leads back to itself, and no long
+    chains of rules, because expressions are compiled by recursion."""
+    heights: dict[Node, int] = {}
+
+    def is_low(node: Node, names: Container[str]) -> bool:
+        if not is_regular(node, names):
+            return False
+        heights[node] = 1 + max((heights[rules[one.name]] for one in references(node)), default=0)
+        return heights[node] <= MAX_NESTING
+
+    return frozenset(_closure(rules, is_low))
 
 
-def is_regular(node: Node, names: Iterable[str]) -> bool:
+def is_regular(node: Node, names: Container[str]) -> bool:
     """Whether an expression can stand for `node`, given the rules for which one can."""
     match node:
         case Token():
@@ -65,7 +73,7 @@ def is_regular(node: Node, names: Iterable[str]) -> bool:
     return all(is_regular(part, names) for part in parts(node))
 
 
-def is_nullable(node: Node, names: Iterable[str]) -> bool:
+def is_nullable(node: Node, names: Container[str]) -> bool:
     """Whether the empty text obeys `node`, given the rules that it obeys."""
     match node:
         case Text(text):
@@ -81,19 +89,36 @@ def is_nullable(node: Node, names: Iterable[str]) -> bool:
     return False
 
 
+def _closure(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
+    """The rules for which `holds` once it does for those that they are made of."""
+    users: dict[str, list[str]] = {name: [] for name in rules}
+    num_references: dict[str, int] = {}
+    for name, node in rules.items():
+        used = {reference.name for reference in references(node)}
+        num_references[name] = 1 + len(used)
+        for other in used:
+            users[other].append(name)
+    names: set[str] = set()
+    pending = list(rules)
+    num_steps = 0
+    while pending:
+        name = pending.pop()
+        num_steps += num_references[name]
+        check_limit(num_steps, MAX_STEPS, "steps to understand the grammar", PARAM)
+        if name not in names and holds(rules[name], names):
+            names.add(name)
+            pending += users[name]
+    return names
+
+
 def _check_ends(rules: Rules) -> None:
-    ending: set[str] = set()
-    while True:
-        more = {name for name, node in rules.items() if _ends(node, ending)}
-        if more == ending:
-            break
-        ending = more
+    ending = _closure(rules, _ends)
     for name in rules:
         if name not in ending:
             raise SchemaUnsatisfiable(f"no text obeys the rule {name}: it never ends", param=PARAM)
 
 
-def _ends(node: Node, names: Iterable[str]) -> bool:
+def _ends(node: Node, names: Container[str]) -> bool:
     match node:
         case Reference(name):
             return name in names
@@ -105,11 +130,7 @@ def _ends(node: Node, names: Iterable[str]) -> bool:
 
 
 def _check_left_recursion(rules: Rules) -> None:
-    nullable: set[str] = set()
-    while more := {
-        name for name, node in rules.items() if name not in nullable and is_nullable(node, nullable)
-    }:
-        nullable |= more
+    nullable = _closure(rules, is_nullable)
     edges = {name: set(_leftmost(node, nullable)) for name, node in rules.items()}
     while leaves := {name for name, targets in edges.items() if not targets}:
         edges = {name: targets - leaves for name, targets in edges.items() if name not in leaves}

@@ -8,6 +8,7 @@ from __future__ import annotations
 from collections.abc import Mapping
 from dataclasses import dataclass
 from itertools import groupby
+from typing import Literal
 
 from cactus_actors.structured.gbnf.rules import is_regular, regular
 from cactus_actors.structured.gbnf.tree import (
@@ -68,13 +69,14 @@ Shape = Lexeme | Token | Rule | All | Either | Times
 class Shaper:
     """Gives the rules of a grammar their shape; the lexemes in `spelled_out` are taken apart.
 
-    With `joins` neighbours that are regular become one lexeme; else a lexeme is a regular rule, repetition,
-    choice or text by itself.
+    `size` is how large lexemes are: neighbours that are regular as one, a regular rule, repetition, choice
+    or text by itself, or just a character.
     """
 
-    def __init__(self, rules: Mapping[str, Node], *, joins: bool) -> None:
+    def __init__(self, rules: Mapping[str, Node], size: Literal["joined", "single", "character"]) -> None:
         self._rules = rules
-        self._joins = joins
+        self._joins = size == "joined"
+        self._spells = size == "character"
         self.regular = regular(rules)
 
     def shapes(self, start: str, opened: frozenset[Node]) -> dict[RuleKey, Shape]:
@@ -92,7 +94,8 @@ class Shaper:
         return found
 
     def _shape(self, node: Node, is_opened: bool, opened: frozenset[Node]) -> Shape:
-        may_stay = not is_opened and node not in opened and (self._joins or not isinstance(node, Sequence))
+        is_taken_apart = self._spells or is_opened or node in opened
+        may_stay = not is_taken_apart and (self._joins or not isinstance(node, Sequence))
         if may_stay and is_regular(node, self.regular):
             return Lexeme(node)
         match node:
@@ -139,13 +142,13 @@ def rules_in(shape: Shape) -> list[RuleKey]:
     return []
 
 
-def lexemes_in(shape: Shape) -> list[Node]:
-    """The nodes of the lexemes in a shape."""
+def leaves_in(shape: Shape) -> list[Lexeme | Token]:
+    """The lexemes and tokens of a shape, in order."""
     match shape:
-        case Lexeme(node):
-            return [node]
+        case Lexeme() | Token():
+            return [shape]
         case All(items) | Either(items):
-            return [node for item in items for node in lexemes_in(item)]
+            return [leaf for item in items for leaf in leaves_in(item)]
         case Times(item):
-            return lexemes_in(item)
+            return leaves_in(item)
     return []

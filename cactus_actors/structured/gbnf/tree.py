@@ -33,6 +33,9 @@ class Token:
 
     token_id: int
     is_negated: bool
+    is_control: bool
+    """Whether it stands for no text, and neither does any that it may be."""
+    place: str = field(compare=False)
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,0 +1,98 @@
+"""Where the lexemes and tokens of a grammar's rules stand, and what may come next behind each."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+from cactus_actors.structured.gbnf.automaton import TooLarge, union
+from cactus_actors.structured.gbnf.shape import All, Either, Lexeme, Rule, RuleKey, Shape, Times, leaves_in
+from cactus_actors.structured.gbnf.tree import Node, Token
+
+MAX_STEPS = 300_000
+
+
+class Places:
+    """The places of `leaves`, the lexemes and tokens of `shapes` in order; sets of places are sets of bits.
+
+    A text begins at one of `first`; behind the leaf at place i stands one of `behind[i]`. What stands behind
+    a rule is what stands behind any use of it. Raises TooLarge.
+    """
+
+    def __init__(self, shapes: Mapping[RuleKey, Shape], is_nullable: Callable[[Node], bool]) -> None:
+        self._shapes = shapes
+        self._is_nullable_node = is_nullable
+        self.leaves = [leaf for shape in shapes.values() for leaf in leaves_in(shape)]
+        self._places = {id(leaf): place for place, leaf in enumerate(self.leaves)}
+        self._nullable: set[RuleKey] = set()
+        self._first: dict[RuleKey, int] = dict.fromkeys(shapes, 0)
+        self._behind_rule: dict[RuleKey, int] = dict.fromkeys(shapes, 0)
+        self.behind = [0] * len(self.leaves)
+        for grow in (self._grow_firsts, self._grow_behind):
+            num_steps = 0
+            while grow():
+                num_steps += len(self.leaves) + len(shapes)
+                if num_steps > MAX_STEPS:
+                    raise TooLarge
+        self.first = self._first[next(iter(shapes))]
+
+    def _grow_firsts(self) -> bool:
+        before = len(self._nullable), list(self._first.values())
+        for key, shape in reversed(list(self._shapes.items())):  # mostly those that others are made of first
+            if self._is_nullable(shape):
+                self._nullable.add(key)
+            self._first[key] |= self._first_of(shape)
+        return before != (len(self._nullable), list(self._first.values()))
+
+    def _grow_behind(self) -> bool:
+        before = list(self._behind_rule.values()), list(self.behind)
+        for key, shape in self._shapes.items():
+            self._walk(shape, self._behind_rule[key])
+        return before != (list(self._behind_rule.values()), self.behind)
+
+    def _is_nullable(self, shape: Shape) -> bool:
+        match shape:
+            case Lexeme(node):
+                return self._is_nullable_node(node)
+            case Rule(key):
+                return key in self._nullable
+            case All(items):
+                return all(map(self._is_nullable, items))
+            case Either(items):
+                return any(map(self._is_nullable, items))
+            case Times(item, least):
+                return least == 0 or self._is_nullable(item)
+        return False
+
+    def _first_of(self, shape: Shape) -> int:
+        match shape:
+            case Lexeme() | Token():
+                return 1 << self._places[id(shape)]
+            case Rule(key):
+                return self._first[key]
+            case All(items):
+                places = 0
+                for item in items:
+                    places |= self._first_of(item)
+                    if not self._is_nullable(item):
+                        break
+                return places
+            case Either(items):
+                return union(map(self._first_of, items))
+            case Times(item):
+                return self._first_of(item)
+
+    def _walk(self, shape: Shape, behind: int) -> None:
+        match shape:
+            case Lexeme() | Token():
+                self.behind[self._places[id(shape)]] |= behind
+            case Rule(key):
+                self._behind_rule[key] |= behind
+            case All(items):
+                for item in reversed(items):
+                    self._walk(item, behind)
+                    behind = self._first_of(item) | (behind if self._is_nullable(item) else 0)
+            case Either(items):
+                for item in items:
+                    self._walk(item, behind)
+            case Times(item, _, most):
+                self._walk(item, behind if most == 1 else behind | self._first_of(item))
