@@ -56,6 +56,7 @@ def make_result(job: Job, ending: Ending, now: float, *, ram_usage_mb: float = 0
         attempts=job.attempts,
         worker=job.worker,
         tool_calls=tool_calls,
+        stream_text=None if text == stream.text else stream.text,
         logprobs=stream.token_logprobs(),
         prompt_logprobs=stream.prompt_logprobs(),
         prompt_text=prepared.prompt_text,

@@ -58,7 +58,7 @@ class JobFollower:
     """Follows one job to its end: feed it messages and ticks, send its `outbox`, deliver its `deltas`.
 
     Invariant: `deltas` ever put out join to items 0..next_index-1 without a gap or a repeat, and their text
-    joins to a prefix of the result's text. `outcome` is set once, when nothing more will come.
+    joins to a prefix of the text of the job's stream. `outcome` is set once, when nothing more will come.
     Without `submit` the job is somebody else's and cannot be submitted again; nor is it with `is_cancelled`.
     With `is_abandoned` only the result is still taken, and no deltas.
     """
@@ -242,7 +242,8 @@ class JobFollower:
         """Put out what the stream lost, which the whole result still has, and end."""
         result = finished.result
         missing = max(0, finished.length - self._next_index)
-        text = result.text[self._num_characters :]
+        written = result.text if result.stream_text is None else result.stream_text
+        text = written[self._num_characters :]
         if self.streamed and (missing or text):
             of_stream = len(result.token_ids) == finished.length
             token_ids = result.token_ids[self._next_index :] if of_stream else [0] * missing
@@ -254,6 +255,7 @@ class JobFollower:
                     token_ids=token_ids,
                     text=text,
                     logprobs=logprobs,
+                    prompt_logprobs=None if self._next_index else result.prompt_logprobs,
                 )
             )
         if result.success:

@@ -106,11 +106,12 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     ended it. A failed job has `success` False, an `error`, and whatever text came before it.
 
     Calls in the text are `tool_calls`, and `text` is what stands around them; where a call is malformed all
-    of it stays text. `logprobs` has one entry a token id, `prompt_logprobs` one a prompt token, each None
-    unless asked for. An embedding job sets `embedding`, of length 1, and `embedding_length`, the length that
-    it had. `selected_tools` names the tools that were offered to the model if it was not all of them,
-    `sources` what was retrieved into the prompt. `ram_usage_mb` is the resident memory of the worker's
-    process.
+    of it stays text. `stream_text` is the text of the stream where that is another: with the calls in it.
+    `logprobs` has one entry a token id, `prompt_logprobs` one a prompt token, each None unless asked for.
+    `prompt_text`, an echoed prompt or a begun answer, belongs in front of `text`. An embedding job sets
+    `embedding`, of length 1, and `embedding_length`, the length that it had. `selected_tools` names the tools
+    that were offered to the model if it was not all of them, `sources` what was retrieved into the prompt.
+    `ram_usage_mb` is the resident memory of the worker's process.
     """
 
     text: str = ""
@@ -139,3 +140,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     sources: list[Source] = []
     ram_usage_mb: float = 0.0
     embedding_length: float | None = None
+    stream_text: str | None = None

@@ -65,7 +65,7 @@ function applyReplay({ deltas, length, finished }) {
 }
 
 function finish({ result }) {
-  process.stdout.write(result.text.slice(printed)); // the whole text is here, so nothing need be asked for
+  process.stdout.write((result.stream_text ?? result.text).slice(printed)); // the whole text is here, so nothing need be asked for
   console.log(`\n\n${result.finish_reason}, ${result.usage.completion_tokens} tokens, confidence ${result.confidence}`);
   if (result.error) console.error(`${result.error.type}: ${result.error.message}`);
   process.exit(result.success ? 0 : 1);

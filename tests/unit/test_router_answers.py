@@ -153,7 +153,7 @@ def test_calls_leave_the_text_and_are_the_reason(router: RouterHarness) -> None:
     result = router.result(1)
     assert (result.text, result.tool_calls) == ("Wait.", [ToolCall("time", {})])
     assert result.finish_reason == "tool_calls"
-    assert len(result.token_ids) == len(f"Wait. {CALL}")
+    assert (result.stream_text, len(result.token_ids)) == (f"Wait. {CALL}", len(f"Wait. {CALL}"))
 
 
 @pytest.mark.parametrize("text", ["plain", "<tool_call>{bro</tool_call>"])
@@ -162,6 +162,7 @@ def test_what_is_no_call_stays_text(router: RouterHarness, text: str) -> None:
     router.generate(1, text, finish=STOP)
     result = router.result(1)
     assert (result.text, result.tool_calls, result.finish_reason) == (text, [], "stop")
+    assert result.stream_text is None
 
 
 def test_nobody_looks_for_calls_where_no_tools_were_offered(router: RouterHarness) -> None:

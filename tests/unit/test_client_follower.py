@@ -1,0 +1,40 @@
+"""What a client makes of a stream that lost its end: the result brings it, as it would have been streamed."""
+
+from __future__ import annotations
+
+from cactus_actors.client.follower import JobFollower, Patience
+from cactus_actors.protocol.messages import Accepted, Delta, Finished, Submit
+from cactus_actors.protocol.results import Result, TokenLogprob, ToolCall
+
+JOB = "0" * 32
+
+
+def make_follower() -> JobFollower:
+    patience = Patience(endpoint="tcp://x:1", first_answer_s=1.0, reconnect_s=1.0)
+    follower = JobFollower(JOB, Submit(job_id=JOB, prompt="hi"), streamed=True, patience=patience, now=0.0)
+    follower.on_message(Accepted(job_id=JOB, epoch=1, prompt_tokens=1, seed=0), 0.0)
+    return follower
+
+
+def token(text: str) -> TokenLogprob:
+    return TokenLogprob(token_id=ord(text), token=text, bytes=[ord(text)], logprob=-1.0)
+
+
+def test_calls_that_left_the_text_are_still_in_the_stream() -> None:
+    follower = make_follower()
+    follower.on_message(Delta(job_id=JOB, index=0, token_ids=[1], text="<call>"), 0.0)
+    result = Result(text="so", stream_text="<call>so", token_ids=[1, 2], tool_calls=[ToolCall("time", {})])
+    follower.on_message(Finished(job_id=JOB, length=2, result=result), 0.0, from_stream=True)
+    assert [(delta.index, delta.text) for delta in follower.deltas] == [(0, "<call>"), (1, "so")]
+    assert follower.outcome is result
+
+
+def test_a_lost_stream_still_has_its_log_probabilities() -> None:
+    follower = make_follower()
+    result = Result(
+        text="ab", token_ids=[97, 98], logprobs=[token("a"), token("b")], prompt_logprobs=[token("h")]
+    )
+    follower.on_message(Finished(job_id=JOB, length=2, result=result), 0.0, from_stream=True)
+    [delta] = follower.deltas
+    assert (delta.token_ids, delta.text) == ([97, 98], "ab")
+    assert (delta.logprobs, delta.prompt_logprobs) == (result.logprobs, result.prompt_logprobs)
