@@ -10,6 +10,7 @@ from cactus_actors.gateway.front import Front
 from cactus_actors.gateway.gateway import Gateway
 from cactus_actors.gateway.routes import (
     batches,
+    document,
     embeddings,
     files,
     health,
@@ -30,6 +31,7 @@ def build_app(gateway: Gateway) -> Front:
         *models.HANDLERS,
         *text.HANDLERS,
         *requests.HANDLERS,
+        *document.HANDLERS,
         *files.HANDLERS,
         *batches.HANDLERS,
         *health.HANDLERS,

@@ -63,8 +63,8 @@ def test_what_is_not_json_by_the_letter_is_refused(http: httpx.Client, route: st
 
 
 def test_the_place_of_a_mistake_is_told(http: httpx.Client) -> None:
-    error = refusal(http.post(COMPLETIONS, content=b'{"prompt": nope}', headers=JSON), 400)
-    assert "byte 12" in error["message"]
+    error = refusal(http.post(COMPLETIONS, content=b'{"prompt": }', headers=JSON), 400)
+    assert "byte 11" in error["message"]
     error = refusal(http.post(COMPLETIONS, content=b'{"prompt": "a"', headers=JSON), 400)
     assert "byte 14" in error["message"]
     error = refusal(http.post(COMPLETIONS, content=b'{"n": 1, "n": 1}', headers=JSON), 400)

@@ -1,0 +1,227 @@
+"""The other endpoints: models, text, health, metrics, documents, llama.cpp's shapes."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cactus_actors.gateway.infill import ExtraFile, InfillBody, infill_ids
+from cactus_actors.gateway.openapi import OPERATIONS, document
+from cactus_actors.gateway.routes import (
+    batches,
+    embeddings,
+    files,
+    health,
+    llama_cpp,
+    models,
+    openai,
+    requests,
+    text,
+)
+from tests.gateway.played_service import STORY, PlayedService, played_service
+from tests.scripted_router import until
+
+TEXT = "".join(STORY)
+LINE = re.compile(
+    r'# TYPE cactus_\w+ (counter|gauge|histogram)|cactus_\w+(\{(\w+="([^"\\]|\\.)*",?)*\})? [-+.\w]+'
+)
+MESSAGES = [{"role": "user", "content": "What is 2+2?"}]
+
+
+def test_the_model_is_listed_under_its_name(http: httpx.Client) -> None:
+    [card] = http.get("/v1/models").json()["data"]
+    assert (card["id"], card["object"], card["meta"]["n_ctx"]) == ("cactus-sprout", "model", 1024)
+    assert http.get("/v1/models/cactus-sprout").json() == card
+    missing = http.get("/v1/models/" + "m" * 1000)
+    assert (missing.status_code, missing.json()["error"]["type"]) == (404, "model_not_found")
+    assert len(missing.json()["error"]["message"]) < 200
+
+
+def test_the_model_has_an_alias(tmp_path: Path) -> None:
+    with played_service(tmp_path, gateway={"alias": "team/model"}) as service, service.http() as http:
+        [card] = http.get("/v1/models").json()["data"]
+        assert card["id"] == "team/model"
+        assert http.get("/v1/models/team/model").json() == card
+        assert http.post("/v1/completions", json={"prompt": "a"}).json()["model"] == "team/model"
+
+
+def test_defaults_are_those_of_the_profile_of_the_surface(
+    tmp_path: Path, service: PlayedService, http: httpx.Client
+) -> None:
+    chat = {"messages": MESSAGES}
+    http.post("/v1/chat/completions", json=chat)
+    assert service.worker.dispatches[-1].params.max_tokens == 512
+    http.post("/v1/completions", json={"prompt": "a"})
+    params = service.worker.dispatches[-1].params
+    assert (params.temperature, params.top_k, params.min_p, params.repeat_penalty) == (0.8, 40, 0.05, 1.1)
+    profiles = {"chat_profile": "mistral", "completions_profile": "cerebras"}
+    with played_service(tmp_path, gateway=profiles) as other, other.http() as asked:
+        asked.post("/v1/chat/completions", json=chat)
+        assert other.worker.dispatches[-1].params.top_p == 1.0
+        asked.post("/v1/completions", json={"prompt": "a"})
+        assert other.worker.dispatches[-1].params.temperature == 1.0
+
+
+def test_a_strict_service_refuses_what_it_does_not_know(tmp_path: Path) -> None:
+    with played_service(tmp_path, gateway={"strict": True}) as service, service.http() as http:
+        response = http.post("/v1/completions", json={"prompt": "a", "trace": 1})
+        assert (response.status_code, response.json()["error"]["param"]) == (400, "trace")
+
+
+def test_text_becomes_ids_and_back(http: httpx.Client) -> None:
+    ids = http.post("/tokenize", json={"content": "hello world"}).json()["tokens"]
+    assert http.post("/detokenize", json={"tokens": ids}).json() == {"content": "hello world"}
+    pieces = http.post("/tokenize", json={"content": "é🌵", "with_pieces": True}).json()["tokens"]
+    written = b"".join(
+        piece["piece"].encode() if isinstance(piece["piece"], str) else bytes(piece["piece"])
+        for piece in pieces
+    )
+    assert written.decode() == "é🌵"
+    with_special = http.post("/tokenize", json={"content": "<|im_end|>"}).json()["tokens"]
+    as_text = http.post("/tokenize", json={"content": "<|im_end|>", "parse_special": False}).json()["tokens"]
+    assert len(with_special) == 1 < len(as_text)
+    long = "many words " * 20_000
+    ids = http.post("/tokenize", json={"content": long}).json()["tokens"]
+    assert http.post("/detokenize", json={"tokens": ids}).json()["content"] == long
+    for wrong in ({"tokens": [-1]}, {"tokens": [10**6]}, {"tokens": ["a"]}, {"tokens": 7}, {}):
+        assert http.post("/detokenize", json=wrong).status_code == 400
+
+
+def test_a_conversation_becomes_a_prompt(http: httpx.Client) -> None:
+    prompt = http.post("/apply-template", json={"messages": MESSAGES}).json()["prompt"]
+    assert prompt == "<|im_start|>user\nWhat is 2+2?<|im_end|>\n<|im_start|>assistant\n"
+    assert http.post("/apply-template", json={"messages": []}).status_code == 400
+
+
+def test_metrics_are_prometheus_text(service: PlayedService, http: httpx.Client) -> None:
+    http.post("/v1/completions", json={"prompt": "a", "stream": True})
+    response = http.get("/metrics")
+    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
+    lines = response.text.splitlines()
+    for line in lines:
+        assert LINE.fullmatch(line), line
+    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
+    assert values["cactus_up"] == "1"
+    assert int(values["cactus_time_to_first_token_seconds_count"]) >= 1
+    assert int(values["cactus_inter_token_seconds_count"]) >= 1
+    assert int(values["cactus_jobs_finished_total"]) >= 1
+    assert values['cactus_http_requests_total{route="/v1/completions",code="200"}'] >= "1"
+    assert values['cactus_worker_slots{worker="played",kind="local"}'] == "8"
+    with service.client() as client:
+        assert int(values["cactus_jobs_accepted_total"]) <= client.status().jobs.accepted
+
+
+def test_without_a_worker_there_is_no_health(tmp_path: Path) -> None:
+    with played_service(tmp_path) as service, service.http() as http:
+        service.worker.__exit__()
+        until(lambda: http.get("/readyz").status_code == 503)
+        response = http.post("/v1/completions", json={"prompt": "a"})
+        assert (response.status_code, response.json()["error"]["message"]) == (503, "Loading model")
+        assert http.get("/healthz").status_code == 200
+
+
+def test_every_route_is_documented(http: httpx.Client) -> None:
+    modules = (openai, embeddings, llama_cpp, models, text, requests, files, batches, health)
+    routes = {
+        (method.lower(), re.sub(r":\w+\}", "}", path))
+        for module in modules
+        for handler in module.HANDLERS
+        for path in handler.paths
+        for method in handler.http_methods
+    }
+    documented = {(operation.method, operation.path) for operation in OPERATIONS}
+    assert routes - {("post", "/completions")} == documented
+    served = http.get("/openapi.json").json()
+    assert served == document()
+    page = http.get("/docs")
+    assert page.headers["content-type"].startswith("text/html")
+    assert "/v1/chat/completions" in page.text
+    assert "http://" not in page.text
+    assert "https://" not in page.text
+
+
+def test_the_document_refers_to_nothing_that_is_not_there() -> None:
+    whole = document()
+
+    def check(value: Any) -> None:
+        if isinstance(value, dict):
+            if "$ref" in value:
+                assert value["$ref"].removeprefix("#/components/schemas/") in whole["components"]["schemas"]
+            for item in value.values():
+                check(item)
+        elif isinstance(value, list):
+            for item in value:
+                check(item)
+
+    check(whole)
+    chat = whole["components"]["schemas"]["ChatBody"]["properties"]
+    assert {"messages", "tools", "temperature", "stream", "n", "response_format"} <= chat.keys()
+
+
+def test_a_completion_in_the_shape_of_llama_cpp(http: httpx.Client) -> None:
+    body = {"prompt": "Once", "n_predict": 2, "return_tokens": True, "seed": 9}
+    answer = http.post("/completion", json=body).json()
+    assert (answer["content"], answer["tokens"]) == ("".join(STORY[:2]), [0, 1])
+    assert (answer["stop"], answer["stop_type"], answer["tokens_predicted"]) == (True, "limit", 2)
+    assert answer["generation_settings"]["seed"] == 9
+    assert answer["timings"]["predicted_n"] == 2
+    many = http.post("/completion", json={"prompt": ["a", "b"]}).json()
+    assert [(one["index"], one["content"]) for one in many] == [(0, TEXT), (1, TEXT)]
+    both = http.post("/completion", json={"prompt": "a", "n_predict": 2, "max_tokens": 3})
+    assert (both.status_code, both.json()["error"]["param"]) == (400, "n_predict")
+
+
+def test_a_model_without_tokens_for_it_cannot_fill_in(http: httpx.Client) -> None:
+    response = http.post("/infill", json={"input_prefix": "def f():", "input_suffix": "return"})
+    assert (response.status_code, response.json()["error"]["type"]) == (400, "not_supported_error")
+
+
+class FillTokenizer:
+    """One id a character; control tokens of a repository above them."""
+
+    def __init__(self, *names: str) -> None:
+        self._names = names
+
+    def encode(self, text: str, *, add_special: bool, parse_special: bool = True) -> list[int]:
+        assert not text or not (add_special or parse_special)
+        return [1] * add_special + [ord(letter) for letter in text]
+
+    def id_of(self, token: str) -> int | None:
+        return 900 + self._names.index(token) if token in self._names else None
+
+
+class FillModel:
+    name = "filler"
+    fill_tokens = (801, 802, 803)
+
+    def __init__(self, *names: str) -> None:
+        self.tokenizer = FillTokenizer(*names)
+
+
+def plain(text: str) -> list[int]:
+    return [ord(letter) for letter in text]
+
+
+@pytest.mark.parametrize("names", [("<|repo_name|>", "<|file_sep|>"), ("<repo_name>", "<file_sep>")])
+def test_a_repository_stands_before_what_is_filled_in(names: tuple[str, str]) -> None:
+    body = InfillBody(input_prefix="a", input_suffix="b", input_extra=[ExtraFile("text", "name")], prompt="p")
+    ids = infill_ids(body, FillModel(*names))  # type: ignore[arg-type]
+    assert ids == [
+        *(1, 900),
+        *plain("repository\n"),
+        901,
+        *plain("name\ntext"),
+        901,
+        *plain("current\n"),
+        *(801, ord("a"), 802, ord("b"), 803, ord("p")),
+    ]
+
+
+def test_files_without_tokens_for_them_are_text() -> None:
+    body = InfillBody(input_prefix="a", input_extra=[ExtraFile("text", "name")])
+    ids = infill_ids(body, FillModel())  # type: ignore[arg-type]
+    assert ids == [1, *plain("text\n\n"), 801, ord("a"), 802, 803]
