@@ -152,6 +152,8 @@ def _cloud_refusal(
     form = structure_of(given)
     if form is not None:
         return f"a cloud does not keep to {form}"
+    if question.offer.is_forced:
+        return "a cloud cannot be forced to a call"
     if params.num_logprobs >= 0:
         return "a cloud's log probabilities are another model's"
     if submit.choice:

@@ -147,6 +147,7 @@ def test_tool_choice_none_offers_none() -> None:
 def test_a_forced_call_has_a_grammar(options: dict[str, Any]) -> None:
     job = prepared(tools=named("time", "date"), **options)
     assert "time" in job.grammar
+    assert job.cloud_refusal == "a cloud cannot be forced to a call"
     assert ("date" in job.grammar) == (options.get("tool_choice") in ("any", "required", None))
     assert text_of(job) == "[time][date]what time is it"
 
