@@ -31,6 +31,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     `max_queued_jobs` and `max_queued_tokens` bound the waiting queue; `retention_s` is how long an ended job
     stays readable by id; `on_deck` dispatches may wait at a full worker, so that a freed slot never idles.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
+    Documents below the directory `corpus` go into the prompts of conversations.
     With `keys_dir` all sockets ask for a key that is known there.
     """
 
@@ -47,6 +48,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     worker_timeout_s: float = WORKER_TIMEOUT_S
     commit_tokens: int = 10
     journal_dir: str | None = None
+    corpus: str | None = None
     keys_dir: str | None = None
 
 
@@ -137,6 +139,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: str = "tcp://127.0.0.1:*"
     state_dir: Path = Path("~/.cactus")
+    corpus: Path | None = None
     journal: bool = True
     ray_address: str | None = None
     max_sequences: Positive = 16

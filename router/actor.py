@@ -38,9 +38,10 @@ from cactus_actors.protocol.wire import (
 )
 from cactus_actors.text import load_text_model
 from router.core import RouterCore
+from router.documents import Documents
 from router.effects import Effect, Keep, Publish, SendWorker
 from router.gate import Gate, KeyGate, OpenGate
-from router.intake import plain_salt
+from router.intake import Prepare, plain_salt
 from router.journal import Journal
 from router.known_keys import KnownKeys
 from router.prepare import PromptModel, prepare
@@ -91,6 +92,7 @@ class RouterActor:
     def __init__(self, settings: RouterSettings, text_model: PromptModel | None = None) -> None:
         self._settings = settings
         self._text_model = text_model
+        self._documents: Documents | None = None
         self._decode_client = client_message_decoder().decode
         self._decode_worker = worker_message_decoder().decode
         self._calls: deque[Callable[[], None]] = deque()
@@ -118,7 +120,7 @@ class RouterActor:
         self._gate: Gate = OpenGate() if keys is None else KeyGate(self._context, keys, refused)
         self._core = RouterCore(
             self._settings,
-            lambda submit: prepare(submit, model),
+            self._prepare_with(model),
             epoch=epoch,
             now=time.monotonic(),
             model=model.name,
@@ -279,8 +281,17 @@ class RouterActor:
                 # A client that left, or does not read: what it missed is still there to be asked for.
                 _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])
 
+    def _prepare_with(self, model: PromptModel) -> Prepare:
+        """How jobs are prepared: with the documents of the corpus, if there is one."""
+        if self._settings.corpus is None:
+            return lambda submit: prepare(submit, model)
+        self._documents = Documents(Path(self._settings.corpus), model)
+        return self._documents.prepare
+
     def _close(self) -> None:
         self._stopped.set()
+        if self._documents is not None:
+            self._documents.close()
         self._gate.close()
         for socket in (self._jobs, self._stream, self._workers):
             socket.close()

@@ -63,6 +63,7 @@ def make_result(job: Job, ending: Ending, now: float, *, ram_usage_mb: float = 0
         embedding=job.embedding,
         embedding_length=job.embedding_length,
         selected_tools=prepared.selected_tools,
+        sources=list(prepared.sources),
         ram_usage_mb=ram_usage_mb,
     )
 

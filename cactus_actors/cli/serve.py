@@ -55,6 +55,10 @@ def serve(
         Path | None,
         typer.Option(help="Where workers on other machines have their key; the same path on each."),
     ] = None,
+    corpus: Annotated[
+        Path | None,
+        typer.Option(help="A directory of documents; what fits a question goes into its prompt."),
+    ] = None,
     state_dir: Annotated[Path | None, typer.Option(help="Where the service keeps its own files.")] = None,
     journal: Annotated[
         bool | None,
@@ -86,6 +90,7 @@ def serve(
         "alias": alias,
         "curve": curve,
         "worker_key_file": None if worker_key_file is None else str(worker_key_file),
+        "corpus": None if corpus is None else str(corpus),
         "state_dir": None if state_dir is None else str(state_dir),
         "journal": journal,
         "ray_address": ray_address,

@@ -150,6 +150,7 @@ class Service:
             desired_workers=self._fleet.desired,
             max_queued_jobs=config.max_queued_jobs,
             journal_dir=None if self._journal_dir is None else str(self._journal_dir),
+            corpus=None if config.corpus is None else str(config.corpus.expanduser().resolve()),
             keys_dir=self._keys.directory,
         )
         router = Watched(RouterActor, settings, where=ray_session.this_node())

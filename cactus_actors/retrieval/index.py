@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import hashlib
 import logging
+from dataclasses import dataclass
 from pathlib import Path
 
 import numpy as np
@@ -17,10 +18,20 @@ from cactus_actors.retrieval.probe import probes_of, proves_itself
 from cactus_actors.retrieval.vectors import Embed, VectorStore
 from cactus_actors.retrieval.words import WordIndex
 
-_log = logging.getLogger(__name__)
-
 NUM_CANDIDATES = 20
 """Of each ranking, so many go into the fused one."""
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass(frozen=True)
+class _State:
+    """The corpus as it was when it was last looked at."""
+
+    chunks: list[Chunk]
+    words: WordIndex
+    vectors: NDArray[np.float32]  # (chunks, dimensions)
+    trusts_embeddings: bool
 
 
 class Index:
@@ -29,6 +40,8 @@ class Index:
     Embeddings that do not find the corpus's own sentences in it only rank what shares no word with a query,
     behind what does. `model` names what `embed` is: vectors of another model are never mixed in. With `cache`
     the vectors are kept in that directory.
+
+    `refresh` may run in another thread than `query`.
     """
 
     def __init__(
@@ -38,55 +51,55 @@ class Index:
         self._embed = embed
         path = None if cache is None else cache / f"{_name(corpus.directory, model)}.npz"
         self._store = None if embed is None else VectorStore(embed, path)
-        self._chunks: list[Chunk] = []
-        self._words = WordIndex([])
-        self._vectors: NDArray[np.float32] = np.zeros((0, 0), np.float32)
-        self.trusts_embeddings = False
-        self._take()
+        self._state = self._state_now()
 
     @property
     def num_chunks(self) -> int:
         """Chunks that can be found."""
-        return len(self._chunks)
+        return len(self._state.chunks)
+
+    @property
+    def trusts_embeddings(self) -> bool:
+        """Whether the embeddings tell these documents apart."""
+        return self._state.trusts_embeddings
+
+    def refresh(self) -> None:
+        """Look whether files have changed, and index what has."""
+        if self._corpus.refresh():
+            self._state = self._state_now()
 
     def query(self, text: str, top_k: int) -> list[Source]:
-        """The `top_k` chunks that fit best, best first, after a look at whether files have changed.
-
-        Scores are reciprocal ranks, added up over the rankings.
-        """
-        if self._corpus.refresh():
-            self._take()
-        rankings = self._rankings(text, max(top_k, NUM_CANDIDATES))
+        """The `top_k` chunks that fit best, best first; scores are reciprocal ranks, added up."""
+        state = self._state
+        rankings = self._rankings(state, text, max(top_k, NUM_CANDIDATES))
         return [
-            Source(source=self._chunks[number].source, content=self._chunks[number].text, score=score)
+            Source(source=state.chunks[number].source, content=state.chunks[number].text, score=score)
             for number, score in fuse(rankings)[: max(0, top_k)]
         ]
 
-    def _rankings(self, text: str, limit: int) -> list[list[int]]:
-        words = self._words.rank(text, limit)
-        if self._embed is None or not self._chunks or not text.strip():
+    def _rankings(self, state: _State, text: str, limit: int) -> list[list[int]]:
+        words = state.words.rank(text, limit)
+        if self._embed is None or not state.chunks or not text.strip():
             return [words]
-        nearest = self._nearest(self._embed([text])[0], limit)
-        if self.trusts_embeddings:
+        similarities = state.vectors @ self._embed([text])[0]
+        nearest = [int(number) for number in np.argsort(-similarities, kind="stable")[:limit]]
+        if state.trusts_embeddings:
             return [words, nearest]
         return [[*words, *(number for number in nearest if number not in words)]]
 
-    def _nearest(self, vector: NDArray[np.float32], limit: int) -> list[int]:
-        order = np.argsort(-(self._vectors @ vector), kind="stable")[:limit]
-        return [int(number) for number in order]
-
-    def _take(self) -> None:
-        """Index the corpus as it is now."""
-        self._chunks = self._corpus.chunks
-        texts = [chunk.text for chunk in self._chunks]
-        self._words = WordIndex(texts)
-        if self._store is not None:
-            probes = probes_of(texts)
-            vectors = self._store.of([*texts, *(probe.text for probe in probes)])
-            self._vectors = vectors[: len(texts)]
-            self.trusts_embeddings = proves_itself(self._vectors, probes, vectors[len(texts) :])
-            if not self.trusts_embeddings:
-                _log.info("the model's embeddings do not tell these documents apart; words come first")
+    def _state_now(self) -> _State:
+        chunks = self._corpus.chunks
+        texts = [chunk.text for chunk in chunks]
+        words = WordIndex(texts)
+        if self._store is None:
+            return _State(chunks, words, np.zeros((len(chunks), 0), np.float32), False)
+        probes = probes_of(texts)
+        vectors = self._store.of([*texts, *(probe.text for probe in probes)])
+        own, of_probes = vectors[: len(texts)], vectors[len(texts) :]
+        trusts_embeddings = proves_itself(own, probes, of_probes)
+        if not trusts_embeddings:
+            _log.info("the model's embeddings do not tell these documents apart; words come first")
+        return _State(chunks, words, own, trusts_embeddings)
 
 
 def _name(directory: Path, model: str) -> str:

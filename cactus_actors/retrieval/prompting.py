@@ -7,6 +7,9 @@ from typing import Any
 
 from cactus_actors.protocol.results import Source
 
+NUM_SOURCES = 5
+"""Sources in a prompt unless `tool_rag_top_k` says otherwise."""
+
 _INTRODUCTION = "Use these documents where they help to answer:"
 
 

@@ -20,10 +20,11 @@ from cactus_actors.config import HandoffSettings, WeightFormat
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
+from cactus_actors.retrieval import NUM_SOURCES
 from cactus_actors.sdk.backend import Backend
 from cactus_actors.sdk.documents import index_of
 from cactus_actors.sdk.errors import CallFailed, LastError
-from cactus_actors.sdk.model import NUM_SOURCES, CactusModel, OnToken, window_logprob
+from cactus_actors.sdk.model import CactusModel, OnToken, window_logprob
 from cactus_actors.sdk.rendering import failed, render
 
 JsonList = str | Sequence[Mapping[str, Any]]

@@ -13,12 +13,9 @@ from cactus_actors.client.request import Tools, make_submit
 from cactus_actors.protocol.errors import InvalidRequest, ServerFailure, error_from_info
 from cactus_actors.protocol.messages import Delta, Submit
 from cactus_actors.protocol.results import Result, Source
-from cactus_actors.retrieval import Index, fitting, question_of, with_sources
+from cactus_actors.retrieval import NUM_SOURCES, Index, fitting, question_of, with_sources
 from cactus_actors.sdk.backend import Backend, OnDelta
 from cactus_actors.sdk.errors import CallFailed
-
-NUM_SOURCES = 5
-"""Documents in a prompt unless the options say otherwise."""
 
 OnToken = Callable[[str, int], Any]
 """Called with a token's text, which may be empty, and its id; a cloud's text has the id 0."""
@@ -55,7 +52,7 @@ class CactusModel:
             sources = self._retrieved(messages, options)
             submit = make_submit(messages=with_sources(messages, sources), tools=tools, options=options)
             result = backend.run(self._salted(submit), _each_token(on_token))
-            return msgspec.structs.replace(result, sources=sources) if sources else result
+            return msgspec.structs.replace(result, sources=[*sources, *result.sources])
 
     def embed(self, text: str, *, normalize: bool) -> list[float]:
         """The text's embedding, of length 1 or as long as it comes."""
@@ -66,7 +63,7 @@ class CactusModel:
     def query(self, text: str, top_k: int) -> list[Source] | None:
         """The pieces of the corpus that fit best, best first; None without a corpus."""
         with self._held():
-            return None if self._index is None else self._index.query(text, top_k)
+            return None if self._index is None else found(self._index, text, top_k)
 
     def score(self, tokens: list[int]) -> list[float | None]:
         """The log probability of each token after those before it; the first has none."""
@@ -122,7 +119,7 @@ class CactusModel:
         top_k = options.get("tool_rag_top_k")
         if self._index is None or top_k == 0:
             return []
-        sources = self._index.query(question_of(messages), NUM_SOURCES if top_k is None else top_k)
+        sources = found(self._index, question_of(messages), NUM_SOURCES if top_k is None else top_k)
         return fitting(sources, self._backend.max_context // 2, lambda text: len(self._backend.encode(text)))
 
     def _salted(self, submit: Submit) -> Submit:
@@ -132,6 +129,12 @@ class CactusModel:
         salt = f"{submit.options.cache_salt or ''}#{self._num_resets}"
         options = msgspec.structs.replace(submit.options, cache_salt=salt)
         return msgspec.structs.replace(submit, options=options)
+
+
+def found(index: Index, text: str, top_k: int) -> list[Source]:
+    """What the documents, as they are now, say to a text."""
+    index.refresh()
+    return index.query(text, top_k)
 
 
 def embedding_of(backend: Backend, text: str) -> tuple[list[float], float]:
