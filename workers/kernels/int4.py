@@ -162,8 +162,10 @@ def _make_kernels(instructions: InstructionSet) -> Kernels:
         loaded, vector_type = [], ir.VectorType(I8, 2 * QUAD_BYTES)
         for pair in range(count // 2):
             both = builder.load(at(builder, quads, pair * 2 * QUAD_BYTES, vector_type), align=64)
-            low = builder.and_(both, constant(vector_type, 15))
-            high = builder.lshr(both, constant(vector_type, 4))
+            # Shifted as pairs of bytes: for single bytes LLVM takes a multiplier's turn.
+            pairs = builder.bitcast(both, ir.VectorType(ir.IntType(16), QUAD_BYTES))
+            upper = builder.bitcast(builder.lshr(pairs, constant(pairs.type, 4)), vector_type)
+            low, high = (builder.and_(half, constant(vector_type, 15)) for half in (both, upper))
             loaded += [instructions.look_up(builder, table, places) for places in (low, high)]
         return loaded
 
