@@ -20,6 +20,8 @@ ZAP_VERSION = b"1.0"
 MAX_HANDSHAKES = 64
 """Handshakes answered in one turn of the router's loop."""
 LOG_INTERVAL_S = 1.0
+FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+"""Those that never came to show a key; which of the two, or both, depends on who hangs up first."""
 
 _log = logging.getLogger(__name__)
 
@@ -97,7 +99,7 @@ class KeyGate:
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.server_pair.reveal().encode())
         socket.setsockopt_string(zmq.ZAP_DOMAIN, domain)
         endpoint = f"inproc://failed-handshakes-{domain}"
-        socket.monitor(endpoint, zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL)
+        socket.monitor(endpoint, FAILED_HANDSHAKES)
         monitor = self._context.socket(zmq.PAIR)
         monitor.setsockopt(zmq.LINGER, 0)
         monitor.setsockopt(zmq.RCVHWM, 0)  # a full one would hold up ZeroMQ's own thread
@@ -110,7 +112,7 @@ class KeyGate:
             self._requests.send_multipart(self._answer(request))
         for monitor in self._monitors:
             for frames in _waiting(lambda it=monitor: it.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
-                if parse_monitor_message(frames)["event"] == zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL:
+                if parse_monitor_message(frames)["event"] & FAILED_HANDSHAKES:
                     self._refused["handshake"] += 1
 
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:

@@ -17,7 +17,7 @@ def read_private(path: Path) -> bytes:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
-    with os.fdopen(descriptor, "rb") as file:
+    try:
         # of the open file: between two look-ups by name the file may be exchanged
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
@@ -26,7 +26,10 @@ def read_private(path: Path) -> bytes:
             raise ConfigurationInvalid(
                 f"{path} is open to others (mode {stat.S_IMODE(mode):04o}); run chmod 600 on it"
             )
-        return file.read(MAX_BYTES)
+        with os.fdopen(descriptor, "rb", closefd=False) as file:
+            return file.read(MAX_BYTES)
+    finally:
+        os.close(descriptor)
 
 
 def write_private(path: Path, content: bytes) -> None:

@@ -12,6 +12,7 @@ import pytest
 import zmq
 
 from cactus_actors import Client, JobNotFound
+from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
 from tests.router_harness import make_delta, make_hello
@@ -23,8 +24,9 @@ NUM_SLOTS = 4
 class EchoWorker:
     """Says the prompt's letters again and again, one a step: token ids that are known in advance."""
 
-    def __init__(self, endpoint: str, *, step_s: float) -> None:
+    def __init__(self, endpoint: str, *, step_s: float, credentials: Credentials | None = None) -> None:
         self._endpoint = endpoint
+        self._credentials = credentials
         self._step_s = step_s
         self._stop = threading.Event()
         self._thread = threading.Thread(target=self._run, daemon=True)
@@ -44,6 +46,8 @@ class EchoWorker:
         num_accepted, epoch = 0, None
         with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
             socket.linger = 0
+            if self._credentials is not None:
+                self._credentials.secure(socket)
             socket.connect(self._endpoint)
             socket.send_multipart(encode(hello))
             while not self._stop.wait(self._step_s):

@@ -1,0 +1,235 @@
+"""What tenants see of each other: nothing. Every case over real sockets."""
+
+from __future__ import annotations
+
+import itertools
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.keys.key_file import read_key_file
+from cactus_actors.keys.store import MAX_TOPICS
+from cactus_actors.protocol.errors import JobConflict, JobNotFound
+from cactus_actors.protocol.messages import (
+    Accepted,
+    Cancel,
+    Delta,
+    Fetch,
+    Finished,
+    Pending,
+    Progress,
+    Rejected,
+    Replay,
+    Resume,
+)
+from cactus_actors.protocol.worker_messages import Finish, Report
+from tests.router_harness import job_id, make_delta
+from tests.secured_router import Peer, SecuredRouter, dispatched, report, secured_router, submit, until
+
+
+@pytest.fixture
+def router(tmp_path: Path) -> Iterator[SecuredRouter]:
+    with secured_router(tmp_path) as router:
+        yield router
+
+
+class Generation:
+    """A worker that goes on saying x until it is told to end."""
+
+    def __init__(self, worker: Peer) -> None:
+        self._worker = worker
+        self._dispatch_id = dispatched(worker).dispatch_id
+        self._position = 0
+
+    def say(self, text: str, finish: Finish | None = None) -> None:
+        delta = make_delta(self._dispatch_id, self._position, text, finish=finish)
+        self._position += len(text)
+        self._worker.send(report(delta, num_running=0 if finish else 1))
+
+    def reach(self, subscriber: Peer) -> None:
+        """Generate until the subscriber has heard all of it."""
+        for _ in range(500):
+            self.say("x")
+            if subscriber.socket.poll(20) and self._drained(subscriber):
+                return
+        raise AssertionError("the subscriber hears nothing")
+
+    def _drained(self, subscriber: Peer) -> bool:
+        length = 0
+        while length < self._position and subscriber.socket.poll(500):
+            heard = subscriber.receive()
+            length = heard.length if isinstance(heard, Progress) else heard.index + len(heard.token_ids)
+        return length == self._position
+
+
+def error_of(reply: Any) -> str:
+    assert isinstance(reply, Rejected), reply
+    return reply.error.type
+
+
+def test_a_foreign_job_is_not_there(router: SecuredRouter) -> None:
+    alice, bob = router.client(router.key("alice")), router.client(router.key("bob"))
+    worker = router.worker(router.key("w", "worker"))
+    assert isinstance(alice.ask(submit(1)), Accepted)
+    generation = Generation(worker)
+    unknown, foreign = job_id(99), job_id(1)
+    for make in (
+        lambda id_: Fetch(job_id=id_, wait=False),
+        lambda id_: Fetch(job_id=id_),
+        lambda id_: Resume(job_id=id_),
+        lambda id_: Cancel(job_id=id_),
+    ):
+        about_foreign, about_unknown = bob.ask(make(foreign)), bob.ask(make(unknown))
+        assert error_of(about_foreign) == error_of(about_unknown) == JobNotFound.type
+        assert about_foreign.error.message == about_unknown.error.message.replace(unknown, foreign)
+    generation.say("mine", Finish("stop"))
+    assert alice.receive(Finished).result.text == "mine"
+    assert bob.is_silent()
+
+    assert error_of(bob.ask(Fetch(job_id=foreign, wait=False))) == JobNotFound.type
+    assert error_of(bob.ask(Resume(job_id=foreign))) == JobNotFound.type
+    assert error_of(bob.ask(submit(1))) == JobConflict.type  # the very same request is not attached either
+    assert bob.is_silent()
+
+
+def test_an_operator_is_a_tenant_like_another(router: SecuredRouter) -> None:
+    alice, operator = router.client(router.key("alice")), router.client(router.key("olga", "operator"))
+    assert isinstance(alice.ask(submit(1)), Accepted)
+    assert error_of(operator.ask(Fetch(job_id=job_id(1), wait=False))) == JobNotFound.type
+
+
+def test_keys_of_one_tenant_share_its_jobs(router: SecuredRouter) -> None:
+    one = router.client(router.key("laptop", tenant="team"))
+    two = router.client(router.key("server", tenant="team"))
+    assert isinstance(one.ask(submit(1)), Accepted)
+    assert isinstance(two.ask(Fetch(job_id=job_id(1), wait=False)), Pending)
+    assert isinstance(two.ask(Resume(job_id=job_id(1))), Replay)
+    assert two.ask(Cancel(job_id=job_id(1))).state == "cancelled"
+
+
+def test_jobs_keep_their_tenant_when_the_router_restarts(tmp_path: Path) -> None:
+    journal = str(tmp_path / "journal")
+    with secured_router(tmp_path, journal_dir=journal) as router:
+        alice = router.client(router.key("alice"))
+        bob_file, worker = router.key_file("bob"), router.worker(router.key("w", "worker"))
+        for number, text in ((1, "one"), (2, "")):
+            assert isinstance(alice.ask(submit(number)), Accepted)
+            if text:
+                Generation(worker).say(text, Finish("stop"))
+                alice.receive(Finished)
+    with secured_router(tmp_path, journal_dir=journal) as router:
+        alice = router.client(read_key_file(router.store.path_of("alice")))
+        bob = router.client(read_key_file(bob_file))
+        for number in (1, 2):
+            assert error_of(bob.ask(Fetch(job_id=job_id(number), wait=False))) == JobNotFound.type
+        assert alice.ask(Fetch(job_id=job_id(1), wait=False)).result.text == "one"
+        assert isinstance(alice.ask(Fetch(job_id=job_id(2), wait=False)), Finished | Pending)
+
+
+def test_a_subscriber_hears_its_own_tenants_jobs_only(router: SecuredRouter) -> None:
+    alice_key, bob_key = router.key("alice"), router.key("bob")
+    worker, alice = router.worker(router.key("w", "worker")), router.client(alice_key)
+    assert isinstance(alice.ask(submit(1)), Accepted)
+    nosy = router.subscriber(bob_key, job_id(1), "", job_id(1)[:31], "0")
+    until(lambda: router.refused().get("foreign_topic") == 1)
+    listener = router.subscriber(alice_key, job_id(1))
+    generation = Generation(worker)
+    generation.reach(listener)
+    generation.say("the end", Finish("stop"))
+    assert listener.receive(Finished).result.text.endswith("the end")
+    assert nosy.is_silent()
+
+
+def test_a_foreign_subscriber_cannot_silence_a_stream(router: SecuredRouter) -> None:
+    """Neither by leaving nor by unsubscribing, which ZeroMQ both reports as the end of a subscription."""
+    alice_key, bob_key = router.key("alice"), router.key("bob")
+    worker, alice = router.worker(router.key("w", "worker")), router.client(alice_key)
+    assert isinstance(alice.ask(submit(1)), Accepted)
+    listener = router.subscriber(alice_key, job_id(1))
+    generation = Generation(worker)
+    generation.reach(listener)
+    leaves, unsubscribes = router.subscriber(bob_key, job_id(1)), router.subscriber(bob_key, job_id(1))
+    until(lambda: router.refused().get("foreign_topic") == 2)
+    leaves.socket.close()
+    unsubscribes.socket.unsubscribe(job_id(1))
+    topics = router.actor._core._topics
+    until(lambda: not topics._num_refused)
+    generation.reach(listener)
+    listener.socket.close()
+    until(lambda: not list(topics))
+
+
+def test_a_topic_that_somebody_else_listens_to_is_not_submitted_to(router: SecuredRouter) -> None:
+    """Who listens before there is a job would hear it."""
+    alice, bob_key = router.client(router.key("alice")), router.key("bob")
+    nosy = router.subscriber(bob_key, job_id(1))
+    topics = router.actor._core._topics
+    until(lambda: job_id(1) in topics)
+    assert error_of(alice.ask(submit(1))) == JobConflict.type
+    nosy.socket.close()
+    until(lambda: job_id(1) not in topics)
+    assert isinstance(alice.ask(submit(1)), Accepted)
+
+
+def test_a_key_listens_to_so_many_jobs_at_once(router: SecuredRouter) -> None:
+    key, other_key = router.key("alice"), router.key("bob")
+    worker, client = router.worker(router.key("w", "worker")), router.client(key)
+    crowd = router.subscriber(key, *(job_id(1000 + number) for number in range(MAX_TOPICS)))
+    topics = router.actor._core._topics
+    until(lambda: len(list(topics)) == MAX_TOPICS)
+    late = router.subscriber(key, job_id(1))
+    until(lambda: router.refused().get("too_many_topics") == 1)
+    assert isinstance(client.ask(submit(1)), Accepted)
+    generation = Generation(worker)
+    generation.say("unheard")
+    assert late.is_silent()
+    client.send(Resume(job_id=job_id(1)))  # the stream can be read all the same
+    assert "".join(delta.text for delta in client.receive(Replay).deltas) == "unheard"
+
+    other = router.subscriber(other_key, job_id(2))
+    until(lambda: job_id(2) in topics)  # another key has its own count
+    crowd.socket.close()
+    until(lambda: len(list(topics)) == 1)
+    again = router.subscriber(key, job_id(1))
+    generation.reach(again)
+    assert other.is_silent()
+
+
+def test_a_tenants_prefixes_are_dispatched_under_a_salt_of_its_own(router: SecuredRouter) -> None:
+    """Workers share cached prefixes within one salt; a client cannot name another tenant's."""
+    alice, alices = router.key("alice", tenant="team"), router.key("anna", tenant="team")
+    bob = router.key("bob")
+    numbers = itertools.count(1)
+    worker = router.worker(router.key("w", "worker"))
+
+    def salt_of(client: Peer, **options: Any) -> str:
+        number = next(numbers)
+        assert isinstance(client.ask(submit(number, **options)), Accepted)
+        dispatch = dispatched(worker)
+        done = make_delta(dispatch.dispatch_id, 0, "x", finish=Finish("stop"))
+        worker.send(Report(number, 2, 64, 0, [done]))
+        client.receive(Finished)
+        return dispatch.cache_salt
+
+    first, second, foreign = router.client(alice), router.client(alices), router.client(bob)
+    own = salt_of(first)
+    assert salt_of(first) == salt_of(second) == own
+    assert salt_of(first, cache_salt="a") == salt_of(second, cache_salt="a") != own
+    for guess in ("", own, "team", "team/", "a"):
+        assert salt_of(foreign, cache_salt=guess) not in (own, salt_of(first, cache_salt="a"))
+
+
+def test_a_stream_is_heard_by_who_submitted_it(router: SecuredRouter) -> None:
+    """The package's own client: subscribe first, submit then."""
+    from cactus_actors import Client
+    from tests.wire.test_client_router import EchoWorker
+
+    with (
+        EchoWorker(router.endpoints.workers, step_s=0.002, credentials=router.key("w", "worker")),
+        Client(router.endpoints.jobs, router.endpoints.stream, key_file=router.key_file("alice")) as client,
+    ):
+        deltas: list[Delta] = list(client.stream("abc", max_tokens=40))
+        assert len([token for delta in deltas for token in delta.token_ids]) == 40
+        assert len(deltas) > 2  # published as they came, not fetched at the end
