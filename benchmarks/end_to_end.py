@@ -95,6 +95,7 @@ def main() -> None:
                 jobs_endpoint="tcp://127.0.0.1:*",
                 stream_endpoint="tcp://127.0.0.1:*",
                 state_dir=Path(state_dir),
+                http="",
             ),
             arguments.decode_tokens,
         )

@@ -38,6 +38,7 @@ class CactusService:
     jobs: str
     stream: str
     ready_s: float
+    http: str = ""
 
 
 @contextmanager
@@ -63,7 +64,9 @@ def cactus_serve(
             if not words or words[0] != "ready":
                 raise ServerFailed("cactus serve did not become ready; see the lines above")
             fields = dict(word.split("=", 1) for word in words[1:])
-            yield CactusService(process.pid, fields["jobs"], fields["stream"], time.perf_counter() - started)
+            ready_s = time.perf_counter() - started
+            http = fields.get("http", "")
+            yield CactusService(process.pid, fields["jobs"], fields["stream"], ready_s, http)
         finally:
             _stop(process)
 

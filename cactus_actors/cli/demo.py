@@ -67,7 +67,7 @@ def demo(
     from cactus_actors.cluster.service import Service
 
     console = Console()
-    config = ServeConfig(workers=workers, jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT)
+    config = ServeConfig(workers=workers, jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT, http="")
     service = Service(config, announce=console.print)
     started = time.monotonic()
     with ExitStack() as stack:

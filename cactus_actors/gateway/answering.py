@@ -35,10 +35,10 @@ def check_model(name: object) -> None:
         raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
 
 
-def check_serves(gateway: Gateway, identity: Identity) -> None:
+async def check_serves(gateway: Gateway, identity: Identity) -> None:
     """Raise Unavailable where nobody could answer; who comes back for an answer waits for it instead."""
     if not identity.outlives:
-        gateway.check_ready()
+        await gateway.check_ready()
 
 
 async def whole_answer(

@@ -60,9 +60,14 @@ class Gateway:
         forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in status.workers if worker.weights})
         return "_".join(["cactus", status.version, *forms])
 
-    def check_ready(self) -> None:
+    async def check_ready(self) -> None:
         """Raise Unavailable while there is nobody who could answer."""
-        status = self.status
+        try:
+            self._check(self.status)
+        except Unavailable:  # that may be over since the status was asked for
+            self._check(await self.fresh_status())
+
+    def _check(self, status: Status | None) -> None:
         if self.is_draining or (status is not None and status.draining):
             raise Unavailable("the service is stopping", retry_after=5.0)
         if status is None:

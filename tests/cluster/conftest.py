@@ -47,6 +47,7 @@ class Running:
     client: Client
     endpoints: Endpoints
     lines: list[str]
+    http: str | None
 
 
 @contextmanager
@@ -62,7 +63,7 @@ def running_service(config: ServeConfig) -> Iterator[Running]:
     tending.start()
     try:
         with Client(service.endpoints.jobs, service.endpoints.stream) as client:
-            yield Running(client, service.endpoints, lines)
+            yield Running(client, service.endpoints, lines, service.http)
     finally:
         stop.set()
         tending.join()
@@ -81,6 +82,7 @@ def serve_on_cluster(ray_address: str, tmp_path: Path) -> Callable[..., Abstract
                 stream_endpoint="tcp://127.0.0.1:*",
                 ray_address=ray_address,
                 state_dir=tmp_path,
+                http="127.0.0.1:0",
                 handoff=handoff or HandoffSettings(),
             )
         )

@@ -33,6 +33,7 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_served_offline(tmp_path:
         "owner/sprout",
         "--workers",
         "2",
+        "--no-http",
     ]
     command += ["--jobs-endpoint", "tcp://127.0.0.1:*", "--stream-endpoint", "tcp://127.0.0.1:*"]
     with FakeHub({"owner/sprout": files}) as hub:

@@ -23,7 +23,7 @@ def serving(
 ) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """A `cactus serve` process and the words of its ready line."""
     command = [*CACTUS, "serve", "--ray-address", ray_address, "--state-dir", str(state_dir), *options]
-    command += ["--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT]
+    command += ["--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT, "--http", "127.0.0.1:0"]
     with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
         assert process.stdout is not None
         try:

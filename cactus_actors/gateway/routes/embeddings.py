@@ -49,7 +49,7 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
     if body.dimensions is not None:
         raise NotSupported("the model's embeddings have one length", param="dimensions")
     prompts = _inputs(body.input)
-    check_serves(gateway, identity)
+    await check_serves(gateway, identity)
     submits = [
         Submit(
             job_id=identity.job_id(place),

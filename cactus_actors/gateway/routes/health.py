@@ -14,14 +14,14 @@ from cactus_actors.gateway.request_body import HttpRequest
 @get("/health")
 async def health(request: HttpRequest) -> ASGIResponse:
     """Whether requests are answered; 503 while the model loads, and while the service stops."""
-    gateway_of(request).check_ready()
+    await gateway_of(request).check_ready()
     return json_response({"status": "ok"})
 
 
 @get("/readyz")
 async def readyz(request: HttpRequest) -> ASGIResponse:
     """As /health: whether to send requests here."""
-    gateway_of(request).check_ready()
+    await gateway_of(request).check_ready()
     return json_response({"status": "ok"})
 
 

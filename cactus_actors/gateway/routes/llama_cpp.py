@@ -49,7 +49,7 @@ async def complete(gateway: Gateway, request: HttpRequest, body: dict[str, Any])
         profile=gateway.settings.completions_profile,
         strict=gateway.settings.strict,
     )
-    check_serves(gateway, identity)
+    await check_serves(gateway, identity)
     gateway.metrics.ignored_fields.update(name[:64] for name in asked.ignored)
     written = LlamaCppBody(asked, gateway.model, returns_tokens=bool(body.get("return_tokens")))
     if asked.stream:

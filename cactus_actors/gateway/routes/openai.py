@@ -64,7 +64,7 @@ async def _body(request: HttpRequest, gateway: Gateway) -> dict[str, Any]:
 async def _answer(
     gateway: Gateway, request: HttpRequest, identity: Identity, asked: BodyRequest, completion_id: str
 ) -> ASGIResponse:
-    check_serves(gateway, identity)
+    await check_serves(gateway, identity)
     gateway.metrics.ignored_fields.update(name[:64] for name in asked.ignored)
     created = int(time.time())
     if asked.stream:
