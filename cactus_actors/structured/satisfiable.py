@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
+from typing import Any
 
 from cactus_actors.protocol.errors import SchemaInvalid, SchemaUnsatisfiable
 from cactus_actors.structured.components import longest_chain
@@ -15,7 +16,7 @@ _PREFIX = "#/$defs/"
 
 
 def settled(definitions: Mapping[str, Schema], *, param: str) -> dict[str, Schema]:
-    """`definitions` with those that no finite value obeys replaced by false.
+    """`definitions` without those that no finite value obeys, references to them replaced by false.
 
     Raises SchemaInvalid for a schema that is defined as itself, SchemaUnsatisfiable if the first definition
     has no finite value, and SchemaTooComplex for long chains of references.
@@ -26,7 +27,7 @@ def settled(definitions: Mapping[str, Schema], *, param: str) -> dict[str, Schem
     first = next(iter(definitions))
     if first not in finite:
         raise SchemaUnsatisfiable("no finite value obeys the schema", param=param)
-    return {name: schema if name in finite else False for name, schema in definitions.items()}
+    return {name: _pruned(definitions[name], finite) for name in definitions if name in finite}
 
 
 def _check_loops(definitions: Mapping[str, Schema], param: str) -> None:
@@ -57,6 +58,22 @@ def _finite(definitions: Mapping[str, Schema]) -> set[str]:
         if more == finite:
             return finite
         finite = more
+
+
+def _pruned(schema: Schema, finite: set[str]) -> Schema:
+    if isinstance(schema, bool) or ("$ref" in schema and schema["$ref"].removeprefix(_PREFIX) not in finite):
+        return schema is True
+    pruned: dict[str, Any] = {}
+    for keyword, value in schema.items():
+        if keyword in (*_IN_PLACE, "prefixItems"):
+            pruned[keyword] = [_pruned(part, finite) for part in value]
+        elif keyword in ("properties", "patternProperties"):
+            pruned[keyword] = {name: _pruned(part, finite) for name, part in value.items()}
+        elif keyword in ("additionalProperties", "items"):
+            pruned[keyword] = _pruned(value, finite)
+        else:
+            pruned[keyword] = value
+    return pruned
 
 
 def _is_finite(schema: Schema, finite: set[str]) -> bool:
