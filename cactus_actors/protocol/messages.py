@@ -287,9 +287,3 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
 
 RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Restarting | Status
 StreamMessage = Delta | Progress | Finished
-
-
-# worker -> router
-
-
-# router -> worker
