@@ -21,10 +21,10 @@ from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.retrieval import NUM_SOURCES
-from cactus_actors.sdk.backend import Backend
 from cactus_actors.sdk.documents import index_of
 from cactus_actors.sdk.errors import CallFailed, LastError
 from cactus_actors.sdk.model import CactusModel, OnToken, window_logprob
+from cactus_actors.sdk.places import is_service, model_here, service_at
 from cactus_actors.sdk.rendering import failed, render
 
 JsonList = str | Sequence[Mapping[str, Any]]
@@ -39,17 +39,27 @@ def cactus_init(
     weights: WeightFormat = "int8",
     threads: int | None = None,
     handoff: HandoffSettings | None = None,
+    stream_endpoint: str | None = None,
 ) -> CactusModel:
-    """A handle to a model in this process, or at a service if `model_path` is `tcp://HOST:PORT`.
+    """A handle to a model in this process, or at a running service.
 
     A model is an embedded model's name, a directory, a GGUF file, or `owner/name` on the Hugging Face hub.
     `threads` defaults to the CPUs that this process may use. `handoff` names the cloud that unsure answers
-    may come from, once there is a key for it. A service has its own `weights`, `threads` and cloud.
+    may come from, once there is a key for it.
+
+    A service is `tcp://HOST:PORT`, where it takes jobs, or the `http://HOST:PORT` of its gateway, whose API
+    key CACTUS_API_KEY holds; it has its own `weights`, `threads` and cloud. `stream_endpoint` is for a tcp
+    one that does not publish on the next port.
+
     What the text and Markdown files below `corpus_dir` say to a question goes into its prompt; with
     `cache_index` their embeddings are kept on disk for the next time.
     """
     with _noted():
-        backend = _backend(os.fspath(model_path), weights, threads, handoff or HandoffSettings())
+        name = os.fspath(model_path)
+        if is_service(name):
+            backend = service_at(name, stream_endpoint)
+        else:
+            backend = model_here(name, weights, threads, handoff or HandoffSettings())
         try:
             index = None if corpus_dir is None else index_of(Path(corpus_dir), backend, kept=cache_index)
         except BaseException:
@@ -145,17 +155,6 @@ def cactus_destroy(model: CactusModel) -> None:
 def cactus_get_last_error() -> str:
     """What was wrong with this process's last call that failed; empty if none did."""
     return LastError.message
-
-
-def _backend(name: str, weights: WeightFormat, threads: int | None, handoff: HandoffSettings) -> Backend:
-    if name.startswith("tcp://"):
-        from cactus_actors.sdk.remote import RemoteBackend
-
-        return RemoteBackend(name)
-    from cactus_actors.sdk.local import LocalBackend
-
-    threads = len(os.sched_getaffinity(0)) if threads is None else threads
-    return LocalBackend(name, weights=weights, threads=threads, handoff=handoff)
 
 
 def _completed(

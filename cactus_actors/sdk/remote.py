@@ -14,8 +14,8 @@ from cactus_actors.text import TextModel, load_text_model
 class RemoteBackend:
     """The service whose jobs endpoint is `tcp://HOST:PORT`; raises Unavailable if nothing answers there."""
 
-    def __init__(self, jobs_endpoint: str) -> None:
-        self._client = Client(jobs_endpoint)
+    def __init__(self, jobs_endpoint: str, stream_endpoint: str | None) -> None:
+        self._client = Client(jobs_endpoint, stream_endpoint)
         try:
             status = self._client.status()
         except BaseException:

@@ -1,0 +1,142 @@
+"""The same functions against a running service: its router over ZeroMQ, its gateway over HTTP."""
+
+from __future__ import annotations
+
+import json
+import threading
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any, NamedTuple
+
+import pytest
+
+from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
+from cactus_actors.gateway.server import GatewayServer
+from cactus_actors.models.files import resolve_model
+from cactus_actors.sdk import (
+    CactusModel,
+    CallFailed,
+    cactus_complete,
+    cactus_destroy,
+    cactus_embed,
+    cactus_get_last_error,
+    cactus_init,
+    cactus_rag_query,
+    cactus_score_window,
+    cactus_stop,
+    cactus_tokenize,
+)
+from cactus_actors.text import load_text_model
+from router.actor import RouterActor
+from workers.actor import WorkerActor
+
+QUESTION = [{"role": "user", "content": "What is 2+2?"}]
+STORY = [{"role": "user", "content": "Tell me a short story about a fox."}]
+GREEDY = {"temperature": 0}
+
+
+class Service(NamedTuple):
+    jobs: str
+    stream: str
+    http: str
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
+    any_port = "tcp://127.0.0.1:*"
+    router = RouterActor(RouterSettings(jobs_endpoint=any_port, stream_endpoint=any_port))
+    endpoints = router.start()
+    worker = WorkerActor(WorkerSettings(worker_id="w1"))
+    settings = GatewaySettings(listen="127.0.0.1:0", state_dir=str(tmp_path_factory.mktemp("state")))
+    gateway = GatewayServer(settings, load_text_model(resolve_model("cactus-sprout")))
+    threads = [
+        threading.Thread(target=router.run),
+        threading.Thread(target=worker.run, args=(endpoints.workers,)),
+        threading.Thread(target=gateway.run, args=(endpoints.jobs, endpoints.stream)),
+    ]
+    for thread in threads:
+        thread.start()
+    yield Service(endpoints.jobs, endpoints.stream, f"http://{gateway.address}")
+    for actor in (gateway, worker, router):
+        actor.stop()
+    for thread in threads:
+        thread.join(20)
+
+
+@pytest.fixture(params=["tcp", "http"])
+def model(service: Service, request: pytest.FixtureRequest) -> Iterator[CactusModel]:
+    if request.param == "tcp":
+        model = cactus_init(service.jobs, None, False, stream_endpoint=service.stream)
+    else:
+        model = cactus_init(service.http, None, False)
+    yield model
+    cactus_destroy(model)
+
+
+def answer(model: CactusModel, messages: Any, options: Any, **more: Any) -> dict[str, Any]:
+    return json.loads(cactus_complete(model, messages, options, **more))
+
+
+def test_an_answer_is_the_one_of_this_process(model: CactusModel, shared_model: CactusModel) -> None:
+    pieces: list[str] = []
+    there = answer(model, STORY, {"seed": 5}, callback=lambda text, _: pieces.append(text))
+    here = answer(shared_model, STORY, {"seed": 5})
+    assert there["success"] is True
+    assert there["response"] == here["response"] == "".join(pieces)
+    assert there["completion_tokens"] == here["completion_tokens"] > 10
+    assert there["seed"] == 5
+    assert there.keys() == here.keys()
+
+
+def test_other_functions_say_the_same_as_here(model: CactusModel, shared_model: CactusModel) -> None:
+    tokens = cactus_tokenize(model, "The quick brown fox.")
+    assert tokens == cactus_tokenize(shared_model, "The quick brown fox.")
+    there, here = (cactus_score_window(handle, tokens, 1, 4, 4) for handle in (model, shared_model))
+    assert json.loads(there)["logprob"] == pytest.approx(json.loads(here)["logprob"])
+    assert cactus_embed(model, "The sea.", False) == pytest.approx(
+        cactus_embed(shared_model, "The sea.", False)
+    )
+
+
+def test_a_refused_request_is_an_answer(model: CactusModel) -> None:
+    refused = answer(model, QUESTION, {"temperature": 7})
+    assert refused["success"] is False
+    assert refused["error_param"] == "temperature"
+
+
+def test_tools_come_as_calls(model: CactusModel) -> None:
+    tool = {"name": "ping", "description": "Ping", "parameters": {"type": "object", "properties": {}}}
+    result = answer(model, QUESTION, {**GREEDY, "force_tools": True, "max_tokens": 60}, tools=[tool])
+    assert result["tool_calls"] == [{"name": "ping", "arguments": {}}]
+    assert result["stop_reason"] == "tool_call"
+
+
+def test_stop(model: CactusModel) -> None:
+    options = {**GREEDY, "ignore_eos": True, "max_tokens": 900}
+    result = answer(model, STORY, options, callback=lambda *_: cactus_stop(model))
+    assert result["stop_reason"] == "cancelled"
+    assert result["completion_tokens"] < 900
+
+
+def test_what_the_callback_raises_ends_it(model: CactusModel) -> None:
+    def on_token(text: str, token_id: int) -> None:
+        raise LookupError("enough")
+
+    with pytest.raises(LookupError, match="enough"):
+        cactus_complete(model, STORY, {"max_tokens": 900, "ignore_eos": True}, None, on_token)
+    assert answer(model, QUESTION, GREEDY)["success"] is True
+
+
+def test_documents_of_this_side(service: Service, tmp_path: Path) -> None:
+    (tmp_path / "ferry.md").write_text("The ferry leaves at nine.")
+    model = cactus_init(service.http, tmp_path, False)
+    assert json.loads(cactus_rag_query(model, "ferry", 1))["chunks"][0]["source"] == "ferry.md"
+    result = answer(model, [{"role": "user", "content": "When does the ferry leave?"}], {"max_tokens": 4})
+    cactus_destroy(model)
+    assert [source["source"] for source in result["sources"]] == ["ferry.md"]
+
+
+def test_a_service_that_is_not_there_is_named() -> None:
+    with pytest.raises(CallFailed, match=r"127\.0\.0\.1:9"):
+        cactus_init("http://127.0.0.1:9", None, False)
+    assert "127.0.0.1:9" in cactus_get_last_error()
