@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos soak check format eval-model train bench clean
+.PHONY: help demo test chaos chaos-root soak check format eval-model train bench clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -25,7 +25,10 @@ test: $(VENV)/.dev       ## every test that needs neither network nor root, with
 	$(BIN)/python -m pytest -q -m "not slow"
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
-	$(BIN)/python -m pytest -q tests/chaos
+	$(BIN)/python -m pytest -q tests/chaos --ignore=tests/chaos/root
+
+chaos-root: $(VENV)/.dev ## cut cables, fill disks, take memory away: needs root, namespaces, strace
+	$(BIN)/python -m pytest -q tests/chaos/root
 
 soak: $(VENV)/.dev       ## half an hour of random work and random faults, judged by its history
 	$(BIN)/python -m tests.chaos.soak --minutes 30

@@ -3,12 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import os
 import random
-import signal
-import socket
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
@@ -17,68 +12,11 @@ import pytest
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.results import Result
+from tests.chaos.processes import Processes
 
 NUM_JOBS = 24
 NUM_KILLS = 4
 OPTIONS = {"max_tokens": 120, "ignore_eos": True, "temperature": 0.9}
-
-ROUTER = """
-import sys
-from cactus_actors.config import RouterSettings
-from router.actor import RouterActor
-jobs, stream, workers, journal = sys.argv[1:]
-router = RouterActor(RouterSettings(
-    jobs_endpoint=jobs, stream_endpoint=stream, workers_endpoint=workers, journal_dir=journal))
-router.start()
-print("ready", flush=True)
-router.run()
-"""
-
-WORKER = """
-import sys
-from cactus_actors.config import WorkerSettings
-from workers.actor import WorkerActor
-WorkerActor(WorkerSettings(worker_id="w", max_sequences=8)).run(sys.argv[1])
-"""
-
-
-def free_endpoints(count: int) -> list[str]:
-    sockets = [socket.socket() for _ in range(count)]
-    try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
-        return [f"tcp://127.0.0.1:{each.getsockname()[1]}" for each in sockets]
-    finally:
-        for each in sockets:
-            each.close()
-
-
-class Processes:
-    """A router, which can be killed and started again on the same endpoints, and a worker."""
-
-    def __init__(self, directory: Path) -> None:
-        self.jobs, self.stream, self.workers = free_endpoints(3)
-        self._journal = str(directory / "journal")
-        self._worker = subprocess.Popen([sys.executable, "-c", WORKER, self.workers])
-        self._router = self._start_router()
-
-    def kill_router(self) -> None:
-        os.kill(self._router.pid, signal.SIGKILL)
-        self._router.wait()
-        self._router = self._start_router()
-
-    def stop(self) -> None:
-        for process in (self._router, self._worker):
-            process.kill()
-            process.wait()
-
-    def _start_router(self) -> subprocess.Popen[str]:
-        command = [sys.executable, "-c", ROUTER, self.jobs, self.stream, self.workers, self._journal]
-        router = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
-        assert router.stdout is not None
-        assert router.stdout.readline() == "ready\n"
-        router.stdout.close()
-        return router
 
 
 @pytest.fixture

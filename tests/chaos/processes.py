@@ -1,0 +1,114 @@
+"""A router and a worker as processes of their own, without Ray, so that each can be broken alone."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import sys
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Any
+
+from cactus_actors.keys.store import KeyStore
+
+ROUTER = """
+import sys
+from cactus_actors.config import RouterSettings
+from router.actor import RouterActor
+jobs, stream, workers, journal, keys = sys.argv[1:]
+router = RouterActor(RouterSettings(
+    jobs_endpoint=jobs, stream_endpoint=stream, workers_endpoint=workers,
+    journal_dir=journal, keys_dir=keys or None))
+router.start()
+print("ready", flush=True)
+router.run()
+"""
+
+WORKER = """
+import sys
+from cactus_actors.config import WorkerSettings
+from workers.actor import WorkerActor
+name, endpoint, key_file = sys.argv[1:]
+WorkerActor(WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or None)).run(endpoint)
+"""
+
+
+def free_endpoints(count: int, host: str = "127.0.0.1") -> list[str]:
+    sockets = [socket.socket() for _ in range(count)]
+    try:
+        for each in sockets:
+            each.bind(("127.0.0.1", 0))
+        return [f"tcp://{host}:{each.getsockname()[1]}" for each in sockets]
+    finally:
+        for each in sockets:
+            each.close()
+
+
+class Processes:
+    """A router, which can be started again on the same endpoints, and workers.
+
+    `router_prefix` and `worker_prefix` are put before the commands, such as `strace ...`. Workers find the
+    router at `worker_host`, where it listens for them; off loopback everybody has a key, the client at
+    `client_key`.
+    """
+
+    def __init__(
+        self,
+        directory: Path,
+        *,
+        router_prefix: Sequence[str] = (),
+        worker_prefix: Sequence[str] = (),
+        worker_host: str = "127.0.0.1",
+        num_workers: int = 1,
+    ) -> None:
+        self.jobs, self.stream = free_endpoints(2)
+        (self.workers_endpoint,) = free_endpoints(1, worker_host)
+        self._journal = str(directory / "journal")
+        self._keys, self.client_key, self._worker_key = "", "", ""
+        if worker_host != "127.0.0.1":
+            store = KeyStore(directory / "keys")
+            store.make_server_pair()
+            self._keys = str(store.directory)
+            self.client_key = str(store.add("client", "client"))
+            self._worker_key = str(store.add("worker", "worker"))
+        self._router_prefix = router_prefix
+        self._worker_prefix = worker_prefix
+        self.workers: list[subprocess.Popen[bytes]] = []
+        self.router = self._start_router()
+        self.workers = [self.start_worker(f"w{number}") for number in range(num_workers)]
+
+    def start_worker(self, name: str) -> subprocess.Popen[bytes]:
+        command = [*self._worker_prefix, sys.executable, "-c", WORKER, name, self.workers_endpoint]
+        return subprocess.Popen([*command, self._worker_key], start_new_session=True)
+
+    def kill_router(self) -> None:
+        _kill(self.router)
+        self.router = self._start_router()
+
+    def stop(self) -> None:
+        for process in (self.router, *self.workers):
+            _kill(process)
+
+    def _start_router(self) -> subprocess.Popen[str]:
+        endpoints = [self.jobs, self.stream, self.workers_endpoint]
+        command = [*self._router_prefix, sys.executable, "-c", ROUTER, *endpoints, self._journal]
+        router = subprocess.Popen(
+            [*command, self._keys], stdout=subprocess.PIPE, text=True, start_new_session=True
+        )
+        assert router.stdout is not None
+        with router.stdout:
+            first = router.stdout.readline()
+        if first != "ready\n":
+            _kill(router)
+            raise AssertionError(f"the router did not start: {first}")
+        return router
+
+
+def _kill(process: subprocess.Popen[Any]) -> None:
+    """Kill -9, with whatever it was run by."""
+    with contextlib.suppress(ProcessLookupError):
+        os.killpg(process.pid, signal.SIGKILL)
+    process.wait()

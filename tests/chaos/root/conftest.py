@@ -1,0 +1,52 @@
+"""Faults that only root can make; without root, or without the tool, each test is skipped by name."""
+
+from __future__ import annotations
+
+import os
+import shutil
+import subprocess
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    here = Path(__file__).parent
+    for item in items:
+        if here in item.path.parents:
+            item.add_marker(pytest.mark.slow)
+            item.add_marker(pytest.mark.skipif(os.geteuid() != 0, reason="needs root"))
+
+
+def run(*command: str) -> None:
+    subprocess.run(command, check=True, capture_output=True, text=True)
+
+
+@pytest.fixture
+def need() -> Callable[[str], None]:
+    """Skips the test where a tool is missing."""
+
+    def check(tool: str) -> None:
+        if shutil.which(tool) is None:
+            pytest.skip(f"{tool} is not installed")
+
+    return check
+
+
+@pytest.fixture
+def small_disk(tmp_path: Path, need: Callable[[str], None]) -> Iterator[Callable[[int], Path]]:
+    """Makes file systems of so many kilobytes."""
+    need("mount")
+    mounted: list[Path] = []
+
+    def make(kilobytes: int) -> Path:
+        path = tmp_path / f"disk{len(mounted)}"
+        path.mkdir()
+        run("mount", "-t", "tmpfs", "-o", f"size={kilobytes}k", "tmpfs", str(path))
+        mounted.append(path)
+        return path
+
+    yield make
+    for path in mounted:
+        run("umount", "-l", str(path))

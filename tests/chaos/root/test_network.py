@@ -1,0 +1,142 @@
+"""Links that go down: the worker lives in a network namespace of its own."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import time
+from collections.abc import AsyncIterator, Callable, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.client import AsyncClient
+from tests.chaos.processes import Processes
+from tests.chaos.root.conftest import run
+
+OPTIONS: dict[str, Any] = {"max_tokens": 160, "ignore_eos": True, "temperature": 0.9, "seed": 4}
+PROMPT = "Tell me a story about a fox."
+
+
+class Link:
+    """A cable between this namespace and another."""
+
+    def __init__(self) -> None:
+        self.name = f"cactus{os.getpid() % 10_000}"
+        self.near, self.far = f"{self.name}a", f"{self.name}b"
+        self.host, self.guest = "198.51.100.1", "198.51.100.2"  # TEST-NET-2 (RFC 5737)
+        run("ip", "netns", "add", self.name)
+        run("ip", "link", "add", self.near, "type", "veth", "peer", "name", self.far, "netns", self.name)
+        run("ip", "addr", "add", f"{self.host}/30", "dev", self.near)
+        run("ip", "link", "set", self.near, "up")
+        run("ip", "-n", self.name, "addr", "add", f"{self.guest}/30", "dev", self.far)
+        run("ip", "-n", self.name, "link", "set", self.far, "up")
+        run("ip", "-n", self.name, "link", "set", "lo", "up")
+
+    def set(self, state: str) -> None:
+        run("ip", "link", "set", self.near, state)
+
+    def slow_down(self, rate: str) -> None:
+        run(
+            "tc",
+            "qdisc",
+            "add",
+            "dev",
+            self.near,
+            "root",
+            "tbf",
+            "rate",
+            rate,
+            "burst",
+            "16kb",
+            "latency",
+            "400ms",
+        )
+
+    def remove(self) -> None:
+        run("ip", "link", "delete", self.near)
+        run("ip", "netns", "delete", self.name)
+
+
+@pytest.fixture
+def link(need: Callable[[str], None]) -> Iterator[Link]:
+    need("ip")
+    link = Link()
+    yield link
+    link.remove()
+
+
+@asynccontextmanager
+async def served(tmp_path: Path, link: Link) -> AsyncIterator[tuple[AsyncClient, Processes]]:
+    """A client here, and a worker at the other end of the link."""
+    prefix = ["ip", "netns", "exec", link.name]
+    processes = Processes(tmp_path, worker_prefix=prefix, worker_host=link.host)
+    try:
+        async with AsyncClient(
+            processes.jobs, processes.stream, timeout=120.0, key_file=processes.client_key
+        ) as client:
+            yield client, processes
+    finally:
+        processes.stop()
+
+
+async def undisturbed(client: AsyncClient) -> list[int]:
+    return (await client.complete(PROMPT, **OPTIONS)).token_ids
+
+
+async def broken_after(client: AsyncClient, count: int, fault: Callable[[], None]) -> list[int]:
+    """The tokens of a stream that meets a fault after so many."""
+    seen: list[int] = []
+    is_broken = False
+    async for delta in client.stream(PROMPT, **OPTIONS):
+        assert delta.index == len(seen)
+        seen += delta.token_ids
+        if len(seen) >= count and not is_broken:
+            is_broken = True
+            fault()
+    return seen
+
+
+async def test_a_short_partition_loses_no_job_and_no_token(tmp_path: Path, link: Link) -> None:
+    async with served(tmp_path, link) as (client, _):
+        expected = await undisturbed(client)
+
+        def partition() -> None:
+            link.set("down")
+            asyncio.get_running_loop().call_later(2.0, link.set, "up")
+
+        assert await broken_after(client, 20, partition) == expected
+
+
+async def test_in_a_long_partition_the_job_moves_and_what_comes_late_is_fenced_off(
+    tmp_path: Path, link: Link
+) -> None:
+    async with served(tmp_path, link) as (client, processes):
+        expected = await undisturbed(client)
+
+        def partition() -> None:
+            link.set("down")
+            # A second worker, on this side of the cable.
+            processes._worker_prefix = ()
+            processes.workers.append(processes.start_worker("near"))
+            asyncio.get_running_loop().call_later(20.0, link.set, "up")
+
+        began = time.monotonic()
+        stream = asyncio.create_task(broken_after(client, 20, partition))
+        assert await stream == expected
+        await asyncio.sleep(max(0.0, began + 26.0 - time.monotonic()))  # the far worker is back by now
+        assert await undisturbed(client) == expected
+        status = await client.status()
+        assert {worker.worker_id for worker in status.workers} == {"w0", "near"}
+        assert status.jobs.failed == 0
+        assert status.jobs.redispatched >= 1
+
+
+async def test_a_slow_link_changes_no_token(tmp_path: Path, link: Link, need: Callable[[str], None]) -> None:
+    need("tc")
+    async with served(tmp_path, link) as (client, _):
+        expected = await undisturbed(client)
+        link.slow_down("64kbit")
+        assert await undisturbed(client) == expected
