@@ -240,7 +240,7 @@ class RouterCore:
         """
         known = self._table.get(topic)
         if known is not None and known.tenant != caller.tenant:
-            refusal: str | None = self._topics.refuse(topic, "foreign_topic")
+            refusal: str | None = self._topics.refuse(topic, caller, "foreign_topic")
         else:
             refusal = self._topics.subscribe(topic, caller)
         if refusal is not None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from router.callers import Caller
 
@@ -13,65 +13,83 @@ MAX_TOPICS = 65_536
 
 @dataclass(slots=True)
 class _Topic:
+    """`refused` counts, by key, connections that wish to listen and may not.
+
+    ZeroMQ does not tell whose subscriptions end with a connection: `num_ended` of all these have.
+    """
+
     tenant: str
     key: str
-    num_listeners: int
+    num_listeners: int = 0
+    refused: Counter[str] = field(default_factory=Counter)
+    num_ended: int = 0
+
+    @property
+    def is_over(self) -> bool:
+        return self.num_listeners + self.refused.total() <= self.num_ended
 
 
 class Topics:
     """A topic belongs to the tenant that was first to listen to it, until all its listeners have left.
 
-    A refused subscription leaves as a granted one does, and who has left cannot always be told: then the
-    refused one is taken to have left, since publishing to nobody harms less than not publishing.
+    While it cannot be told whether a listener has left or somebody who was refused, the listener is taken to
+    be there: publishing to nobody harms less than silence.
     """
 
     def __init__(self) -> None:
         self._topics: dict[str, _Topic] = {}
-        self._num_refused: dict[str, int] = {}
         self._num_of_key: Counter[str] = Counter()
 
     def __contains__(self, topic: str) -> bool:
-        return topic in self._topics
+        known = self._topics.get(topic)
+        return known is not None and known.num_listeners > 0
 
     def __iter__(self) -> Iterator[str]:
-        return iter(list(self._topics))
+        return iter([topic for topic, known in self._topics.items() if known.num_listeners])
 
     def is_free(self, topic: str, tenant: str) -> bool:
         """Whether no other tenant listens to it."""
-        known = self._topics.get(topic)
-        return known is None or known.tenant == tenant
+        return topic not in self or self._topics[topic].tenant == tenant
 
     def subscribe(self, topic: str, caller: Caller) -> str | None:
         """A connection wants to listen; the reason if that is refused."""
-        known = self._topics.get(topic)
-        if known is not None and known.tenant == caller.tenant:
-            known.num_listeners += 1
-            return None
-        if known is not None:
-            return self.refuse(topic, "foreign_topic")
-        if len(self._topics) >= MAX_TOPICS or self._num_of_key[caller.name] >= caller.max_topics:
-            return self.refuse(topic, "too_many_topics")
-        self._topics[topic] = _Topic(caller.tenant, caller.name, 1)
-        self._num_of_key[caller.name] += 1
+        if not self.is_free(topic, caller.tenant):
+            return self.refuse(topic, caller, "foreign_topic")
+        if topic not in self:
+            if len(self._topics) >= MAX_TOPICS or self._num_of_key[caller.name] >= caller.max_topics:
+                return self.refuse(topic, caller, "too_many_topics")
+            known = self._topics.setdefault(topic, _Topic(caller.tenant, caller.name))
+            known.tenant, known.key = caller.tenant, caller.name
+            self._num_of_key[caller.name] += 1
+        self._topics[topic].num_listeners += 1
         return None
 
-    def refuse(self, topic: str, reason: str) -> str:
+    def refuse(self, topic: str, caller: Caller, reason: str) -> str:
         """A connection that wants to listen is not let; returns the reason."""
-        self._num_refused[topic] = self._num_refused.get(topic, 0) + 1
+        if topic in self._topics or len(self._topics) < MAX_TOPICS:
+            known = self._topics.setdefault(topic, _Topic(caller.tenant, caller.name))
+            known.refused[caller.name] += 1
         return reason
 
     def unsubscribe(self, topic: str, caller: Caller | None) -> None:
         """A connection listens no longer; `caller` is None for one that has ended."""
-        if num_refused := self._num_refused.pop(topic, 0):
-            if num_refused > 1:
-                self._num_refused[topic] = num_refused - 1
-            return
         known = self._topics.get(topic)
-        if known is None or (caller is not None and caller.tenant != known.tenant):
+        if known is None:
             return
-        known.num_listeners -= 1
-        if not known.num_listeners:
+        if caller is None:
+            known.num_ended += 1
+        elif known.refused[caller.name]:
+            known.refused[caller.name] -= 1
+        elif known.num_listeners and known.tenant == caller.tenant:
+            known.num_listeners -= 1
+            if not known.num_listeners:
+                self._release(known.key)
+        if known.is_over:
+            if known.num_listeners:
+                self._release(known.key)
             del self._topics[topic]
-            self._num_of_key[known.key] -= 1
-            if not self._num_of_key[known.key]:
-                del self._num_of_key[known.key]
+
+    def _release(self, key: str) -> None:
+        self._num_of_key[key] -= 1
+        if not self._num_of_key[key]:
+            del self._num_of_key[key]

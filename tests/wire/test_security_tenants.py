@@ -155,7 +155,8 @@ def test_a_foreign_subscriber_cannot_silence_a_stream(router: SecuredRouter) -> 
     leaves.socket.close()
     unsubscribes.socket.unsubscribe(job_id(1))
     topics = router.actor._core._topics
-    until(lambda: not topics._num_refused)
+    topic = topics._topics[job_id(1)]
+    until(lambda: (topic.num_ended, topic.refused.total()) == (1, 1))
     generation.reach(listener)
     listener.socket.close()
     until(lambda: not list(topics))

@@ -1,0 +1,101 @@
+"""Who listens to what, as ZeroMQ reports it: subscriptions by whom, their ends often by nobody."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from router.callers import Caller
+from router.topics import Topics
+
+ALICE = Caller("alice", "client", "alice", max_topics=3)
+ANNA = Caller("anna", "client", "alice", max_topics=3)
+BOB = Caller("bob", "client", "bob", max_topics=3)
+CALLERS = {caller.name: caller for caller in (ALICE, ANNA, BOB)}
+
+
+def test_a_topic_is_its_first_tenants() -> None:
+    topics = Topics()
+    assert topics.subscribe("t", ALICE) is None
+    assert topics.subscribe("t", ANNA) is None
+    assert topics.subscribe("t", BOB) == "foreign_topic"
+    assert topics.is_free("t", "alice")
+    assert not topics.is_free("t", "bob")
+    assert topics.is_free("other", "bob")
+
+
+def test_a_key_has_so_many_topics() -> None:
+    topics = Topics()
+    for topic in "abc":
+        assert topics.subscribe(topic, ALICE) is None
+    assert topics.subscribe("d", ALICE) == "too_many_topics"
+    assert topics.subscribe("d", ANNA) is None
+    assert topics.subscribe("d", ALICE) is None  # it costs nothing more
+    topics.unsubscribe("a", ALICE)
+    assert topics.subscribe("e", ALICE) is None
+
+
+def test_an_unsubscription_of_who_never_subscribed_changes_nothing() -> None:
+    topics = Topics()
+    topics.subscribe("t", ALICE)
+    topics.unsubscribe("t", BOB)
+    assert "t" in topics
+    topics.unsubscribe("never", None)
+    topics.unsubscribe("t", None)
+    assert "t" not in topics
+
+
+def test_who_was_refused_cannot_silence_who_listens() -> None:
+    topics = Topics()
+    topics.subscribe("t", ALICE)
+    topics.subscribe("t", BOB)
+    for _ in range(3):
+        topics.unsubscribe("t", BOB)  # ZeroMQ passes on what was never subscribed to, too
+    assert "t" in topics
+    topics.unsubscribe("t", None)
+    assert "t" not in topics
+    assert topics.is_free("t", "bob")
+
+
+def test_who_listens_is_heard_while_it_may_be_the_other_who_left() -> None:
+    topics = Topics()
+    topics.subscribe("t", ALICE)
+    topics.subscribe("t", BOB)
+    topics.unsubscribe("t", None)
+    assert "t" in topics
+    topics.unsubscribe("t", None)
+    assert "t" not in topics
+
+
+def test_one_who_was_refused_gets_the_topic_when_it_is_free() -> None:
+    topics = Topics()
+    topics.subscribe("t", ALICE)
+    topics.subscribe("t", BOB)
+    topics.unsubscribe("t", ALICE)
+    assert topics.is_free("t", "bob")
+    assert topics.subscribe("t", BOB) is None
+    assert not topics.is_free("t", "alice")
+
+
+subscriptions = st.lists(st.tuples(st.sampled_from("abcde"), st.sampled_from([*CALLERS])), max_size=25)
+
+
+@given(subscriptions, st.data())
+def test_who_listens_is_heard_and_nothing_is_left_at_the_end(
+    wishes: list[tuple[str, str]], data: st.DataObject
+) -> None:
+    """Connections leave in any order, and some without saying who they were."""
+    topics = Topics()
+    present: list[tuple[str, str, bool]] = []
+    for topic, name in wishes:
+        present.append((topic, name, topics.subscribe(topic, CALLERS[name]) is None))
+    may_be_told = data.draw(st.booleans())
+    for topic, name, _ in data.draw(st.permutations(present)):
+        is_told = may_be_told and data.draw(st.booleans())
+        topics.unsubscribe(topic, CALLERS[name] if is_told else None)
+        if not may_be_told:
+            present.remove((topic, name, _))
+            for listened_to in {topic for topic, _, is_granted in present if is_granted}:
+                assert listened_to in topics
+    assert list(topics) == []
+    assert all(topics.subscribe(f"{name}{number}", ALICE) is None for name in "x" for number in range(3))
