@@ -1,6 +1,6 @@
 """Microseconds to sample one row, by rule, vocabulary and how flat the distribution is.
 
-python -m benchmarks.sampler --rows 16 --threads 2
+python -m benchmarks.sampler --rows 16
 """
 
 from __future__ import annotations
@@ -88,9 +88,8 @@ def microseconds(sampler: Sampler, vocab_size: int, spread: float, chunk: Chunk,
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rows", type=int, default=8)
-    parser.add_argument("--threads", type=int, default=1)
     arguments = parser.parse_args()
-    sampler = Sampler([2], arguments.threads)
+    sampler = Sampler([2])
     for vocab_size in VOCABULARIES:
         for name, rule in (RULES | MASKED).items():
             chunk = make_chunk(rule, EveryOther(vocab_size) if name in MASKED else None)

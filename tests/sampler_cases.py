@@ -82,16 +82,16 @@ def make_case(seed: int, *, scale: float = 3.0, vocab: int = VOCAB, **params: ob
     return Case(logits, SamplingParams(max_tokens=100, seed=seed, **params))  # type: ignore[arg-type]
 
 
-def sample(*cases: Case, threads: int = 1) -> Samples:
+def sample(*cases: Case) -> Samples:
     logits = np.stack([case.logits for case in cases])
     before = logits.copy()
-    samples = Sampler(END_IDS, threads).sample(logits, [case.chunk for case in cases])
+    samples = Sampler(END_IDS).sample(logits, [case.chunk for case in cases])
     np.testing.assert_array_equal(logits, before)
     return samples
 
 
 def sample_one(case: Case) -> int:
-    return int(sample(case).token_ids[0])
+    return int(sample(case).rows["token_id"][0])
 
 
 def adjusted(case: Case) -> NDArray[np.float64]:

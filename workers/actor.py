@@ -73,7 +73,6 @@ def load_from(path: Path, text: TextModel, settings: WorkerSettings) -> Loaded:
         max_sequences=settings.max_sequences,
         token_budget=settings.token_budget,
         max_drafts=settings.speculation,
-        threads=settings.threads,
         new_constraint=Matchers(text.tokenizer, text.eos_ids),
     )
     return Loaded(engine, model)

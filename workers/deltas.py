@@ -9,55 +9,61 @@ from msgspec.structs import replace
 from cactus_actors.protocol.errors import CactusError, ModelFailure
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras
 from workers.batch import Chunk
-from workers.sampler import Samples
+from workers.sampler import Sample, Samples
 from workers.sequence import Sequence
 
 
 class NewTokens:
-    """The tokens that a step adds to a sequence, of the rows from `first_row` on, with all that is told."""
+    """The tokens that a step adds to a sequence, and all that is told of them."""
 
-    def __init__(self, sequence: Sequence, samples: Samples, first_row: int) -> None:
+    def __init__(self, sequence: Sequence) -> None:
         self._sequence = sequence
-        self._samples = samples
-        self._first_row = first_row
         self._position = sequence.num_completion_tokens
-        self._num_tokens = 0
+        self._token_ids: list[int] = []
+        self._entropies: list[float] = []
+        self._logprobs: list[float] = []
         self._cuts: list[int] = []
         self.text = ""
 
     def __len__(self) -> int:
-        return self._num_tokens
+        return len(self._token_ids)
 
-    def add(self, text: str) -> None:
-        """The next row's token, and the text that can be shown after it."""
-        if self._num_tokens:
+    def add(self, sample: Sample, text: str) -> None:
+        """The next token, and the text that can be shown after it."""
+        if self._token_ids:
             self._cuts.append(len(self.text))
-        self._sequence.mirostat_mu = float(self._samples.mus[self._first_row + self._num_tokens])
-        self._num_tokens += 1
+        self._token_ids.append(sample.token_id)
+        self._entropies.append(sample.entropy)
+        self._logprobs.append(sample.logprob)
+        self._sequence.mirostat_mu = sample.mu
         self.text += text
 
-    def delta(self, finish: Finish | None, told: SequenceExtras | None) -> SequenceDelta:
-        """All of it, with what is told of the prompt."""
-        sequence, samples = self._sequence, self._samples
-        rows = slice(self._first_row, self._first_row + self._num_tokens)
-        extras = told
-        if sequence.is_steered:
-            extras = replace(extras or SequenceExtras(), mirostat_mu=sequence.mirostat_mu)
-        if sequence.params.num_logprobs > 0 and self._num_tokens:
-            top = [samples.top(row) for row in range(rows.start, rows.stop)]
-            extras = replace(extras or SequenceExtras(), top=top)
+    def delta(self, finish: Finish | None, extras: SequenceExtras | None) -> SequenceDelta:
+        """All of it."""
         return SequenceDelta(
-            dispatch_id=sequence.dispatch_id,
+            dispatch_id=self._sequence.dispatch_id,
             position=self._position,
-            token_ids=samples.token_ids[rows].tolist(),
+            token_ids=self._token_ids,
             text=self.text,
-            entropies=samples.entropies[rows].tolist(),
-            logprobs=samples.logprobs[rows].tolist(),
-            cached_tokens=sequence.num_cached_prompt_tokens or 0,
+            entropies=self._entropies,
+            logprobs=self._logprobs,
+            cached_tokens=self._sequence.num_cached_prompt_tokens or 0,
             finish=finish,
             cuts=self._cuts,
             extras=extras,
         )
+
+
+def extras_of(
+    sequence: Sequence, samples: Samples, rows: range, told: SequenceExtras | None
+) -> SequenceExtras | None:
+    """What is told of the tokens of these rows beside what is told of the prompt."""
+    extras = told
+    if sequence.is_steered:
+        extras = replace(extras or SequenceExtras(), mirostat_mu=sequence.mirostat_mu)
+    if sequence.params.num_logprobs > 0 and rows:
+        extras = replace(extras or SequenceExtras(), top=[samples.top(row) for row in rows])
+    return extras
 
 
 def prompt_told(chunk: Chunk, samples: Samples, first_row: int) -> SequenceExtras | None:
@@ -67,13 +73,15 @@ def prompt_told(chunk: Chunk, samples: Samples, first_row: int) -> SequenceExtra
     """
     sequence = chunk.sequence
     position = sequence.num_told_prompt_tokens
-    rows = range(first_row, first_row + len(chunk.prompt_rows))
+    if position == sequence.num_prompt_tokens:
+        return None
+    rows = samples.of(first_row, len(chunk.prompt_rows))
     told: list[tuple[float, list[tuple[int, float]]]] = []
     if position == 0:
         told.append((math.nan, []))  # nothing comes before the first token
-    if not all(samples.finite[row] for row in rows):
+    if not all(row.is_finite for row in rows):
         raise ModelFailure("the logits are not finite")
-    told += [(float(samples.logprobs[row]), samples.top(row)) for row in rows]
+    told += [(row.logprob, samples.top(first_row + place)) for place, row in enumerate(rows)]
     sequence.num_told_prompt_tokens += len(told)
     return SequenceExtras(prompt=told, prompt_position=position) if told else None
 

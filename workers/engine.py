@@ -13,7 +13,7 @@ from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDel
 from workers.batch import Batch, Chunk
 from workers.block_pool import BlockPool
 from workers.constraints import NewConstraint
-from workers.deltas import NewTokens, delta_of, failure, last_delta, last_delta_of, prompt_told
+from workers.deltas import NewTokens, delta_of, extras_of, failure, last_delta, last_delta_of, prompt_told
 from workers.detokenizer import TokenBytes
 from workers.ends import Ends, length_of
 from workers.intake import Intake
@@ -47,7 +47,6 @@ class Engine:
         token_budget: int = 256,
         max_step_s: float = MAX_STEP_S,
         max_drafts: int = 0,
-        threads: int = 1,
         new_constraint: NewConstraint | None = None,
     ) -> None:
         self._model = model
@@ -73,7 +72,7 @@ class Engine:
             token_budget=self._pace.token_budget,
             max_drafts=max_drafts,
         )
-        self._sampler = Sampler(self._ends.eos_ids, threads)
+        self._sampler = Sampler(self._ends.eos_ids)
         self._sequences: dict[int, Sequence] = {}
         self._ended: list[SequenceDelta] = []  # of dispatches that ended before they ran
 
@@ -234,16 +233,16 @@ class Engine:
         """Append what was sampled up to the first token that was not drafted, and end what is complete."""
         sequence = chunk.sequence
         drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
-        tokens = NewTokens(sequence, samples, first_row)
+        tokens = NewTokens(sequence)
         finish, is_drafted = None, False
-        for row in range(first_row, first_row + chunk.num_rows):
-            if not samples.finite[row]:
+        for sample in samples.of(first_row, chunk.num_rows):
+            if not sample.is_finite:
                 finish = failure(ModelFailure("the logits are not finite"))
                 break
-            token_id = int(samples.token_ids[row])
+            token_id = sample.token_id
             is_drafted = len(tokens) < len(drafts) and token_id == drafts[len(tokens)]
             sequence.append(token_id)
-            tokens.add(self._ends.take(sequence, token_id))
+            tokens.add(sample, self._ends.take(sequence, token_id))
             finish = self._ends.finish_of(sequence, token_id)
             if finish is not None or not is_drafted:
                 break
@@ -253,7 +252,8 @@ class Engine:
         if finish is not None:
             tokens.text += sequence.detokenizer.flush()
             self._remove(sequence)
-        return tokens.delta(finish, told)
+        rows = range(first_row, first_row + len(tokens))
+        return tokens.delta(finish, extras_of(sequence, samples, rows, told))
 
     def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
         """The last deltas of dispatches that never run: refused ones, and those larger than the cache."""

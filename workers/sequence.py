@@ -23,6 +23,8 @@ class Sequence:
     `token_ids` holds the prompt, then what earlier attempts emitted, then what is sampled here. A sequence
     decodes when it has one uncomputed token and prefills when it has more; nothing else tells them apart.
 
+    A sequence `is_steered` where mirostat keeps a state from token to token.
+
     Of some jobs the prompt's own rows are read as well: for their log probabilities, told once each and in
     order, or for the mean of the hidden states, `pool`.
     """
@@ -51,6 +53,11 @@ class Sequence:
         self.constraint = constraint
         mu = dispatch.mirostat_mu
         self.mirostat_mu = 2 * self.params.mirostat_tau if mu is None else mu
+        self.is_steered = self.params.mirostat != 0 and self.params.temperature > 0
+        self.is_penalised = not (
+            self.params.repeat_penalty == 1.0
+            and self.params.presence_penalty == self.params.frequency_penalty == 0.0
+        )
         self.bias_ids, self.biases = _biases(self.params)
         tells_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pool
         self.num_told_prompt_tokens = 0 if tells_prompt else self.num_prompt_tokens
@@ -99,11 +106,6 @@ class Sequence:
         if self.pool is not None:
             return range(self.num_prompt_tokens)
         return range(max(0, self.num_told_prompt_tokens - 1), self.num_prompt_tokens - 1)
-
-    @property
-    def is_steered(self) -> bool:
-        """Whether mirostat keeps a state from token to token."""
-        return self.params.mirostat != 0 and self.params.temperature > 0
 
     @property
     def may_be_drafted(self) -> bool:

@@ -52,12 +52,12 @@ def test_rows_of_a_prompt_tell_how_likely_its_tokens_were() -> None:
     chunk = Chunk(sequence, 6)
     assert Batch.of([chunk]).logit_rows.tolist() == [0, 1, 2, 3, 4, 5]
     samples = Sampler([]).sample(logits, [chunk])
-    assert samples.token_ids.tolist() == [9, 9, 250, 1, 17, int(logits[5].argmax())]
-    expected = [logprobs[row, token] for row, token in enumerate(samples.token_ids)]
-    assert samples.logprobs.tolist() == pytest.approx(expected, abs=1e-6)
+    assert samples.rows["token_id"].tolist() == [9, 9, 250, 1, 17, int(logits[5].argmax())]
+    expected = [logprobs[row, token] for row, token in enumerate(samples.rows["token_id"])]
+    assert samples.rows["logprob"].tolist() == pytest.approx(expected, abs=1e-6)
     assert [token for token, _ in samples.top(3)] == np.argsort(-logits[3])[:2].tolist()
 
     sequence.num_computed_tokens, sequence.num_told_prompt_tokens = 2, 3
     chunk = Chunk(sequence, 3)
     assert Batch.of([chunk]).logit_rows.tolist() == [0, 1, 2]
-    assert Sampler([]).sample(logits[:3], [chunk]).token_ids.tolist() == [250, 1, 17]
+    assert Sampler([]).sample(logits[:3], [chunk]).rows["token_id"].tolist() == [250, 1, 17]

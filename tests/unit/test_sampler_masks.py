@@ -51,10 +51,10 @@ def test_measures_are_of_the_raw_logits() -> None:
     bound = make_case(3, temperature=0.0, num_logprobs=4)
     bound.allowed = (int(np.argsort(-free.logits)[30]),)
     both = sample(free, bound)
-    assert both.entropies[0] == both.entropies[1]
+    assert both.rows["entropy"][0] == both.rows["entropy"][1]
     assert both.top(0) == both.top(1)
-    assert both.logprobs[1] == pytest.approx(
-        both.logprobs[0] + float(free.logits[bound.allowed[0]] - free.logits.max()), abs=1e-6
+    assert both.rows["logprob"][1] == pytest.approx(
+        both.rows["logprob"][0] + float(free.logits[bound.allowed[0]] - free.logits.max()), abs=1e-6
     )
 
 
@@ -63,7 +63,7 @@ def test_a_masked_row_changes_nothing_for_its_neighbours() -> None:
     alone = [sample_one(case) for case in cases]
     cases.insert(1, make_case(9, temperature=0.8))
     cases[1].allowed = (4,)
-    assert sample(*cases).token_ids.tolist() == [alone[0], 4, *alone[1:]]
+    assert sample(*cases).rows["token_id"].tolist() == [alone[0], 4, *alone[1:]]
 
 
 @pytest.mark.parametrize("options", [{"min_tokens": 5}, {"ignore_eos": True}])
@@ -93,4 +93,4 @@ def test_a_mask_without_a_token_is_a_failure_of_the_model() -> None:
 def test_tokens_beyond_a_short_mask_do_not_come() -> None:
     logits = np.arange(200, dtype=np.float32)
     chunk = Case(logits[:70], make_case(1, temperature=0.0).params, allowed=tuple(range(70))).chunk
-    assert Sampler([]).sample(logits[None], [chunk]).token_ids.tolist() == [69]
+    assert Sampler([]).sample(logits[None], [chunk]).rows["token_id"].tolist() == [69]

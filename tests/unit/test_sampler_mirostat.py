@@ -78,8 +78,8 @@ def test_a_trace_of_tokens_and_states_is_that_of_the_formulas(version: int, tau:
         case = Case(logits, params, emitted_ids=emitted, mu=None if step == 0 else mu)
         token, expected_mu = drawn(case, expected_mu)
         samples = sample(case)
-        mu = float(samples.mus[0])
-        assert samples.token_ids[0] == token, step
+        mu = float(samples.rows["mu"][0])
+        assert samples.rows["token_id"][0] == token, step
         assert mu == pytest.approx(expected_mu, abs=1e-4), step
         emitted = (*emitted, token)
 
@@ -105,8 +105,8 @@ def test_other_truncations_and_penalties_are_ignored_and_the_mask_is_not(version
         token, mu = drawn(case, 10.0)
         samples = sample(case)
         assert token in case.allowed
-        assert samples.token_ids[0] == token
-        assert samples.mus[0] == pytest.approx(mu, abs=1e-4)
+        assert samples.rows["token_id"][0] == token
+        assert samples.rows["mu"][0] == pytest.approx(mu, abs=1e-4)
 
 
 @pytest.mark.parametrize("version", [1, 2])
@@ -114,8 +114,8 @@ def test_greedy_wins_and_leaves_the_state_alone(version: int) -> None:
     case = make_case(1, temperature=0.0, mirostat=version)
     case.mu = 3.25
     samples = sample(case)
-    assert samples.token_ids[0] == np.argmax(case.logits)
-    assert samples.mus[0] == 3.25
+    assert samples.rows["token_id"][0] == np.argmax(case.logits)
+    assert samples.rows["mu"][0] == 3.25
 
 
 def test_one_token_is_left_where_mu_is_below_every_surprise() -> None:
@@ -123,8 +123,8 @@ def test_one_token_is_left_where_mu_is_below_every_surprise() -> None:
     for seed in range(20):
         params = SamplingParams(max_tokens=9, seed=seed, temperature=1.0, mirostat=2, mirostat_eta=0.5)
         samples = sample(Case(logits, params, mu=-4.0))
-        assert samples.token_ids[0] == 0, "the lowest id of equals"
-        assert samples.mus[0] == -4.0 + 0.5 * 5.0
+        assert samples.rows["token_id"][0] == 0, "the lowest id of equals"
+        assert samples.rows["mu"][0] == -4.0 + 0.5 * 5.0
 
 
 def test_a_flat_row_has_no_exponent_and_keeps_all() -> None:
@@ -156,7 +156,7 @@ def test_the_surprise_is_steered_towards_tau(version: int) -> None:
         case = Case(make_case(step, scale=1.5, vocab=1000).logits, params, mu=mu)
         samples = sample(case)
         _, probabilities = kept_by_mirostat(case, 4.0 if mu is None else mu)
-        before, mu = 4.0 if mu is None else mu, float(samples.mus[0])
+        before, mu = 4.0 if mu is None else mu, float(samples.rows["mu"][0])
         surprises.append((before - mu) / 0.2 + 2.0)
         assert len(probabilities) >= 1
     assert np.mean(surprises[50:]) == pytest.approx(2.0, abs=0.2)

@@ -24,31 +24,19 @@ from workers.kernels.softmax import Ids, Logits, Reals, Scalar, entropy_of, larg
 
 
 class Rows(NamedTuple):
-    """What is wanted of each row; spans and ends are places in the arrays that all rows share."""
+    """What is wanted of each row, and what rows have spans of."""
 
-    params: Any  # (rows,) SAMPLING_ROW
-    positions: NDArray[np.int64]  # (rows,) of the wanted token among the completion tokens
-    given: Ids  # (rows,) the token whose probability is wanted, or -1 to sample one
-    num_top: Ids  # (rows,) how many likely tokens are told
-    are_ends_forbidden: NDArray[np.bool_]  # (rows,)
-    mask_of_row: Ids  # (rows,) or -1
+    wanted: Any  # (rows,) SAMPLING_ROW
     masks: NDArray[np.int32]  # (masks, words): bit i % 32 of word i // 32 lets token i come
     windows: Ids  # tokens that the penalties see
-    spans: NDArray[np.int64]  # (rows, 4) of windows: where what is repeated, then what is counted, lies
     bias_ids: Ids
     biases: Reals
-    bias_ends: NDArray[np.int64]  # (rows,)
-    mus: Reals  # (rows,) state of mirostat
 
 
 class Outcomes(NamedTuple):
-    """What came of each row; where `finite` is False the rest is unset."""
+    """What came of each row."""
 
-    token_ids: Ids  # (rows,) the sampled token, or the given one
-    entropies: Reals  # (rows,) normalised by ln V, of the raw logits
-    logprobs: Reals  # (rows,) of the token, from the raw logits
-    finite: NDArray[np.bool_]  # (rows,)
-    mus: Reals  # (rows,) after the token
+    rows: Any  # (rows,) OUTCOME
     top_ids: NDArray[np.int32]  # (rows, widest num_top) falling, lower ids first on ties; -1 behind the last
     top_logprobs: NDArray[np.float64]  # the same shape
 
@@ -75,27 +63,24 @@ def _tell_top(
 
 
 @njit(nogil=True)
-def _sample(values: Logits, rows: Rows, r: Scalar, end_ids: Ids, scratch: Scratch) -> Any:
+def _sample(values: Logits, row: Any, rows: Rows, end_ids: Ids, scratch: Scratch) -> Any:
     """(id, the next mu); `values` are the same again on return."""
-    row = rows.params[r]
-    is_steered = row.mirostat != 0 and row.temperature > 0.0
-    first = rows.bias_ends[r - 1] if r else 0
-    ids, biases = rows.bias_ids[first : rows.bias_ends[r]], rows.biases[first : rows.bias_ends[r]]
+    ids, biases = rows.bias_ids[row.first_bias : row.end_bias], rows.biases[row.first_bias : row.end_bias]
     num_touched = add_bias(values, ids, biases, 0, scratch)
     if row.mirostat == 0:
-        repeated = rows.windows[rows.spans[r, 0] : rows.spans[r, 1]]
-        counted = rows.windows[rows.spans[r, 2] : rows.spans[r, 3]]
+        repeated = rows.windows[row.first_repeated : row.end_repeated]
+        counted = rows.windows[row.first_counted : row.end_counted]
         num_touched = penalise(values, row, repeated, counted, num_touched, scratch)
-    if rows.are_ends_forbidden[r]:
+    if row.are_ends_forbidden:
         num_touched = forbid(values, end_ids, num_touched, scratch)
     update_maxima(values, num_touched, scratch)
     maximum = _largest(scratch.maxima)
 
-    random = uniform(row.seed, row.choice, np.uint64(rows.positions[r]))
-    mu = rows.mus[r]
+    random = uniform(row.seed, row.choice, np.uint64(row.position))
+    mu = row.mu
     if row.temperature == 0.0:
         token = np.int64(first_of(values, scratch.maxima, maximum))
-    elif is_steered:
+    elif row.mirostat != 0:
         token, mu = draw_mirostat(values, maximum, row, mu, random, scratch)
     elif 0 < row.top_k <= MAX_RANKED and row.top_k < values.size:
         token = np.int64(draw_from_top(values, row, random, scratch))
@@ -116,40 +101,36 @@ def compiled_sampler(fingerprint: str) -> Callable[..., None]:
 
     @njit(nogil=True, cache=True)
     def sample_rows(
-        rank: int,  # of `size` threads this one takes every size-th row
-        size: int,
         logits: Logits,  # (rows, V) float32; changed meanwhile, the same again on return
         rows: Rows,
         end_ids: Ids,  # (ends,) int32
-        scratch: Scratch,  # of this thread alone
+        scratch: Scratch,
         outcomes: Outcomes,
     ) -> None:
         _ = fingerprint
-        for r in range(rank, logits.shape[0], size):
-            raw = logits[r]
-            is_finite = survey(raw, scratch.maxima, scratch.totals, scratch.weighted, scratch.largest)
-            outcomes.finite[r] = is_finite
-            if not is_finite:
+        for r in range(logits.shape[0]):
+            raw, row, outcome = logits[r], rows.wanted[r], outcomes.rows[r]
+            outcome.is_finite = survey(raw, scratch.maxima, scratch.totals, scratch.weighted, scratch.largest)
+            if not outcome.is_finite:
                 continue
             maximum = _largest(scratch.maxima)
-            log_total, outcomes.entropies[r] = entropy_of(
+            log_total, outcome.entropy = entropy_of(
                 scratch.totals, scratch.weighted, scratch.largest, maximum, raw.size
             )
-            offset = np.float64(maximum) + log_total
-            if rows.num_top[r] > 0:
-                num_top = min(rows.num_top[r], raw.size)
+            if row.num_top > 0:
+                offset = np.float64(maximum) + log_total
+                num_top = min(row.num_top, raw.size)
                 _tell_top(raw, num_top, offset, outcomes.top_ids[r], outcomes.top_logprobs[r], scratch)
 
-            token = np.int64(rows.given[r])
-            outcomes.mus[r] = rows.mus[r]
-            if token < 0 and rows.mask_of_row[r] >= 0:
-                apply_mask(raw, rows.masks[rows.mask_of_row[r]], scratch.allowed)
+            token, outcome.mu = row.given, row.mu
+            if token < 0 and row.mask >= 0:
+                apply_mask(raw, rows.masks[row.mask], scratch.allowed)
                 for chunk in range(scratch.maxima.size):
                     scratch.maxima[chunk] = largest_of(scratch.allowed, chunk)
-                token, outcomes.mus[r] = _sample(scratch.allowed, rows, r, end_ids, scratch)
+                token, outcome.mu = _sample(scratch.allowed, row, rows, end_ids, scratch)
             elif token < 0:
-                token, outcomes.mus[r] = _sample(raw, rows, r, end_ids, scratch)
-            outcomes.token_ids[r] = token
-            outcomes.logprobs[r] = np.float64(raw[token]) - maximum - log_total
+                token, outcome.mu = _sample(raw, row, rows, end_ids, scratch)
+            outcome.token_id = token
+            outcome.logprob = np.float64(raw[token]) - maximum - log_total
 
     return sample_rows  # type: ignore[no-any-return]  # numba is untyped

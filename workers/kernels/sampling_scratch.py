@@ -15,9 +15,9 @@ LOWEST = np.float32(np.finfo(np.float32).min)
 NEGATIVE_INFINITY = np.float32(-np.inf)
 MIN_TEMPERATURE = 1e-6  # anything warmer than zero and colder than this is the argmax all the same
 
-# What stays the same for a sequence from token to token.
 SAMPLING_ROW = np.dtype(
     [
+        # the same for a sequence from token to token
         ("temperature", np.float64),
         ("top_p", np.float64),
         ("min_p", np.float64),
@@ -31,8 +31,34 @@ SAMPLING_ROW = np.dtype(
         ("top_k", np.int64),
         ("seed", np.uint64),
         ("choice", np.uint64),
+        ("num_top", np.int64),  # how many likely tokens are told
+        # of one row
+        ("position", np.int64),  # of the wanted token among the completion tokens
+        ("given", np.int64),  # the token whose probability is wanted, or -1 to sample one
+        ("are_ends_forbidden", np.int64),
+        ("mask", np.int64),  # which of the masks, or -1
+        ("first_repeated", np.int64),  # spans of the windows that all rows share
+        ("end_repeated", np.int64),
+        ("first_counted", np.int64),
+        ("end_counted", np.int64),
+        ("first_bias", np.int64),  # and of their biases
+        ("end_bias", np.int64),
+        ("mu", np.float64),  # state of mirostat
     ]
 )
+"""What is wanted of a row of logits."""
+
+OUTCOME = np.dtype(
+    [
+        ("token_id", np.int64),  # the sampled token, or the given one
+        ("entropy", np.float64),  # normalised by ln V, of the raw logits
+        ("logprob", np.float64),  # of the token, from the raw logits
+        ("is_finite", np.bool_),  # False leaves the rest unset
+        ("mu", np.float64),  # after the token
+    ],
+    align=True,
+)
+"""What came of it."""
 
 
 class Scratch(NamedTuple):
