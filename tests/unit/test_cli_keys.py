@@ -1,0 +1,72 @@
+"""`cactus keys` as people type it."""
+
+from __future__ import annotations
+
+import json
+from pathlib import Path
+
+import pytest
+from typer.testing import CliRunner, Result
+
+from cactus_actors.cli.main import app
+from cactus_actors.keys.key_file import read_key_file
+from cactus_actors.keys.store import KeyStore
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+
+def run(state_dir: Path, *words: str) -> Result:
+    done = CliRunner().invoke(app, ["keys", *words, "--state-dir", str(state_dir)])
+    if isinstance(done.exception, ConfigurationInvalid):
+        raise done.exception
+    assert done.exit_code == 0, done.output
+    return done
+
+
+def test_the_life_of_a_key(tmp_path: Path) -> None:
+    assert "no keys" in run(tmp_path, "list").output
+    public = run(tmp_path, "server").output.strip()
+    assert run(tmp_path, "server").output.strip() == public
+    made = run(tmp_path, "new", "alice", "--tenant", "research").output
+    path = KeyStore(tmp_path / "keys").path_of("alice")
+    assert str(path) in made
+    assert "CACTUS_KEY_FILE" in made
+    credentials = read_key_file(path)
+    assert credentials.server_key == public
+    [shown] = json.loads(run(tmp_path, "list", "--json").output)
+    assert (shown["name"], shown["role"], shown["tenant"]) == ("alice", "client", "research")
+    assert shown["public_key"] == credentials.pair.public
+    assert credentials.pair.public in run(tmp_path, "list").output
+    run(tmp_path, "revoke", "alice")
+    assert not path.exists()
+    assert json.loads(run(tmp_path, "list", "--json").output) == []
+
+
+@pytest.mark.parametrize("role", ["client", "worker", "operator"])
+def test_a_key_file_goes_where_it_is_wanted(tmp_path: Path, role: str) -> None:
+    path = tmp_path / "elsewhere.key"
+    run(tmp_path / "state", "new", "bob", "--role", role, "-o", str(path))
+    assert read_key_file(path).name == "bob"
+    [key] = KeyStore(tmp_path / "state" / "keys").known()
+    assert (key.role, key.tenant) == (role, "bob")
+    assert not KeyStore(tmp_path / "state" / "keys").path_of("bob").exists()
+
+
+def test_no_secret_is_printed(tmp_path: Path) -> None:
+    outputs = [run(tmp_path, *words).output for words in (("new", "alice"), ("list",), ("server",))]
+    store = KeyStore(tmp_path / "keys")
+    for pair in (read_key_file(store.path_of("alice")).pair, store.server_pair()):
+        assert all(pair.reveal() not in output for output in outputs)
+        assert pair.reveal() not in f"{pair!r} {pair}"
+
+
+def test_mistakes_are_told(tmp_path: Path) -> None:
+    run(tmp_path, "new", "alice")
+    for words, said in {
+        ("new", "alice"): "there is a key named alice",
+        ("new", "a b"): "a key's name is",
+        ("new", "bob", "--tenant", ""): "a tenant is",
+        ("revoke", "bob"): "no key is named bob",
+    }.items():
+        with pytest.raises(ConfigurationInvalid, match=said):
+            run(tmp_path, *words)
+    assert CliRunner().invoke(app, ["keys", "new", "bob", "--role", "king"]).exit_code == 2
