@@ -25,10 +25,11 @@ from workers.kernels.attention_tiles import (
 )
 from workers.kernels.attention_values import mix
 from workers.kernels.attention_weights import weigh
-from workers.kernels.memory import round_up
+from workers.kernels.memory import CACHE_LINE, round_up
 from workers.kernels.vectors import (
     LANES,
     broadcast,
+    fetch,
     hyperbolic_tangent,
     load,
     store,
@@ -145,6 +146,24 @@ def attend(
             row, head = divmod(first_item + item, num_heads)
             mass, target = states + (2 * item + 1) * LANES, out_start + row * out_width + head * head_dim
             _finish(scratch, sums + item * width, mass, head_dim, out, target)
+
+
+@njit(error_model="numpy")
+def fetch_first_keys(
+    cache: Any, layer: int, kv_head: int, block_tables: Any, sequence: int, position: int, window: int
+) -> None:
+    """Ask for the keys that `attend` from that position on begins with."""
+    num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
+    block_size = cache.values.shape[3]
+    low = max(position - window + 1, 0) if window > 0 else 0
+    begin = (low // block_size * lanes + low % block_size) // CHUNK * CHUNK
+    high = position // block_size * lanes + position % block_size + 1
+    dims_of_line = max(1, CACHE_LINE // (lanes * cache.keys.itemsize))
+    for lane in range(begin, min(begin + CHUNK, high), LANES):
+        index, slot = divmod(lane, lanes)
+        head = (layer * num_blocks + block_tables[sequence, index]) * kv_heads + kv_head
+        for dim in range(0, head_dim, dims_of_line):
+            fetch(cache.keys, (head * head_dim + dim) * lanes + slot)
 
 
 @njit(error_model="numpy")

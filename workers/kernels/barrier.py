@@ -14,7 +14,7 @@ from numba import njit, types
 from numpy.typing import NDArray
 
 from workers.kernels.memory import CACHE_LINE, aligned_zeros
-from workers.kernels.vectors import I8, I32, address, call, prefetch, primitive
+from workers.kernels.vectors import I32, address, call, fetch, primitive
 
 ARRIVED, GENERATION, SLEEPING, LEAVING = 0, 8, 16, 17  # the first two on lines of their own
 IS_LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
@@ -72,17 +72,6 @@ def _yield_core(typing: Any) -> Any:
         return context.get_dummy_value()
 
     return types.void(), generate
-
-
-@primitive
-def fetch(typing: Any, array: Any, index: Any) -> Any:
-    """Fetch the line of an element into the cache."""
-
-    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
-        prefetch(builder, address(context, builder, array, given[0], given[1], I8))
-        return context.get_dummy_value()
-
-    return types.void(array, types.intp), generate
 
 
 @primitive

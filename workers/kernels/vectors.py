@@ -203,6 +203,17 @@ def store_first(typing: Any, array: Any, offset: Any, value: Any, count: Any) ->
     return types.void(array, types.intp, vector, types.int64), generate
 
 
+@primitive
+def fetch(typing: Any, array: Any, index: Any) -> Any:
+    """Fetch the line of an element into the cache."""
+
+    def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
+        prefetch(builder, address(context, builder, array, given[0], given[1], I8))
+        return context.get_dummy_value()
+
+    return types.void(array, types.intp), generate
+
+
 @_operation(types.float32)
 def broadcast(builder: ir.IRBuilder, value: ir.Value) -> ir.Value:
     """The same float in every lane."""

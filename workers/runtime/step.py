@@ -12,7 +12,7 @@ from typing import Any, NamedTuple
 from numba import njit
 from numpy.typing import NDArray
 
-from workers.kernels.attention import attend
+from workers.kernels.attention import attend, fetch_first_keys
 from workers.kernels.barrier import cycles, follow, next_task, notify, wait
 from workers.kernels.cache import store_keys_values
 from workers.kernels.experts import choose_experts
@@ -404,6 +404,7 @@ def _attend(
             return
         tile, kv_head = task // shape.num_kv_heads, task % shape.num_kv_heads
         token = step.tiles[tile]
+        _fetch_keys(op, min(task + size, num_tasks - 1), shape, step, cache)
         column = kv_head * heads_per_kv_head * shape.head_dim
         attend(
             cache,
@@ -431,6 +432,19 @@ def _attend(
                 end = work.starts[op.target] + (row + 1) * op.target_width
                 for padding in range(end - op.target_width + shape.num_heads * shape.head_dim, end):
                     work.floats[padding] = 0
+
+
+@njit(error_model="numpy", inline="always")
+def _fetch_keys(op: Any, task: int, shape: Shape, step: Step, cache: Any) -> None:
+    """Let the first keys of a thread's next task arrive while it works on another.
+
+    Tiles of several tokens follow each other in the same keys.
+    """
+    tile, kv_head = task // shape.num_kv_heads, task % shape.num_kv_heads
+    token = step.tiles[tile]
+    if step.tiles[tile + 1] - token == 1:
+        sequence, position = step.sequence_of_token[token], step.positions[token]
+        fetch_first_keys(cache, op.layer, kv_head, step.block_tables, sequence, position, op.window)
 
 
 @njit(error_model="numpy")
