@@ -8,6 +8,7 @@ from typing import Annotated, Literal
 import msgspec
 from msgspec import Meta
 
+from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.profiles import ProfileName
 
@@ -32,7 +33,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     stays readable by id; `on_deck` dispatches may wait at a full worker, so that a freed slot never idles.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
     Documents below the directory `corpus` go into the prompts of conversations.
-    With `keys_dir` all sockets ask for a key that is known there.
+    With `keys_dir` all sockets ask for a key that is known there. `confidence_signal`, `probe_file` and
+    `max_handoff_share` are those of HandoffSettings.
     """
 
     model: str = DEFAULT_MODEL
@@ -50,6 +52,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     journal_dir: str | None = None
     corpus: str | None = None
     keys_dir: str | None = None
+    confidence_signal: SignalName = "entropy"
+    probe_file: str | None = None
+    max_handoff_share: float = 1.0
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -78,6 +83,10 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_requests` bounds how many
     HTTP requests may be sent in all, retries included. `require_key` None asks for a key unless `base_url` is
     on this machine. Times are in seconds.
+
+    The router's part: `confidence_signal` is compared with a job's `cloud_handoff_threshold`
+    (`protocol/confidence.py`); the signal `probe` is read from `probe_file`, or else from beside the model.
+    At most `max_share` of the jobs that have a threshold are handed off, and a few more at once.
     """
 
     worker_id: str = "cloud"
@@ -94,6 +103,9 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     retry_backoff_s: float = 0.5
     require_key: bool | None = None
     key_file: str | None = None
+    confidence_signal: SignalName = "entropy"
+    probe_file: str | None = None
+    max_share: Annotated[float, Meta(ge=0, le=1)] = 1.0
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

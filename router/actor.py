@@ -18,6 +18,7 @@ import zmq
 from cactus_actors.config import RouterSettings
 from cactus_actors.keys.exposure import check_exposure
 from cactus_actors.keys.store import KeyStore
+from cactus_actors.models.confidence_probe import probe_for
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
@@ -111,7 +112,11 @@ class RouterActor:
         Raises ConfigurationInvalid naming what is wrong.
         """
         keys = _keys_of(self._settings)
-        model: PromptModel = self._text_model or load_text_model(resolve_model(self._settings.model))
+        model, path = self._text_model, None
+        if model is None:
+            path = resolve_model(self._settings.model)
+            model = load_text_model(path)
+        probe = probe_for(self._settings.confidence_signal, self._settings.probe_file, path)
         epoch = time.time_ns() // 1_000_000
         self._health = Health(epoch, self._settings.desired_workers, (), 0, 0)
         self._journal = _journal_of(self._settings)
@@ -130,6 +135,7 @@ class RouterActor:
             unix_offset=None if self._journal is None else time.time() - time.monotonic(),
             salt=plain_salt if keys is None else keys.salt,
             refused=refused,
+            probe=probe,
         )
         self._jobs = jobs_socket(self._context)
         self._stream = stream_socket(self._context)

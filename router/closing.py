@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from cactus_actors.protocol.confidence import Probe, SignalName
 from cactus_actors.protocol.messages import Finished
 from router.dispatcher import Dispatcher
 from router.effects import Outbox
@@ -17,13 +18,22 @@ class Closing:
     """Ends live jobs."""
 
     def __init__(
-        self, table: JobTable, dispatcher: Dispatcher, streams: Streams, outbox: Outbox, keeper: Keeper
+        self,
+        table: JobTable,
+        dispatcher: Dispatcher,
+        streams: Streams,
+        outbox: Outbox,
+        keeper: Keeper,
+        signal: SignalName = "entropy",
+        probe: Probe | None = None,
     ) -> None:
         self._table = table
         self._dispatcher = dispatcher
         self._streams = streams
         self._outbox = outbox
         self._keeper = keeper
+        self._signal: SignalName = signal
+        self._probe = probe
 
     def end(self, job: Job, ending: Ending, now: float) -> None:
         """Stop all work on the job, publish the rest of its stream, and answer those attached."""
@@ -33,7 +43,14 @@ class Closing:
         job.is_open = True
         self._streams.advance(job, now)
         worker = self._dispatcher.ledger.named(job.worker)
-        result = make_result(job, ending, now, ram_usage_mb=worker.report.ram_usage_mb if worker else 0.0)
+        result = make_result(
+            job,
+            ending,
+            now,
+            ram_usage_mb=worker.report.ram_usage_mb if worker else 0.0,
+            signal=self._signal,
+            probe=self._probe,
+        )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
         state = ended_state(ending)
         ended = EndedJob(job.digest, job.accepted, finished, state, job.stream, now, job.tenant)

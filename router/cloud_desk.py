@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+from cactus_actors.protocol.confidence import Signal, entropy_confidence
 from cactus_actors.protocol.errors import HandoffFailed
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from router.closing import Closing
+from router.cloud_share import CloudShare
 from router.dispatcher import Dispatcher
 from router.escalation import Breach, Verdict, early_breach, end_breach, refusal
 from router.job import CloudAttempt, Ending, Job
@@ -29,21 +31,28 @@ class CloudDesk:
         streams: Streams,
         closing: Closing,
         commit_tokens: int,
+        signal: Signal = entropy_confidence,
+        max_share: float = 1.0,
     ) -> None:
         self._table = table
         self._dispatcher = dispatcher
         self._streams = streams
         self._closing = closing
         self._commit_tokens = commit_tokens
+        self._signal = signal
+        self._share = CloudShare(max_share)
         self._waiting: dict[str, Job] = {}  # escalated, no free slot at a cloud worker yet
 
     def watch(self, job: Job, num_new: int, now: float) -> None:
         """Put newly generated tokens through the gates, one by one; opens the stream once enough passed."""
-        policy, entropies = job.prepared.policy, job.local.entropies
-        for length in range(len(entropies) - num_new + 1, len(entropies) + 1):
+        log, threshold = job.local, job.prepared.policy.cloud_handoff_threshold
+        num_tokens = len(log.entropies)
+        if num_new == num_tokens:
+            self._share.on_job()
+        for length in range(num_tokens - num_new + 1, num_tokens + 1):
             if job.breach is not None:
                 return
-            breach = early_breach(entropies[:length], 1, policy.cloud_handoff_threshold, self._commit_tokens)
+            breach = early_breach(self._signal, log, length, threshold, self._commit_tokens)
             if breach is None:
                 job.is_open = job.is_open or length >= self._commit_tokens
             elif job.is_open:
@@ -54,7 +63,7 @@ class CloudDesk:
 
     def escalates_at_end(self, job: Job, now: float) -> bool:
         """The last gate, when the local run ended well; True if the job now waits for the cloud."""
-        breach = end_breach(job.local.entropies, job.prepared.policy.cloud_handoff_threshold)
+        breach = end_breach(self._signal, job.local, job.prepared.policy.cloud_handoff_threshold)
         if breach is None or job.cloud is not None:
             return False
         if job.is_seen or not job.prepared.policy.allow_cloud:
@@ -118,10 +127,13 @@ class CloudDesk:
     def _escalate(self, job: Job, breach: Breach, now: float) -> bool:
         job.breach = breach
         verdict = self._refusal()
+        if verdict is None and self._share.is_spent:
+            verdict = Verdict("suppressed", "share spent")
         if verdict is not None:
             job.verdict = verdict
             job.is_open = True
             return False
+        self._share.spend()
         job.cloud = CloudAttempt(asked_at=now)
         job.is_open = False
         job.num_published = 0

@@ -15,6 +15,7 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.confidence import Probe, signal_named
 from cactus_actors.protocol.errors import (
     CactusError,
     DeadlineExceeded,
@@ -73,7 +74,8 @@ class RouterCore:
 
     With `unix_offset`, which added to `now` gives Unix seconds, jobs are kept in a journal: `Keep` effects
     must be carried out, and each accepted job's answered by `on_recorded` or `on_unrecorded`. `salt` keeps
-    the prefix caches of tenants apart; `refused` counts, by reason, what callers had no right to.
+    the prefix caches of tenants apart; `refused` counts, by reason, what callers had no right to. `probe` is
+    the model's, which the confidence signal of that name needs.
     """
 
     def __init__(
@@ -90,6 +92,7 @@ class RouterCore:
         unix_offset: float | None = None,
         salt: Salt = plain_salt,
         refused: Counter[str] | None = None,
+        probe: Probe | None = None,
     ) -> None:
         self.desired_workers = settings.desired_workers
         self.num_restarts_wished = 0
@@ -110,9 +113,23 @@ class RouterCore:
         self._dispatcher = Dispatcher(settings, self._outbox)
         self._keeper = Keeper(self._outbox, unix_offset)
         self._intake = Intake(self._table, self._dispatcher, self._outbox, self._keeper, prepare, epoch, salt)
-        self._closing = Closing(self._table, self._dispatcher, self._streams, self._outbox, self._keeper)
+        self._closing = Closing(
+            self._table,
+            self._dispatcher,
+            self._streams,
+            self._outbox,
+            self._keeper,
+            settings.confidence_signal,
+            probe,
+        )
         self._desk = CloudDesk(
-            self._table, self._dispatcher, self._streams, self._closing, settings.commit_tokens
+            self._table,
+            self._dispatcher,
+            self._streams,
+            self._closing,
+            settings.commit_tokens,
+            signal_named(settings.confidence_signal, probe),
+            settings.max_handoff_share,
         )
         self._generation = Generation(
             self._table,

@@ -1,7 +1,8 @@
 """When a job's confidence calls for the cloud, and what can be done about it. Pure functions.
 
-Confidence is 1 - mean normalised entropy, over the first token, over a rolling window, or over everything
-generated. A job is handed off when it is below the job's `cloud_handoff_threshold`; 0 is never.
+Confidence is a signal of `protocol/confidence.py`, by default 1 - mean normalised entropy, over the first
+token, over a rolling window, or over everything generated. A job is handed off when it is below the job's
+`cloud_handoff_threshold`; 0 is never.
 """
 
 from __future__ import annotations
@@ -10,7 +11,9 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from typing import Literal
 
+from cactus_actors.protocol.confidence import Signal
 from cactus_actors.protocol.results import HandoffStatus
+from router.token_log import TokenLog
 
 WINDOW = 10
 NO_KEY = "no key"
@@ -42,31 +45,29 @@ def confidence_of(entropies: Sequence[float]) -> float | None:
 
 
 def early_breach(
-    entropies: Sequence[float], num_new: int, threshold: float, commit_tokens: int
+    signal: Signal, log: TokenLog, count: int, threshold: float, commit_tokens: int
 ) -> Breach | None:
-    """The first gate that the last `num_new` tokens fail, or None.
+    """The gate that the first `count` tokens fail, of which all but the last passed, or None.
 
     The first token is a gate, and so is every full window; the window is as short as `commit_tokens` if that
     is less than WINDOW, because that many tokens decide.
     """
     window = max(1, min(WINDOW, commit_tokens))
-    for count in range(len(entropies) - num_new + 1, len(entropies) + 1):
-        if count == 1 and 1.0 - entropies[0] < threshold:
-            return Breach("first token", 1.0 - entropies[0])
-        if count >= window:
-            recent = entropies[max(0, count - WINDOW) : count]
-            confidence = 1.0 - sum(recent) / len(recent)
-            if confidence < threshold:
-                return Breach("rolling window", confidence)
-    return None
-
-
-def end_breach(entropies: Sequence[float], threshold: float) -> Breach | None:
-    """The gate at the end of generation, over all tokens."""
-    confidence = confidence_of(entropies)
-    if confidence is None or confidence >= threshold:
+    if 1 < count < window:
         return None
-    return Breach("end of generation", confidence)
+    recent = slice(max(0, count - WINDOW), count)
+    confidence = signal(log.entropies[recent], log.logprobs[recent])
+    if confidence >= threshold:
+        return None
+    return Breach("first token" if count == 1 else "rolling window", confidence)
+
+
+def end_breach(signal: Signal, log: TokenLog, threshold: float) -> Breach | None:
+    """The gate at the end of generation, over all tokens."""
+    if not log.entropies:
+        return None
+    confidence = signal(log.entropies, log.logprobs)
+    return Breach("end of generation", confidence) if confidence < threshold else None
 
 
 def refusal(unavailable: Iterable[str | None]) -> Verdict | None:

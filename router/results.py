@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-import math
-
+from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
 from cactus_actors.protocol.messages import JobState
 from cactus_actors.protocol.results import (
     FinishReason,
@@ -26,7 +25,15 @@ def ended_state(ending: Ending) -> JobState:
     return _STATES.get(ending.reason, "finished")
 
 
-def make_result(job: Job, ending: Ending, now: float, *, ram_usage_mb: float = 0.0) -> Result:
+def make_result(
+    job: Job,
+    ending: Ending,
+    now: float,
+    *,
+    ram_usage_mb: float = 0.0,
+    signal: SignalName = "entropy",
+    probe: Probe | None = None,
+) -> Result:
     """The outcome as it stands in the record; time is the router's monotonic clock, in seconds.
 
     Confidence and measures are those of the local model, also when a cloud's answer replaced its text; such
@@ -47,8 +54,8 @@ def make_result(job: Job, ending: Ending, now: float, *, ram_usage_mb: float = 0
         confidence=confidence,
         accepted=is_cloud_answer or confidence is None or confidence >= threshold,
         cloud_handoff=is_cloud_answer,
-        handoff=_handoff(job),
-        measures=_measures(job.local),
+        handoff=_handoff(job, signal),
+        measures=_measures(job.local, probe),
         usage=_usage(job),
         timings=_timings(job, now),
         model=prepared.model,
@@ -87,10 +94,10 @@ def _finish_reason(job: Job, ending: Ending, has_calls: bool) -> FinishReason:
     return ending.reason
 
 
-def _handoff(job: Job) -> Handoff:
+def _handoff(job: Job, signal: SignalName) -> Handoff:
     threshold = job.prepared.policy.cloud_handoff_threshold
     if job.verdict is None:
-        return Handoff(threshold=threshold)
+        return Handoff(threshold=threshold, signal=signal)
     return Handoff(
         status=job.verdict.status,
         reason=job.verdict.reason,
@@ -98,17 +105,19 @@ def _handoff(job: Job) -> Handoff:
         threshold=threshold,
         provider=job.verdict.provider,
         latency_ms=job.verdict.latency_ms,
+        signal=signal,
     )
 
 
-def _measures(log: TokenLog) -> Measures:
+def _measures(log: TokenLog, probe: Probe | None) -> Measures:
     if not log.entropies or not log.logprobs:
         return Measures()
     return Measures(
         mean_logprob=sum(log.logprobs) / len(log.logprobs),
-        min_token_prob=math.exp(min(0.0, *log.logprobs)),
+        min_token_prob=min_token_prob(log.entropies, log.logprobs),
         entropy_mean=sum(log.entropies) / len(log.entropies),
         entropy_max=max(log.entropies),
+        probe=probe(log.entropies, log.logprobs) if probe is not None else None,
     )
 
 

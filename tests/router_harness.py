@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.confidence import Probe
 from cactus_actors.protocol.messages import Delta, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
@@ -190,7 +191,12 @@ class RouterHarness:
     """Feeds a core and sorts its effects: what each worker holds, what clients got, what was published."""
 
     def __init__(
-        self, *, disk: Disk | None = None, unix_offset: float = 1_000_000.0, **settings: Any
+        self,
+        *,
+        disk: Disk | None = None,
+        unix_offset: float = 1_000_000.0,
+        probe: Probe | None = None,
+        **settings: Any,
     ) -> None:
         self.now = 100.0
         self.disk = disk
@@ -201,6 +207,7 @@ class RouterHarness:
             epoch=7,
             now=self.now,
             unix_offset=None if disk is None else unix_offset,
+            probe=probe,
         )
         self.workers: dict[bytes, Worker] = {}
         self.replies: list[tuple[bytes, Any]] = []

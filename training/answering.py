@@ -21,15 +21,13 @@ class Question:
 class Answer:
     """A greedy answer and how sure its tokens were; ended tells whether the model closed its turn itself.
 
-    entropy_confidence is 1 - mean entropy / ln V; the least and the (geometric) mean probability are those of
-    the chosen tokens; all of them over the answer and its end of turn.
+    entropies, in units of ln V, and log_probabilities are those of its tokens, the end of turn included.
     """
 
     text: str
     ended: bool
-    entropy_confidence: float
-    least_probability: float
-    mean_probability: float
+    entropies: Sequence[float] = ()
+    log_probabilities: Sequence[float] = ()
 
 
 class Backend(Protocol):

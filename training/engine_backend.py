@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import math
 from collections.abc import Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -36,16 +35,7 @@ class Transcript:
             self.ended = delta.finish.reason == "stop"
 
     def answer(self) -> Answer:
-        if not self.entropies:
-            return Answer(self.text, False, 0.0, 0.0, 0.0)
-        count = len(self.entropies)
-        return Answer(
-            self.text,
-            self.ended,
-            1 - sum(self.entropies) / count,
-            math.exp(min(self.log_probabilities)),
-            math.exp(sum(self.log_probabilities) / count),
-        )
+        return Answer(self.text, self.ended, self.entropies, self.log_probabilities)
 
 
 class EngineBackend:

@@ -4,21 +4,24 @@ from __future__ import annotations
 
 import argparse
 import json
+import math
 import os
 import time
 from collections.abc import Sequence
 from dataclasses import asdict, dataclass
 from pathlib import Path
 
+from cactus_actors.calibration import area_under_curve
+from cactus_actors.models.confidence_probe import probe_beside
+from cactus_actors.protocol.confidence import Probe, Signal, entropy_confidence, min_token_prob
 from training.answering import Answer, Backend, Question
 from training.chat import MODEL_DIRECTORY
 from training.corpus.facts import FACT_KINDS
 from training.corpus.registry import EXAMINED_KINDS, examination
 from training.corpus.sample import Sample
-from training.judging import area_under_curve, is_right
+from training.judging import is_right
 
 SEED = 7
-MEASURES = ("entropy_confidence", "least_probability", "mean_probability")
 # A hedge is the right thing to say and yet no answer: confidence must tell answered from not answered.
 NOT_ANSWERABLE = "unknown"
 # A story has many right next words, so its probabilities say nothing about right or wrong.
@@ -28,7 +31,7 @@ THRESHOLDS = (0.90, 0.95, 0.98)
 
 @dataclass(frozen=True, slots=True)
 class Handoff:
-    """What a minimum of `entropy_confidence` does: hand on a share, and leave answers right this often."""
+    """What a minimum of the confidence does: hand on a share, and leave answers right this often."""
 
     threshold: float
     handed_on: float
@@ -51,7 +54,7 @@ class Report:
     handoff: list[Handoff]
 
     @classmethod
-    def of(cls, samples: Sequence[Sample], answers: Sequence[Answer]) -> Report:
+    def of(cls, samples: Sequence[Sample], answers: Sequence[Answer], probe: Probe | None) -> Report:
         judged = [
             (sample, answer, is_right(sample, answer))
             for sample, answer in zip(samples, answers, strict=True)
@@ -69,8 +72,8 @@ class Report:
             len(judged),
             accuracy,
             _mean([accuracy[kind] for kind in FACT_KINDS]),
-            _areas([(answer, right) for answer, right, _ in answered]),
-            _areas([(answer, right) for answer, right, answerable in answered if answerable]),
+            _areas([(answer, right) for answer, right, _ in answered], probe),
+            _areas([(answer, right) for answer, right, answerable in answered if answerable], probe),
             [_handoff_at(threshold, answered) for threshold in THRESHOLDS],
         )
 
@@ -81,10 +84,10 @@ class Report:
             f"  {'all facts':20s} {self.facts:6.1%}",
             "AUROC of confidence (unanswerable questions count as not answered; in brackets: without them)",
             *(
-                f"  {name:20s} {self.auroc[name]:.3f}  ({self.auroc_of_answerable[name]:.3f})"
-                for name in MEASURES
+                f"  {name:20s} {area:.3f}  ({self.auroc_of_answerable[name]:.3f})"
+                for name, area in self.auroc.items()
             ),
-            "A minimum of entropy_confidence (stories left out)",
+            "A minimum of the confidence by entropies (stories left out)",
             *(at.line() for at in self.handoff),
         ]
 
@@ -93,16 +96,28 @@ def _mean(values: Sequence[float]) -> float:
     return sum(values) / len(values) if values else 0.0
 
 
-def _areas(judged: Sequence[tuple[Answer, bool]]) -> dict[str, float]:
+def _areas(judged: Sequence[tuple[Answer, bool]], probe: Probe | None) -> dict[str, float]:
+    measures: dict[str, Signal] = {
+        "entropy": entropy_confidence,
+        "min_token_prob": min_token_prob,
+        "mean_token_prob": lambda _, logprobs: math.exp(sum(logprobs) / len(logprobs)),
+        "answer_prob": lambda _, logprobs: math.exp(sum(logprobs)),
+    }
+    if probe is not None:
+        measures["probe"] = probe
     right = [is_true for _, is_true in judged]
     return {
-        measure: area_under_curve([float(getattr(answer, measure)) for answer, _ in judged], right)
-        for measure in MEASURES
+        name: area_under_curve([_score(measure, answer) for answer, _ in judged], right)
+        for name, measure in measures.items()
     }
 
 
+def _score(measure: Signal, answer: Answer) -> float:
+    return measure(answer.entropies, answer.log_probabilities) if answer.entropies else 0.0
+
+
 def _handoff_at(threshold: float, answered: Sequence[tuple[Answer, bool, bool]]) -> Handoff:
-    kept = [right for answer, right, _ in answered if answer.entropy_confidence >= threshold]
+    kept = [right for answer, right, _ in answered if _score(entropy_confidence, answer) >= threshold]
     return Handoff(threshold, 1 - len(kept) / len(answered), _mean(kept))
 
 
@@ -143,7 +158,7 @@ def main() -> None:
                 print(f"{sample.prompt[-1]['content']!r}")
                 print(f"  wanted {sample.wanted!r}\n  got    {answer.text!r}")
         return
-    report = Report.of(samples, answers)
+    report = Report.of(samples, answers, probe_beside(options.model))
     if options.json:
         print(json.dumps(asdict(report), indent=2))
         return

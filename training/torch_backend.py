@@ -118,9 +118,8 @@ class TorchBackend:
             Answer(
                 self.tokenizer.decode(outputs[row], skip_special_tokens=False),
                 ended[row],
-                1 - sum(entropies[row]) / len(entropies[row]) / scale,
-                math.exp(min(chances[row])),
-                math.exp(sum(chances[row]) / len(chances[row])),
+                [entropy / scale for entropy in entropies[row]],
+                chances[row],
             )
             for row in range(rows)
         ]

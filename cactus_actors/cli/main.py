@@ -11,6 +11,7 @@ import typer
 from cactus_actors.cli.auth import auth
 from cactus_actors.cli.batch import batch
 from cactus_actors.cli.bench import bench
+from cactus_actors.cli.calibrate import calibrate
 from cactus_actors.cli.chat import chat
 from cactus_actors.cli.complete import complete
 from cactus_actors.cli.demo import demo
@@ -41,7 +42,21 @@ app = typer.Typer(
     rich_markup_mode=None,
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (serve, complete, chat, batch, status, scale, restart, models, quantize, auth, bench, demo):
+for command in (
+    serve,
+    complete,
+    chat,
+    batch,
+    status,
+    scale,
+    restart,
+    models,
+    quantize,
+    auth,
+    calibrate,
+    bench,
+    demo,
+):
     app.command()(command)
 app.add_typer(keys, name="keys")
 

@@ -152,6 +152,9 @@ class Service:
             journal_dir=None if self._journal_dir is None else str(self._journal_dir),
             corpus=None if config.corpus is None else str(config.corpus.expanduser().resolve()),
             keys_dir=self._keys.directory,
+            confidence_signal=config.handoff.confidence_signal,
+            probe_file=config.handoff.probe_file,
+            max_handoff_share=config.handoff.max_share,
         )
         router = Watched(RouterActor, settings, where=ray_session.this_node())
         try:

@@ -6,6 +6,7 @@ from typing import Any, Literal
 
 import msgspec
 
+from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ErrorInfo
 
 FinishReason = Literal["stop", "length", "model_length", "tool_calls", "cancelled", "error"]
@@ -30,17 +31,23 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 class Measures(msgspec.Struct, frozen=True, kw_only=True):
     """Raw uncertainty measures over the generated tokens, from logits before any sampling rule.
 
-    Entropies are in units of ln(vocabulary size), so within [0, 1]; log probabilities are natural.
+    Entropies are in units of ln(vocabulary size), so within [0, 1]; log probabilities are natural. `probe` is
+    the probability that the answer is right, by the probe of a model that has one
+    (`protocol/confidence.py`).
     """
 
     mean_logprob: float = 0.0
     min_token_prob: float = 0.0
     entropy_mean: float = 0.0
     entropy_max: float = 0.0
+    probe: float | None = None
 
 
 class Handoff(msgspec.Struct, frozen=True, kw_only=True):
-    """What was decided about the cloud, and why."""
+    """What was decided about the cloud, and why.
+
+    `confidence` is what fell below the `threshold`, by the service's `signal`.
+    """
 
     status: HandoffStatus = "none"
     reason: str | None = None
@@ -48,6 +55,7 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     threshold: float = 0.0
     provider: str | None = None
     latency_ms: float | None = None
+    signal: SignalName = "entropy"
 
 
 class Timings(msgspec.Struct, frozen=True, kw_only=True):

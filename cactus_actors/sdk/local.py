@@ -9,6 +9,7 @@ import time
 from collections.abc import Sequence
 
 from cactus_actors.config import HandoffSettings, RouterSettings, WeightFormat, WorkerSettings
+from cactus_actors.models.confidence_probe import probe_for
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import error_from_info
 from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
@@ -62,11 +63,17 @@ class LocalBackend:
         now = time.monotonic()
         self._core = RouterCore(
             # the worker cannot be lost, and nobody asks for a job that has ended
-            RouterSettings(worker_timeout_s=math.inf, retention_s=0.0),
+            RouterSettings(
+                worker_timeout_s=math.inf,
+                retention_s=0.0,
+                confidence_signal=handoff.confidence_signal,
+                max_handoff_share=handoff.max_share,
+            ),
             lambda submit: prepare(submit, text),
             epoch=1,
             now=now,
             model=text.name,
+            probe=probe_for(handoff.confidence_signal, handoff.probe_file, path),
         )
         self._worker = WorkerCore(self._loaded.engine, hello)
         self._handoff = handoff

@@ -57,14 +57,16 @@ def openai_front(client: Client) -> Iterator[str]:
 def test_an_unsure_job_is_answered_by_a_second_instance(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=1) as cloud, openai_front(cloud.client) as url:
         expected = cloud.client.complete(messages=QUESTION, temperature=0, max_tokens=32)
-        with serve_on_cluster(workers=1, handoff=HandoffSettings(base_url=url)) as local:
+        with serve_on_cluster(
+            workers=1, handoff=HandoffSettings(base_url=url, confidence_signal="min_token_prob")
+        ) as local:
             kept = local.client.complete(messages=QUESTION, temperature=0, max_tokens=32)
             assert kept.handoff.status == "none"
 
             handed = local.client.complete(
                 messages=QUESTION, temperature=0, max_tokens=32, cloud_handoff_threshold=ALWAYS
             )
-            assert handed.handoff.status == "completed"
+            assert (handed.handoff.status, handed.handoff.signal) == ("completed", "min_token_prob")
             assert handed.cloud_handoff
             assert handed.text == expected.text
 

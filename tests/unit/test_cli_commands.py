@@ -22,6 +22,7 @@ from huggingface_hub import constants
 from cactus_actors.cli.bench_service import percentile
 from cactus_actors.cli.main import app, exit_code, main
 from cactus_actors.cli.terminal import natural_order
+from cactus_actors.models.confidence_probe import read_probe
 from cactus_actors.models.files import list_models
 from cactus_actors.protocol.errors import (
     ConfigurationInvalid,
@@ -33,11 +34,23 @@ from cactus_actors.protocol.errors import (
     Unavailable,
 )
 from cactus_actors.protocol.messages import Cancel, Finished, Rejected, Status, Submit, WorkerStatus
-from cactus_actors.protocol.results import Handoff
+from cactus_actors.protocol.results import Handoff, Measures
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 from workers.models import list_families
 
-COMMANDS = ("serve", "complete", "chat", "batch", "status", "scale", "models", "auth", "bench", "demo")
+COMMANDS = (
+    "serve",
+    "complete",
+    "chat",
+    "batch",
+    "status",
+    "scale",
+    "models",
+    "auth",
+    "calibrate",
+    "bench",
+    "demo",
+)
 
 Outcome = tuple[int, str, str]
 
@@ -257,6 +270,52 @@ def test_batch_writes_results_and_says_so(
         10,
     )
     assert report["errors"] == "out.errors.jsonl"
+
+
+def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
+    cactus: Callable[..., typer.testing.Result],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Questions 0 to 59; below 20 the answer is doubtful and wrong."""
+    finish = ScriptedJob.finish
+
+    def finish_with_measures(job: ScriptedJob, **changes: object) -> Finished:
+        number = int(job.texts[0])
+        entropy = 0.9 if number < 20 else 0.01 * number
+        measures = Measures(
+            mean_logprob=-entropy, min_token_prob=0.5, entropy_mean=entropy, entropy_max=entropy
+        )
+        return finish(job, finish_reason="stop", measures=measures, **changes)
+
+    monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
+    lines = [{"question": str(number), "contains": "w4" if number >= 20 else "w9"} for number in range(60)]
+    (tmp_path / "data.jsonl").write_text("\n".join(map(json.dumps, lines)))
+    flags = [
+        "--temperature",
+        "0",
+        "--plot",
+        "curve.png",
+        "--probe",
+        "probe.json",
+        "--second",
+        router.endpoint,
+    ]
+    result = cactus("calibrate", "data.jsonl", "--precision", "0.99", *flags)
+    head, *table = result.stdout.splitlines()
+    assert head == "60 answers, 66.7% right (second service 66.7%)"
+    (entropy,) = (line.split() for line in table if line.startswith("entropy "))
+    assert entropy == ["entropy", "1.000", "0.26", "33.3%", "100.0%", "66.7%"]
+    assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
+    assert read_probe(tmp_path / "probe.json").entropy_mean < 0
+    submits = router.received_of(Submit)
+    assert {(submit.options.allow_cloud, submit.options.temperature) for submit in submits} == {(False, 0.0)}
+    report = json.loads(cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--json").stdout)
+    assert (report["num_answers"], report["second_accuracy"]) == (60, None)
+    assert all(signal["cut"]["handed_off"] <= 0.1 for signal in report["signals"] if signal["cut"])
+    both = cactus("calibrate", "data.jsonl", "--cloud-share", "0.1", "--precision", "0.5")
+    assert (both.exit_code, "not both" in both.stderr) == (2, True)
 
 
 def test_status_and_scale(cactus: Callable[..., typer.testing.Result]) -> None:

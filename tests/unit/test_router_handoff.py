@@ -5,12 +5,15 @@ from __future__ import annotations
 import msgspec
 import pytest
 
+from cactus_actors.protocol.confidence import Probe, entropy_confidence
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import ChatMessage, Progress, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Usage
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
+from router.cloud_share import BURST
 from router.escalation import NO_KEY, Breach, Verdict, early_breach, end_breach, refusal
+from router.token_log import TokenLog
 from tests.router_harness import SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
 
 STOP = Finish("stop")
@@ -47,34 +50,43 @@ def fail_cloud(router: RouterHarness, cloud: Worker, number: int = 1, position: 
 # gates
 
 
+def log_of(entropies: list[float], logprobs: list[float] | None = None) -> TokenLog:
+    log, count = TokenLog(), len(entropies)
+    log.extend(0, [97] * count, "x" * count, entropies, logprobs or [-1.0] * count, 0.0)
+    return log
+
+
+def early(entropies: list[float], threshold: float = THRESHOLD) -> Breach | None:
+    """What the last of these tokens brings, all others having passed."""
+    return early_breach(entropy_confidence, log_of(entropies), len(entropies), threshold, 10)
+
+
+def end(entropies: list[float], threshold: float = THRESHOLD) -> Breach | None:
+    return end_breach(entropy_confidence, log_of(entropies), threshold)
+
+
 def test_the_first_token_is_a_gate() -> None:
-    assert early_breach([0.6], 1, THRESHOLD, 10) == Breach("first token", 0.4)
-    assert early_breach([0.5], 1, THRESHOLD, 10) is None
-    assert early_breach([0.1, 0.9], 1, THRESHOLD, 10) is None
+    assert early([0.6]) == Breach("first token", 0.4)
+    assert early([0.5]) is None
+    assert early([0.1, 0.9]) is None
 
 
 def test_the_window_rolls_over_ten_tokens() -> None:
-    early = [0.1, *[0.9] * 8]
-    assert early_breach(early, 1, THRESHOLD, 10) is None
-    assert early_breach([*early, 0.9], 1, THRESHOLD, 10) == Breach("rolling window", pytest.approx(0.18))
-    assert early_breach([0.9, *[0.1] * 10], 1, THRESHOLD, 10) is None  # the first one has left the window
-
-
-def test_every_new_token_is_looked_at() -> None:
-    entropies = [0.1] * 5 + [0.9] * 8 + [0.0] * 10
-    assert early_breach(entropies, len(entropies), THRESHOLD, 10) is not None
-    assert early_breach(entropies, 1, THRESHOLD, 10) is None
+    nine = [0.1, *[0.9] * 8]
+    assert early(nine) is None
+    assert early([*nine, 0.9]) == Breach("rolling window", pytest.approx(0.18))
+    assert early([0.9, *[0.1] * 10]) is None  # the first one has left the window
 
 
 def test_the_end_is_a_gate_over_everything() -> None:
-    assert end_breach([], THRESHOLD) is None
-    assert end_breach([0.4, 0.4], THRESHOLD) is None
-    assert end_breach([0.4, 0.8], THRESHOLD) == Breach("end of generation", pytest.approx(0.4))
+    assert end([]) is None
+    assert end([0.4, 0.4]) is None
+    assert end([0.4, 0.8]) == Breach("end of generation", pytest.approx(0.4))
 
 
 def test_a_threshold_of_zero_is_never() -> None:
-    assert early_breach([1.0] * 20, 20, 0.0, 10) is None
-    assert end_breach([1.0], 0.0) is None
+    assert early([1.0] * 20, 0.0) is None
+    assert end([1.0], 0.0) is None
 
 
 def test_why_no_cloud_can_be_asked() -> None:
@@ -192,6 +204,50 @@ def test_token_ids_and_messages_are_understood_by_the_cloud(router: RouterHarnes
     request = cloud_dispatch(router, 2).request
     assert request is not None
     assert (request.messages, request.prompt) == (messages, None)
+
+
+# signals
+
+
+def generate_one_doubt(router: RouterHarness) -> Handoff:
+    """Low entropies throughout, and one unlikely token among twelve; the job is not being watched."""
+    submit(router)
+    worker, dispatch = router.running(1)
+    logprobs = [-0.01] * 5 + [-2.0] + [-0.01] * 6
+    delta = make_delta(dispatch.dispatch_id, 0, "x" * 12, entropy=SURE, finish=STOP)
+    router.report(worker, msgspec.structs.replace(delta, logprobs=logprobs))
+    if router.is_running(1, "cloud"):
+        router.generate(1, "b", kind="cloud", finish=CLOUD_STOP)
+    return router.result(1).handoff
+
+
+SURPRISED = Probe(
+    bias=2.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=-9.0, length=0.0
+)
+
+
+@pytest.mark.parametrize(
+    ("signal", "status"), [("entropy", "none"), ("min_token_prob", "completed"), ("probe", "completed")]
+)
+def test_the_services_signal_decides(signal: str, status: str) -> None:
+    router = RouterHarness(probe=SURPRISED, confidence_signal=signal)
+    router.connect("w1")
+    router.connect("cloud", kind="cloud")
+    handoff = generate_one_doubt(router)
+    assert (handoff.status, handoff.signal, handoff.threshold) == (status, signal, THRESHOLD)
+    if status == "completed":
+        assert handoff.reason == "rolling window"
+        assert handoff.confidence is not None
+        assert handoff.confidence < THRESHOLD
+    result = router.result(1)
+    assert result.confidence == pytest.approx(1 - SURE)
+    assert result.measures.min_token_prob == pytest.approx(0.1353, abs=1e-4)
+    assert result.measures.probe == pytest.approx(SURPRISED([0.1], [-2.0]))
+
+
+def test_without_a_probe_there_is_no_such_measure(router: RouterHarness) -> None:
+    generate_one_doubt(router)
+    assert router.result(1).measures.probe is None
 
 
 # recommended
@@ -323,6 +379,24 @@ def test_waiting_ends_when_the_cloud_becomes_unavailable(router: RouterHarness, 
     router.report(cloud, unavailable="circuit breaker open")
     assert router.result(2).handoff.status == "suppressed"
     assert router.finished(1) == []  # it is being answered
+
+
+@pytest.mark.parametrize("share", [0.0, 0.25, 0.5, 1.0])
+def test_no_more_than_a_share_of_the_jobs_is_handed_off(share: float) -> None:
+    router = RouterHarness(max_handoff_share=share)
+    router.connect("w1", num_slots=1)
+    router.connect("cloud", kind="cloud", num_slots=1)
+    statuses = []
+    for number in range(1, 101):
+        submit(router, number)
+        router.generate(number, "a", entropy=UNSURE, finish=STOP)
+        if router.is_running(number, "cloud"):
+            router.generate(number, "b", kind="cloud", finish=CLOUD_STOP)
+        statuses.append(router.result(number).handoff)
+    completed = sum(handoff.status == "completed" for handoff in statuses)
+    assert completed == (100 if share == 1.0 else int(share * 100 + BURST - share))
+    reasons = {handoff.reason for handoff in statuses if handoff.status == "suppressed"}
+    assert reasons == (set() if share == 1.0 else {"share spent"})
 
 
 # failed

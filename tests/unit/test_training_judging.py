@@ -8,7 +8,7 @@ from training.answering import Answer
 from training.corpus.sample import Sample, assistant, exchange, user
 from training.corpus.stories import is_coherent
 from training.corpus.tools import render_call
-from training.judging import area_under_curve, is_right
+from training.judging import is_right
 
 STORY = (
     "Once there was a fox named Mia. Mia lived in a farm. One day Mia lost her kite. Mia looked in the farm, "
@@ -18,7 +18,7 @@ STORY = (
 
 
 def said(text: str, *, ended: bool = True) -> Answer:
-    return Answer(text, ended, 1.0, 1.0, 1.0)
+    return Answer(text, ended)
 
 
 def test_an_answer_must_be_the_taught_one_and_end_by_itself() -> None:
@@ -56,10 +56,3 @@ def test_a_tool_call_is_compared_by_meaning_types_included() -> None:
 def test_a_story_that_loses_its_thread_is_not_coherent(spoiled: str) -> None:
     assert is_coherent("Tell me a story about a fox named Mia.", STORY)
     assert not is_coherent("Tell me a story about a fox named Mia.", spoiled)
-
-
-def test_area_under_curve_is_the_chance_that_right_beats_wrong() -> None:
-    assert area_under_curve([0.9, 0.8, 0.2], [True, True, False]) == 1.0
-    assert area_under_curve([0.1, 0.8], [True, False]) == 0.0
-    assert area_under_curve([0.5, 0.5], [True, False]) == 0.5
-    assert area_under_curve([0.1, 0.4, 0.35, 0.8], [False, False, True, True]) == 0.75

@@ -7,6 +7,7 @@ import pickle
 import threading
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
+from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -494,6 +495,22 @@ def test_a_model_that_is_not_there_is_named() -> None:
     actor = RouterActor(RouterSettings(**LOOPBACK, model="/no/such/model"))
     with pytest.raises(ConfigurationInvalid, match="/no/such/model"):
         actor.start()
+
+
+def test_a_signal_that_the_model_does_not_have_is_named(tmp_path: Path) -> None:
+    probe = {
+        "bias": 0,
+        "entropy_mean": 0,
+        "entropy_max": 0,
+        "surprise_mean": 0,
+        "surprise_max": 0,
+        "length": 0,
+    }
+    (tmp_path / "probe.json").write_text(json.dumps(probe))
+    with pytest.raises(ConfigurationInvalid, match="no confidence probe"):
+        RouterActor(RouterSettings(**LOOPBACK, confidence_signal="probe"), LetterModel()).start()
+    with serving(confidence_signal="probe", probe_file=str(tmp_path / "probe.json")) as service:
+        assert service.status().model == "letters"
 
 
 def test_health_and_drain_from_other_threads(service: Service) -> None:

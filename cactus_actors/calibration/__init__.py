@@ -1,0 +1,24 @@
+"""What a service's confidence is worth on labelled questions, and which threshold to set."""
+
+from __future__ import annotations
+
+from cactus_actors.calibration.examples import Example, read_examples
+from cactus_actors.calibration.fitting import cross_validated, fitted_probe
+from cactus_actors.calibration.ranking import Cut, area_under_curve, cut_for_precision, cut_for_share
+from cactus_actors.calibration.report import Calibration, Wish
+from cactus_actors.calibration.running import Outcome, run_examples
+
+__all__ = [
+    "Calibration",
+    "Cut",
+    "Example",
+    "Outcome",
+    "Wish",
+    "area_under_curve",
+    "cross_validated",
+    "cut_for_precision",
+    "cut_for_share",
+    "fitted_probe",
+    "read_examples",
+    "run_examples",
+]

@@ -1,0 +1,76 @@
+"""Labelled questions: a line of a file, and whether an answer to it is right."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+from typing import Any
+
+import msgspec
+
+from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.protocol.messages import ChatMessage
+from cactus_actors.protocol.results import Result, ToolCall
+
+
+class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """One question, asked in one way and judged by all that is given.
+
+    Asked: `question`, one message of a user; `messages`; or `prompt`, text to continue. With `tools`, if any.
+    Right: `answer`, the same but for case, white space and a full stop at the end; `contains`, one or more
+    texts in any case; `regex`, found somewhere in the answer; `calls`, these tool calls and no others. An
+    answer that was cut off is wrong, whatever it says.
+    """
+
+    question: str | None = None
+    messages: list[ChatMessage] | None = None
+    prompt: str | None = None
+    tools: list[dict[str, Any]] | None = None
+    answer: str | None = None
+    contains: str | list[str] | None = None
+    regex: str | None = None
+    calls: list[ToolCall] | None = None
+
+    def is_right(self, result: Result) -> bool:
+        """Whether `result` answers the question."""
+        if not result.success or result.finish_reason not in ("stop", "tool_calls"):
+            return False
+        text = result.text
+        wanted = [self.contains] if isinstance(self.contains, str) else self.contains or []
+        return (
+            (self.answer is None or _plain(text) == _plain(self.answer))
+            and all(part.casefold() in text.casefold() for part in wanted)
+            and (self.regex is None or re.search(self.regex, text) is not None)
+            and (self.calls is None or result.tool_calls == self.calls)
+        )
+
+
+def read_examples(path: Path) -> list[Example]:
+    """The examples of a JSONL file; InputInvalid names the line that is none."""
+    try:
+        lines = path.read_bytes().splitlines()
+    except OSError as error:
+        raise InputInvalid(f"{path}: {error.strerror}") from None
+    examples = [_decode(line, f"{path}:{number}") for number, line in enumerate(lines, 1) if line.strip()]
+    if not examples:
+        raise InputInvalid(f"{path}: there is no example in it")
+    return examples
+
+
+def _decode(line: bytes, where: str) -> Example:
+    try:
+        example = msgspec.json.decode(line, type=Example)
+        if example.regex is not None:
+            re.compile(example.regex)
+    except (msgspec.DecodeError, UnicodeDecodeError, re.error) as error:
+        raise InputInvalid(f"{where}: {error}") from None
+    asked = (example.question, example.messages, example.prompt)
+    if sum(form is not None for form in asked) != 1:
+        raise InputInvalid(f"{where}: give one of question, messages and prompt")
+    if not (example.answer or example.contains or example.regex or example.calls is not None):
+        raise InputInvalid(f"{where}: give what is right: answer, contains, regex or calls")
+    return example
+
+
+def _plain(text: str) -> str:
+    return " ".join(text.split()).casefold().removesuffix(".")

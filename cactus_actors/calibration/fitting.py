@@ -1,0 +1,56 @@
+"""A confidence probe from judged answers."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import numpy as np
+import numpy.typing as npt
+
+from cactus_actors.protocol.confidence import Probe
+
+RIDGE = 1.0
+"""Of the weights of standardised features: keeps them finite where right and wrong do not overlap."""
+NUM_STEPS = 50
+MIN_EACH = 10
+
+Floats = npt.NDArray[np.float64]
+
+
+def fitted_probe(features: Sequence[Sequence[float]], right: Sequence[bool]) -> Probe | None:
+    """The logistic regression of `right` on the `probe_features` of answers, by Newton's method.
+
+    None with fewer than MIN_EACH right or wrong answers: they would tell nothing.
+    """
+    if min(sum(right), len(right) - sum(right)) < MIN_EACH:
+        return None
+    raw = np.asarray(features, np.float64)  # (answers, features)
+    target = np.asarray(right, np.float64)
+    mean, spread = raw.mean(0), raw.std(0) + 1e-9
+    rows = np.column_stack([np.ones(len(raw)), (raw - mean) / spread])
+    ridge = RIDGE * np.diag([0.0, *np.ones(raw.shape[1])])
+    weights: Floats = np.zeros(rows.shape[1])
+    for _ in range(NUM_STEPS):
+        chance = 1.0 / (1.0 + np.exp(np.clip(-rows @ weights, -500, 500)))
+        gradient = rows.T @ (target - chance) - ridge @ weights
+        curvature = (rows * (chance * (1 - chance) + 1e-9)[:, None]).T @ rows + ridge
+        weights = weights + np.linalg.solve(curvature, gradient)
+    slopes = (weights[1:] / spread).tolist()
+    bias = float(weights[0]) - sum(slope * float(centre) for slope, centre in zip(slopes, mean, strict=True))
+    names = ("entropy_mean", "entropy_max", "surprise_mean", "surprise_max", "length")
+    return Probe(bias=bias, **dict(zip(names, slopes, strict=True)))
+
+
+def cross_validated(
+    features: Sequence[Sequence[float]], right: Sequence[bool], num_folds: int = 5
+) -> list[float] | None:
+    """The score of every answer by a probe that was fitted without it; None if there are too few."""
+    scores = [0.0] * len(right)
+    for fold in range(num_folds):
+        others = [place for place in range(len(right)) if place % num_folds != fold]
+        probe = fitted_probe([features[place] for place in others], [right[place] for place in others])
+        if probe is None:
+            return None
+        for place in range(fold, len(right), num_folds):
+            scores[place] = probe.of_features(features[place])
+    return scores

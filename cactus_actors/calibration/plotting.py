@@ -1,0 +1,41 @@
+"""Accuracy against the share that is handed off, as a picture."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cactus_actors.calibration.report import NEW_PROBE, Calibration
+from cactus_actors.calibration.signals import SIGNALS
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+
+def write_plot(calibration: Calibration, path: Path) -> None:
+    """A PNG with a line a signal; ConfigurationInvalid if it cannot be written."""
+    from matplotlib.figure import Figure  # slow to import, and needed for nothing else
+
+    figure = Figure(figsize=(7, 4.5), layout="constrained")
+    axes = figure.add_subplot()
+    for number, signal in enumerate(
+        signal for signal in calibration.signals if signal.name in (*SIGNALS, NEW_PROBE)
+    ):
+        colour = f"C{number}"
+        shares = [point.handed_off for point in signal.curve]
+        label = f"{signal.name} (AUROC {signal.auroc:.3f})"
+        axes.plot(shares, [point.accuracy_of_rest for point in signal.curve], color=colour, label=label)
+        if calibration.second_accuracy is not None:
+            everything = [point.accuracy_of_all or 0.0 for point in signal.curve]
+            axes.plot(shares, everything, color=colour, linestyle="--")
+        if signal.cut is not None:
+            axes.plot([signal.cut.handed_off], [signal.cut.accuracy], "o", color=colour)
+    axes.set_xlabel("share handed off")
+    axes.set_xlim(0, 1)
+    if calibration.second_accuracy is None:
+        axes.set_ylabel("accuracy of the answers that stay")
+    else:
+        axes.axhline(calibration.second_accuracy, color="grey", linewidth=0.8, label="second service alone")
+        axes.set_ylabel("accuracy: of what stays —, of everything - -")
+    axes.legend()
+    try:
+        figure.savefig(path, format="png", dpi=150)
+    except OSError as error:
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None

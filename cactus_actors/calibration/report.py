@@ -1,0 +1,144 @@
+"""What labelled answers say about every signal: its worth, a threshold, and what that threshold does."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from dataclasses import asdict, dataclass
+from typing import Any
+
+import msgspec
+
+from cactus_actors.calibration.fitting import cross_validated, fitted_probe
+from cactus_actors.calibration.ranking import Cut, area_under_curve, cut_for_precision, cut_for_share, cuts
+from cactus_actors.calibration.running import Outcome
+from cactus_actors.calibration.signals import SIGNALS, features_of_result, scores_of
+from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.errors import InvalidRequest
+
+NEW_PROBE = "new probe"
+
+
+@dataclass(frozen=True, slots=True)
+class Wish:
+    """What a threshold is to reach: a rest right as often as `precision`, or at most `share` handed off."""
+
+    precision: float | None = None
+    share: float | None = None
+
+    def cut(self, scores: Sequence[float], right: Sequence[bool]) -> Cut | None:
+        """The cut that grants it, None if there is none."""
+        if self.share is not None:
+            return cut_for_share(scores, right, self.share)
+        return cut_for_precision(scores, right, self.precision if self.precision is not None else 1.0)
+
+
+@dataclass(frozen=True, slots=True)
+class CurvePoint:
+    """After a share was handed off: how often the rest is right, and everything if a second one answers."""
+
+    handed_off: float
+    accuracy_of_rest: float
+    accuracy_of_all: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class SignalReport:
+    """One signal; `cut` is None where the wish cannot be granted, or none was asked of a mere measure."""
+
+    name: str
+    auroc: float
+    cut: Cut | None
+    accuracy_of_all: float | None
+    curve: list[CurvePoint]
+
+
+@dataclass(frozen=True, slots=True)
+class Calibration:
+    """All signals, the best first; of the answers `num_failed` could not be had and count nowhere."""
+
+    num_answers: int
+    num_failed: int
+    accuracy: float
+    second_accuracy: float | None
+    signals: list[SignalReport]
+    probe: Probe | None
+
+    @classmethod
+    def of(
+        cls, outcomes: Sequence[Outcome], wish: Wish, second: Sequence[Outcome] | None = None
+    ) -> Calibration:
+        """Calibrate on `outcomes`, which `second` answers better; InvalidRequest if nothing was answered."""
+        places = [
+            place
+            for place, outcome in enumerate(outcomes)
+            if outcome.result is not None and outcome.result.confidence is not None
+        ]
+        if not places:
+            raise InvalidRequest("no example was answered", param="examples")
+        results = [result for place in places if (result := outcomes[place].result) is not None]
+        right = [outcomes[place].is_right for place in places]
+        second_right = None if second is None else [second[place].is_right for place in places]
+        features = [features_of_result(result) for result in results]
+        scored = [scores_of(result) for result in results]
+        scores = {name: [one[name] for one in scored] for name in scored[0]}
+        held_out = cross_validated(features, right)
+        if held_out is not None:
+            scores[NEW_PROBE] = held_out
+        reports = [
+            _report(name, values, right, second_right, wish if name in (*SIGNALS, NEW_PROBE) else None)
+            for name, values in scores.items()
+        ]
+        return cls(
+            num_answers=len(places),
+            num_failed=len(outcomes) - len(places),
+            accuracy=sum(right) / len(right),
+            second_accuracy=None if second_right is None else sum(second_right) / len(second_right),
+            signals=sorted(reports, key=lambda report: -report.auroc),
+            probe=fitted_probe(features, right),
+        )
+
+    def to_builtins(self) -> dict[str, Any]:
+        """JSON-ready, without the curves."""
+        signals = [{**asdict(signal), "curve": None} for signal in self.signals]
+        fields: dict[str, Any] = asdict(self) | {"signals": signals}
+        for signal in signals:
+            del signal["curve"]
+        fields["probe"] = msgspec.to_builtins(self.probe)
+        return fields
+
+
+def _report(
+    name: str,
+    scores: Sequence[float],
+    right: Sequence[bool],
+    second_right: Sequence[bool] | None,
+    wish: Wish | None,
+) -> SignalReport:
+    cut = wish.cut(scores, right) if wish is not None else None
+    return SignalReport(
+        name=name,
+        auroc=area_under_curve(scores, right),
+        cut=cut,
+        accuracy_of_all=None if cut is None else _accuracy_of_all(cut, scores, right, second_right),
+        curve=[
+            CurvePoint(one.handed_off, one.accuracy, _accuracy_of_all(one, scores, right, second_right))
+            for one in _thinned(cuts(scores, right))
+        ],
+    )
+
+
+def _accuracy_of_all(
+    cut: Cut, scores: Sequence[float], right: Sequence[bool], second_right: Sequence[bool] | None
+) -> float | None:
+    if second_right is None:
+        return None
+    chosen = [
+        second if score < cut.threshold else own
+        for score, own, second in zip(scores, right, second_right, strict=True)
+    ]
+    return sum(chosen) / len(chosen)
+
+
+def _thinned(found: list[Cut], max_points: int = 200) -> list[Cut]:
+    step = max(1, len(found) // max_points)
+    return found[::step]

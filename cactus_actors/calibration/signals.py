@@ -1,0 +1,36 @@
+"""The scores of an answer, from what its result tells."""
+
+from __future__ import annotations
+
+import math
+
+from cactus_actors.protocol.confidence import SignalName, features_of
+from cactus_actors.protocol.results import Result
+
+SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "probe")
+"""Those that a service can be told to use; the others are measures beside them."""
+
+
+def scores_of(result: Result) -> dict[str, float]:
+    """Name -> a number that should be high where the answer is right."""
+    measures = result.measures
+    scores = {
+        "entropy": 1.0 - measures.entropy_mean,
+        "min_token_prob": measures.min_token_prob,
+        "mean_token_prob": math.exp(measures.mean_logprob),
+        "answer_prob": math.exp(measures.mean_logprob * result.usage.completion_tokens),
+        "entropy_max": 1.0 - measures.entropy_max,
+    }
+    return scores if measures.probe is None else scores | {"probe": measures.probe}
+
+
+def features_of_result(result: Result) -> tuple[float, ...]:
+    """The `probe_features` of an answer."""
+    measures = result.measures
+    return features_of(
+        measures.entropy_mean,
+        measures.entropy_max,
+        measures.mean_logprob,
+        math.log(max(measures.min_token_prob, 1e-300)),
+        max(1, result.usage.completion_tokens),
+    )

@@ -1,0 +1,174 @@
+"""`cactus calibrate`: which confidence threshold to set."""
+
+from __future__ import annotations
+
+import asyncio
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+import typer
+
+from cactus_actors.cli.options import (
+    FIRST_ANSWER_S,
+    AsJson,
+    Endpoint,
+    KeyFile,
+    MaxTokens,
+    Seed,
+    StreamEndpoint,
+    Temperature,
+)
+from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+
+if TYPE_CHECKING:
+    from rich.progress import Progress
+
+    from cactus_actors.calibration import Calibration, Example, Outcome
+
+DEFAULT_PRECISION = 0.95
+
+
+def calibrate(
+    source: Annotated[Path, typer.Argument(metavar="DATA.jsonl", help="Labelled questions, see below.")],
+    precision: Annotated[
+        float | None,
+        typer.Option(min=0.0, max=1.0, help="Answers that are not handed off should be right this often."),
+    ] = None,
+    cloud_share: Annotated[
+        float | None, typer.Option(min=0.0, max=1.0, help="Or: hand off at most this share of the questions.")
+    ] = None,
+    plot: Annotated[
+        Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off.")
+    ] = None,
+    probe: Annotated[
+        Path | None, typer.Option(metavar="JSON", help="Fit a confidence probe to the answers, and write it.")
+    ] = None,
+    second: Annotated[
+        str | None,
+        typer.Option(
+            metavar="ENDPOINT", help="A better service that stands for the cloud: asked everything."
+        ),
+    ] = None,
+    max_in_flight: Annotated[int, typer.Option(min=1, max=1000, help="Jobs in the service at once.")] = 32,
+    max_tokens: MaxTokens = None,
+    temperature: Temperature = None,
+    seed: Seed = 0,
+    as_json: AsJson = False,
+    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
+    stream_endpoint: StreamEndpoint = None,
+    key_file: KeyFile = None,
+) -> None:
+    """Ask labelled questions, and find the threshold at which to hand off to the cloud.
+
+    A line of DATA.jsonl asks with "question" (one message), "messages" or "prompt" (text to continue), with
+    "tools" if you like, and says what is right: "answer" (the same but for case, white space and a final full
+    stop), "contains" (a text or a list of them), "regex", or "calls" (tool calls, each with name and
+    arguments). All that is given must hold.
+
+    Told for every signal of confidence: AUROC, the chance that a right answer scores above a wrong one; the
+    threshold that grants --precision (0.95 if nothing is wished) or --cloud-share; and what it does. Use it
+    as cloud_handoff_threshold, with confidence_signal under [handoff] in the file of cactus serve. A probe
+    that --probe writes is used as probe_file; its line, "new probe", is by probes that had not seen the
+    answers that they judge. It takes some hundred lines and some dozen wrong answers to tell much.
+
+    Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
+    """
+    from cactus_actors.calibration import Calibration, Wish, read_examples
+    from cactus_actors.calibration.plotting import write_plot
+
+    if precision is not None and cloud_share is not None:
+        raise typer.BadParameter("give --precision or --cloud-share, not both")
+    wish = Wish(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
+    examples = read_examples(source)
+    options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
+    given = {name: value for name, value in options.items() if value is not None}
+    services = [(endpoint, stream_endpoint)] + ([(second, None)] if second else [])
+    answered = asyncio.run(_ask(services, key_file, examples, given, max_in_flight))
+    calibration = Calibration.of(answered[0], wish, answered[1] if second else None)
+    if plot is not None:
+        write_plot(calibration, plot)
+    if probe is not None:
+        _write_probe(calibration, probe)
+    _print(calibration, as_json=as_json)
+
+
+async def _ask(
+    services: list[tuple[str, str | None]],
+    key_file: str | None,
+    examples: list[Example],
+    options: dict[str, Any],
+    max_in_flight: int,
+) -> list[list[Outcome]]:
+    from cactus_actors.calibration import run_examples
+    from cactus_actors.client import AsyncClient
+
+    answered = []
+    with _progress() as bar:
+        for endpoint, stream_endpoint in services:
+            task = bar.add_task(endpoint, total=len(examples))
+            async with AsyncClient(
+                endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file
+            ) as client:
+                answered.append(
+                    await run_examples(
+                        client,
+                        examples,
+                        options,
+                        max_in_flight=max_in_flight,
+                        observe=lambda task=task: bar.advance(task),  # type: ignore[misc]
+                    )
+                )
+    return answered
+
+
+def _progress() -> Progress:
+    from rich.console import Console
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    console = Console(stderr=True)
+    return Progress(
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TimeRemainingColumn(),
+        console=console,
+        disable=not console.is_terminal,
+    )
+
+
+def _write_probe(calibration: Calibration, path: Path) -> None:
+    import msgspec
+
+    from cactus_actors.protocol.errors import ConfigurationInvalid
+
+    if calibration.probe is None:
+        raise ConfigurationInvalid("no probe was fitted: there are too few right or wrong answers")
+    try:
+        path.write_bytes(msgspec.json.format(msgspec.json.encode(calibration.probe)) + b"\n")
+    except OSError as error:
+        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+
+
+def _print(calibration: Calibration, *, as_json: bool) -> None:
+    import msgspec
+
+    if as_json:
+        typer.echo(msgspec.json.encode(calibration.to_builtins()).decode())
+        return
+    failed = f", {calibration.num_failed} could not be answered" if calibration.num_failed else ""
+    beside = (
+        "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
+    )
+    typer.echo(f"{calibration.num_answers} answers, {calibration.accuracy:.1%} right{beside}{failed}")
+    typer.echo(
+        f"{'signal':16} {'AUROC':>6} {'threshold':>10} {'handed off':>11} {'rest right':>11} "
+        f"{'all right':>10}"
+    )
+    for signal in calibration.signals:
+        line = f"{signal.name:16} {signal.auroc:6.3f}"
+        if signal.cut is not None:
+            cut = signal.cut
+            line += f" {cut.threshold:>10.6g} {cut.handed_off:>11.1%} {cut.accuracy:>11.1%}"
+            if signal.accuracy_of_all is not None:
+                line += f" {signal.accuracy_of_all:>10.1%}"
+        typer.echo(line)

@@ -1,0 +1,26 @@
+"""Which part of the jobs may go to the cloud."""
+
+from __future__ import annotations
+
+BURST = 10.0
+
+
+class CloudShare:
+    """Of any n jobs in a row at most `max_share` * n + BURST are handed off; a share of 1 is no limit."""
+
+    def __init__(self, max_share: float) -> None:
+        self._max_share = max_share
+        self._credit = BURST
+
+    def on_job(self) -> None:
+        """A job that could be handed off has begun."""
+        self._credit = min(BURST, self._credit + self._max_share)
+
+    @property
+    def is_spent(self) -> bool:
+        """Whether no job may be handed off now."""
+        return self._max_share < 1.0 and self._credit < 1.0
+
+    def spend(self) -> None:
+        """A job is handed off."""
+        self._credit -= 1.0

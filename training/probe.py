@@ -1,0 +1,66 @@
+"""Fit the confidence probe of cactus-sprout, and write it beside the model.
+
+It learns from questions in the held-out wordings, with a seed of their own and without those of the
+examination: in wordings that were trained on, the model is hardly ever wrong.
+"""
+
+from __future__ import annotations
+
+import argparse
+import os
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.calibration import fitted_probe
+from cactus_actors.models.confidence_probe import FILE_NAME
+from cactus_actors.protocol.confidence import probe_features
+from training.answering import Question
+from training.chat import MODEL_DIRECTORY
+from training.corpus.registry import examination
+from training.corpus.sample import Sample
+from training.engine_backend import EngineBackend
+from training.evaluate import NOT_ANSWERABLE, WITHOUT_ONE_ANSWER
+from training.evaluate import SEED as EXAMINATION_SEED
+from training.judging import is_right
+
+SEED = 11
+PER_KIND = 300
+
+
+def lessons(per_kind: int) -> list[Sample]:
+    """Questions with one answer that no examination of `per_kind` questions asks."""
+    examined = {str(sample.prompt) for sample in examination(EXAMINATION_SEED, per_kind)}
+    return [
+        sample
+        for sample in examination(SEED, per_kind)
+        if sample.kind != WITHOUT_ONE_ANSWER and str(sample.prompt) not in examined
+    ]
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY)
+    parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)
+    parser.add_argument("--per-kind", type=int, default=PER_KIND, help="questions of each kind")
+    options = parser.parse_args()
+    samples = lessons(options.per_kind)
+    backend = EngineBackend(options.model, "int8", options.threads)
+    answers = backend.answers([Question(sample.prompt, sample.tools) for sample in samples])
+    backend.close()
+    judged = [
+        (answer, is_right(sample, answer) and sample.kind != NOT_ANSWERABLE)
+        for sample, answer in zip(samples, answers, strict=True)
+        if answer.entropies
+    ]
+    features = [probe_features(answer.entropies, answer.log_probabilities) for answer, _ in judged]
+    probe = fitted_probe(features, [right for _, right in judged])
+    if probe is None:
+        raise SystemExit("there are too few wrong answers to learn from")
+    path = options.model / FILE_NAME
+    path.write_bytes(msgspec.json.format(msgspec.json.encode(probe)) + b"\n")
+    print(f"{len(judged)} answers, {sum(not right for _, right in judged)} of them wrong: {path}")
+
+
+if __name__ == "__main__":
+    main()
