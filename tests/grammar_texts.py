@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable
 
 import numpy as np
 from llguidance import LLMatcher, LLTokenizer
+from numpy.typing import NDArray
 
 from cactus_actors.protocol.options import Options
 from cactus_actors.structured import compile_request
@@ -49,40 +50,39 @@ def _reads(matcher: LLMatcher, text: bytes) -> bool:
     return matcher.try_consume_tokens(list(text)) == len(text) and matcher.is_accepting()
 
 
-def write(
-    matcher: GrammarMatcher,
-    tokenizer: Tokenizer,
-    eos_ids: frozenset[int],
-    rng: np.random.Generator,
-    max_tokens: int = 60,
-) -> tuple[str, bool]:
-    """A text of tokens drawn at random from the masks, and whether it ended by itself.
+class Writer:
+    """Draws tokens at random from masks."""
 
-    After half of `max_tokens` the shortest tokens are preferred, which close what is open.
-    """
-    token_ids: list[int] = []
-    for _ in range(max_tokens):
-        if matcher.is_finished:
-            return tokenizer.decode(token_ids), True
-        legal = allowed(matcher)
-        ends = legal[np.isin(legal, list(eos_ids))]
-        if ends.size and (rng.random() < 0.3 or len(token_ids) > max_tokens // 2):
-            return tokenizer.decode(token_ids), True
-        legal = legal[~np.isin(legal, list(eos_ids))]
-        if len(token_ids) > max_tokens // 2:
-            legal = np.array(shortest(legal.tolist(), tokenizer))
-        token_ids.append(int(rng.choice(legal)))
-        matcher.accept(token_ids[-1])
-    return tokenizer.decode(token_ids), matcher.is_finished
+    def __init__(self, tokenizer: Tokenizer, eos_ids: frozenset[int], seed: int = 7) -> None:
+        self._tokenizer = tokenizer
+        self._eos_ids = list(eos_ids)
+        self._rng = np.random.default_rng(seed)
+        texts = [tokenizer.token_bytes(token_id) for token_id in range(tokenizer.vocab_size)]
+        self._lengths = np.array([len(text) for text in texts])
+        self._closes = np.array([text in (b'"', b"}", b"]", b":", b"0") for text in texts])
+
+    def write(self, matcher: GrammarMatcher, max_tokens: int = 60) -> tuple[str, bool]:
+        """A text, and whether it came to its end.
+
+        After half of `max_tokens` the tokens are preferred that close what is open, then the shortest.
+        """
+        token_ids: list[int] = []
+        while len(token_ids) < max_tokens and not matcher.is_finished:
+            is_late = len(token_ids) > max_tokens // 2
+            legal = allowed(matcher)
+            is_end = np.isin(legal, self._eos_ids)
+            if is_end.any() and (is_late or self._rng.random() < 0.3):
+                return self._tokenizer.decode(token_ids), True
+            legal = legal[~is_end]
+            if is_late:
+                closing = legal[self._closes[legal]]
+                lengths = self._lengths[legal]
+                legal = closing if closing.size else legal[lengths == lengths.min()]
+            token_ids.append(int(self._rng.choice(legal)))
+            matcher.accept(token_ids[-1])
+        return self._tokenizer.decode(token_ids), matcher.is_finished
 
 
-def allowed(matcher: GrammarMatcher) -> np.ndarray[tuple[int], np.dtype[np.int64]]:
+def allowed(matcher: GrammarMatcher) -> NDArray[np.int64]:
     """The ids of the tokens that may come next."""
     return np.flatnonzero(np.unpackbits(matcher.bitmask().view(np.uint8), bitorder="little"))
-
-
-def shortest(token_ids: Sequence[int], tokenizer: Tokenizer) -> list[int]:
-    """Of `token_ids` those that close something, else those of the fewest bytes."""
-    closing = [one for one in token_ids if tokenizer.token_bytes(one) in (b'"', b"}", b"]", b":", b"0")]
-    fewest = min((len(tokenizer.token_bytes(one)) for one in token_ids), default=0)
-    return closing or [one for one in token_ids if len(tokenizer.token_bytes(one)) == fewest]

@@ -22,8 +22,9 @@ from cactus_actors.structured.schema import normalised
 Grammar = dict[str, Any]
 """One entry of a serialised grammar: `json_schema` or `lark_grammar`, and a `name` to refer to it by."""
 
-_SPACE = r"[ \t\n\r]{1,32}"
-"""Where white space may stand; bounded, so that a model cannot go on with it for ever."""
+_SPACE = r" |\n[ \t]{0,20}"
+"""Where white space may stand: a space, or a line break and an indentation, as llama.cpp has it. Small models
+otherwise go on with it for ever."""
 _ESCAPES = 'nrbtf\\"'
 """Without \\u a name has one spelling, so that no unlisted property is a listed one in disguise."""
 
