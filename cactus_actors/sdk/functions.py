@@ -8,9 +8,8 @@ what was wrong.
 
 from __future__ import annotations
 
-import contextlib
 import os
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -22,7 +21,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.retrieval import NUM_SOURCES
 from cactus_actors.sdk.documents import index_of
-from cactus_actors.sdk.errors import CallFailed, LastError
+from cactus_actors.sdk.errors import CallFailed, LastError, noted
 from cactus_actors.sdk.model import CactusModel, OnToken, window_logprob
 from cactus_actors.sdk.places import is_service, model_here, service_at
 from cactus_actors.sdk.rendering import failed, render
@@ -54,7 +53,7 @@ def cactus_init(
     What the text and Markdown files below `corpus_dir` say to a question goes into its prompt; with
     `cache_index` their embeddings are kept on disk for the next time.
     """
-    with _noted():
+    with noted():
         name = os.fspath(model_path)
         if is_service(name):
             backend = service_at(name, stream_endpoint)
@@ -106,13 +105,13 @@ def cactus_prefill(
 
 def cactus_tokenize(model: CactusModel, text: str) -> list[int]:
     """The token ids of `text`; special tokens that it names are one id each."""
-    with _noted():
+    with noted():
         return _checked(model).encode(text)
 
 
 def cactus_embed(model: CactusModel, text: str, normalize: bool = True) -> list[float]:
     """The embedding of `text`: its tokens' last hidden states, averaged, and brought to length 1."""
-    with _noted():
+    with noted():
         return _checked(model).embed(text, normalize=normalize)
 
 
@@ -121,14 +120,14 @@ def cactus_score_window(model: CactusModel, tokens: Sequence[int], start: int, e
 
     `logprob` is the sum of natural log probabilities over `tokens` tokens.
     """
-    with _noted():
+    with noted():
         logprob, num_tokens = window_logprob(_checked(model), list(tokens), start, end, context)
         return msgspec.json.encode({"success": True, "logprob": logprob, "tokens": num_tokens}).decode()
 
 
 def cactus_rag_query(model: CactusModel, query: str, top_k: int = NUM_SOURCES) -> str:
     """The `top_k` pieces of the model's corpus that fit a query best, as JSON: `chunks`, best first."""
-    with _noted():
+    with noted():
         sources = _checked(model).query(query, top_k)
         error = "the model was made without a corpus" if sources is None else None
         return msgspec.json.encode({"chunks": sources or [], "error": error}).decode()
@@ -136,19 +135,19 @@ def cactus_rag_query(model: CactusModel, query: str, top_k: int = NUM_SOURCES) -
 
 def cactus_stop(model: CactusModel) -> None:
     """End what the model generates now, from any thread or the callback; its caller gets the text so far."""
-    with _noted():
+    with noted():
         _checked(model).stop()
 
 
 def cactus_reset(model: CactusModel) -> None:
     """Forget all conversations so far."""
-    with _noted():
+    with noted():
         _checked(model).reset()
 
 
 def cactus_destroy(model: CactusModel) -> None:
     """Stop what runs and free the model; a second time changes nothing."""
-    with _noted():
+    with noted():
         _checked(model).destroy()
 
 
@@ -166,7 +165,7 @@ def _completed(
     forced_options: Mapping[str, Any],
 ) -> tuple[Result, list[str]]:
     """The result, and the options that were ignored."""
-    with _noted():
+    with noted():
         checked = _checked(model)
         ignored: list[str] = []
         try:
@@ -202,16 +201,3 @@ def _checked(model: object) -> CactusModel:
     if not isinstance(model, CactusModel):
         raise CallFailed("Model not initialized" if model is None else f"not a model: {model!r:.80}")
     return model
-
-
-@contextlib.contextmanager
-def _noted() -> Iterator[None]:
-    """Failures are remembered; typed errors leave as RuntimeError. A callback's own exception is not ours."""
-    try:
-        yield
-    except CallFailed as error:
-        LastError.note(str(error))
-        raise
-    except CactusError as error:
-        LastError.note(error.message)
-        raise CallFailed(error.message) from error

@@ -177,6 +177,21 @@ int main(int argc, char **argv) {
     printf("tokens: %d", cactus_tokenize(model, "Hello there", tokens, 64, &num_tokens));
     printf(" %zu\n", num_tokens);
     printf("too few: %d\n", cactus_tokenize(model, "Hello there", tokens, 1, &num_tokens));
+    static float embedding[4096];
+    size_t dimensions = 0;
+    printf("no room: %d", cactus_embed(model, "Hello", embedding, 3, &dimensions, true));
+    printf(" %zu\n", dimensions);
+    double length2 = 0;
+    printf("embedded: %d", cactus_embed(model, "Hello", embedding, 4096, &dimensions, true));
+    for (size_t place = 0; place < dimensions; place++)
+        length2 += embedding[place] * embedding[place];
+    printf(" %.3f\n", length2);
+    cactus_tokenize(model, "One two three four.", tokens, 64, &num_tokens);
+    result = cactus_score_window(model, tokens, num_tokens, 1, 3, 2, response, sizeof(response));
+    printf("scored: %d\n", result > 0);
+    printf("its answer: %s\n", response);
+    result = cactus_score_window(model, NULL, 3, 1, 2, 2, response, sizeof(response));
+    printf("null tokens: %d\n", result);
     result = cactus_prefill(model, question, response, sizeof(response), NULL, NULL);
     printf("prefilled: %d\n", result > 0);
     result = cactus_rag_query(model, "anything", response, sizeof(response), 3);

@@ -81,14 +81,20 @@ def test_the_edges(library: Path, tmp_path: Path) -> None:
         ("stopped", "1"),
         ("tokens", "0 2"),
         ("too few", "-2"),
+        ("no room", "-2 256"),
+        ("embedded", "0 1.000"),
+        ("scored", "1"),
+        ("null tokens", "-1"),
         ("prefilled", "1"),
         ("retrieved", "0"),
         ("destroyed", "-1"),
     ]
-    uninitialised, stopped, nothing = answers
+    uninitialised, stopped, scored, nothing = answers
     assert (uninitialised["success"], uninitialised["error"]) == (False, "Model not initialized")
     assert uninitialised.keys() == whole.keys()
     assert (stopped["stop_reason"], stopped["completion_tokens"]) == ("cancelled", 3)
+    assert scored["logprob"] < 0
+    assert scored["tokens"] == 2
     assert nothing["chunks"] == []
     errors = [text for name, text in said if name == "its error"]
     assert "/no/such/model" in errors[0]

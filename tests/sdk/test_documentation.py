@@ -47,8 +47,9 @@ def test_the_c_runs(tmp_path: Path) -> None:
     assert done.stdout == b"2 + 2 = 4."
 
 
-def test_every_function_is_in_the_table_and_in_the_header() -> None:
+def test_every_function_is_in_a_table_and_those_of_models_are_in_the_header() -> None:
     told = set(re.findall(r"^\| `(cactus_\w+)\(", (DOCS / "sdk.md").read_text(), re.M))
     header = (Path(sdk.__file__).parents[1] / "ffi" / "cactus_ffi.h").read_text()
     declared = set(re.findall(r"\b(cactus_\w+)\(", header))
-    assert told == declared == {name for name in sdk.__all__ if name.startswith("cactus_")}
+    assert told == {name for name in sdk.__all__ if name.startswith("cactus_")}
+    assert declared == {name for name in told if not name.startswith("cactus_index_")}

@@ -44,7 +44,9 @@ class Service(NamedTuple):
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     any_port = "tcp://127.0.0.1:*"
-    router = RouterActor(RouterSettings(jobs_endpoint=any_port, stream_endpoint=any_port))
+    corpus = tmp_path_factory.mktemp("corpus")
+    (corpus / "harbour.md").write_text("Ferries moor at the harbour.")
+    router = RouterActor(RouterSettings(jobs_endpoint=any_port, stream_endpoint=any_port, corpus=str(corpus)))
     endpoints = router.start()
     worker = WorkerActor(WorkerSettings(worker_id="w1"))
     settings = GatewaySettings(listen="127.0.0.1:0", state_dir=str(tmp_path_factory.mktemp("state")))
@@ -133,7 +135,14 @@ def test_documents_of_this_side(service: Service, tmp_path: Path) -> None:
     assert json.loads(cactus_rag_query(model, "ferry", 1))["chunks"][0]["source"] == "ferry.md"
     result = answer(model, [{"role": "user", "content": "When does the ferry leave?"}], {"max_tokens": 4})
     cactus_destroy(model)
-    assert [source["source"] for source in result["sources"]] == ["ferry.md"]
+    assert [source["source"] for source in result["sources"]] == ["ferry.md", "harbour.md"]
+
+
+def test_documents_of_the_service(model: CactusModel) -> None:
+    question = [{"role": "user", "content": "Where does a ferry moor?"}]
+    result = answer(model, question, {"max_tokens": 4})
+    assert [source["source"] for source in result["sources"]] == ["harbour.md"]
+    assert answer(model, question, {"max_tokens": 4, "tool_rag_top_k": 0})["sources"] == []
 
 
 def test_a_service_that_is_not_there_is_named() -> None:
