@@ -13,7 +13,7 @@ from pathlib import Path
 
 from cactus_actors.calibration import area_under_curve
 from cactus_actors.models.confidence_probe import probe_beside
-from cactus_actors.protocol.confidence import Probe, Signal, entropy_confidence, min_token_prob
+from cactus_actors.protocol.confidence import Probe, Signal, answer_prob, entropy_confidence, min_token_prob
 from training.answering import Answer, Backend, Question
 from training.chat import MODEL_DIRECTORY
 from training.corpus.facts import FACT_KINDS
@@ -101,7 +101,7 @@ def _areas(judged: Sequence[tuple[Answer, bool]], probe: Probe | None) -> dict[s
         "entropy": entropy_confidence,
         "min_token_prob": min_token_prob,
         "mean_token_prob": lambda _, logprobs: math.exp(sum(logprobs) / len(logprobs)),
-        "answer_prob": lambda _, logprobs: math.exp(sum(logprobs)),
+        "answer_prob": answer_prob,
     }
     if probe is not None:
         measures["probe"] = probe

@@ -7,7 +7,7 @@ import math
 from cactus_actors.protocol.confidence import SignalName, features_of
 from cactus_actors.protocol.results import Result
 
-SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "probe")
+SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "answer_prob", "probe")
 """Those that a service can be told to use; the others are measures beside them."""
 
 

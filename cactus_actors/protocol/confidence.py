@@ -11,7 +11,7 @@ from typing import Literal
 
 import msgspec
 
-SignalName = Literal["entropy", "min_token_prob", "probe"]
+SignalName = Literal["entropy", "min_token_prob", "answer_prob", "probe"]
 Signal = Callable[[Sequence[float], Sequence[float]], float]
 
 _TINY = 1e-9
@@ -73,6 +73,11 @@ def min_token_prob(_entropies: Sequence[float], logprobs: Sequence[float]) -> fl
     return math.exp(min(0.0, *logprobs))
 
 
+def answer_prob(_entropies: Sequence[float], logprobs: Sequence[float]) -> float:
+    """The probability of all tokens together, which falls with every token."""
+    return math.exp(min(0.0, sum(logprobs)))
+
+
 def signal_named(name: SignalName, probe: Probe | None = None) -> Signal:
     """The signal of that name; `probe` is there for the one that needs it."""
     match name:
@@ -80,6 +85,8 @@ def signal_named(name: SignalName, probe: Probe | None = None) -> Signal:
             return entropy_confidence
         case "min_token_prob":
             return min_token_prob
+        case "answer_prob":
+            return answer_prob
         case "probe":
             assert probe is not None
             return probe

@@ -10,7 +10,13 @@ import pytest
 
 from cactus_actors.models.confidence_probe import FILE_NAME, probe_beside, probe_for, read_probe
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.confidence import Probe, entropy_confidence, min_token_prob, signal_named
+from cactus_actors.protocol.confidence import (
+    Probe,
+    answer_prob,
+    entropy_confidence,
+    min_token_prob,
+    signal_named,
+)
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 
 ENTROPIES, LOGPROBS = [0.1, 0.3], [-0.5, -1.5]
@@ -24,6 +30,8 @@ def make_probe(**weights: float) -> Probe:
 def test_signals() -> None:
     assert entropy_confidence(ENTROPIES, LOGPROBS) == pytest.approx(0.8)
     assert min_token_prob(ENTROPIES, LOGPROBS) == pytest.approx(math.exp(-1.5))
+    assert answer_prob(ENTROPIES, LOGPROBS) == pytest.approx(math.exp(-2.0))
+    assert signal_named("answer_prob")([0.5] * 2, [-0.5] * 2) == pytest.approx(math.exp(-1.0))
     assert signal_named("entropy")([0.5], [-9.0]) == 0.5
     assert signal_named("min_token_prob")([0.5], [0.0]) == 1.0
 

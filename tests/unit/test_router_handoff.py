@@ -227,7 +227,13 @@ SURPRISED = Probe(
 
 
 @pytest.mark.parametrize(
-    ("signal", "status"), [("entropy", "none"), ("min_token_prob", "completed"), ("probe", "completed")]
+    ("signal", "status"),
+    [
+        ("entropy", "none"),
+        ("min_token_prob", "completed"),
+        ("answer_prob", "completed"),
+        ("probe", "completed"),
+    ],
 )
 def test_the_services_signal_decides(signal: str, status: str) -> None:
     router = RouterHarness(probe=SURPRISED, confidence_signal=signal)
