@@ -299,9 +299,14 @@ class Connection:
 
 
 async def _received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
-    """Every message of `socket`; awaiting one that is there lets nobody else run, so that is done."""
+    """Every message of `socket`; taking one that is there lets nobody else run, so that is done."""
+    ready = zmq.Socket.shadow(socket)  # what is there already is read without a future
     for number in itertools.count(1):
-        yield await socket.recv_multipart()
+        try:
+            frames = ready.recv_multipart(zmq.NOBLOCK)
+        except zmq.Again:
+            frames = await socket.recv_multipart()
+        yield frames
         if number % READS_IN_A_ROW == 0:
             await asyncio.sleep(0)
 

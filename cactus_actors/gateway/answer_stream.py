@@ -55,18 +55,21 @@ class AnswerStream:
         self._places = [Place() for _ in submits]
         self._first: list[Happening] = []
         self._told_at = 0.0
+        self._rendered_at = time.monotonic()
+        self._timer: asyncio.TimerHandle | None = None
 
     async def begin(self) -> None:
         """Wait for the first token, so that a request that fails before it is answered with a status.
 
         Returns without one when nothing comes for as long as a reader can be left in silence.
         """
+        self._nudge_later()
         try:
-            async with asyncio.timeout(self._gateway.settings.ping_interval_s):
-                while not any(isinstance(one.news, Delta | Result) for one in self._first):
-                    self._first += await self._choices.take()
-        except TimeoutError:
-            pass
+            while not any(isinstance(one.news, Delta | Result) for one in self._first):
+                happened = await self._choices.take()
+                if happened is None:
+                    return
+                self._first += happened
         except BaseException:
             await self._close()
             raise
@@ -76,7 +79,7 @@ class AnswerStream:
         self._gateway.metrics.num_streams += 1
         try:
             yield self._rendered(self._first)
-            while (happened := await self._happened()) != []:
+            while (happened := await self._choices.take()) != []:
                 if happened is None:
                     yield PING
                 elif frames := self._rendered(happened):
@@ -89,18 +92,23 @@ class AnswerStream:
             self._gateway.metrics.num_streams -= 1
             await self._close()
 
-    async def _happened(self) -> list[Happening] | None:
-        """What is new; None if nothing is, empty at the end."""
-        try:
-            async with asyncio.timeout(self._gateway.settings.ping_interval_s):
-                return await self._choices.take()
-        except TimeoutError:
-            return None
+    def _nudge_later(self) -> None:
+        """Nudge where nothing was rendered for as long as a reader can be left in silence."""
+        interval = self._gateway.settings.ping_interval_s
+        quiet_for = time.monotonic() - self._rendered_at
+        if quiet_for >= interval:
+            self._choices.nudge()
+            self._rendered_at, quiet_for = time.monotonic(), 0.0
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(interval - quiet_for, self._nudge_later)
 
     async def _close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
         await self._choices.close(cancel=not self._identity.outlives)
 
     def _rendered(self, happened: Sequence[Happening]) -> bytes:
+        self._rendered_at = time.monotonic()
         return b"".join([frame for one in happened for frame in self._frames_of(one)])
 
     def _frames_of(self, happening: Happening) -> list[bytes]:

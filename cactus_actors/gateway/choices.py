@@ -41,19 +41,28 @@ class ChoiceStreams:
         self._unread: list[Happening] = []
         self._failure: Exception | None = None
         self._num_running = len(submits)
+        self._is_nudged = False
         self._changed = asyncio.Event()
         self._tasks = [
             asyncio.create_task(self._pump(choice, stream)) for choice, stream in enumerate(self._streams)
         ]
 
-    async def take(self) -> list[Happening]:
+    def nudge(self) -> None:
+        """Let who waits in `take` go, if nothing happens meanwhile."""
+        self._is_nudged = True
+        self._changed.set()
+
+    async def take(self) -> list[Happening] | None:
         """Everything that happened since, at least one thing; empty at the end; raises a job's error.
 
-        May be cancelled and called again.
+        None after a nudge. May be cancelled and called again.
         """
-        while not self._unread and self._failure is None and self._num_running:
+        while not (self._unread or self._failure is not None or self._is_nudged) and self._num_running:
             self._changed.clear()
             await self._changed.wait()
+        is_nudged, self._is_nudged = self._is_nudged, False
+        if is_nudged and not self._unread and self._failure is None and self._num_running:
+            return None
         if not self._unread and self._failure is not None:
             raise self._failure
         unread, self._unread = self._unread, []

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,6 +18,7 @@ from cactus_actors.gateway.request_body import ClientGone
 DONE = b"data: [DONE]\n\n"
 PING = b": ping\n\n"
 WRITE_TIMEOUT_S = 30.0
+LOOKS_A_TIMEOUT = 4
 
 _encode = msgspec.json.Encoder().encode
 
@@ -44,27 +46,21 @@ class ByteStream(ASGIResponse):
     async def send_body(self, send: Send, receive: Receive) -> None:
         sending = asyncio.current_task()
         assert sending is not None
-        watching = asyncio.create_task(disconnected(receive))
-        is_over = False
-
-        def on_gone(_: asyncio.Task[None]) -> None:
-            if not is_over:
-                sending.cancel()
-
-        watching.add_done_callback(on_gone)
+        reader = _Reader(sending, receive)
         try:
             async with contextlib.aclosing(self._frames) as frames:  # type: ignore[type-var]
                 async for frame in frames:
-                    await _write(send, frame)
-                is_over = True
+                    reader.waited_since = time.monotonic()
+                    await send(_body(frame, is_more=True))
+                    reader.waited_since = None
+            reader.release()
             await send(_body(b"", is_more=False))
         except asyncio.CancelledError:
-            if watching.done() and not watching.cancelled() and not sending.uncancel():
+            if reader.is_gone and not sending.uncancel():
                 raise ClientGone from None
             raise
         finally:
-            is_over = True
-            watching.cancel()
+            reader.release()
 
 
 class EventStream(ByteStream):
@@ -78,12 +74,42 @@ class EventStream(ByteStream):
         )
 
 
-async def _write(send: Send, frame: bytes) -> None:
-    try:
-        async with asyncio.timeout(WRITE_TIMEOUT_S):
-            await send(_body(frame, is_more=True))
-    except TimeoutError:
-        raise ClientGone from None
+class _Reader:
+    """Cancels the task that sends when its reader left, or has let it wait for WRITE_TIMEOUT_S.
+
+    A look now and then, so that the many writes that need not wait cost nothing.
+    """
+
+    def __init__(self, sending: asyncio.Task[Any], receive: Receive) -> None:
+        self.is_gone = False
+        self.waited_since: float | None = None
+        self._sending = sending
+        self._watching = asyncio.create_task(disconnected(receive))
+        self._watching.add_done_callback(self._on_disconnected)
+        self._look_again()
+
+    def release(self) -> None:
+        """Watch no longer."""
+        self._timer.cancel()
+        self._watching.remove_done_callback(self._on_disconnected)
+        self._watching.cancel()
+
+    def _look_again(self) -> None:
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(WRITE_TIMEOUT_S / LOOKS_A_TIMEOUT, self._look)
+
+    def _look(self) -> None:
+        if self.waited_since is not None and time.monotonic() - self.waited_since > WRITE_TIMEOUT_S:
+            self._leave()
+        else:
+            self._look_again()
+
+    def _on_disconnected(self, _: asyncio.Task[None]) -> None:
+        self._leave()
+
+    def _leave(self) -> None:
+        self.is_gone = True
+        self._sending.cancel()
 
 
 def _body(frame: bytes, *, is_more: bool) -> HTTPResponseBodyEvent:
