@@ -39,10 +39,10 @@ from cactus_actors.protocol.wire import (
 )
 from cactus_actors.text import load_text_model
 from router.core import RouterCore
-from router.documents import Documents
+from router.documents import Documents, no_documents
 from router.effects import Effect, Keep, Publish, SendWorker
 from router.gate import Gate, KeyGate, OpenGate
-from router.intake import Prepare, plain_salt
+from router.intake import plain_salt
 from router.journal import Journal
 from router.known_keys import KnownKeys
 from router.prepare import PromptModel, prepare
@@ -123,9 +123,11 @@ class RouterActor:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         refused: Counter[str] = Counter()
         self._gate: Gate = OpenGate() if keys is None else KeyGate(self._context, keys, refused)
+        if self._settings.corpus is not None:
+            self._documents = Documents(Path(self._settings.corpus), model)
         self._core = RouterCore(
             self._settings,
-            self._prepare_with(model),
+            lambda submit: prepare(submit, model),
             epoch=epoch,
             now=time.monotonic(),
             model=model.name,
@@ -134,6 +136,7 @@ class RouterActor:
             version=_version(),
             unix_offset=None if self._journal is None else time.time() - time.monotonic(),
             salt=plain_salt if keys is None else keys.salt,
+            find=no_documents if self._documents is None else self._documents.find,
             refused=refused,
             probe=probe,
         )
@@ -286,13 +289,6 @@ class RouterActor:
             else:
                 # A client that left, or does not read: what it missed is still there to be asked for.
                 _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])
-
-    def _prepare_with(self, model: PromptModel) -> Prepare:
-        """How jobs are prepared: with the documents of the corpus, if there is one."""
-        if self._settings.corpus is None:
-            return lambda submit: prepare(submit, model)
-        self._documents = Documents(Path(self._settings.corpus), model)
-        return self._documents.prepare
 
     def _close(self) -> None:
         self._stopped.set()

@@ -54,9 +54,10 @@ from router.callers import ANYONE, Caller
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher
+from router.documents import no_documents
 from router.effects import Effect, Outbox
 from router.generation import Generation
-from router.intake import Intake, Prepare, Salt, plain_salt
+from router.intake import Find, Intake, Prepare, Salt, plain_salt
 from router.job import EndedJob, Ending
 from router.keeping import Keeper
 from router.ledger import WorkerRecord
@@ -74,8 +75,9 @@ class RouterCore:
 
     With `unix_offset`, which added to `now` gives Unix seconds, jobs are kept in a journal: `Keep` effects
     must be carried out, and each accepted job's answered by `on_recorded` or `on_unrecorded`. `salt` keeps
-    the prefix caches of tenants apart; `refused` counts, by reason, what callers had no right to. `probe` is
-    the model's, which the confidence signal of that name needs.
+    the prefix caches of tenants apart; `find` looks up what documents say to a job; `refused` counts, by
+    reason, what callers had no right to. `probe` is the model's, which the confidence signal of that name
+    needs.
     """
 
     def __init__(
@@ -91,6 +93,7 @@ class RouterCore:
         version: str = "",
         unix_offset: float | None = None,
         salt: Salt = plain_salt,
+        find: Find = no_documents,
         refused: Counter[str] | None = None,
         probe: Probe | None = None,
     ) -> None:
@@ -112,7 +115,9 @@ class RouterCore:
         self._streams = Streams(self._outbox, self._topics, epoch)
         self._dispatcher = Dispatcher(settings, self._outbox)
         self._keeper = Keeper(self._outbox, unix_offset)
-        self._intake = Intake(self._table, self._dispatcher, self._outbox, self._keeper, prepare, epoch, salt)
+        self._intake = Intake(
+            self._table, self._dispatcher, self._outbox, self._keeper, prepare, epoch, salt, find
+        )
         self._closing = Closing(
             self._table,
             self._dispatcher,

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from dataclasses import replace
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,8 +13,7 @@ import msgspec
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
-from router.job import Prepared
-from router.prepare import PromptModel, prepare
+from router.prepare import PromptModel
 
 REFRESH_S = 2.0
 
@@ -36,32 +35,22 @@ class Documents:
         self._thread = threading.Thread(target=self._follow, name="cactus-documents", daemon=True)
         self._thread.start()
 
-    def prepare(self, submit: Submit) -> Prepared:
-        """The job with what was found in its system message; a prompt without messages stays as it is."""
-        sources = self._sources(submit)
-        if not sources or submit.messages is None:
-            return prepare(submit, self._model)
-        turns = with_sources([msgspec.to_builtins(turn) for turn in submit.messages], sources)
-        messages = msgspec.convert(turns, list[ChatMessage])
-        prepared = prepare(msgspec.structs.replace(submit, messages=messages), self._model)
-        return replace(prepared, sources=sources)
-
-    def close(self) -> None:
-        """End the thread."""
-        self._is_closing.set()
-        self._thread.join()
-
-    def _sources(self, submit: Submit) -> list[Source]:
-        """As many as are wanted and fit half of the context."""
+    def find(self, submit: Submit) -> list[Source]:
+        """What fits the last question best, as many as are wanted and fit half of the context."""
         if submit.messages is None:
             return []
         messages: list[dict[str, Any]] = [msgspec.to_builtins(turn) for turn in submit.messages]
         wanted = submit.options.tool_rag_top_k
         num_sources = NUM_SOURCES if wanted is None else wanted
-        if num_sources <= 0:  # fewer than none is refused with the other options
+        if num_sources <= 0:  # fewer than none is refused later, with the other options
             return []
         found = self._index.query(question_of(messages), min(num_sources, self._index.num_chunks))
         return fitting(found, self._model.max_context // 2, self._num_tokens)
+
+    def close(self) -> None:
+        """End the thread."""
+        self._is_closing.set()
+        self._thread.join()
 
     def _num_tokens(self, text: str) -> int:
         return len(self._model.tokenizer.encode(text, add_special=False, parse_special=False))
@@ -72,3 +61,16 @@ class Documents:
                 self._index.refresh()
             except Exception as error:  # the documents of before are still there
                 _log.warning("the documents could not be read again: %s", error)
+
+
+def no_documents(_: Submit) -> list[Source]:
+    """What a service without a corpus finds."""
+    return []
+
+
+def with_documents(submit: Submit, sources: Sequence[Source]) -> Submit:
+    """The job with the sources in its system message; a prompt without messages stays as it is."""
+    if not sources or submit.messages is None:
+        return submit
+    turns = with_sources([msgspec.to_builtins(turn) for turn in submit.messages], sources)
+    return msgspec.structs.replace(submit, messages=msgspec.convert(turns, list[ChatMessage]))

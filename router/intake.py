@@ -17,9 +17,11 @@ from cactus_actors.protocol.errors import (
     Unavailable,
 )
 from cactus_actors.protocol.messages import Accepted, Submit
+from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding, is_job_id
 from router.callers import Caller
 from router.dispatcher import Dispatcher
+from router.documents import with_documents
 from router.effects import Outbox
 from router.job import EndedJob, Job, Prepared
 from router.keeping import Keeper
@@ -29,6 +31,8 @@ from router.table import JobTable
 from router.token_log import TokenLog
 
 Prepare = Callable[[Submit], Prepared]
+Find = Callable[[Submit], list[Source]]
+"""What documents say to a job's question."""
 Salt = Callable[[str, str], str]
 """(tenant, the client's cache salt) -> the salt under which prefixes are shared."""
 
@@ -45,6 +49,7 @@ class Intake:
         prepare: Prepare,
         epoch: int,
         salt: Salt,
+        find: Find,
     ) -> None:
         self.is_closed = False
         self._table = table
@@ -52,6 +57,7 @@ class Intake:
         self._outbox = outbox
         self._keeper = keeper
         self._prepare = prepare
+        self._find = find
         self._epoch = epoch
         self._salt = salt
         self._num_arrived = 0
@@ -99,7 +105,7 @@ class Intake:
     def restore(self, record: AcceptedRecord, now: float) -> Job:
         """A job that an earlier router accepted, as this one would have; raises what `submit` raises."""
         arrived_at = self._keeper.own_time(record.accepted_at, now)
-        prepared = self._prepared(record.submit, record.tenant)
+        prepared = self._prepared(record.submit, record.tenant, record.sources)
         job = self._new_job(
             record.submit, record.digest, prepared, record.encoding, arrived_at, record.tenant
         )
@@ -113,9 +119,12 @@ class Intake:
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, job.accepted, encoding)
 
-    def _prepared(self, submit: Submit, tenant: str) -> Prepared:
+    def _prepared(self, submit: Submit, tenant: str, known_sources: list[Source] | None = None) -> Prepared:
+        """The job with its documents: those that it had before, or what is found now."""
         try:
-            prepared = self._prepare(submit)
+            sources = self._find(submit) if known_sources is None else known_sources
+            prepared = self._prepare(with_documents(submit, sources))
+            prepared = dataclasses.replace(prepared, sources=sources) if sources else prepared
             return _salted(prepared, self._salt(tenant, prepared.policy.cache_salt)) if tenant else prepared
         except CactusError:
             raise

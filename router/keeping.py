@@ -37,6 +37,7 @@ class Keeper:
             encoding=job.encoding,
             accepted_at=job.arrived_at + self._unix_offset,
             tenant=job.tenant,
+            sources=list(job.prepared.sources),
         )
         self._outbox.keep(WriteAccepted(job.job_id, record))
 

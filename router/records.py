@@ -7,11 +7,15 @@ from dataclasses import dataclass
 import msgspec
 
 from cactus_actors.protocol.messages import Accepted, Finished, JobState, Submit
+from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
 
 
 class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
-    """A job as it was accepted; `accepted_at` is Unix seconds, `submit` has the seed that it was given."""
+    """A job as it was accepted; `accepted_at` is Unix seconds, `submit` has the seed that it was given.
+
+    `sources` are the documents in its prompt, which may have changed since.
+    """
 
     submit: Submit
     digest: bytes
@@ -19,6 +23,7 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     encoding: Encoding
     accepted_at: float
     tenant: str = ""
+    sources: list[Source] = []
 
 
 class EndedRecord(msgspec.Struct, frozen=True, array_like=True):

@@ -24,7 +24,9 @@ from cactus_actors.protocol.worker_messages import (
     SequenceExtras,
 )
 from router.core import RouterCore
+from router.documents import no_documents
 from router.effects import Effect, Keep, Publish, SendClient, SendWorker
+from router.intake import Find
 from router.prepare import prepare
 from router.records import AcceptedRecord, EndedRecord, Recovered, WriteAccepted, WriteEnded
 
@@ -196,6 +198,7 @@ class RouterHarness:
         disk: Disk | None = None,
         unix_offset: float = 1_000_000.0,
         probe: Probe | None = None,
+        find: Find = no_documents,
         **settings: Any,
     ) -> None:
         self.now = 100.0
@@ -208,6 +211,7 @@ class RouterHarness:
             now=self.now,
             unix_offset=None if disk is None else unix_offset,
             probe=probe,
+            find=find,
         )
         self.workers: dict[bytes, Worker] = {}
         self.replies: list[tuple[bytes, Any]] = []

@@ -12,11 +12,11 @@ import pytest
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.worker_messages import Finish
-from router.documents import Documents
-from router.job import Prepared
-from tests import router_harness
-from tests.router_harness import LetterModel, RouterHarness, job_id
+from router.documents import Documents, with_documents
+from router.prepare import prepare
+from tests.router_harness import Disk, LetterModel, RouterHarness, job_id
 
 FERRY = "The ferry leaves at nine."
 
@@ -40,29 +40,32 @@ def chat(content: Any = "When does the ferry leave?", **options: Any) -> Submit:
     return Submit(job_id=job_id(1), messages=[turn], options=Options(**options))
 
 
-def prompt_of(prepared: Prepared) -> str:
-    return LetterModel().tokenizer.decode(prepared.prompt_ids)
+def prepared(documents: Documents, submit: Submit) -> tuple[str, list[str]]:
+    """The prompt that the job gets, and the names of its sources."""
+    sources = documents.find(submit)
+    ids = prepare(with_documents(submit, sources), LetterModel()).prompt_ids
+    return LetterModel().tokenizer.decode(ids), [source.source for source in sources]
 
 
 def test_what_fits_the_question_stands_before_it(documents: Documents) -> None:
-    prepared = documents.prepare(chat())
-    assert FERRY in prompt_of(prepared)
-    assert prompt_of(prepared).endswith("|When does the ferry leave?")
-    assert [source.source for source in prepared.sources] == ["ferry.md", "museum.md"]
+    prompt, sources = prepared(documents, chat())
+    assert FERRY in prompt
+    assert prompt.endswith("|When does the ferry leave?")
+    assert sources == ["ferry.md", "museum.md"]
 
 
 @pytest.mark.parametrize(
     ("wanted", "sources"), [(0, []), (1, ["ferry.md"]), (1024, ["ferry.md", "museum.md"])]
 )
 def test_so_many_as_are_wanted(documents: Documents, wanted: int, sources: list[str]) -> None:
-    prepared = documents.prepare(chat(tool_rag_top_k=wanted))
-    assert [source.source for source in prepared.sources] == sources
-    assert (FERRY in prompt_of(prepared)) is bool(sources)
+    prompt, found = prepared(documents, chat(tool_rag_top_k=wanted))
+    assert found == sources
+    assert (FERRY in prompt) is bool(sources)
 
 
 def test_a_number_below_none_is_refused(documents: Documents) -> None:
     with pytest.raises(InvalidRequest) as raised:
-        documents.prepare(chat(tool_rag_top_k=-1))
+        prepared(documents, chat(tool_rag_top_k=-1))
     assert raised.value.param == "tool_rag_top_k"
 
 
@@ -70,15 +73,15 @@ def test_a_number_below_none_is_refused(documents: Documents) -> None:
 def test_a_plain_prompt_and_a_question_about_nothing_stay_as_they_are(
     documents: Documents, submit: Submit
 ) -> None:
-    prepared = documents.prepare(submit)
-    assert prepared.sources == ()
-    assert "leaves" not in prompt_of(prepared)
+    prompt, sources = prepared(documents, submit)
+    assert sources == []
+    assert "leaves" not in prompt
 
 
 def test_a_changed_file_is_noticed(documents: Documents, corpus: Path) -> None:
     (corpus / "ferry.md").write_text("The ferry leaves at noon.")
     until = time.monotonic() + 10
-    while "noon" not in prompt_of(documents.prepare(chat())):
+    while "noon" not in prepared(documents, chat())[0]:
         assert time.monotonic() < until
         time.sleep(0.02)
 
@@ -87,19 +90,33 @@ def test_documents_fill_at_most_half_of_the_context(tmp_path: Path) -> None:
     for number in range(9):
         (tmp_path / f"{number}.md").write_text("ferry " * 100)
     documents = Documents(tmp_path, LetterModel())
-    prepared = documents.prepare(chat(tool_rag_top_k=9))
+    prompt, sources = prepared(documents, chat(tool_rag_top_k=9))
     documents.close()
-    assert len(prepared.sources) == 3  # of 620 letters each, in a context of 4096
-    assert len(prepared.prompt_ids) < LetterModel.max_context // 2 + 200
+    assert len(sources) == 3  # of 620 letters each, in a context of 4096
+    assert len(prompt) < LetterModel.max_context // 2 + 200
 
 
-def test_the_result_names_the_sources(documents: Documents, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(router_harness, "prepare", lambda submit, _: documents.prepare(submit))
-    router = RouterHarness()
-    router.connect()
+def test_the_result_names_the_sources(documents: Documents) -> None:
+    router = RouterHarness(find=documents.find)
+    worker = router.connect()
     router.client(chat())
+    [dispatch] = worker.dispatches.values()
+    assert FERRY in LetterModel().tokenizer.decode(dispatch.prompt_ids)
     router.generate(1, "nine", finish=Finish("stop"))
     assert [source.source for source in router.result(1).sources] == ["ferry.md", "museum.md"]
+
+
+def test_after_a_restart_a_job_has_the_documents_that_it_had(documents: Documents) -> None:
+    disk = Disk()
+    first = RouterHarness(disk=disk, find=documents.find)
+    first.client(chat())
+    disk.write()
+    second = RouterHarness(disk=disk, find=lambda _: [Source(source="new.md", content="New.", score=1.0)])
+    worker = second.connect()
+    [dispatch] = worker.dispatches.values()
+    prompt = LetterModel().tokenizer.decode(dispatch.prompt_ids)
+    assert FERRY in prompt
+    assert "New." not in prompt
 
 
 def test_what_is_no_directory_is_refused(tmp_path: Path) -> None:
