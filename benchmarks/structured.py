@@ -1,0 +1,147 @@
+"""Microseconds of a mask, and what grammars cost 16 sequences that decode together.
+
+python -m benchmarks.structured --vocabulary ../smollm2/tokenizer.json --decode cactus-sprout
+"""
+
+from __future__ import annotations
+
+import argparse
+import time
+from collections.abc import Callable
+from functools import partial
+from pathlib import Path
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.config import WeightFormat
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.structured import compile_request
+from cactus_actors.structured.matcher import GrammarMatcher, Matchers
+from cactus_actors.text.huggingface import tokenizer_from_json
+from cactus_actors.text.text_model import load_text_model
+from cactus_actors.text.tokenizer import Tokenizer
+
+FORMS: dict[str, Options] = {
+    "schema": Options(
+        json_schema={
+            "type": "object",
+            "properties": {
+                "name": {"type": "string"},
+                "age": {"type": "integer", "minimum": 0, "maximum": 150},
+                "tags": {"type": "array", "items": {"type": "string", "maxLength": 20}, "maxItems": 5},
+                "price": {"type": "number", "minimum": 0},
+            },
+            "required": ["name", "age", "tags"],
+        }
+    ),
+    "any object": Options(response_format={"type": "json_object"}),
+    "regex": Options(regex=r"[a-z]{3,20}(\.[a-z]{3,20}){1,8}@[a-z]+\.(com|org)"),
+    "GBNF": Options(grammar='root ::= item+\nitem ::= "- " [^\\n]+ "\\n" ("(" root ")")?'),
+}
+NUM_TEXTS = 30
+MAX_TOKENS = 100
+NUM_SEQUENCES = 16
+
+
+def print_masks(tokenizer: Tokenizer, eos_ids: frozenset[int]) -> None:
+    """Times of masks and steps along texts of random tokens, without the helper's thread."""
+    matchers = Matchers(tokenizer, eos_ids)
+    rng = np.random.default_rng(0)
+    for name, options in FORMS.items():
+        started = time.perf_counter()
+        grammar = compile_request(options, tokenizer)
+        checked = time.perf_counter()
+        matchers(grammar).bitmask()
+        compiled = time.perf_counter()
+        first, second = (checked - started) * 1e3, (compiled - checked) * 1e3
+        print(f"{name}: checked in {first:.1f} ms, compiled in {second:.1f} ms")
+        masks: list[float] = []
+        steps: list[float] = []
+        for _ in range(NUM_TEXTS):
+            matcher = GrammarMatcher(partial(matchers._compiled, grammar), tokenizer.vocab_size, _never)
+            for _ in range(MAX_TOKENS):
+                started = time.perf_counter()
+                mask = matcher.bitmask()
+                masks.append(time.perf_counter() - started)
+                legal = _others(mask, eos_ids)
+                if not legal.size:
+                    break
+                token_id = int(rng.choice(legal))
+                started = time.perf_counter()
+                matcher.accept(token_id)
+                steps.append(time.perf_counter() - started)
+                if matcher.is_finished:
+                    break
+        for what, seconds in {"mask": masks, "accept": steps}.items():
+            middle, worst = np.quantile(seconds, [0.5, 0.99]) * 1e6
+            print(f"  {what:6} p50 {middle:6.1f} us, p99 {worst:6.1f} us, of {len(seconds)}")
+
+
+def _never(_: Callable[[], None]) -> None:
+    """No helper: what is asked for is computed then."""
+
+
+def _others(mask: NDArray[np.int32], eos_ids: frozenset[int]) -> NDArray[np.int64]:
+    legal = np.flatnonzero(np.unpackbits(mask.view(np.uint8), bitorder="little"))
+    return legal[~np.isin(legal, list(eos_ids))]
+
+
+def print_decode(name: str, weights: WeightFormat, threads: int) -> None:
+    """Tokens a second of sequences with a grammar and without, in turns."""
+    from workers.engine import Engine
+    from workers.models import load_model
+
+    path = resolve_model(name)
+    text = load_text_model(path)
+    model = load_model(path, weights=weights, threads=threads)
+    engine = Engine(
+        model,
+        text.tokenizer,
+        text.eos_ids,
+        cache_blocks=NUM_SEQUENCES * 32,
+        max_sequences=NUM_SEQUENCES,
+        new_constraint=Matchers(text.tokenizer, text.eos_ids),
+    )
+    schema = {"type": "array", "items": {"type": "string", "minLength": 30}, "minItems": 50}
+    grammar = compile_request(Options(json_schema=schema), text.tokenizer)
+    prompt = text.tokenizer.encode("A list of stories about small animals, as JSON:", add_special=True)
+    rates: dict[str, list[float]] = {"": [], grammar: []}
+    dispatch_id = 0
+    for turn in range(10):
+        for form, measured in rates.items():
+            for seed in range(NUM_SEQUENCES):
+                dispatch_id += 1
+                params = SamplingParams(max_tokens=120, ignore_eos=True, temperature=1.0, seed=seed)
+                engine.add(Dispatch(dispatch_id, "0" * 32, prompt, [], params, grammar=form))
+            num_tokens, started = 0, time.perf_counter()
+            while engine.has_work:
+                num_tokens += sum(len(delta.token_ids) for delta in engine.step())
+            if turn:  # the first warms up
+                measured.append(num_tokens / (time.perf_counter() - started))
+    free, held = (float(np.median(measured)) for measured in rates.values())
+    print(
+        f"{NUM_SEQUENCES} sequences: {free:.0f} tokens/s free, {held:.0f} with a grammar: {held / free:.2f}"
+    )
+    model.close()
+
+
+def main() -> None:
+    """Measure what the arguments name."""
+    parser = argparse.ArgumentParser(description=__doc__.splitlines()[0])
+    parser.add_argument("--vocabulary", type=Path, help="a tokenizer.json; the end token is its id 2")
+    parser.add_argument("--decode", metavar="MODEL", help="decode with this model")
+    parser.add_argument("--weights", default="int8")
+    parser.add_argument("--threads", type=int, default=2)
+    arguments = parser.parse_args()
+    if arguments.vocabulary is not None:
+        print_masks(tokenizer_from_json(arguments.vocabulary, {}), frozenset({2}))
+    if arguments.decode is not None:
+        print_decode(arguments.decode, arguments.weights, arguments.threads)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,25 @@
+"""What docs/structured-output.md shows works against a service."""
+
+from __future__ import annotations
+
+import json
+import re
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+DOCUMENT = (Path(__file__).parents[2] / "docs" / "structured-output.md").read_text(encoding="utf-8")
+
+
+def test_the_example_runs(serve_on_cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+    (block,) = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.M | re.S)
+    with serve_on_cluster(workers=1) as running:
+        ours = f'"{running.endpoints.jobs}", "{running.endpoints.stream}"'
+        code = block.replace('"tcp://127.0.0.1:5555"', ours)
+        assert code != block
+        exec(compile(code, "structured-output.md", "exec"), {})
+    person, answer, *fruits = capsys.readouterr().out.strip().splitlines()[-5:]
+    assert set(json.loads(person)) >= {"name", "age"}
+    assert answer in ("yes", "no")
+    assert all(re.fullmatch("- [a-z]+", fruit) for fruit in fruits)
