@@ -20,6 +20,8 @@ from cactus_actors.retrieval.words import WordIndex
 
 NUM_CANDIDATES = 20
 """Of each ranking, so many go into the fused one."""
+MAX_QUERY_CHARACTERS = 2000
+"""What stands behind them in a longer query is not looked for."""
 
 _log = logging.getLogger(__name__)
 
@@ -71,7 +73,7 @@ class Index:
     def query(self, text: str, top_k: int) -> list[Source]:
         """The `top_k` chunks that fit best, best first; scores are reciprocal ranks, added up."""
         state = self._state
-        rankings = self._rankings(state, text, max(top_k, NUM_CANDIDATES))
+        rankings = self._rankings(state, text[:MAX_QUERY_CHARACTERS], max(top_k, NUM_CANDIDATES))
         return [
             Source(source=state.chunks[number].source, content=state.chunks[number].text, score=score)
             for number, score in fuse(rankings)[: max(0, top_k)]

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from collections.abc import Iterator
@@ -10,7 +11,13 @@ from typing import Any
 import httpx
 import msgspec
 
-from cactus_actors.protocol.errors import CactusError, ErrorInfo, Unavailable, error_from_info
+from cactus_actors.protocol.errors import (
+    CactusError,
+    ErrorInfo,
+    JobNotFound,
+    Unavailable,
+    error_from_info,
+)
 from cactus_actors.protocol.messages import Delta, Submit
 from cactus_actors.protocol.results import Result
 from cactus_actors.sdk.backend import OnDelta
@@ -59,7 +66,8 @@ class HttpBackend:
 
     def stop(self) -> None:
         if (request_id := self._request_id) is not None:
-            self._json("DELETE", f"/v1/requests/{request_id}")
+            with contextlib.suppress(JobNotFound):  # it is not there yet, or no more
+                self._json("DELETE", f"/v1/requests/{request_id}")
 
     def encode(self, text: str) -> list[int]:
         token_ids: list[int] = self._json("POST", "/tokenize", {"content": text})["tokens"]

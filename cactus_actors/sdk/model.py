@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.client.request import Tools, make_submit
-from cactus_actors.protocol.errors import InvalidRequest, ServerFailure, error_from_info
+from cactus_actors.protocol.errors import CactusError, InvalidRequest, ServerFailure, error_from_info
 from cactus_actors.protocol.messages import Delta, Submit
 from cactus_actors.protocol.results import Result, Source
 from cactus_actors.retrieval import NUM_SOURCES, Index, fitting, question_of, with_sources
@@ -95,7 +95,8 @@ class CactusModel:
         """Stop what runs and let go of the model; a second time changes nothing."""
         if self._owner == threading.get_ident():
             raise CallFailed("a model cannot be destroyed by its own callback")
-        self.stop()
+        with contextlib.suppress(CactusError):  # a service that is gone stops nothing
+            self.stop()
         with self._lock:
             is_first, self._is_destroyed = not self._is_destroyed, True
             if is_first:

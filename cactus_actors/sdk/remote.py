@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import contextlib
+
 from cactus_actors.client import Client
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.errors import CactusError, NotSupported
+from cactus_actors.protocol.errors import CactusError, JobNotFound, NotSupported
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Result
 from cactus_actors.sdk.backend import OnDelta
@@ -43,7 +45,8 @@ class RemoteBackend:
 
     def stop(self) -> None:
         if (job_id := self._job_id) is not None:
-            self._client.cancel(job_id)
+            with contextlib.suppress(JobNotFound):  # it is not there yet, or no more
+                self._client.cancel(job_id)
 
     def encode(self, text: str) -> list[int]:
         if self._text is None:

@@ -135,6 +135,12 @@ def test_a_cache_that_cannot_be_written_costs_no_answer(
     assert "cannot be written" in caplog.text
 
 
+def test_the_end_of_a_very_long_query_is_not_looked_for(directory: Path) -> None:
+    index = Index(Corpus(directory))
+    assert index.query("x " * 999 + "pears", 5) == []
+    assert index.query("x " * 900 + "pears", 5)[0].source == "b.md"
+
+
 def test_an_empty_corpus_has_no_answers(tmp_path: Path) -> None:
     assert Index(Corpus(tmp_path), CountingEmbedder()).query("anything", 5) == []
 

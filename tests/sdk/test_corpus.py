@@ -105,6 +105,15 @@ def test_no_prompt_is_more_than_half_documents(tmp_path: Path) -> None:
     assert result["prompt_tokens"] < 512 + 60
 
 
+def test_pieces_of_more_tokens_than_the_context_are_found_all_the_same(tmp_path: Path) -> None:
+    (tmp_path / "cats.md").write_text("私は猫が大好きです。" * 70)
+    (tmp_path / "ferry.md").write_text("The ferry leaves at nine.")
+    model = cactus_init("cactus-sprout", tmp_path, threads=1)
+    [found, _] = json.loads(cactus_rag_query(model, "猫" * 2000, 2))["chunks"]
+    cactus_destroy(model)
+    assert found["source"] == "cats.md"
+
+
 def test_a_corpus_that_is_not_there_is_named(tmp_path: Path) -> None:
     with pytest.raises(CallFailed, match="nowhere"):
         cactus_init("cactus-sprout", tmp_path / "nowhere", False, threads=1)
