@@ -98,9 +98,12 @@ class LocalBackend:
         try:
             self._perform(self._core.on_client(_CLIENT, submit, MSGPACK, now), now)
             answer = self._pumped(submit.job_id)
-        except BaseException:  # on_delta raised, or somebody interrupted
+        except BaseException as error:  # on_delta raised, or somebody interrupted
             self._on_delta = None
             self._cancel(submit.job_id)
+            if not isinstance(error, Exception):
+                # It may have come in the middle of a step: the worker forgets everything and begins anew.
+                self._hear(self._worker.begin(now), now)
             raise
         finally:
             self._core.on_unsubscribed(submit.job_id)
@@ -156,10 +159,10 @@ class LocalBackend:
     def _perform(self, effects: Sequence[Effect], now: float) -> None:
         for effect in effects:
             match effect:
-                case SendWorker(identity, command) if identity == _CLOUD and self._cloud is not None:
-                    self._cloud.send(command)
-                case SendWorker(_, command):
+                case SendWorker(identity, command) if identity == _WORKER:
                     self._hear(self._worker.on_command(command, now), now)
+                case SendWorker(_, command) if self._cloud is not None:
+                    self._cloud.send(command)
                 case Publish(_, Delta() as delta) if self._on_delta is not None:
                     self._on_delta(delta)
                 case SendClient(_, Finished() | Rejected() as answer):

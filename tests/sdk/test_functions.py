@@ -80,6 +80,27 @@ def test_what_the_callback_raises_ends_the_generation_and_is_raised(shared_model
     assert answer(shared_model)["success"] is True  # nothing of it is left behind
 
 
+def test_an_interrupted_step_leaves_nothing_behind(
+    shared_model: CactusModel, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    expected = answer(shared_model, LONG_STORY)
+    loaded = shared_model._backend._loaded  # type: ignore[attr-defined]
+    num_free, forward, num_steps = loaded.engine.free_blocks, loaded.model.forward, 0
+
+    def interrupted(*arguments: Any) -> Any:
+        nonlocal num_steps
+        num_steps += 1
+        if num_steps == 5:
+            raise KeyboardInterrupt
+        return forward(*arguments)
+
+    monkeypatch.setattr(loaded.model, "forward", interrupted)
+    with pytest.raises(KeyboardInterrupt):
+        cactus_complete(shared_model, LONG_STORY, GREEDY)
+    assert loaded.engine.free_blocks == num_free
+    assert answer(shared_model, LONG_STORY)["response"] == expected["response"]
+
+
 def test_stop_ends_the_generation_with_what_there_is(shared_model: CactusModel) -> None:
     texts: list[str] = []
 
