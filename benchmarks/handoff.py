@@ -66,7 +66,7 @@ def answers(model: str, examples: Sequence[Example], threads: int) -> list[Outco
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument("--noise", type=float, default=0.1)
+    parser.add_argument("--noise", type=float, default=0.15)
     parser.add_argument("--per-kind", type=int, default=40)
     parser.add_argument("--cloud-share", type=float, default=0.2)
     parser.add_argument("--threads", type=int, default=1)

@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import math
 import random
+import re
 from pathlib import Path
 from typing import Any
 
@@ -29,6 +30,7 @@ from cactus_actors.calibration import (
 from cactus_actors.calibration.plotting import write_plot
 from cactus_actors.calibration.ranking import cuts
 from cactus_actors.calibration.report import NEW_PROBE
+from cactus_actors.config import make_config, read_config_file
 from cactus_actors.protocol.confidence import probe_features
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.results import FinishReason, Measures, Result, ToolCall, Usage
@@ -115,6 +117,30 @@ def test_a_file_without_examples_is_refused(tmp_path: Path) -> None:
     for name in ("empty.jsonl", "missing.jsonl"):
         with pytest.raises(InputInvalid, match=name):
             read_examples(tmp_path / name)
+
+
+# documentation
+
+
+def blocks_of(document: str, language: str) -> list[str]:
+    text = (Path(__file__).parents[2] / "docs" / document).read_text()
+    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+
+
+def test_the_examples_of_the_document_are_examples(tmp_path: Path) -> None:
+    (block,) = blocks_of("handoff.md", "json")
+    (tmp_path / "data.jsonl").write_text(block)
+    paris, sum_of_two, timer = read_examples(tmp_path / "data.jsonl")
+    assert paris.is_right(said("It is Paris."))
+    assert sum_of_two.is_right(said("17 + 25 = 42."))
+    assert timer.is_right(said("", tool_calls=[ToolCall("timer", {"minutes": 5})]))
+
+
+def test_the_settings_of_the_document_are_settings(tmp_path: Path) -> None:
+    (block,) = blocks_of("handoff.md", "toml")
+    (tmp_path / "serve.toml").write_text(block)
+    handoff = make_config(read_config_file(tmp_path / "serve.toml")).handoff
+    assert (handoff.confidence_signal, handoff.max_share) == ("min_token_prob", 0.2)
 
 
 # ranking
