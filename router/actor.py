@@ -38,6 +38,7 @@ from cactus_actors.protocol.wire import (
     worker_message_decoder,
 )
 from cactus_actors.text import load_text_model
+from router.callers import NOBODY
 from router.core import RouterCore
 from router.documents import Documents, no_documents
 from router.effects import Effect, Keep, Publish, SendWorker
@@ -220,8 +221,8 @@ class RouterActor:
             action, topic = frames[0][:1], frames[0][1:]
             if not is_job_id(name := topic.decode("latin-1")):
                 continue
-            if action == b"\1" and caller is not None:
-                is_taken, effects = self._core.on_subscribed(name, time.monotonic(), caller)
+            if action == b"\1":
+                is_taken, effects = self._core.on_subscribed(name, time.monotonic(), caller or NOBODY)
                 if is_taken:
                     self._stream.setsockopt(zmq.SUBSCRIBE, topic)
                 self._perform(effects)

@@ -19,3 +19,6 @@ class Caller:
 
 ANYONE = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
 """Who speaks with a service without keys: it trusts whoever can reach it."""
+
+NOBODY = Caller(name="", role="client", tenant="", max_topics=0)
+"""Who had a key that is not accepted any more."""

@@ -21,7 +21,7 @@ from cactus_actors.protocol.messages import Accepted, Rejected, Scale, Scaling, 
 from cactus_actors.protocol.worker_messages import Hello, Welcome
 from router.actor import RouterActor
 from router.known_keys import RECHECK_S
-from tests.router_harness import make_hello
+from tests.router_harness import job_id, make_hello
 from tests.secured_router import LOOPBACK, SecuredRouter, secured_router, submit, until
 from tests.wire.test_client_router import EchoWorker
 from workers.link import RouterLink
@@ -72,6 +72,20 @@ def test_bytes_without_a_handshake_become_no_message(router: SecuredRouter, name
     assert isinstance(client.ask(submit(1)), Accepted)
     jobs = router.status().jobs
     assert (jobs.accepted, jobs.rejected) == (1, 0)
+
+
+def test_who_says_nothing_is_cut_off(router: SecuredRouter) -> None:
+    """Silent connections would use up the descriptors."""
+    ports = [urlsplit(getattr(router.endpoints, name)).port for name in ("jobs", "stream", "workers")]
+    connections = [socket.create_connection(("127.0.0.1", port or 0)) for port in ports for _ in range(20)]
+    deadline = time.monotonic() + 8
+    for connection in connections:
+        with connection:
+            connection.settimeout(max(0.1, deadline - time.monotonic()))
+            while connection.recv(4096):
+                pass  # the greeting
+    client = router.client(router.key("alice"))
+    assert isinstance(client.ask(submit(1)), Accepted)
 
 
 def test_a_client_of_the_package_is_told_at_once(router: SecuredRouter, tmp_path: Path) -> None:
@@ -175,12 +189,16 @@ def test_a_new_key_works_and_a_revoked_one_does_not_without_a_restart(router: Se
     credentials = router.key("late")
     late = router.client(credentials)
     assert isinstance(late.ask(submit(2)), Accepted)
+    subscriber = router.subscriber(credentials, job_id(2))
+    until(lambda: job_id(2) in router.actor._core._topics)
 
     router.store.revoke("late")
     time.sleep(RECHECK_S + 0.2)
     refused = late.ask(StatusRequest(request_id="r"))
     assert isinstance(refused, Rejected)
     assert refused.error.type == AuthenticationFailed.type
+    subscriber.socket.subscribe(job_id(1))
+    until(lambda: router.refused().get("foreign_topic") == 1)
     again = router.client(credentials)
     again.send(submit(3))
     assert again.is_silent()
