@@ -24,6 +24,7 @@ from cactus_actors.structured.limits import (
     check_limit,
     short,
 )
+from cactus_actors.structured.rewriting import rewritten
 
 Schema = dict[str, Any] | bool
 
@@ -84,7 +85,7 @@ class _Reader:
         if not isinstance(schema, dict):
             raise self._invalid(at, f"a schema is an object or a boolean, not {short(schema)}")
         read: dict[str, Any] = {}
-        for keyword, value in schema.items():
+        for keyword, value in rewritten(schema).items():
             where = at.keyword(keyword)
             if keyword in ANNOTATIONS or (keyword == "uniqueItems" and value is False):
                 continue

@@ -387,7 +387,7 @@ def test_calls_that_cannot_be_forced() -> None:
     assert refused().param == "force_tools"
     assert refused({"type": "function", "function": {}}).param == "tools"
     assert refused({"name": "x", "parameters": {"type": "array"}}).param == "tools"
-    unenforced = refused({"name": "x", "parameters": {"properties": {"a": {"not": {}}}}})
+    unenforced = refused({"name": "x", "parameters": {"properties": {"a": {"not": {"minimum": 1}}}}})
     assert isinstance(unenforced, NotSupported)
     assert unenforced.param == "tools"
     assert refused(TIME, regex="a").param == "force_tools"

@@ -1,0 +1,129 @@
+"""Keywords that say the same as others which can be enforced."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Mapping
+from typing import Any
+
+from cactus_actors.structured.keywords import TYPES
+
+MAX_DEPENDENCIES = 4
+"""Each doubles the alternatives."""
+
+_REWRITTEN = frozenset(
+    {
+        *("contains", "dependencies", "dependentRequired", "dependentSchemas", "else", "if", "maxContains"),
+        *("minContains", "not", "propertyNames", "then", "unevaluatedItems", "unevaluatedProperties"),
+    }
+)
+_IN_PLACE = (
+    "$ref",
+    "allOf",
+    "anyOf",
+    "oneOf",
+    "if",
+    "then",
+    "else",
+    "not",
+    "dependentSchemas",
+    "dependencies",
+)
+
+
+def rewritten(schema: Mapping[str, Any]) -> Mapping[str, Any]:
+    """A schema of the same instances; keywords for which there is no other way to say it stay."""
+    if not schema.keys() & _REWRITTEN:
+        return schema
+    plain = dict(schema)
+    _drop_idle(plain)
+    _close_what_is_left(plain)
+    parts: list[Any] = []
+    for keyword in list(plain):
+        said = _in_other_words(keyword, plain[keyword])
+        if said is not None:
+            del plain[keyword]
+            parts += said
+    if parts:
+        others = plain.get("allOf", [])
+        plain["allOf"] = [*others, *parts] if isinstance(others, list) else others
+    return plain
+
+
+def _drop_idle(schema: dict[str, Any]) -> None:
+    """Take out what says nothing without another keyword."""
+    if "if" not in schema or not schema.keys() & {"then", "else"}:
+        for keyword in ("if", "then", "else"):
+            schema.pop(keyword, None)
+    if "contains" not in schema:
+        schema.pop("minContains", None)
+        schema.pop("maxContains", None)
+    elif schema.get("minContains") == 0 and "maxContains" not in schema:
+        del schema["contains"], schema["minContains"]
+
+
+def _close_what_is_left(schema: dict[str, Any]) -> None:
+    """Where no other schema evaluates parts of the instance, what is unevaluated is what is not listed."""
+    if schema.keys() & _IN_PLACE:
+        return
+    if "unevaluatedProperties" in schema:
+        schema.setdefault("additionalProperties", schema.pop("unevaluatedProperties"))
+    if "unevaluatedItems" in schema and "contains" not in schema:
+        keyword = "additionalItems" if isinstance(schema.get("items"), list) else "items"
+        schema.setdefault(keyword, schema.pop("unevaluatedItems"))
+
+
+def _in_other_words(keyword: str, value: Any) -> list[Any] | None:
+    """Schemas that together say what a keyword says, None if there are none."""
+    match keyword, value:
+        case "not", bool():
+            return [not value]
+        case "not", {**fields} if not fields:
+            return [False]
+        case "not", {"type": refused, **others} if not others:
+            return _other_types(refused)
+        case "not", {"required": [str() as name], **others} if not others:
+            return [{"type": "object", "properties": {name: False}}]
+        case "propertyNames", True:
+            return []
+        case "propertyNames", False:
+            return [{"maxProperties": 0}]
+        case "propertyNames", {"pattern": str() as pattern, **others} if not others:
+            return [{"patternProperties": {pattern: True}, "additionalProperties": False}]
+        case "propertyNames", {"enum": [*names], **others} if not others:
+            return [_only(names)]
+        case "propertyNames", {"const": name, **others} if not others:
+            return [_only([name])]
+        case "dependencies" | "dependentRequired" | "dependentSchemas", dict():
+            return _dependencies(value) if len(value) <= MAX_DEPENDENCIES else None
+    return None
+
+
+def _other_types(refused: Any) -> list[Any] | None:
+    types = refused if isinstance(refused, list) else [refused]
+    if "integer" in types and "number" not in types:  # fractions alone have no type
+        return None
+    gone = {*types, "integer"} if "number" in types else set(types)
+    return (
+        [{"type": [kind for kind in TYPES if kind not in {*gone, "integer"}]}] if gone <= {*TYPES} else None
+    )
+
+
+def _only(names: list[Any]) -> dict[str, Any]:
+    listed = [re.escape(name) for name in names if isinstance(name, str)]
+    return {"patternProperties": {f"^(?:{'|'.join(listed)})$": True}, "additionalProperties": False}
+
+
+def _dependencies(needs: Mapping[str, Any]) -> list[Any]:
+    """For each property: it is absent, or what it needs holds."""
+    return [
+        {
+            "anyOf": [
+                {"properties": {name: False}},
+                {"required": [name, *need]}
+                if isinstance(need, list)
+                else {"allOf": [{"required": [name]}, need]},
+            ]
+        }
+        for name, need in needs.items()
+    ]
