@@ -8,6 +8,7 @@ from __future__ import annotations
 import contextlib
 import os
 import re
+import secrets
 import shutil
 import threading
 import time
@@ -318,7 +319,10 @@ def _journal_dir(config: ServeConfig) -> Path:
     Nobody finds a service again whose port was free to choose: its journal serves its own restarts only.
     """
     endpoint = config.jobs_endpoint
-    name = f"process-{os.getpid()}" if _is_anywhere(endpoint) else re.sub(r"[^A-Za-z0-9.]+", "-", endpoint)
+    if _is_anywhere(endpoint):  # one process may run several services
+        name = f"process-{os.getpid()}-{secrets.token_hex(4)}"
+    else:
+        name = re.sub(r"[^A-Za-z0-9.]+", "-", endpoint)
     return config.state_dir.expanduser() / "journal" / name
 
 
