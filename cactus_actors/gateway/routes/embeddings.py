@@ -64,6 +64,7 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
     def render(results: Sequence[Result]) -> dict[str, Any]:
         num_tokens = sum(result.usage.prompt_tokens for result in results)
         return {
+            "id": f"embd-{identity.request_id}",
             "object": "list",
             "data": [
                 {

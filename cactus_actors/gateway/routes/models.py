@@ -32,16 +32,28 @@ async def get_model(request: HttpRequest, model: FromPath[Path]) -> ASGIResponse
 
 
 def _card(gateway: Gateway) -> dict[str, Any]:
+    text = gateway.text
+    has_chat_template = text.chat_template is not None
     return {
         "id": gateway.model,
         "object": "model",
         "created": gateway.created,
         "owned_by": "cactus",
         "meta": {
-            "n_ctx": gateway.text.max_context,
-            "n_vocab": gateway.text.tokenizer.vocab_size,
-            "has_chat_template": gateway.text.chat_template is not None,
+            "n_ctx": text.max_context,
+            "n_vocab": text.tokenizer.vocab_size,
+            "has_chat_template": has_chat_template,
         },
+        # Mistral's clients take no card without them
+        "type": "base",
+        "capabilities": {
+            "completion_chat": has_chat_template,
+            "function_calling": text.tool_markup is not None,
+            "completion_fim": text.fill_tokens is not None,
+            "fine_tuning": False,
+            "vision": False,
+        },
+        "max_context_length": text.max_context,
     }
 
 
