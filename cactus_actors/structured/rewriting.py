@@ -101,29 +101,25 @@ def _in_other_words(keyword: str, value: Any) -> list[Any] | None:
 
 def _other_types(refused: Any) -> list[Any] | None:
     types = refused if isinstance(refused, list) else [refused]
-    if "integer" in types and "number" not in types:  # fractions alone have no type
+    if not all(isinstance(kind, str) and kind in TYPES for kind in types):
         return None
-    gone = {*types, "integer"} if "number" in types else set(types)
-    return (
-        [{"type": [kind for kind in TYPES if kind not in {*gone, "integer"}]}] if gone <= {*TYPES} else None
-    )
+    if "integer" in types and "number" not in types:  # fractions alone are no type
+        return None
+    return [{"type": [kind for kind in TYPES if kind not in {*types, "integer"}]}]
 
 
 def _only(names: list[Any]) -> dict[str, Any]:
     listed = [re.escape(name) for name in names if isinstance(name, str)]
+    if not listed:
+        return {"maxProperties": 0}
     return {"patternProperties": {f"^(?:{'|'.join(listed)})$": True}, "additionalProperties": False}
 
 
 def _dependencies(needs: Mapping[str, Any]) -> list[Any]:
     """For each property: it is absent, or what it needs holds."""
-    return [
-        {
-            "anyOf": [
-                {"properties": {name: False}},
-                {"required": [name, *need]}
-                if isinstance(need, list)
-                else {"allOf": [{"required": [name]}, need]},
-            ]
-        }
-        for name, need in needs.items()
-    ]
+    parts = []
+    for name, need in needs.items():
+        present = {"properties": {name: True}, "required": [name]}  # listed, so that it comes first
+        needed = {"required": need} if isinstance(need, list) else need
+        parts.append({"anyOf": [{"properties": {name: False}}, {"allOf": [present, needed]}]})
+    return parts
