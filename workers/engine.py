@@ -166,7 +166,7 @@ class Engine:
 
     def _generate(self, chunks: list[Chunk], batch: Batch) -> Commit:
         logits = self._model.forward(batch, self._cache)
-        samples = self._sampler.sample(logits, chunks)
+        samples = self._sampler.sample(logits, chunks, self._model.surveys(len(logits)))
         return lambda: self._commit(chunks, samples)
 
     def _embed(self, chunks: list[Chunk], batch: Batch) -> Commit:

@@ -11,8 +11,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from workers.batch import Chunk
+from workers.kernels.chunks import survey_width
 from workers.kernels.compiling import compiling_alone, fingerprint
-from workers.kernels.sampling import Outcomes, Rows, compiled_sampler
+from workers.kernels.sampling import Outcomes, Rows, compiled_sampler, compiled_survey
 from workers.kernels.sampling_scratch import OUTCOME, new_scratch
 from workers.sampling_rows import RowsWanted
 
@@ -54,16 +55,22 @@ class Sampler:
     def __init__(self, end_ids: Iterable[int]) -> None:
         self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
         self._scratch = new_scratch(1, self._end_ids.size)
+        self._survey_rows = compiled_survey(fingerprint())
         self._sample_rows = compiled_sampler(fingerprint())
+        nothing, no_logits = RowsWanted(self._end_ids).rows(1), np.zeros((0, 1), np.float32)
         with compiling_alone(self._sample_rows):
-            nothing = RowsWanted(self._end_ids).rows(1)
-            self._run(np.zeros((0, 1), np.float32), nothing, 0)
+            self._run(no_logits, self._surveys_of(no_logits), nothing, 0)
 
-    def sample(self, logits: NDArray[np.float32], chunks: Ordered[Chunk]) -> Samples:
+    def sample(
+        self,
+        logits: NDArray[np.float32],
+        chunks: Ordered[Chunk],
+        surveys: NDArray[np.float32] | None = None,
+    ) -> Samples:
         """One token for each row of `logits` (rows, V), which belong to `chunks` as in their Batch.
 
         A row after drafts is sampled as if they were the sequence's tokens. `logits` is written to meanwhile
-        and is the same again on return.
+        and is the same again on return. `surveys` are those of the rows, if they are known.
         """
         wanted = RowsWanted(self._end_ids)
         for chunk in chunks:
@@ -74,9 +81,14 @@ class Sampler:
                     wanted.add_given(chunk.sequence, token_id)
             for num_drafts in range(chunk.num_rows):
                 wanted.add_sampled(chunk.sequence, num_drafts)
-        return self._run(logits, wanted.rows(logits.shape[1]), wanted.max_top)
+        # One type for compiled code, whatever the model's padding.
+        logits = np.ascontiguousarray(logits)
+        surveys = self._surveys_of(logits) if surveys is None else np.ascontiguousarray(surveys)
+        return self._run(logits, surveys, wanted.rows(logits.shape[1]), wanted.max_top)
 
-    def _run(self, logits: NDArray[np.float32], rows: Rows, max_top: int) -> Samples:
+    def _run(
+        self, logits: NDArray[np.float32], surveys: NDArray[np.float32], rows: Rows, max_top: int
+    ) -> Samples:
         num_rows = len(rows.wanted)
         outcomes = Outcomes(
             np.empty(num_rows, OUTCOME),
@@ -85,6 +97,10 @@ class Sampler:
         )
         if logits.shape[1] != self._scratch.weights.size:
             self._scratch = new_scratch(logits.shape[1], self._end_ids.size)
-        logits = np.ascontiguousarray(logits)  # one type for compiled code, whatever the model's padding
-        self._sample_rows(logits, rows, self._end_ids, self._scratch, outcomes)
+        self._sample_rows(logits, surveys, rows, self._end_ids, self._scratch, outcomes)
         return Samples(*outcomes)
+
+    def _surveys_of(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        surveys = np.empty((len(logits), survey_width(logits.shape[1])), np.float32)
+        self._survey_rows(logits, surveys)
+        return surveys

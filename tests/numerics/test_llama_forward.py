@@ -228,3 +228,18 @@ def test_a_row_that_is_not_finite_leaves_nothing_behind(weights, hidden):
     assert not np.isfinite(whole(model, [0])).any()
     assert np.array_equal(whole(model, [1]), np.zeros((1, 33), dtype=np.float32))
     model.close()
+
+
+def test_every_row_of_logits_is_surveyed(odd):
+    token_ids = prompt(odd.config, 33)
+    logits = whole(odd, token_ids).astype(np.float64)
+    chunks, (largest, total, weighted, probe) = (
+        np.split(odd.surveys(33), [3], axis=1)[0],
+        odd.surveys(33).T[3:],
+    )
+    assert (chunks == np.stack([part.max(1) for part in np.split(logits, [64, 128], axis=1)], axis=1)).all()
+    assert (largest == logits.max(1)).all()
+    below = logits - logits.max(1, keepdims=True)
+    np.testing.assert_allclose(total, np.exp(below).sum(1), rtol=1e-5)
+    np.testing.assert_allclose(weighted, (np.exp(below) * below).sum(1) / np.log(2), rtol=1e-5)
+    assert (probe == 0).all()

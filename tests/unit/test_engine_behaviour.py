@@ -53,6 +53,9 @@ class CountingModel:
         logits[last == NOT_FINITE] = np.nan
         return logits
 
+    def surveys(self, num_rows: int) -> None:
+        return None
+
     def close(self) -> None:
         pass
 

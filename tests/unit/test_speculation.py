@@ -277,6 +277,9 @@ class LoopModel:
         logits[positions == self.breaks_at] = np.nan
         return logits
 
+    def surveys(self, num_rows: int) -> None:
+        return None
+
     def close(self) -> None:
         pass
 

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from workers.kernels.chunks import CHUNK
 from workers.kernels.heap import heapify, pop
-from workers.kernels.softmax import CHUNK, Ids, Logits, Scalar, mass_from
+from workers.kernels.softmax import Ids, Logits, Scalar, mass_from
 
 MAX_SORTED = 128
 

@@ -14,13 +14,14 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from workers.kernels.chunks import PART
 from workers.kernels.sampling_adjust import add_bias, apply_mask, forbid, penalise, restore, update_maxima
 from workers.kernels.sampling_all import draw_from_all, first_of
 from workers.kernels.sampling_mirostat import draw_mirostat
 from workers.kernels.sampling_random import uniform
 from workers.kernels.sampling_ranked import MAX_RANKED, draw_from_top, rank_top
 from workers.kernels.sampling_scratch import NEGATIVE_INFINITY, Scratch
-from workers.kernels.softmax import Ids, Logits, Reals, Scalar, entropy_of, largest_of, survey
+from workers.kernels.softmax import Ids, Logits, Reals, Scalar, entropy_of, is_finite, largest_of, survey
 
 
 class Rows(NamedTuple):
@@ -91,6 +92,23 @@ def _sample(values: Logits, row: Any, rows: Rows, end_ids: Ids, scratch: Scratch
 
 
 @functools.cache
+def compiled_survey(fingerprint: str) -> Callable[..., None]:
+    """The function that surveys rows; `fingerprint` as below."""
+
+    @njit(nogil=True, cache=True)
+    def survey_rows(
+        logits: Logits,  # (rows, V) float32
+        surveys: Logits,  # (rows, survey_width(V)) float32, out
+    ) -> None:
+        _ = fingerprint
+        num_parts = -(-logits.shape[1] // PART)
+        for r in range(logits.shape[0]):
+            survey(logits[r], 0, logits.shape[1], 0, num_parts, surveys[r], 0)
+
+    return survey_rows  # type: ignore[no-any-return]  # numba is untyped
+
+
+@functools.cache
 def compiled_sampler(fingerprint: str) -> Callable[..., None]:
     """The function that samples a token for each row, or tells how likely a given one is.
 
@@ -102,6 +120,7 @@ def compiled_sampler(fingerprint: str) -> Callable[..., None]:
     @njit(nogil=True, cache=True)
     def sample_rows(
         logits: Logits,  # (rows, V) float32; changed meanwhile, the same again on return
+        surveys: Logits,  # (rows, survey_width(V)) float32
         rows: Rows,
         end_ids: Ids,  # (ends,) int32
         scratch: Scratch,
@@ -109,14 +128,13 @@ def compiled_sampler(fingerprint: str) -> Callable[..., None]:
     ) -> None:
         _ = fingerprint
         for r in range(logits.shape[0]):
-            raw, row, outcome = logits[r], rows.wanted[r], outcomes.rows[r]
-            outcome.is_finite = survey(raw, scratch.maxima, scratch.totals, scratch.weighted, scratch.largest)
+            raw, surveyed, row, outcome = logits[r], surveys[r], rows.wanted[r], outcomes.rows[r]
+            outcome.is_finite = is_finite(surveyed, raw.size)
             if not outcome.is_finite:
                 continue
+            scratch.maxima[:] = surveyed[: scratch.maxima.size]
             maximum = _largest(scratch.maxima)
-            log_total, outcome.entropy = entropy_of(
-                scratch.totals, scratch.weighted, scratch.largest, maximum, raw.size
-            )
+            log_total, outcome.entropy = entropy_of(surveyed, maximum, raw.size)
             if row.num_top > 0:
                 offset = np.float64(maximum) + log_total
                 num_top = min(row.num_top, raw.size)

@@ -7,8 +7,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from workers.kernels.chunks import CHUNK
 from workers.kernels.sampling_scratch import LOWEST, NEGATIVE_INFINITY, Scratch
-from workers.kernels.softmax import CHUNK, Ids, Logits, Reals, Scalar, largest_of
+from workers.kernels.softmax import Ids, Logits, Reals, Scalar, largest_of
 
 WORD = 32
 

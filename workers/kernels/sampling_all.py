@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from workers.kernels.chunks import CHUNK, PART
 from workers.kernels.nucleus import cut_of
 from workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, NEGATIVE_INFINITY, Scratch
 from workers.kernels.sampling_typical import keep_typical
-from workers.kernels.softmax import CHUNK, PART, Logits, Reals, Scalar, fill_masses, fill_weights, reweigh
+from workers.kernels.softmax import Logits, Reals, Scalar, fill_masses, fill_weights, reweigh
 
 
 @njit(nogil=True)

@@ -8,10 +8,11 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from workers.kernels.chunks import CHUNK
 from workers.kernels.heap import heapify, kth_largest, pop
 from workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, Scratch
 from workers.kernels.sampling_typical import keep_typical_ranks
-from workers.kernels.softmax import CHUNK, Ids, Logits, Scalar
+from workers.kernels.softmax import Ids, Logits, Scalar
 
 MAX_RANKED = 256
 """Beyond this a list in order costs more than passes over the whole row."""

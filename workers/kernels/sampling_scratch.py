@@ -6,8 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
+from workers.kernels.chunks import CHUNK, PART
 from workers.kernels.nucleus import MAX_SORTED
-from workers.kernels.softmax import CHUNK, PART, Ids, Logits, Reals
+from workers.kernels.softmax import Ids, Logits, Reals
 
 LOWEST = np.float32(np.finfo(np.float32).min)
 """The logit of what may come only where nothing else may; what may never come has -inf."""
@@ -65,9 +66,7 @@ class Scratch(NamedTuple):
     """What one thread needs to sample a row; `counts` is all zeros between rows."""
 
     maxima: Logits  # (chunks,)
-    largest: Reals  # (parts,)
     totals: Reals  # (parts,)
-    weighted: Reals  # (parts,)
     weights: Logits  # (V,)
     allowed: Logits  # (V,)
     candidates: Ids  # (V,)
@@ -80,12 +79,9 @@ class Scratch(NamedTuple):
 
 def new_scratch(vocab_size: int, num_ends: int) -> Scratch:
     """Room for rows of `vocab_size` logits; its pages are taken from the system when they are first used."""
-    num_parts = -(-vocab_size // PART)
     return Scratch(
         maxima=np.empty(-(-vocab_size // CHUNK), np.float32),
-        largest=np.empty(num_parts, np.float64),
-        totals=np.empty(num_parts, np.float64),
-        weighted=np.empty(num_parts, np.float64),
+        totals=np.empty(-(-vocab_size // PART), np.float64),
         weights=np.empty(vocab_size, np.float32),
         allowed=np.empty(vocab_size, np.float32),
         candidates=np.empty(max(vocab_size, MAX_SORTED), np.int32),

@@ -12,8 +12,9 @@ from typing import Any
 import numpy as np
 from numba import njit
 
+from workers.kernels.chunks import CHUNK, PART
 from workers.kernels.nucleus import MAX_SORTED, bits_of, weight_of
-from workers.kernels.softmax import CHUNK, PART, Ids, Logits, Reals, Scalar, fill_masses
+from workers.kernels.softmax import Ids, Logits, Reals, Scalar, fill_masses
 
 _RADIUS_OF_ALL = np.float32(90.0)  # a logit further than ln(2^126) below the largest has no weight
 

@@ -14,15 +14,13 @@ from llvmlite import ir
 from numba import njit, types
 from numpy.typing import NDArray
 
+from workers.kernels.chunks import CHUNK, PART
 from workers.kernels.vectors import F32, address, primitive
 
 Logits = NDArray[np.float32]
 Reals = NDArray[np.float64]
 Ids = NDArray[np.int32]
 Scalar = Any  # the compiler infers its width
-
-CHUNK = 64
-PART = 1024
 
 _CHUNK_TYPE = ir.VectorType(F32, CHUNK)
 _LOG2_E = np.float32(1.4426950408889634)
@@ -82,22 +80,28 @@ def largest_of(logits: Logits, chunk: Scalar) -> Scalar:
 
 
 @njit(nogil=True, fastmath={"reassoc", "contract"})
-def survey(logits: Logits, maxima: Logits, totals: Reals, weighted: Reals, largest: Reals) -> Scalar:
-    """One pass over a row; False if a logit is infinite or NaN, and then the outputs mean nothing.
-
-    Fills `maxima` (chunks,) with the largest logit of each chunk and, for each part, `largest` with the
-    largest, `totals` with the sum of w = exp(logit - largest) and `weighted` with the sum of
-    w * log2(w). No w is below 2^-126.
-    """
-    probe = np.float32(0.0)  # stays 0 while all logits are finite
-    for part in range(totals.size):
-        logits_of_part = logits[part * PART : (part + 1) * PART]
+def survey(
+    logits: Logits,
+    start: Scalar,
+    num_logits: Scalar,
+    first_part: Scalar,
+    last_part: Scalar,
+    out: Logits,
+    out_start: Scalar,
+) -> None:
+    """One pass over some parts of a row at `start`, whose survey (see `survey_width`) is at `out_start`."""
+    num_chunks, num_parts = -(-num_logits // CHUNK), -(-num_logits // PART)
+    row = logits[start : start + num_logits]
+    numbers = out_start + num_chunks
+    for part in range(first_part, last_part):
+        logits_of_part = row[part * PART : (part + 1) * PART]
         first_chunk = part * (PART // CHUNK)
         maximum = np.float32(-np.inf)
-        for chunk in range(first_chunk, min(first_chunk + PART // CHUNK, maxima.size)):
-            largest_here = largest_of(logits, chunk)
-            maxima[chunk] = largest_here
+        for chunk in range(first_chunk, min(first_chunk + PART // CHUNK, num_chunks)):
+            largest_here = largest_of(row, chunk)
+            out[out_start + chunk] = largest_here
             maximum = max(maximum, largest_here)
+        probe = np.float32(0.0)  # stays 0 while all logits are finite
         total = np.float32(0.0)
         total_weighted = np.float32(0.0)
         for i in range(logits_of_part.size):
@@ -106,24 +110,35 @@ def survey(logits: Logits, maxima: Logits, totals: Reals, weighted: Reals, large
             total += weight
             total_weighted += weight * x
             probe += logits_of_part[i] * np.float32(0.0)
-        largest[part] = maximum
-        totals[part] = total
-        weighted[part] = total_weighted
+        out[numbers + part] = maximum
+        out[numbers + num_parts + part] = total
+        out[numbers + 2 * num_parts + part] = total_weighted
+        out[numbers + 3 * num_parts + part] = probe
+
+
+@njit(nogil=True)
+def is_finite(surveyed: Logits, num_logits: Scalar) -> Scalar:
+    """Whether all logits of a surveyed row are finite; if not, the survey means nothing."""
+    num_parts = -(-num_logits // PART)
+    probe = np.float32(0.0)
+    for part in range(surveyed.size - num_parts, surveyed.size):
+        probe += abs(surveyed[part])
     return probe == np.float32(0.0)
 
 
 @njit(nogil=True)
-def entropy_of(
-    totals: Reals, weighted: Reals, largest: Reals, maximum: Scalar, num_logits: Scalar
-) -> tuple[Scalar, Scalar]:
+def entropy_of(surveyed: Logits, maximum: Scalar, num_logits: Scalar) -> tuple[Scalar, Scalar]:
     """From a survey: the log of the sum of exp(logit - maximum), and the entropy in units of ln V."""
+    num_chunks, num_parts = -(-num_logits // CHUNK), -(-num_logits // PART)
     total = 0.0
     total_weighted = 0.0
-    for part in range(totals.size):
-        below = largest[part] - maximum
-        scaled = math.exp(below) * totals[part]
+    for part in range(num_chunks, num_chunks + num_parts):
+        below = np.float64(surveyed[part]) - maximum
+        total_here = np.float64(surveyed[part + num_parts])
+        weighted_here = np.float64(surveyed[part + 2 * num_parts])
+        scaled = math.exp(below) * total_here
         total += scaled
-        total_weighted += math.exp(below) * weighted[part] * math.log(2) + below * scaled
+        total_weighted += math.exp(below) * weighted_here * math.log(2) + below * scaled
     log_total = math.log(total)
     if num_logits == 1:
         return log_total, 0.0

@@ -43,6 +43,9 @@ class Model(Protocol):
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Logits (rows, vocab) of `batch.logit_rows`, a view valid until the next call."""
 
+    def surveys(self, num_rows: int) -> NDArray[np.float32] | None:
+        """What `kernels.softmax.survey` finds in the last logits, a view; None leaves that to others."""
+
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Instead of their logits the rows behind the last norm, (rows, hidden), a view as well."""
 

@@ -12,6 +12,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
+from workers.kernels.chunks import survey_width
 from workers.models.config import Experts, ModelConfig
 
 
@@ -35,9 +36,10 @@ class Code(IntEnum):
     SHORT_CONV = 14
     CHOOSE = 15
     COMBINE = 16
-    GROUP = 17  # from here on, operations over the choices of all tokens together
-    ENCODE_CHOSEN = 18
-    EXPERT_MATMUL = 19
+    SURVEY = 17
+    GROUP = 18  # from here on, operations over the choices of all tokens together
+    ENCODE_CHOSEN = 19
+    EXPERT_MATMUL = 20
 
 
 class Rows(IntEnum):
@@ -123,6 +125,7 @@ class Graph:
     num_state_layers: int = 0
     hidden: Value | None = None  # behind the last norm
     logits: Value | None = None
+    surveys: Value | None = None  # what sampling needs to know of each row of logits first
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
     def embed(self, name: str, *, scale: float = 1.0) -> Value:
@@ -234,12 +237,14 @@ class Graph:
         return combined
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
-        """The logits of the rows that are asked for: a last norm, the head, and the soft cap."""
+        """The logits of the rows that are asked for, surveyed: a last norm, the head, and the soft cap."""
         self.hidden = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
         matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
         self.logits = self._product(self.hidden, matrix)
         if self.config.logit_softcap:
             self._note(Code.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
+        self.surveys = self._value(survey_width(self.logits.width), self.logits.rows)
+        self._note(Code.SURVEY, source=self.logits, target=self.surveys)
 
     @property
     def matrices(self) -> list[MatrixRef]:

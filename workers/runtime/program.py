@@ -46,7 +46,10 @@ OPERATION = np.dtype(
     align=True,
 )
 
-_WHOLE_PHASE = {Code.MATMUL, Code.ATTEND, Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL}
+_WHOLE_PHASE = {
+    *(Code.MATMUL, Code.ATTEND, Code.SURVEY),
+    *(Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL),
+}
 """Operations whose threads do not each keep to rows of their own."""
 
 _BY_COLUMNS = {Code.NORM, Code.ENCODE, Code.GATE, Code.ADD, Code.BIAS}
@@ -75,12 +78,14 @@ class Program:
     buffers: tuple[Buffer, ...]
     hidden: int  # the buffers they end in
     logits: int
+    surveys: int
 
     @classmethod
     def of(cls, graph: Graph, layout: Layout) -> Program:
         """The program of a graph whose weights lie as `layout` says."""
         assert graph.hidden is not None, "a graph ends in its output"
         assert graph.logits is not None, "a graph ends in its output"
+        assert graph.surveys is not None, "a graph ends in its output"
         buffers, buffer_of = _assign_buffers(graph, layout)
         records = np.zeros(len(graph.operations), OPERATION)
         for index, (record, op) in enumerate(zip(records, graph.operations, strict=True)):
@@ -112,7 +117,8 @@ class Program:
         without_head = records[: places[0] + 1].copy()
         without_head["barrier"][-1] = True
         _look_ahead(without_head)
-        return cls(records, without_head, buffers, buffer_of[graph.hidden], buffer_of[graph.logits])
+        ends = (buffer_of[value] for value in (graph.hidden, graph.logits, graph.surveys))
+        return cls(records, without_head, buffers, *ends)
 
 
 def _look_ahead(records: NDArray[Any]) -> None:

@@ -15,6 +15,7 @@ from numpy.typing import NDArray
 from workers.kernels.attention import attend, fetch_first_keys
 from workers.kernels.barrier import cycles, follow, next_task, notify, wait
 from workers.kernels.cache import store_keys_values
+from workers.kernels.chunks import PART
 from workers.kernels.experts import choose_experts
 from workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
 from workers.kernels.rows import (
@@ -28,6 +29,7 @@ from workers.kernels.rows import (
     softcap_row,
 )
 from workers.kernels.short_conv import short_conv, store_state
+from workers.kernels.softmax import survey
 from workers.runtime.graph import Code, Rows
 
 EMBED, GATHER, NORM, ENCODE, MATMUL = map(int, (Code.EMBED, Code.GATHER, Code.NORM, Code.ENCODE, Code.MATMUL))
@@ -37,7 +39,7 @@ BIAS, NORM_HEADS, ROTATE, STORE, ATTEND = map(
 GATE, ADD, SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(
     int, (Code.GATE, Code.ADD, Code.SOFTCAP, Code.STORE_STATE, Code.CHOOSE, Code.COMBINE)
 )
-GROUP, ENCODE_CHOSEN = map(int, (Code.GROUP, Code.ENCODE_CHOSEN))
+SURVEY, GROUP, ENCODE_CHOSEN = map(int, (Code.SURVEY, Code.GROUP, Code.ENCODE_CHOSEN))
 TOKENS, LOGITS, CHOICES = int(Rows.TOKENS), int(Rows.LOGITS), int(Rows.CHOICES)
 
 ROWS_TOGETHER = 8
@@ -162,6 +164,8 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
                     _multiply(op, index, weights, step, work, rank, size)
                 elif code == ATTEND:
                     _attend(op, index, shape, step, cache, work, rank, size)
+                elif code == SURVEY:
+                    _survey(op, step, work, rank, size)
                 elif code >= GROUP:
                     if choices is not None:
                         _run_experts(op, weights, step, choices, work, rank, size)
@@ -445,6 +449,22 @@ def _fetch_keys(op: Any, task: int, shape: Shape, step: Step, cache: Any) -> Non
     if step.tiles[tile + 1] - token == 1:
         sequence, position = step.sequence_of_token[token], step.positions[token]
         fetch_first_keys(cache, op.layer, kv_head, step.block_tables, sequence, position, op.window)
+
+
+@njit(error_model="numpy")
+def _survey(op: Any, step: Step, work: Workspace, rank: int, size: int) -> None:
+    """Look at a thread's share of the columns, most of which it has computed just now."""
+    num_parts = -(-op.num_columns // PART)
+    for row in range(step.sizes[NUM_LOGITS]):
+        survey(
+            work.floats,
+            work.starts[op.source] + row * op.source_width,
+            op.num_columns,
+            num_parts * rank // size,
+            num_parts * (rank + 1) // size,
+            work.floats,
+            work.starts[op.target] + row * op.target_width,
+        )
 
 
 @njit(error_model="numpy")

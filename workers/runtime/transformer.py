@@ -12,6 +12,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from workers.batch import Batch
 from workers.kernels.attention import attention_scratch
 from workers.kernels.barrier import new_barrier
+from workers.kernels.chunks import survey_width
 from workers.kernels.compiling import compiling_alone, fingerprint
 from workers.kernels.memory import CACHE_LINE, aligned_zeros
 from workers.kernels.team import Team
@@ -87,6 +88,10 @@ class TransformerModel:
         """
         self._run(self._program.operations, batch, cache)
         return self._rows_of(self._program.logits, len(batch.logit_rows), self.config.vocab_size)
+
+    def surveys(self, num_rows: int) -> NDArray[np.float32]:
+        """The surveys of the last logits, (rows, survey_width(vocab)), a view until the next call."""
+        return self._rows_of(self._program.surveys, num_rows, survey_width(self.config.vocab_size))
 
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """What the head would read: (rows, hidden) behind the last norm, as `forward` otherwise."""
