@@ -11,7 +11,6 @@ from cactus_actors.protocol.errors import ContextExceeded
 from cactus_actors.retrieval import Corpus, Index
 from cactus_actors.sdk.backend import Backend
 from cactus_actors.sdk.model import embedding_of
-from workers.weights.packed_file import cache_directory
 
 
 def index_of(directory: Path, backend: Backend, *, kept: bool) -> Index:
@@ -22,6 +21,8 @@ def index_of(directory: Path, backend: Backend, *, kept: bool) -> Index:
 
     def embed(texts: list[str]) -> NDArray[np.float32]:
         return np.array([_embedding(backend, text) for text in texts], np.float32)
+
+    from workers.weights.packed_file import cache_directory  # numba comes with it
 
     cache = cache_directory() / "retrieval" if kept else None
     return Index(Corpus(directory), embed, model=backend.model, cache=cache)

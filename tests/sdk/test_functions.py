@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import subprocess
+import sys
 import threading
 from typing import Any
 
@@ -29,6 +31,12 @@ GREEDY = {"temperature": 0}
 
 def answer(model: CactusModel, messages: Any = QUESTION, options: Any = None, **more: Any) -> dict[str, Any]:
     return json.loads(cactus_complete(model, messages, options or GREEDY, **more))
+
+
+def test_the_import_loads_neither_ray_nor_numba() -> None:
+    program = "import sys, cactus_actors.sdk; print({'ray', 'numba'} & set(sys.modules))"
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert done.stdout == "set()\n"
 
 
 def test_both_spellings_of_every_field_say_the_same(shared_model: CactusModel) -> None:
