@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import time
 from typing import Any
@@ -15,7 +16,10 @@ from cactus_actors.protocol.errors import (
     SchemaTooComplex,
     SchemaUnsatisfiable,
 )
+from cactus_actors.structured.keywords import ANNOTATIONS
+from cactus_actors.structured.keywords import REFUSED as REFUSED_KEYWORDS
 from cactus_actors.structured.request import _Cache
+from cactus_actors.structured.schema import _READERS
 from tests.grammar_texts import accepted, accepts, grammar_of
 
 PERSON = {
@@ -343,3 +347,35 @@ def test_the_same_schema_is_compiled_once() -> None:
     first = grammar_of(json_schema=schema)
     again = [grammar_of(json_schema=json.loads(json.dumps(schema))) for _ in range(3)]
     assert all(grammar is first for grammar in again)
+
+
+KEYWORDS = sorted({*_READERS, *ANNOTATIONS, *REFUSED_KEYWORDS, "$id", "id"})
+ODD = [
+    None,
+    True,
+    False,
+    0,
+    -1,
+    1.5,
+    10**30,
+    "",
+    "#",
+    "(",
+    "é",
+    [],
+    [None],
+    [[]],
+    [{}],
+    ["a"],
+    {},
+    {"a": 1},
+    {"": {}},
+]
+
+
+@pytest.mark.parametrize("keyword", KEYWORDS)
+def test_odd_values_of_keywords_are_answered(keyword: str) -> None:
+    for value in ODD:
+        for around in ({}, {"type": "object"}, {"allOf": [{}], "properties": {"a": {}}, "items": [{}]}):
+            with contextlib.suppress(InvalidRequest):
+                grammar_of(json_schema={**around, keyword: value})
