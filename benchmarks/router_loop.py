@@ -16,8 +16,8 @@ from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
 from cactus_actors.protocol.worker_messages import CloudRequest, Hello, Report, SequenceDelta
 from router.core import RouterCore
-from router.effects import Publish
-from router.job import Prepared
+from router.effects import Prepare, Publish
+from router.prepared import Prepared
 
 PROMPT_IDS = list(range(64))
 WORKER = b"worker"
@@ -30,14 +30,16 @@ def prepared(submit: Submit) -> Prepared:
 
 def measure(num_sequences: int, num_steps: int) -> dict[str, float]:
     """Mean and worst milliseconds of one step message of `num_sequences` one-token deltas."""
-    core = RouterCore(RouterSettings(on_deck=0), prepared, epoch=1, now=0.0)
+    core = RouterCore(RouterSettings(on_deck=0), epoch=1, now=0.0)
     hello = Hello("w", "local", "bench", num_sequences, 1 << 20, 16, 1 << 20, "here", 1)
     core.on_worker(WORKER, hello, 0.0)
     for number in range(num_sequences):
         job_id = f"{number:032x}"
         core.on_subscribed(job_id, 0.0)
         submit = Submit(job_id=job_id, prompt="", options=Options(max_tokens=num_steps, seed=number))
-        core.on_client(b"client", submit, "m", 0.0)
+        [effect] = core.on_client(b"client", submit, "m", 0.0)
+        assert isinstance(effect, Prepare)
+        core.on_prepared(effect.ticket, prepared(submit), 0.0)
     decode = worker_message_decoder().decode
     steps = [
         encode(

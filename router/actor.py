@@ -40,13 +40,14 @@ from cactus_actors.protocol.wire import (
 from cactus_actors.text import load_text_model
 from router.callers import NOBODY
 from router.core import RouterCore
-from router.documents import Documents, no_documents
-from router.effects import Effect, Keep, Publish, SendWorker
+from router.documents import prepare_with_documents
+from router.effects import Effect, Keep, Prepare, Publish, SendWorker
 from router.gate import Gate, KeyGate, OpenGate
 from router.intake import plain_salt
 from router.journal import Journal
 from router.known_keys import KnownKeys
-from router.prepare import PromptModel, prepare
+from router.prepare import PromptModel
+from router.preparing import Outcome, PreparingProcess, PreparingThread
 from router.sockets import bind, jobs_socket, stream_socket, workers_socket
 
 TICK_S = 0.05
@@ -94,7 +95,7 @@ class RouterActor:
     def __init__(self, settings: RouterSettings, text_model: PromptModel | None = None) -> None:
         self._settings = settings
         self._text_model = text_model
-        self._documents: Documents | None = None
+        self._process: PreparingProcess | None = None
         self._decode_client = client_message_decoder().decode
         self._decode_worker = worker_message_decoder().decode
         self._calls: deque[Callable[[], None]] = deque()
@@ -124,11 +125,8 @@ class RouterActor:
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         refused: Counter[str] = Counter()
         self._gate: Gate = OpenGate() if keys is None else KeyGate(self._context, keys, refused)
-        if self._settings.corpus is not None:
-            self._documents = Documents(Path(self._settings.corpus), model)
         self._core = RouterCore(
             self._settings,
-            lambda submit: prepare(submit, model),
             epoch=epoch,
             now=time.monotonic(),
             model=model.name,
@@ -136,8 +134,8 @@ class RouterActor:
             vocab_size=model.tokenizer.vocab_size,
             version=_version(),
             unix_offset=None if self._journal is None else time.time() - time.monotonic(),
+            texts=model.tokenizer,
             salt=plain_salt if keys is None else keys.salt,
-            find=no_documents if self._documents is None else self._documents.find,
             refused=refused,
             probe=probe,
         )
@@ -146,6 +144,7 @@ class RouterActor:
         self._workers = workers_socket(self._context)
         for socket, domain in ((self._jobs, "jobs"), (self._stream, "stream"), (self._workers, "workers")):
             self._gate.guard(socket, domain)
+        self._preparing = self._start_preparing(model)
         try:
             if self._journal is not None:
                 jobs = self._journal.recover(self._settings.retention_s)
@@ -194,6 +193,9 @@ class RouterActor:
     def stop(self) -> None:
         """Let `run` end."""
         self._call(self._set_stopping)
+
+    def _on_prepared(self, ticket: int, outcome: Outcome) -> None:
+        self._call(lambda: self._perform(self._core.on_prepared(ticket, outcome, time.monotonic())))
 
     def _on_recorded(self, job_ids: Sequence[str]) -> None:
         self._call(lambda: self._perform(self._core.on_recorded(job_ids, time.monotonic())))
@@ -284,6 +286,8 @@ class RouterActor:
                 if not _delivered(self._workers, [effect.identity, *encode(effect.message)]):
                     now = time.monotonic()
                     self._perform(self._core.on_worker_unreachable(effect.identity, now))
+            elif isinstance(effect, Prepare):
+                self._preparing.add(effect.ticket, effect.submit, effect.sources)
             elif isinstance(effect, Keep):
                 assert self._journal is not None
                 self._journal.add(effect.entry)
@@ -291,10 +295,23 @@ class RouterActor:
                 # A client that left, or does not read: what it missed is still there to be asked for.
                 _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])
 
+    def _start_preparing(self, model: PromptModel) -> PreparingThread:
+        """In a process of its own; a model that stands in for the real one is known to this process only."""
+        if self._text_model is not None:
+            return PreparingThread(
+                lambda submit, known: prepare_with_documents(submit, known, model), self._on_prepared
+            )
+        corpus = self._settings.corpus
+        self._process = PreparingProcess(
+            resolve_model(self._settings.model), None if corpus is None else Path(corpus)
+        )
+        return PreparingThread(self._process.prepare, self._on_prepared)
+
     def _close(self) -> None:
         self._stopped.set()
-        if self._documents is not None:
-            self._documents.close()
+        if self._process is not None:
+            self._process.close()
+        self._preparing.close()
         self._gate.close()
         for socket in (self._jobs, self._stream, self._workers):
             socket.close()

@@ -28,7 +28,6 @@ from cactus_actors.protocol.messages import (
     Cancel,
     ClientMessage,
     Fetch,
-    Finished,
     Pending,
     Restart,
     Restarting,
@@ -39,7 +38,6 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
-from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.protocol.worker_messages import (
     Abort,
@@ -54,17 +52,17 @@ from router.callers import ANYONE, Caller
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher
-from router.documents import no_documents
 from router.effects import Effect, Outbox
 from router.generation import Generation
-from router.intake import Find, Intake, Prepare, Salt, plain_salt
+from router.intake import Intake, Salt, plain_salt
 from router.job import EndedJob, Ending
 from router.keeping import Keeper
 from router.ledger import WorkerRecord
+from router.likelihoods import TokenTexts
+from router.prepared import Prepared
 from router.records import Recovered
 from router.streams import PROGRESS_INTERVAL_S, Streams
 from router.table import JobTable
-from router.token_log import TokenLog
 from router.topics import Topics
 
 MAX_WORKERS = 256
@@ -73,17 +71,16 @@ MAX_WORKERS = 256
 class RouterCore:
     """Every decision of the router.
 
-    With `unix_offset`, which added to `now` gives Unix seconds, jobs are kept in a journal: `Keep` effects
-    must be carried out, and each accepted job's answered by `on_recorded` or `on_unrecorded`. `salt` keeps
-    the prefix caches of tenants apart; `find` looks up what documents say to a job; `refused` counts, by
-    reason, what callers had no right to. `probe` is the model's, which the confidence signal of that name
-    needs.
+    Every `Prepare` effect is answered by `on_prepared`. With `unix_offset`, which added to `now` gives Unix
+    seconds, jobs are kept in a journal: `Keep` effects must be carried out, and each accepted job's answered
+    by `on_recorded` or `on_unrecorded`. `texts` tells what tokens stand for, in log probabilities. `salt`
+    keeps the prefix caches of tenants apart; `refused` counts, by reason, what callers had no right to.
+    `probe` is the model's, which the confidence signal of that name needs.
     """
 
     def __init__(
         self,
         settings: RouterSettings,
-        prepare: Prepare,
         *,
         epoch: int,
         now: float,
@@ -92,8 +89,8 @@ class RouterCore:
         vocab_size: int = 0,
         version: str = "",
         unix_offset: float | None = None,
+        texts: TokenTexts | None = None,
         salt: Salt = plain_salt,
-        find: Find = no_documents,
         refused: Counter[str] | None = None,
         probe: Probe | None = None,
     ) -> None:
@@ -115,9 +112,7 @@ class RouterCore:
         self._streams = Streams(self._outbox, self._topics, epoch)
         self._dispatcher = Dispatcher(settings, self._outbox)
         self._keeper = Keeper(self._outbox, unix_offset)
-        self._intake = Intake(
-            self._table, self._dispatcher, self._outbox, self._keeper, prepare, epoch, salt, find
-        )
+        self._intake = Intake(self._table, self._dispatcher, self._outbox, self._keeper, epoch, salt, texts)
         self._closing = Closing(
             self._table,
             self._dispatcher,
@@ -153,7 +148,7 @@ class RouterCore:
     @property
     def is_drained(self) -> bool:
         """Whether it takes no new jobs and has finished the old ones."""
-        return self._intake.is_closed and not self._table.live
+        return self._intake.is_closed and not self._table.live and not self._intake.arrivals
 
     @property
     def num_queued(self) -> int:
@@ -172,6 +167,24 @@ class RouterCore:
         caller: Caller = ANYONE,
     ) -> list[Effect]:
         """A client's request; whatever is wrong with it is answered with Rejected."""
+        self._hear(identity, message, encoding, now, caller)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> list[Effect]:
+        """A request is prepared, or refused for a reason."""
+        self._intake.on_prepared(ticket, outcome, now)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
+
+    def _hear(
+        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
+    ) -> None:
+        if isinstance(message, Cancel | Resume | Fetch):
+            arrival = self._intake.arrivals.of(message.job_id, caller)
+            if arrival is not None:  # it will be known when it is prepared
+                arrival.later.append(lambda then: self._hear(identity, message, encoding, then, caller))
+                return
         try:
             self._answer(identity, message, encoding, now, caller)
         except CactusError as error:
@@ -179,8 +192,6 @@ class RouterCore:
             request_id = message.request_id if isinstance(message, StatusRequest | Scale | Restart) else None
             job_id = None if isinstance(message, StatusRequest | Scale | Restart) else message.job_id[:64]
             self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=request_id)
-        self._dispatcher.pump(now)
-        return self._outbox.drain()
 
     def recover(self, jobs: Sequence[Recovered], now: float) -> list[Effect]:
         """Take over what an earlier router had accepted; to be called before anything else."""
@@ -193,7 +204,7 @@ class RouterCore:
             self._table.restore(job_id, known)
         for job in jobs:
             if job.ended is None:
-                self._restore(job, now)
+                self._intake.restore(job.accepted, now)
         return self._outbox.drain()
 
     def on_recorded(self, job_ids: Sequence[str], now: float) -> list[Effect]:
@@ -300,6 +311,7 @@ class RouterCore:
     def on_stop(self, now: float) -> list[Effect]:
         """End every job that is left: nobody will run it."""
         self.close_intake()
+        self._intake.on_stop()
         error = Unavailable("the service was stopped", retry_after=5.0)
         for job in list(self._table.live.values()):
             self._closing.end(job, Ending("error", error=error.info()), now)
@@ -321,21 +333,6 @@ class RouterCore:
             workers=[worker.status(now) for worker in self._dispatcher.ledger],
             refused=dict(self._refused),
         )
-
-    def _restore(self, recovered: Recovered, now: float) -> None:
-        """Queue a job again; one that this router cannot prepare ends with the reason."""
-        record = recovered.accepted
-        try:
-            self._intake.restore(record, now)
-        except CactusError as error:
-            job_id = record.submit.job_id
-            result = Result(finish_reason="error", success=False, error=error.info())
-            finished = Finished(job_id=job_id, length=0, result=result)
-            ended = EndedJob(
-                record.digest, record.accepted, finished, "failed", TokenLog(), now, record.tenant
-            )
-            self._table.restore(job_id, ended)
-            self._keeper.ended(job_id, ended)
 
     def _answer(
         self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller

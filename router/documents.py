@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import logging
 import threading
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 from typing import Any
 
@@ -13,9 +13,13 @@ import msgspec
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
-from router.prepare import PromptModel
+from router.prepare import PromptModel, prepare
+from router.prepared import Prepared
 
 REFRESH_S = 2.0
+
+Find = Callable[[Submit], list[Source]]
+"""What documents say to a job's question."""
 
 _log = logging.getLogger(__name__)
 
@@ -74,3 +78,12 @@ def with_documents(submit: Submit, sources: Sequence[Source]) -> Submit:
         return submit
     turns = with_sources([msgspec.to_builtins(turn) for turn in submit.messages], sources)
     return msgspec.structs.replace(submit, messages=msgspec.convert(turns, list[ChatMessage]))
+
+
+def prepare_with_documents(
+    submit: Submit, known: Sequence[Source] | None, model: PromptModel, find: Find = no_documents
+) -> Prepared:
+    """The job with what is found to its question, or with the sources that are `known` to belong to it."""
+    sources = find(submit) if known is None else known
+    prepared = prepare(with_documents(submit, sources), model)
+    return msgspec.structs.replace(prepared, sources=tuple(sources)) if sources else prepared

@@ -1,11 +1,12 @@
-"""What the core wants done to the outside world, in order: messages on the three sockets, entries on disk."""
+"""What the core wants done outside, in order: messages sent, entries kept on disk, requests prepared."""
 
 from __future__ import annotations
 
 import msgspec
 
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Rejected, RouterReply, StreamMessage
+from cactus_actors.protocol.messages import Rejected, RouterReply, StreamMessage, Submit
+from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import RouterCommand
 from router.records import Entry
@@ -40,7 +41,18 @@ class Keep(msgspec.Struct, frozen=True, gc=False):
     entry: Entry
 
 
-Effect = SendClient | SendWorker | Publish | Keep
+class Prepare(msgspec.Struct, frozen=True, gc=False):
+    """Have a request prepared; the answer is told under the same ticket.
+
+    `sources` are the documents of a job that had them chosen before, None for a new one.
+    """
+
+    ticket: int
+    submit: Submit
+    sources: list[Source] | None = None
+
+
+Effect = SendClient | SendWorker | Publish | Keep | Prepare
 
 
 class Outbox:
@@ -71,6 +83,9 @@ class Outbox:
 
     def keep(self, entry: Entry) -> None:
         self._effects.append(Keep(entry))
+
+    def prepare(self, ticket: int, submit: Submit, sources: list[Source] | None = None) -> None:
+        self._effects.append(Prepare(ticket, submit, sources))
 
     def drain(self) -> list[Effect]:
         """The effects so far, which are then no longer held here."""

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import dataclasses
 import hashlib
 from collections.abc import Callable, Sequence
 
@@ -12,27 +11,25 @@ from cactus_actors.protocol.errors import (
     CactusError,
     InvalidRequest,
     JobConflict,
-    ServerFailure,
     StorageFailure,
     Unavailable,
 )
-from cactus_actors.protocol.messages import Accepted, Submit
-from cactus_actors.protocol.results import Source
+from cactus_actors.protocol.messages import Accepted, Finished, Submit
+from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import Encoding, is_job_id
+from router.arrivals import Arrival, Arrivals
 from router.callers import Caller
 from router.dispatcher import Dispatcher
-from router.documents import with_documents
 from router.effects import Outbox
-from router.job import EndedJob, Job, Prepared
+from router.job import EndedJob, Job
 from router.keeping import Keeper
+from router.likelihoods import TokenTexts
 from router.prefix_index import block_hashes
+from router.prepared import Prepared
 from router.records import AcceptedRecord
 from router.table import JobTable
 from router.token_log import TokenLog
 
-Prepare = Callable[[Submit], Prepared]
-Find = Callable[[Submit], list[Source]]
-"""What documents say to a job's question."""
 Salt = Callable[[str, str], str]
 """(tenant, the client's cache salt) -> the salt under which prefixes are shared."""
 
@@ -46,43 +43,62 @@ class Intake:
         dispatcher: Dispatcher,
         outbox: Outbox,
         keeper: Keeper,
-        prepare: Prepare,
         epoch: int,
         salt: Salt,
-        find: Find,
+        texts: TokenTexts | None,
     ) -> None:
         self.is_closed = False
+        self.arrivals = Arrivals()
         self._table = table
         self._dispatcher = dispatcher
         self._outbox = outbox
         self._keeper = keeper
-        self._prepare = prepare
-        self._find = find
         self._epoch = epoch
         self._salt = salt
+        self._texts = texts
         self._num_arrived = 0
 
     def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float, caller: Caller) -> None:
-        """Accept a job, or attach this client to it if it is known already."""
+        """Have a job prepared, or attach this client to it if it is known already."""
         if not is_job_id(submit.job_id):
             raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
         digest = _digest(submit)
-        known = self._table.get(submit.job_id)
+        known = self.arrivals.holding(submit.job_id) or self._table.get(submit.job_id)
         if known is not None:
             self._attach(identity, known, digest, encoding, caller.tenant)
             return
         if self.is_closed:
             raise Unavailable("the service is draining", retry_after=5.0)
-        self._dispatcher.queue.check_room(0, now)  # before any tokenizer time is spent
-        prepared = self._prepared(submit, caller.tenant)
-        self._dispatcher.queue.check_room(len(prepared.prompt_ids), now)
-        job = self._new_job(submit, digest, prepared, encoding, now, caller.tenant)
-        job.attach(identity, encoding)
-        self._table.add(job)
-        if self._keeper.is_on:
-            self._keeper.accepted(job, submit)
-        else:
-            self._admit(job)
+        self._dispatcher.queue.check_room(0, now, num_coming=len(self.arrivals))  # before it costs anything
+        arrival = Arrival(submit, digest, encoding, caller.tenant, now, askers={identity: encoding})
+        self._outbox.prepare(self.arrivals.add(arrival), submit)
+
+    def restore(self, record: AcceptedRecord, now: float) -> None:
+        """Have a job prepared again that an earlier router accepted."""
+        arrived_at = self._keeper.own_time(record.accepted_at, now)
+        arrival = Arrival(
+            record.submit, record.digest, record.encoding, record.tenant, arrived_at, record=record
+        )
+        self._outbox.prepare(self.arrivals.add(arrival), record.submit, record.sources)
+
+    def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> None:
+        """A request is prepared, or cannot be."""
+        arrival = self.arrivals.take(ticket)
+        try:
+            if isinstance(outcome, CactusError):
+                raise outcome
+            self._accept(arrival, outcome, now)
+        except CactusError as error:
+            self._refuse(arrival, error, now)
+        for ask in arrival.later:
+            ask(now)
+
+    def on_stop(self) -> None:
+        """Refuse what is still being prepared; the journal keeps what was accepted before."""
+        error = Unavailable("the service was stopped", retry_after=5.0)
+        for arrival in self.arrivals.take_all():
+            for identity, encoding in arrival.askers.items():
+                self._outbox.reject(identity, error, encoding, job_id=arrival.submit.job_id)
 
     def on_recorded(self, job_ids: Sequence[str]) -> None:
         """These jobs are on disk: now they are accepted."""
@@ -102,16 +118,36 @@ class Intake:
             for identity, encoding in job.attached.items():
                 self._outbox.reject(identity, error, encoding, job_id=job_id)
 
-    def restore(self, record: AcceptedRecord, now: float) -> Job:
-        """A job that an earlier router accepted, as this one would have; raises what `submit` raises."""
-        arrived_at = self._keeper.own_time(record.accepted_at, now)
-        prepared = self._prepared(record.submit, record.tenant, record.sources)
-        job = self._new_job(
-            record.submit, record.digest, prepared, record.encoding, arrived_at, record.tenant
-        )
+    def _accept(self, arrival: Arrival, prepared: Prepared, now: float) -> None:
+        if arrival.tenant:
+            prepared = _salted(prepared, self._salt(arrival.tenant, prepared.policy.cache_salt))
+        if arrival.record is None:
+            self._dispatcher.queue.check_room(len(prepared.prompt_ids), now)
+        job = self._new_job(arrival, prepared)
+        job.attached.update(arrival.askers)
         self._table.add(job)
-        self._admit(job)
-        return job
+        if self._keeper.is_on and arrival.record is None:
+            self._keeper.accepted(job, arrival.submit)
+        else:
+            self._admit(job)
+
+    def _refuse(self, arrival: Arrival, error: CactusError, now: float) -> None:
+        """Tell everybody who asked; a job that an earlier router accepted ends with the reason."""
+        job_id = arrival.submit.job_id
+        if arrival.record is not None:
+            result = Result(finish_reason="error", success=False, error=error.info())
+            finished = Finished(job_id=job_id, length=0, result=result)
+            accepted = arrival.record.accepted
+            ended = EndedJob(arrival.digest, accepted, finished, "failed", TokenLog(), now, arrival.tenant)
+            self._table.restore(job_id, ended)
+            self._keeper.ended(job_id, ended)
+            for identity, encoding in arrival.askers.items():
+                self._outbox.reply(identity, accepted, encoding)
+                self._outbox.reply(identity, finished, encoding)
+            return
+        self._table.count("rejected")
+        for identity, encoding in arrival.askers.items():
+            self._outbox.reject(identity, error, encoding, job_id=job_id)
 
     def _admit(self, job: Job) -> None:
         job.is_recorded = True
@@ -119,23 +155,19 @@ class Intake:
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, job.accepted, encoding)
 
-    def _prepared(self, submit: Submit, tenant: str, known_sources: list[Source] | None = None) -> Prepared:
-        """The job with its documents: those that it had before, or what is found now."""
-        try:
-            sources = self._find(submit) if known_sources is None else known_sources
-            prepared = self._prepare(with_documents(submit, sources))
-            prepared = dataclasses.replace(prepared, sources=sources) if sources else prepared
-            return _salted(prepared, self._salt(tenant, prepared.policy.cache_salt)) if tenant else prepared
-        except CactusError:
-            raise
-        except Exception as error:  # a tokenizer's own failure must cost this request, not the router
-            raise ServerFailure(f"the request could not be prepared: {type(error).__name__}") from error
-
     def _attach(
-        self, identity: bytes, known: Job | EndedJob, digest: bytes, encoding: Encoding, tenant: str
+        self,
+        identity: bytes,
+        known: Arrival | Job | EndedJob,
+        digest: bytes,
+        encoding: Encoding,
+        tenant: str,
     ) -> None:
         if known.digest != digest or known.tenant != tenant:
             raise JobConflict("this job_id was used for another request", param="job_id")
+        if isinstance(known, Arrival):
+            known.askers[identity] = encoding
+            return
         if isinstance(known, EndedJob):
             self._outbox.reply(identity, known.accepted, encoding)
             self._outbox.reply(identity, known.finished, encoding)
@@ -144,26 +176,18 @@ class Intake:
         if known.is_recorded:
             self._outbox.reply(identity, known.accepted, encoding)
 
-    def _new_job(
-        self,
-        submit: Submit,
-        digest: bytes,
-        prepared: Prepared,
-        encoding: Encoding,
-        arrived_at: float,
-        tenant: str,
-    ) -> Job:
-        policy = prepared.policy
+    def _new_job(self, arrival: Arrival, prepared: Prepared) -> Job:
+        policy, job_id = prepared.policy, arrival.submit.job_id
         self._num_arrived += 1
         return Job(
-            job_id=submit.job_id,
-            digest=digest,
-            encoding=encoding,
+            job_id=job_id,
+            digest=arrival.digest,
+            encoding=arrival.encoding,
             prepared=prepared,
-            arrived_at=arrived_at,
+            arrived_at=arrival.arrived_at,
             arrival=self._num_arrived,
             accepted=Accepted(
-                job_id=submit.job_id,
+                job_id=job_id,
                 epoch=self._epoch,
                 prompt_tokens=len(prepared.prompt_ids),
                 seed=prepared.params.seed,
@@ -172,11 +196,12 @@ class Intake:
                 durable=self._keeper.is_on,
             ),
             local=TokenLog(
-                prepared.tokenizer, prepared.prompt_ids if prepared.params.prompt_logprobs else None
+                self._texts if prepared.params.num_logprobs >= 0 else None,
+                prepared.prompt_ids if prepared.params.prompt_logprobs else None,
             ),
             is_open=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
             is_recorded=False,
-            tenant=tenant,
+            tenant=arrival.tenant,
         )
 
 
@@ -188,7 +213,7 @@ def plain_salt(tenant: str, salt: str) -> str:
 def _salted(prepared: Prepared, salt: str) -> Prepared:
     policy = msgspec.structs.replace(prepared.policy, cache_salt=salt)
     hashes = block_hashes(prepared.prompt_ids, salt) if prepared.block_hashes else ()
-    return dataclasses.replace(prepared, policy=policy, block_hashes=hashes)
+    return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes)
 
 
 def _digest(submit: Submit) -> bytes:

@@ -2,18 +2,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
 from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cactus_actors.protocol.errors import ErrorInfo
-from cactus_actors.protocol.messages import Accepted, Finished, JobState, Task
-from cactus_actors.protocol.params import JobPolicy, SamplingParams
-from cactus_actors.protocol.results import FinishReason, Source, Usage
+from cactus_actors.protocol.messages import Accepted, Finished, JobState
+from cactus_actors.protocol.results import FinishReason, Usage
 from cactus_actors.protocol.wire import Encoding
-from cactus_actors.protocol.worker_messages import CloudRequest
 from router.escalation import Breach, Verdict
-from router.likelihoods import TokenTexts
+from router.prepared import Prepared
 from router.token_log import TokenLog
 
 if TYPE_CHECKING:
@@ -21,36 +18,6 @@ if TYPE_CHECKING:
 
 MAX_ATTACHED = 64
 SUSPECT_AFTER = 2
-
-
-@dataclass(frozen=True, slots=True)
-class Prepared:
-    """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt.
-
-    `prompt_text` stands in front of the answer. `tool_markup` is set where tools were offered, and with
-    `single_call` only the first call counts. `cloud_refusal` says what of the request no cloud can do; then
-    the policy allows none. `ends_context` says that `max_tokens` is where the context ends, and that the
-    client wants to be told. `tokenizer` is there for jobs that want log probabilities. `sources` are the
-    documents in the prompt.
-    """
-
-    prompt_ids: list[int]
-    params: SamplingParams
-    policy: JobPolicy
-    request: CloudRequest
-    model: str
-    block_hashes: tuple[int, ...] = ()
-    task: Task = "generate"
-    choice: int = 0
-    grammar: str = ""
-    tool_markup: str | None = None
-    single_call: bool = False
-    selected_tools: list[str] | None = None
-    sources: Sequence[Source] = ()
-    prompt_text: str | None = None
-    cloud_refusal: str | None = None
-    ends_context: bool = False
-    tokenizer: TokenTexts | None = None
 
 
 @dataclass(frozen=True, slots=True)

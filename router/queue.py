@@ -63,9 +63,12 @@ class JobQueue:
         front = list(islice(self, count))
         return [job for job in front if _key(job)[:2] == _key(front[0])[:2]]
 
-    def check_room(self, num_tokens: int, now: float) -> None:
-        """Raise Overloaded, saying when to come back, if a job of so many prompt tokens does not fit."""
-        if len(self._keys) >= self._max_jobs:
+    def check_room(self, num_tokens: int, now: float, *, num_coming: int = 0) -> None:
+        """Raise Overloaded, saying when to come back, if a job of so many prompt tokens does not fit.
+
+        `num_coming` jobs are on their way into the queue already.
+        """
+        if len(self._keys) + num_coming >= self._max_jobs:
             raise Overloaded(
                 f"the queue is full: {len(self._keys)} jobs wait", retry_after=self.retry_after(now)
             )

@@ -10,6 +10,7 @@ import msgspec
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Delta, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
@@ -24,10 +25,8 @@ from cactus_actors.protocol.worker_messages import (
     SequenceExtras,
 )
 from router.core import RouterCore
-from router.documents import no_documents
-from router.effects import Effect, Keep, Publish, SendClient, SendWorker
-from router.intake import Find
-from router.prepare import prepare
+from router.documents import Find, no_documents, prepare_with_documents
+from router.effects import Effect, Keep, Prepare, Publish, SendClient, SendWorker
 from router.records import AcceptedRecord, EndedRecord, Recovered, WriteAccepted, WriteEnded
 
 CLIENT = b"client"
@@ -204,14 +203,14 @@ class RouterHarness:
         self.now = 100.0
         self.disk = disk
         self.model = LetterModel()
+        self._find = find
         self.core = RouterCore(
             RouterSettings(**settings),
-            lambda submit: prepare(submit, self.model),
             epoch=7,
+            texts=self.model.tokenizer,
             now=self.now,
             unix_offset=None if disk is None else unix_offset,
             probe=probe,
-            find=find,
         )
         self.workers: dict[bytes, Worker] = {}
         self.replies: list[tuple[bytes, Any]] = []
@@ -372,9 +371,17 @@ class RouterHarness:
                     self.published.append(message)
                 case SendWorker(identity, message):
                     self._deliver(identity, message)
+                case Prepare(ticket, submit, sources):
+                    self._take(self.core.on_prepared(ticket, self._outcome(submit, sources), self.now))
                 case Keep(entry):
                     assert self.disk is not None
                     self.disk.waiting.append(entry)
+
+    def _outcome(self, submit: Submit, sources: Any) -> Any:
+        try:
+            return prepare_with_documents(submit, sources, self.model, self._find)
+        except CactusError as error:
+            return error
 
     def _deliver(self, identity: bytes, message: Any) -> None:
         worker = self.workers.get(identity)

@@ -10,6 +10,7 @@
     │   ├── SchemaInvalid           400     schema_invalid
     │   │   ├── SchemaTooComplex    400     schema_too_complex
     │   │   └── SchemaUnsatisfiable 400     schema_unsatisfiable
+    │   ├── RequestTooComplex       400     request_too_complex
     │   ├── InvalidJSON             400     invalid_json
     │   └── InvalidMessage          400     invalid_message
     │       └── UnsupportedVersion  400     unsupported_version
@@ -105,6 +106,12 @@ class NotSupported(InvalidRequest):
     """The request asks for something that this model or service does not have."""
 
     type = "not_supported_error"
+
+
+class RequestTooComplex(InvalidRequest):
+    """Preparing the request takes more time or memory than one request may take."""
+
+    type = "request_too_complex"
 
 
 class InvalidJSON(InvalidRequest):

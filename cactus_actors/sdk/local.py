@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from cactus_actors.config import HandoffSettings, RouterSettings, WeightFormat, WorkerSettings
 from cactus_actors.models.confidence_probe import probe_for
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.errors import error_from_info
+from cactus_actors.protocol.errors import CactusError, error_from_info
 from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
@@ -21,8 +21,9 @@ from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud import CloudLink
 from cactus_actors.text import load_text_model
 from router.core import RouterCore
-from router.effects import Effect, Publish, SendClient, SendWorker
+from router.effects import Effect, Prepare, Publish, SendClient, SendWorker
 from router.prepare import prepare
+from router.prepared import Prepared
 from workers.actor import hello_of, load_from
 from workers.core import WorkerCore
 
@@ -69,10 +70,10 @@ class LocalBackend:
                 confidence_signal=handoff.confidence_signal,
                 max_handoff_share=handoff.max_share,
             ),
-            lambda submit: prepare(submit, text),
             epoch=1,
             now=now,
             model=text.name,
+            texts=text.tokenizer,
             probe=probe_for(handoff.confidence_signal, handoff.probe_file, path),
         )
         self._worker = WorkerCore(self._loaded.engine, hello)
@@ -156,6 +157,12 @@ class LocalBackend:
         for message in messages:
             self._perform(self._core.on_worker(_WORKER, message, now), now)
 
+    def _prepared(self, submit: Submit) -> Prepared | CactusError:
+        try:
+            return prepare(submit, self._text)
+        except CactusError as error:
+            return error
+
     def _perform(self, effects: Sequence[Effect], now: float) -> None:
         for effect in effects:
             match effect:
@@ -165,6 +172,8 @@ class LocalBackend:
                     self._cloud.send(command)
                 case Publish(_, Delta() as delta) if self._on_delta is not None:
                     self._on_delta(delta)
+                case Prepare(ticket, submit):
+                    self._perform(self._core.on_prepared(ticket, self._prepared(submit), now), now)
                 case SendClient(_, Finished() | Rejected() as answer):
                     self._answer = answer
 

@@ -13,7 +13,6 @@ from cactus_actors.protocol.params import JobPolicy, SamplingParams, resolve_opt
 from cactus_actors.protocol.profiles import PROFILES, Profile
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.structured import compile_request
-from router.job import Prepared
 from router.prefix_index import block_hashes
 from router.prepare.biases import logit_bias
 from router.prepare.conversation import conversation_of
@@ -21,6 +20,7 @@ from router.prepare.lengths import check_length
 from router.prepare.model import PromptModel
 from router.prepare.offer import Offer, offer_of
 from router.prepare.prompts import filling_ids, prompt_ids
+from router.prepared import Prepared
 
 MAX_MODEL_NAME = 128
 
@@ -82,7 +82,6 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
         prompt_text=question.prompt_text,
         cloud_refusal=refusal,
         ends_context=profile.tells_model_length and params.max_tokens == context_left,
-        tokenizer=model.tokenizer if params.num_logprobs >= 0 else None,
     )
 
 

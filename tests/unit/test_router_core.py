@@ -23,7 +23,7 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, Welcome
-from tests.router_harness import CLIENT, RouterHarness, job_id, make_delta
+from tests.router_harness import RouterHarness, job_id, make_delta
 
 STOP = Finish("stop", stop_match=2)
 
@@ -532,16 +532,3 @@ def test_job_ids_have_one_form(router: RouterHarness) -> None:
         assert error_of(reply).param == "job_id"
         assert len(reply.job_id or "") <= 64
     assert router.core.status(router.now).jobs.accepted == 0
-
-
-def test_a_tokenizer_that_fails_costs_only_its_request(router: RouterHarness) -> None:
-    def explode(*_: object, **__: object) -> list[int]:
-        raise RuntimeError("0xdeadbeef")
-
-    encode, router.model.tokenizer.encode = router.model.tokenizer.encode, explode  # type: ignore[method-assign]
-    refused = error_of(router.submit(1))
-    assert refused.type == "server_error"
-    assert "0xdeadbeef" not in refused.message
-    router.model.tokenizer.encode = encode  # type: ignore[method-assign]
-    assert isinstance(router.submit(1), Accepted)
-    assert router.replies[-1][0] == CLIENT

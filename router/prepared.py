@@ -1,0 +1,37 @@
+"""What preparation makes of a request."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cactus_actors.protocol.messages import Task
+from cactus_actors.protocol.params import JobPolicy, SamplingParams
+from cactus_actors.protocol.results import Source
+from cactus_actors.protocol.worker_messages import CloudRequest
+
+
+class Prepared(msgspec.Struct, frozen=True, array_like=True):
+    """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt.
+
+    `prompt_text` stands in front of the answer. `tool_markup` is set where tools were offered, and with
+    `single_call` only the first call counts. `cloud_refusal` says what of the request no cloud can do; then
+    the policy allows none. `ends_context` says that `max_tokens` is where the context ends, and that the
+    client wants to be told. `sources` are the documents in the prompt.
+    """
+
+    prompt_ids: list[int]
+    params: SamplingParams
+    policy: JobPolicy
+    request: CloudRequest
+    model: str
+    block_hashes: tuple[int, ...] = ()
+    task: Task = "generate"
+    choice: int = 0
+    grammar: str = ""
+    tool_markup: str | None = None
+    single_call: bool = False
+    selected_tools: list[str] | None = None
+    sources: tuple[Source, ...] = ()
+    prompt_text: str | None = None
+    cloud_refusal: str | None = None
+    ends_context: bool = False

@@ -1,0 +1,145 @@
+"""A job between its arrival and the end of its preparation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import (
+    Accepted,
+    Cancel,
+    Fetch,
+    Finished,
+    Pending,
+    Rejected,
+    Resume,
+    Submit,
+)
+from router.core import RouterCore
+from router.effects import Effect, Prepare, SendClient
+from router.prepare import prepare
+from tests.router_harness import LetterModel, job_id
+
+
+class SlowRouter:
+    """A core whose requests are prepared when the test says so."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.core = RouterCore(RouterSettings(**settings), epoch=7, now=0.0)
+        self.waiting: list[Prepare] = []
+        self.replies: list[tuple[bytes, Any]] = []
+
+    def hear(self, message: Any, identity: bytes = b"client") -> None:
+        self._take(self.core.on_client(identity, message, "m", 0.0))
+
+    def prepare_next(self, outcome: Any = None) -> None:
+        request = self.waiting.pop(0)
+        outcome = outcome or prepare(request.submit, LetterModel())
+        self._take(self.core.on_prepared(request.ticket, outcome, 1.0))
+
+    def stop(self) -> None:
+        self._take(self.core.on_stop(1.0))
+
+    def _take(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Prepare):
+                self.waiting.append(effect)
+            elif isinstance(effect, SendClient):
+                self.replies.append((effect.identity, effect.message))
+
+
+@pytest.fixture
+def router() -> SlowRouter:
+    return SlowRouter()
+
+
+def submit(number: int, prompt: str = "hello") -> Submit:
+    return Submit(job_id=job_id(number), prompt=prompt)
+
+
+def test_nobody_is_answered_before_the_job_is_prepared(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    assert router.replies == []
+    assert router.core.status(0.0).jobs.accepted == 0
+    router.prepare_next()
+    [(_, accepted)] = router.replies
+    assert isinstance(accepted, Accepted)
+
+
+def test_the_same_job_is_prepared_once_and_answered_to_all_who_sent_it(router: SlowRouter) -> None:
+    router.hear(submit(1), b"one")
+    router.hear(submit(1), b"two")
+    router.hear(submit(1, "another"), b"three")
+    assert len(router.waiting) == 1
+    router.prepare_next()
+    kinds = {identity: type(reply) for identity, reply in router.replies}
+    assert kinds == {b"one": Accepted, b"two": Accepted, b"three": Rejected}
+
+
+def test_a_request_that_cannot_be_prepared_is_refused_to_all_who_sent_it(router: SlowRouter) -> None:
+    router.hear(submit(1), b"one")
+    router.hear(submit(1), b"two")
+    router.prepare_next(InvalidRequest("no", param="prompt"))
+    assert [(identity, reply.error.param) for identity, reply in router.replies] == [
+        (b"one", "prompt"),
+        (b"two", "prompt"),
+    ]
+    assert router.core.status(0.0).jobs.rejected == 1
+    router.hear(submit(1))  # and is forgotten
+    assert len(router.waiting) == 1
+
+
+def test_what_is_asked_about_a_job_meanwhile_is_answered_when_it_is_known(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.hear(Fetch(job_id=job_id(1), wait=False))
+    router.hear(Resume(job_id=job_id(1)))
+    router.hear(Cancel(job_id=job_id(1)))
+    assert router.replies == []
+    router.prepare_next()
+    kinds = [type(reply).__name__ for _, reply in router.replies]
+    assert kinds == ["Accepted", "Pending", "Replay", "Finished", "Pending"]
+    assert router.replies[-1][1].state == "cancelled"
+
+
+def test_what_is_asked_about_a_job_that_is_refused_is_not_found(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.hear(Cancel(job_id=job_id(1)), b"other")
+    router.prepare_next(InvalidRequest("no"))
+    assert [(identity, reply.error.status) for identity, reply in router.replies] == [
+        (b"client", 400),
+        (b"other", 404),
+    ]
+
+
+def test_the_queue_is_full_with_what_is_on_its_way_into_it() -> None:
+    router = SlowRouter(max_queued_jobs=3)
+    for number in range(1, 5):
+        router.hear(submit(number))
+    assert len(router.waiting) == 3
+    [(_, rejected)] = router.replies
+    assert rejected.error.status == 429
+
+
+def test_a_stop_refuses_what_is_being_prepared(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.stop()
+    [(_, rejected)] = router.replies
+    assert rejected.error.status == 503
+
+
+def test_a_router_is_not_drained_while_it_prepares(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.core.close_intake()
+    assert not router.core.is_drained
+    router.prepare_next(InvalidRequest("no"))
+    assert router.core.is_drained
+
+
+def test_finished_and_pending_are_what_a_cancel_gets(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.prepare_next()
+    router.hear(Cancel(job_id=job_id(1)))
+    assert [type(reply) for _, reply in router.replies[1:]] == [Finished, Pending]

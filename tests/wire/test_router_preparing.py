@@ -1,0 +1,145 @@
+"""Requests are prepared outside the router's loop, in a process that may fail without harm."""
+
+from __future__ import annotations
+
+import os
+import queue
+import signal
+import time
+from collections.abc import Iterator
+from typing import Any
+
+import pytest
+
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import CactusError, InvalidRequest, RequestTooComplex
+from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Status, StatusRequest, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.text import load_text_model
+from router.prepare import prepare
+from router.preparing import PreparingProcess, PreparingThread
+from router.preparing.child import limit_memory
+from tests.router_harness import LetterModel, LetterTokenizer, job_id
+from tests.wire.test_router_actor import serving
+
+TOOL = {
+    "name": "weather",
+    "description": "the weather of a city",
+    "parameters": {"type": "object", "properties": {"city": {"type": "string"}}, "required": ["city"]},
+}
+ASK = [ChatMessage(role="user", content="Is it raining in Rome?")]
+REQUESTS = [
+    Submit(job_id=job_id(1), prompt="Once upon a time", options=Options(seed=1)),
+    Submit(job_id=job_id(2), prompt=["Once", 7, 9], options=Options(seed=1, logprobs=3, echo=True)),
+    Submit(job_id=job_id(3), messages=ASK, options=Options(seed=1, logit_bias={"5": -100}, stop=["\n"])),
+    Submit(job_id=job_id(4), messages=ASK, tools=[TOOL], options=Options(seed=1, force_tools=True)),
+    Submit(job_id=job_id(5), prompt="x", options=Options(seed=1, json_schema={"type": "object"})),
+    Submit(job_id=job_id(6), prompt="x", task="embed", options=Options(seed=1)),
+]
+REFUSED = [
+    Submit(job_id=job_id(1)),
+    Submit(job_id=job_id(2), prompt="x", options=Options(temperature=9.0)),
+    Submit(job_id=job_id(3), prompt="word " * 10_000),
+    Submit(job_id=job_id(4), prompt="x", options=Options(json_schema={"type": "nothing"})),
+]
+
+
+@pytest.fixture(scope="module")
+def process() -> Iterator[PreparingProcess]:
+    process = PreparingProcess(resolve_model("cactus-sprout"))
+    yield process
+    process.close()
+
+
+def outcome(work: Any, submit: Submit) -> Any:
+    try:
+        return work(submit)
+    except CactusError as error:
+        return error.info()
+
+
+@pytest.mark.parametrize("submit", [*REQUESTS, *REFUSED])
+def test_the_process_makes_of_a_request_what_this_one_would(
+    process: PreparingProcess, submit: Submit
+) -> None:
+    model = load_text_model(resolve_model("cactus-sprout"))
+    expected = outcome(lambda one: prepare(one, model), submit)
+    assert outcome(process.prepare, submit) == expected
+
+
+def test_a_process_that_somebody_killed_costs_no_request(process: PreparingProcess) -> None:
+    before = process.prepare(REQUESTS[0])
+    old = process.pid
+    os.kill(old, signal.SIGKILL)
+    assert process.prepare(REQUESTS[0]) == before
+    assert process.pid != old
+
+
+def test_a_request_that_takes_too_long_is_refused_and_the_next_one_is_not() -> None:
+    process = PreparingProcess(resolve_model("cactus-sprout"))
+    try:
+        process.prepare(REQUESTS[0])
+        os.kill(process.pid, signal.SIGSTOP)
+        process._limit_s = 0.2
+        began = time.monotonic()
+        with pytest.raises(RequestTooComplex, match="longer than"):
+            process.prepare(REQUESTS[0])
+        assert time.monotonic() - began < 5.0
+        process._limit_s = 30.0
+        assert process.prepare(REQUESTS[0]).prompt_ids
+    finally:
+        process.close()
+
+
+def test_memory_is_bounded() -> None:
+    pid = os.fork()
+    if pid == 0:  # the bound is for the rest of a process's life
+        try:
+            limit_memory(64 << 20)
+            bytearray(256 << 20)
+        except MemoryError:
+            os._exit(7)
+        os._exit(0)
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
+
+
+def test_an_exception_costs_its_request_and_tells_nothing_of_the_inside() -> None:
+    said: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
+
+    def explode(submit: Submit, _: Any) -> Any:
+        if submit.job_id == job_id(1):
+            raise RuntimeError("0xdeadbeef")
+        raise InvalidRequest("as said")
+
+    thread = PreparingThread(explode, lambda ticket, outcome: said.put((ticket, outcome)))
+    for number in (1, 2):
+        thread.add(number, Submit(job_id=job_id(number), prompt="x"))
+    thread.close()
+    answers = dict([said.get(), said.get()])
+    assert (answers[1].type, answers[2].message) == ("server_error", "as said")
+    assert "deadbeef" not in answers[1].message
+
+
+class SlowTokenizer(LetterTokenizer):
+    def encode(self, text: str, *, add_special: bool, parse_special: bool = True) -> list[int]:
+        time.sleep(0.05 if text != "slow" else 1.5)
+        return super().encode(text, add_special=add_special, parse_special=parse_special)
+
+
+class SlowModel(LetterModel):
+    def __init__(self) -> None:
+        super().__init__()
+        self.tokenizer = SlowTokenizer()
+
+
+def test_the_router_answers_while_a_request_is_being_prepared() -> None:
+    with serving(SlowModel()) as service:
+        client, other = service.client(), service.client()
+        client.send(Submit(job_id=job_id(1), prompt="slow"))
+        client.send(Submit(job_id=job_id(2), prompt=""))
+        began = time.monotonic()
+        other.send(StatusRequest(request_id="r"))
+        assert isinstance(other.receive(), Status)
+        assert time.monotonic() - began < 1.0
+        assert isinstance(client.receive(), Accepted | Rejected)
+        assert time.monotonic() - began >= 1.0
