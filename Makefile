@@ -4,7 +4,7 @@ VENV   ?= .venv
 BIN    := $(VENV)/bin
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test chaos chaos-root soak check format eval-model train bench clean
+.PHONY: help demo test clients chaos chaos-root soak check format eval-model train bench clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -18,11 +18,19 @@ $(VENV)/.dev: $(VENV)/.runtime
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
+$(VENV)/.clients: $(VENV)/.dev
+	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[clients]'
+	cd tests/clients/node && npm install --silent --no-audit --no-fund
+	@touch $@
+
 demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, print what happened
 	$(BIN)/cactus demo
 
 test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
 	$(BIN)/python -m pytest -q -m "not slow"
+
+clients: $(VENV)/.clients ## other people's clients, in Python and Node, against a running service
+	$(BIN)/python -m pytest -q tests/clients
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
 	$(BIN)/python -m pytest -q tests/chaos --ignore=tests/chaos/root

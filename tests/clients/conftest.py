@@ -1,0 +1,46 @@
+"""One real service for all clients, and gateways that refuse."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import httpx
+import pytest
+
+from cactus_actors.gateway.keys import digest_of
+from tests.clients.real_service import KEY, RealService, real_service
+
+ENDLESS = {"prompt": "Once", "max_tokens": 900, "ignore_eos": True, "stream": True}
+
+
+@pytest.fixture(scope="session")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RealService]:
+    with real_service(tmp_path_factory.mktemp("state")) as service:
+        yield service
+
+
+@pytest.fixture(scope="session")
+def guarded_url(service: RealService) -> str:
+    """A gateway that wants KEY."""
+    return service.start_gateway(key_digests=[digest_of(KEY)])
+
+
+@pytest.fixture(scope="session")
+def narrow_url(service: RealService) -> str:
+    """A gateway that one open request fills."""
+    return service.start_gateway(max_open_requests=1)
+
+
+@pytest.fixture
+def full_url(narrow_url: str) -> Iterator[str]:
+    """That gateway, full."""
+    with httpx.stream("POST", f"{narrow_url}/v1/completions", json=ENDLESS, timeout=30) as response:
+        assert response.status_code == 200
+        yield narrow_url
+
+
+@pytest.fixture(scope="session")
+def empty_url(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """A gateway of a service without workers."""
+    with real_service(tmp_path_factory.mktemp("empty"), num_workers=0) as service:
+        yield service.url
