@@ -86,6 +86,11 @@ def dispatches(draw: st.DrawFn) -> list[Dispatch]:
         include_stop_sequences=st.booleans(),
         ignore_eos=st.booleans(),
         cache_prompt=st.booleans(),
+        typical_p=st.sampled_from([1.0, 1.0, 0.6]),
+        logit_bias=st.sampled_from([(), ((2, 1.5),)]),
+        mirostat=st.sampled_from([0, 0, 0, 2]),
+        penalise_prompt=st.booleans(),
+        prompt_logprobs=st.booleans(),
     )
     count = draw(st.integers(1, 6))
     return [
