@@ -49,7 +49,7 @@ class RowsWanted:
         are_forbidden = position < params.min_tokens
         if sequence.constraint is not None:
             mask = self._add_mask(sequence.constraint)
-            are_forbidden = may_go_on(mask, self._end_ids) and (are_forbidden or params.ignore_eos)
+            are_forbidden = (are_forbidden or params.ignore_eos) and may_go_on(mask, self._end_ids)
         if are_forbidden:
             self._set(are_ends_forbidden=True)
 
@@ -98,6 +98,8 @@ class RowsWanted:
 
     def _add_mask(self, constraint: TokenConstraint) -> NDArray[np.int32]:
         mask = mask_of(self._end_ids) if constraint.is_finished else constraint.bitmask()
+        if not mask.any():
+            raise ModelFailure("the text can neither go on nor end as it was asked to")
         self._set(mask=len(self._masks))
         self._masks.append(mask)
         return mask
@@ -136,14 +138,10 @@ def mask_of(token_ids: NDArray[np.int32]) -> NDArray[np.int32]:
 
 
 def may_go_on(mask: NDArray[np.int32], end_ids: NDArray[np.int32]) -> bool:
-    """Whether a mask allows anything but ends; raises ModelFailure if it allows nothing."""
+    """Whether a mask allows anything but ends."""
     words, ends = mask.copy(), end_ids[end_ids < 32 * mask.size]
     np.bitwise_and.at(words, ends // 32, ~(np.int32(1) << ends % 32))
-    if words.any():
-        return True
-    if not mask.any():
-        raise ModelFailure("the text can neither go on nor end as it was asked to")
-    return False
+    return bool(words.any())
 
 
 def penalty_windows(sequence: Sequence, num_drafts: int = 0) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
