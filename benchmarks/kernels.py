@@ -106,7 +106,7 @@ def _multiply(
     blocks = num_blocks(weights, matrix)
     first, last = blocks * rank // size, blocks * (rank + 1) // size
     for _ in range(times):
-        matmul(weights, matrix, rows, 0, num_rows, out, 0, matrix.num_rows, False, first, last)
+        matmul(weights, matrix, rows, 0, 0, num_rows, out, 0, matrix.num_rows, False, first, last)
 
 
 class Product:

@@ -33,7 +33,7 @@ def _multiply(weights, matrix, rows, source, num_rows, out, width, accumulate, r
     blocks = num_blocks(weights, matrix)
     for rank in range(ranks):
         first, last = blocks * rank // ranks, blocks * (rank + 1) // ranks
-        matmul(weights, matrix, rows, 64, num_rows, out, 16, width, accumulate, first, last)
+        matmul(weights, matrix, rows, 64, 0, num_rows, out, 16, width, accumulate, first, last)
 
 
 @njit

@@ -188,8 +188,9 @@ def test_small_blocks_give_nearly_the_same_logits(odd):
 
 
 @pytest.mark.parametrize("threads", [2, 3])
-def test_more_threads_give_the_same_bits(odd, threads):
-    token_ids = prompt(odd.config, 37)
+@pytest.mark.parametrize("length", [37, 101])  # shared by columns, and dealt out by rows
+def test_more_threads_give_the_same_bits(odd, threads, length):
+    token_ids = prompt(odd.config, length)
     model = random_model(ODD, weights=odd.weights_format, threads=threads, seed=7)
     for _ in range(20):
         assert (whole(model, token_ids) == whole(odd, token_ids)).all()

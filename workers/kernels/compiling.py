@@ -16,7 +16,7 @@ def fingerprint(*others: str) -> str:
     numba's own cache looks only at the outer function's file.
     """
     digest = hashlib.sha256()
-    for source in [*sorted(Path(__file__).parent.glob("*.py")), *map(Path, others)]:
+    for source in [*sorted(Path(__file__).parent.glob("*.py")), *sorted(map(Path, others))]:
         digest.update(source.read_bytes())
     return digest.hexdigest()
 

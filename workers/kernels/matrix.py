@@ -168,7 +168,8 @@ def matmul(
     matrix: Matrix,
     rows: Any,
     rows_start: int,
-    num_rows: int,
+    first_row: int,
+    last_row: int,
     out: Any,
     out_start: int,
     out_width: int,
@@ -178,7 +179,8 @@ def matmul(
 ) -> None:
     """out[out_start + row * out_width + n] = row . matrix[n], or += with `accumulate`.
 
-    For the columns n of the blocks from `first_block` to before `last_block`; columns that only pad the last
+    For the rows from `first_row` to before `last_row`, multiples of 8 except for the end of all rows, and
+    for the columns n of the blocks from `first_block` to before `last_block`; columns that only pad the last
     block are written as well.
     """
     raise NotImplementedError
@@ -227,7 +229,8 @@ def _matmul(
     matrix: Any,
     rows: Any,
     rows_start: int,
-    num_rows: int,
+    first_row: int,
+    last_row: int,
     out: Any,
     out_start: int,
     out_width: int,

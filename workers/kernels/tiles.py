@@ -87,7 +87,8 @@ def make_matmul(
         matrix: Any,
         rows: Any,
         rows_start: int,
-        num_rows: int,
+        first_row: int,
+        last_row: int,
         out: Any,
         out_start: int,
         out_width: int,
@@ -97,18 +98,19 @@ def make_matmul(
     ) -> None:
         data, num_groups = weights.data, (matrix.num_columns + inputs - 1) // inputs
         row_bytes, block_bytes = num_groups * row_group_bytes, header_bytes + num_groups * group_bytes
-        whole_rows = num_rows // max_height * max_height
+        num_rows = last_row - first_row
+        last_whole = first_row + num_rows // max_height * max_height
         # Each of the last tiles of a block fetches a block of those that come next: as many tiles as blocks.
         widest = 1 if num_rows == max_height else width
         block = first_block
         while block < last_block:
             num_blocks = widest if block + widest <= last_block else 1
             packed, column = matrix.start + block * block_bytes, out_start + block * outputs
-            for row in range(0, whole_rows, max_height):
+            for row in range(first_row, last_whole, max_height):
                 read, write = rows_start + row * row_bytes, column + row * out_width
-                tiles_left = (num_rows - row) // max_height
+                tiles_left = (last_row - row) // max_height
                 ahead = (2 * num_blocks - tiles_left) * block_bytes if tiles_left <= num_blocks else 0
-                if num_rows > whole_rows:
+                if last_whole < last_row:
                     ahead = 0
                 if num_blocks > 1:
                     whole_wide(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
@@ -116,20 +118,20 @@ def make_matmul(
                     whole_narrow(
                         data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead
                     )
-            for _ in range(num_blocks if whole_rows < num_rows else 0):
-                row = whole_rows
-                ahead = num_blocks * block_bytes if whole_rows > 0 else FETCH_DISTANCE
-                if num_rows - row >= 4:
+            for _ in range(num_blocks if last_whole < last_row else 0):
+                row = last_whole
+                ahead = num_blocks * block_bytes if last_whole > first_row else FETCH_DISTANCE
+                if last_row - row >= 4:
                     read, write = rows_start + row * row_bytes, column + row * out_width
                     rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                     row += 4
                     ahead = 0
-                if num_rows - row >= 2:
+                if last_row - row >= 2:
                     read, write = rows_start + row * row_bytes, column + row * out_width
                     rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                     row += 2
                     ahead = 0
-                if num_rows > row:
+                if last_row > row:
                     read, write = rows_start + row * row_bytes, column + row * out_width
                     rest_1(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                 packed += block_bytes

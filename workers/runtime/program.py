@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import defaultdict
+from collections.abc import Sequence
 from dataclasses import dataclass
 from typing import Any
 
@@ -21,6 +22,7 @@ OPERATION = np.dtype(
         ("source_rows", np.int64),
         ("is_sliced", np.int64),  # whether threads share its rows when these are few
         ("slice_width", np.int64),  # what is shared, for operations that go over columns
+        ("run_end", np.int64),  # behind the run that begins with it, or 0; a run keeps its rows apart
         ("barrier", np.int64),  # whether all threads must have finished it before the next one
         ("source", np.int64),  # buffers
         ("target", np.int64),
@@ -51,6 +53,10 @@ _WHOLE_PHASE = {
     *(Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL),
 }
 """Operations whose threads do not each keep to rows of their own."""
+
+_MIXES_ROWS = _WHOLE_PHASE - {Code.MATMUL}
+_READS_OTHER_ROWS = {Code.GATHER, Code.SHORT_CONV, Code.COMBINE}
+"""Operations that begin a run: their rows are made of rows that others have written."""
 
 _BY_COLUMNS = {Code.NORM, Code.ENCODE, Code.GATE, Code.ADD, Code.BIAS}
 _BY_HEADS = {Code.NORM_HEADS, Code.ROTATE, Code.STORE}
@@ -113,9 +119,11 @@ class Program:
             for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
                 record[name] = getattr(op, name)
         _look_ahead(records)
+        _find_runs(records, graph.operations)
         places = [index for index, op in enumerate(graph.operations) if op.target is graph.hidden]
         without_head = records[: places[0] + 1].copy()
         without_head["barrier"][-1] = True
+        without_head["run_end"] = np.minimum(without_head["run_end"], len(without_head))
         _look_ahead(without_head)
         ends = (buffer_of[value] for value in (graph.hidden, graph.logits, graph.surveys))
         return cls(records, without_head, buffers, *ends)
@@ -129,6 +137,17 @@ def _look_ahead(records: NDArray[Any]) -> None:
         after = records[later[0] if len(later) else matmuls[0]]
         record["next_start"], record["next_bytes"] = after["start"], after["stride"]
         record["next_is_head"] = after["is_head"]
+
+
+def _find_runs(records: NDArray[Any], operations: Sequence[Operation]) -> None:
+    """Note where the runs begin and end: in a run, no row needs another one or what was written before it."""
+    begin = 0
+    for index, op in enumerate(operations):
+        before = operations[index - 1] if index else op
+        is_elsewhere = _rows_of(op) is not _rows_of(before) or before.code in _MIXES_ROWS
+        if is_elsewhere or op.code in _MIXES_ROWS | _READS_OTHER_ROWS:
+            begin = index
+        records[begin]["run_end"] = 0 if op.code in _MIXES_ROWS else index + 1
 
 
 def _rows_of(op: Operation) -> Rows:

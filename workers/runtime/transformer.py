@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from itertools import pairwise
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -19,11 +20,11 @@ from workers.kernels.team import Team
 from workers.kv_cache import CacheShape, KVCache
 from workers.models.config import Experts, ModelConfig
 from workers.models.rotary import RotaryTables
-from workers.runtime import graph as graph_module
 from workers.runtime.graph import Code, Graph, Rows
 from workers.runtime.layout import Layout
 from workers.runtime.program import Program
-from workers.runtime.step import Choices, Rotary, Shape, Step, Weights, Workspace, compiled_step
+from workers.runtime.state import Choices, Rotary, Shape, Step, Weights, Workspace
+from workers.runtime.step import compiled_step
 from workers.weights.pack import Arenas
 
 TOKENS_PER_TILE = 8
@@ -72,7 +73,7 @@ class TransformerModel:
         self._profile: NDArray[np.int64] | None = None
         self._table_shape = (1, 1)
         self._make_room(16, 16)
-        step = compiled_step(fingerprint(graph_module.__file__))
+        step = compiled_step(fingerprint(*map(str, Path(__file__).parent.glob("*.py"))))
         with compiling_alone(step):
             self._warm_up(step)
         self._team = Team(threads, step)
@@ -196,7 +197,7 @@ class TransformerModel:
             scratch=aligned_zeros((self._threads * scratch_size,), np.float32),
             scratch_size=scratch_size,
             barrier=new_barrier(),
-            tasks=np.zeros(len(self._program.operations) * self._threads, np.int64),
+            tasks=np.zeros(len(self._program.operations) * (self._threads + 1), np.int64),
         )
         self._step = self._new_step()
         self._choices = new_choices(experts, num_choices) if experts else None

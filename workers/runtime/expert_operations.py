@@ -1,0 +1,124 @@
+"""Operations of a mixture of experts: choices are sorted by expert, and multiplied an expert at a time."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from workers.kernels.experts import choose_experts
+from workers.kernels.matrix import Matrix, encode_row, matmul, num_blocks
+from workers.runtime.graph import Code, Rows
+from workers.runtime.state import NUM_TOKENS, Choices, Step, Weights, Workspace
+
+CHOOSE, GROUP, ENCODE_CHOSEN = map(int, (Code.CHOOSE, Code.GROUP, Code.ENCODE_CHOSEN))
+TOKENS = int(Rows.TOKENS)
+
+
+@njit(error_model="numpy")
+def choose_or_combine(op: Any, row: int, source: int, target: int, choices: Choices, work: Workspace) -> None:
+    """Choose the experts of one token, or add up what they have made of it."""
+    first = row * choices.num_chosen
+    if op.code == CHOOSE:
+        choose_experts(
+            work.floats,
+            source,
+            op.num_columns,
+            op.count,
+            op.flag != 0,
+            choices.ids,
+            choices.weights,
+            first,
+        )
+        return
+    floats = work.floats
+    for column in range(op.target_width):
+        floats[target + column] = 0
+    for choice in range(first, first + choices.num_chosen):
+        place = work.starts[op.source] + choices.place_of[choice] * op.source_width
+        share = choices.weights[choice]
+        for column in range(op.target_width):
+            floats[target + column] += share * floats[place + column]
+
+
+@njit(error_model="numpy")
+def run_experts(
+    op: Any, weights: Weights, step: Step, choices: Choices, work: Workspace, rank: int, size: int
+) -> None:
+    """A rank's share of an operation over the choices of all tokens."""
+    if op.code == GROUP:
+        if rank == 0:
+            _group_by_expert(op.count, step.sizes[NUM_TOKENS] * choices.num_chosen, choices)
+    elif op.code == ENCODE_CHOSEN:
+        _encode_chosen(op, weights, choices, work, rank, size)
+    else:
+        _multiply_by_expert(op, weights, choices, work, rank, size)
+
+
+@njit(error_model="numpy")
+def _group_by_expert(num_experts: int, num_choices: int, choices: Choices) -> None:
+    """Sort the choices by expert, those of one expert in the order of their tokens."""
+    starts = choices.starts
+    starts[: num_experts + 1] = 0
+    for choice in range(num_choices):
+        starts[choices.ids[choice] + 1] += 1
+    for expert in range(num_experts):
+        starts[expert + 1] += starts[expert]
+    for choice in range(num_choices):
+        expert = choices.ids[choice]
+        choices.choice_at[starts[expert]] = choice
+        choices.place_of[choice] = starts[expert]
+        starts[expert] += 1
+    for expert in range(num_experts, 0, -1):
+        starts[expert] = starts[expert - 1]
+    starts[0] = 0
+
+
+@njit(error_model="numpy")
+def _encode_chosen(
+    op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int
+) -> None:
+    for expert in range(rank, op.count, size):
+        first, last = choices.starts[expert], choices.starts[expert + 1]
+        rows = work.starts[op.target] + first * op.target_width
+        for place in range(first, last):
+            is_of_token = op.source_rows == TOKENS
+            source_row = choices.choice_at[place] // choices.num_chosen if is_of_token else place
+            encode_row(
+                weights.body,
+                work.encoded,
+                rows,
+                last - first,
+                place - first,
+                op.num_columns,
+                work.floats,
+                work.starts[op.source] + source_row * op.source_width,
+                0,
+                op.source_width,
+            )
+
+
+@njit(error_model="numpy")
+def _multiply_by_expert(
+    op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int
+) -> None:
+    for expert in range(op.count):
+        first, last = choices.starts[expert], choices.starts[expert + 1]
+        if first == last:
+            continue
+        matrix = Matrix(op.start + expert * op.stride, op.num_rows, op.num_columns)
+        blocks = num_blocks(weights.body, matrix)
+        matmul(
+            weights.body,
+            matrix,
+            work.encoded,
+            work.starts[op.source] + first * op.source_width,
+            0,
+            last - first,
+            work.floats,
+            work.starts[op.target] + first * op.target_width,
+            op.target_width,
+            False,
+            blocks * rank // size,
+            blocks * (rank + 1) // size,
+        )

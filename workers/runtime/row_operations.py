@@ -1,0 +1,152 @@
+"""Operations on one row after the other: norms, activations, positions, what goes into the cache."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from numba import njit
+
+from workers.kernels.cache import store_keys_values
+from workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row
+from workers.kernels.rows import (
+    add_row,
+    gate_gelu,
+    gate_silu,
+    norm_head,
+    rms_norm,
+    rotate,
+    scale_row,
+    softcap_row,
+)
+from workers.kernels.short_conv import short_conv, store_state
+from workers.runtime.expert_operations import choose_or_combine
+from workers.runtime.graph import Code
+from workers.runtime.state import Rotary, Shape, Step, Weights, Workspace
+
+EMBED, GATHER, NORM, ENCODE, GATE = map(int, (Code.EMBED, Code.GATHER, Code.NORM, Code.ENCODE, Code.GATE))
+BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(
+    int, (Code.BIAS, Code.NORM_HEADS, Code.ROTATE, Code.STORE, Code.ADD)
+)
+SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (Code.SOFTCAP, Code.STORE_STATE, Code.CHOOSE, Code.COMBINE))
+
+
+@njit(error_model="numpy", inline="always")
+def work_on_row(
+    op: Any,
+    row: int,
+    num_rows: int,
+    part: int,  # of `parts` slices of the row
+    parts: int,
+    shape: Shape,
+    weights: Weights,
+    rotary: Rotary,
+    step: Step,
+    cache: Any,
+    states: Any,
+    choices: Any,
+    work: Workspace,
+) -> None:
+    """Run an operation on one row, or on a slice of it."""
+    floats, code = work.floats, op.code
+    source = work.starts[op.source] + row * op.source_width
+    target = work.starts[op.target] + row * op.target_width
+    units = -(-op.slice_width // WIDTH_MULTIPLE)
+    first, last = units * part // parts * WIDTH_MULTIPLE, units * (part + 1) // parts * WIDTH_MULTIPLE
+    first_head, last_head = shape.num_kv_heads * part // parts, shape.num_kv_heads * (part + 1) // parts
+    if code == NORM:
+        epsilon = shape.norm_eps
+        rms_norm(
+            floats,
+            source,
+            weights.vectors,
+            op.start,
+            op.num_columns,
+            epsilon,
+            floats,
+            target,
+            first,
+            last,
+        )
+    elif code == ENCODE:
+        rows, encoded, width = work.starts[op.target], work.encoded, op.num_columns
+        if op.flag:
+            encode_row(weights.head, encoded, rows, num_rows, row, width, floats, source, first, last)
+        else:
+            encode_row(weights.body, encoded, rows, num_rows, row, width, floats, source, first, last)
+    elif code == GATE:
+        if op.flag:
+            gate_gelu(floats, source, op.count, floats, target, first, last)
+        else:
+            gate_silu(floats, source, op.count, floats, target, first, last)
+    elif code == ROTATE:
+        half = rotary.rotary_dim // 2
+        table = (op.rope * rotary.num_positions + step.positions[row]) * half
+        shared = shape.num_heads // shape.num_kv_heads
+        for head in range(first_head * shared, last_head * shared):
+            start = target + head * shape.head_dim
+            rotate(floats, start, rotary.rotary_dim, rotary.cosines, rotary.sines, table)
+        for head in range(shape.num_heads + first_head, shape.num_heads + last_head):
+            start = target + head * shape.head_dim
+            rotate(floats, start, rotary.rotary_dim, rotary.cosines, rotary.sines, table)
+    elif code == STORE:
+        block_size = cache.values.shape[3]
+        position = step.positions[row]
+        block = step.block_tables[step.sequence_of_token[row], position // block_size]
+        keys = source + op.column
+        values = keys + shape.num_kv_heads * shape.head_dim
+        slot = position % block_size
+        store_keys_values(cache, op.layer, block, slot, floats, keys, values, first_head, last_head)
+    elif code == ADD:
+        count = min(last, op.num_columns) - first
+        add_row(floats, target + first, floats, source + first, count)
+    elif code == BIAS:
+        count = min(last, op.num_columns) - first
+        add_row(floats, target + first, weights.vectors, op.start + first, count)
+    elif code == NORM_HEADS:
+        shared = op.count // shape.num_kv_heads
+        for head in range(first_head * shared, last_head * shared):
+            start = target + op.column + head * shape.head_dim
+            norm_head(floats, start, weights.vectors, op.start, shape.head_dim, shape.norm_eps)
+    elif code == EMBED:
+        matrix = Matrix(op.start, op.num_rows, op.num_columns)
+        decode_row(weights.head, matrix, step.token_ids[row], floats, target)
+        if op.scale != 1:
+            scale_row(floats, target, op.num_columns, op.scale)
+    elif code == GATHER:
+        token = work.starts[op.source] + step.logit_rows[row] * op.source_width
+        for column in range(op.source_width):
+            floats[target + column] = floats[token + column]
+    elif code == SOFTCAP:
+        softcap_row(floats, target, op.target_width, op.softcap)
+    elif code in (CHOOSE, COMBINE):
+        if choices is not None:
+            choose_or_combine(op, row, source, target, choices, work)
+    elif states is not None:
+        _convolve(op, row, source, target, weights, step, states, floats)
+
+
+@njit(error_model="numpy")
+def _convolve(
+    op: Any, row: int, source: int, target: int, weights: Weights, step: Step, states: Any, floats: Any
+) -> None:
+    sequence, position = step.sequence_of_token[row], step.positions[row]
+    if op.code == STORE_STATE:
+        block_size = states.shape[2]
+        block = step.block_tables[sequence, position // block_size]
+        store_state(states, op.layer, block, position % block_size, floats, source, op.count)
+    else:
+        short_conv(
+            states,
+            op.layer,
+            step.block_tables,
+            sequence,
+            position,
+            floats,
+            source,
+            weights.vectors,
+            op.start,
+            op.column,
+            op.count,
+            floats,
+            target,
+        )

@@ -1,0 +1,71 @@
+"""What the compiled step reads and writes: tuples of arrays, and a few numbers."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+from numpy.typing import NDArray
+
+NUM_TOKENS, NUM_LOGITS, NUM_TILES = range(3)
+"""Places in `Step.sizes`."""
+
+
+class Shape(NamedTuple):
+    """The numbers of a ModelConfig that compiled code reads."""
+
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    norm_eps: float
+
+
+class Weights(NamedTuple):
+    """Arenas; a format's tuple picks its kernels when the step is compiled."""
+
+    body: Any
+    head: Any  # embedding, output, routers
+    vectors: NDArray[Any]  # float32
+
+
+class Rotary(NamedTuple):
+    """Cosines and sines of every rope, position and pair of lanes."""
+
+    cosines: NDArray[Any]
+    sines: NDArray[Any]
+    num_positions: int
+    rotary_dim: int
+
+
+class Step(NamedTuple):
+    """A Batch, copied to where it stays, and the tiles of tokens that attention works on."""
+
+    sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES
+    token_ids: NDArray[Any]  # (max_tokens,)
+    positions: NDArray[Any]  # (max_tokens,)
+    sequence_of_token: NDArray[Any]  # (max_tokens,)
+    block_tables: NDArray[Any]  # (max_sequences, max_blocks)
+    logit_rows: NDArray[Any]  # (max_rows,)
+    tiles: NDArray[Any]  # (max_tokens + 1,) first tokens: a tile is a run of tokens of one sequence
+
+
+class Workspace(NamedTuple):
+    """What lives between two operations; buffers lie in two arenas at `starts`."""
+
+    floats: NDArray[Any]
+    encoded: NDArray[Any]
+    starts: NDArray[Any]  # (buffers,)
+    scratch: NDArray[Any]  # (ranks * scratch_size,) of attention
+    scratch_size: int
+    barrier: NDArray[Any]
+    tasks: NDArray[Any]  # (operations * ranks,) how many tasks, or pieces of a share, are taken
+
+
+class Choices(NamedTuple):
+    """Which experts the tokens of a step have chosen; a choice is a token and one of its experts."""
+
+    num_chosen: int  # experts for each token
+    ids: NDArray[Any]  # (choices,)
+    weights: NDArray[Any]  # (choices,) float32
+    starts: NDArray[Any]  # (experts + 1,) where an expert's choices begin when they are sorted
+    choice_at: NDArray[Any]  # (choices,) which choice stands at a place of that order
+    place_of: NDArray[Any]  # the inverse
