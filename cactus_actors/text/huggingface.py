@@ -101,13 +101,23 @@ def template_source(directory: Path, tokenizer_config: Mapping[str, Any]) -> tup
     path = directory / "tokenizer_config.json"
     declared = tokenizer_config.get("chat_template")
     if isinstance(declared, list):
-        named = {entry.get("name"): entry.get("template") for entry in declared if isinstance(entry, dict)}
-        declared = named.get("default")
+        declared = _named_templates(declared).get("default")
     if declared is None:
         return None
     if not isinstance(declared, str):
         raise invalid(path, "chat_template must be a string, or a list with an entry named default")
     return path, declared
+
+
+def tool_template(tokenizer_config: Mapping[str, Any]) -> str | None:
+    """The chat template for conversations with tools, where a model has another one for them."""
+    declared = tokenizer_config.get("chat_template")
+    template = _named_templates(declared).get("tool_use") if isinstance(declared, list) else None
+    return template if isinstance(template, str) else None
+
+
+def _named_templates(declared: list[Any]) -> dict[Any, Any]:
+    return {entry.get("name"): entry.get("template") for entry in declared if isinstance(entry, dict)}
 
 
 def _types(component: Any) -> Iterator[str]:

@@ -32,7 +32,8 @@ class TextModel:
     `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `tool_markup`
     names how it writes tool calls (`protocol/tool_markup.py`), None for a model without chat template;
     `tool_tokens` are id and text of the control tokens that this takes. A template that does not take tools
-    is given them in words. `fill_tokens` are those of a model that can fill in the middle of a text.
+    is given them in words; some models have a `tool_template` for conversations with tools. `fill_tokens` are
+    those of a model that can fill in the middle of a text.
     """
 
     name: str
@@ -43,6 +44,7 @@ class TextModel:
     tool_markup: str | None = None
     template_takes_tools: bool = True
     tool_tokens: tuple[tuple[int, str], ...] = ()
+    tool_template: ChatTemplate | None = None
     fill_tokens: FillTokens | None = None
 
     def encode_chat(
@@ -61,21 +63,24 @@ class TextModel:
         encoded as text. Raises TemplateInvalid, and NotSupported if the model has no chat template, or its
         template no reasoning.
         """
-        if self.chat_template is None:
+        template = self.chat_template
+        if template is None:
             raise NotSupported(
                 f"the model {self.name} has no chat template; send a prompt instead", param="messages"
             )
-        if not self.template_takes_tools and (tools or mentions_tools(messages)):
-            messages = with_tools_told(messages, tools or (), self.tool_markup or "json")
-            tools = None
-        if reasoning and not self.chat_template.reasoning_switches:
+        if tools or mentions_tools(messages):
+            template = self.tool_template or template
+            if not self.template_takes_tools:
+                messages = with_tools_told(messages, tools or (), self.tool_markup or "json")
+                tools = None
+        if reasoning and not template.reasoning_switches:
             raise NotSupported(f"the chat template of {self.name} has no reasoning mode", param="prompt_mode")
-        prompt = self.chat_template.render(
+        prompt = template.render(
             messages,
             tools,
             add_generation_prompt,
             escape=self.tokenizer.shield,
-            switched_on=self.chat_template.reasoning_switches if reasoning else (),
+            switched_on=template.reasoning_switches if reasoning else (),
         )
         return self.tokenizer.encode(prompt + self.tokenizer.shield(answer_begins), add_special=True)
 
@@ -100,7 +105,8 @@ def _from_directory(directory: Path) -> TextModel:
         )
     specials = huggingface.special_tokens(tokenizer_config)
     source = huggingface.template_source(directory, tokenizer_config)
-    tool_markup = markup_of(source[1], tokenizer) if source else None
+    with_tools = huggingface.tool_template(tokenizer_config) if source else None
+    tool_markup = markup_of(with_tools or source[1], tokenizer) if source else None
     eos_id = tokenizer.id_of(specials["eos_token"]) if "eos_token" in specials else None
     return TextModel(
         name=repository_of(directory.resolve()) or directory.resolve().name,
@@ -114,8 +120,11 @@ def _from_directory(directory: Path) -> TextModel:
             _context_of(config),
         ),
         tool_markup=tool_markup,
-        template_takes_tools=source is not None and takes_tools(source[1]),
+        template_takes_tools=source is not None and takes_tools(with_tools or source[1]),
         tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
+        tool_template=ChatTemplate.compile(with_tools, source[0], specials)
+        if source and with_tools
+        else None,
         fill_tokens=fill_tokens_of(tokenizer),
     )
 

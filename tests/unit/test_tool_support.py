@@ -83,6 +83,27 @@ def test_a_template_without_tools_is_told_of_them_in_words(tmp_path: Path) -> No
     assert without.split("<start_of_turn>")[1:] == ["user: Add.\n", *turns[1:]]
 
 
+def test_a_template_for_tools_is_used_for_tools_only(tmp_path: Path) -> None:
+    load_model(tmp_path, "")
+    (tmp_path / "chat_template.jinja").unlink()
+    templates = [
+        {"name": "default", "template": "plain"},
+        {"name": "tool_use", "template": "with " + TOOLS + "<tool_call>"},
+    ]
+    (tmp_path / "tokenizer_config.json").write_text(json.dumps({"chat_template": templates}))
+    model = load_text_model(tmp_path)
+
+    def prompt(messages: list[dict[str, str]], tools: list[dict[str, str]] | None = None) -> str:
+        return model.tokenizer.decode(model.encode_chat(messages, tools))
+
+    assert model.tool_markup == "hermes"
+    assert prompt([{"role": "user", "content": "Hi"}]) == "plain"
+    assert (
+        prompt([{"role": "user", "content": "Hi"}], [{"name": "add"}]) == 'with[{"name": "add"}]<tool_call>'
+    )
+    assert prompt([{"role": "tool", "content": "2"}]) == "with<tool_call>"
+
+
 def test_a_picture_stays_beside_the_told_tools(tmp_path: Path) -> None:
     model = load_model(tmp_path, "{% for part in messages[0].content %}[{{ part.type }}]{% endfor %}")
     messages = [{"role": "user", "content": [{"type": "image"}, {"type": "text", "text": "What?"}]}]
