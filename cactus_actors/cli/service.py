@@ -84,6 +84,8 @@ def _print_tables(answer: Status) -> None:
         f"handoffs  {jobs.handoffs_completed} completed, {jobs.handoffs_recommended} recommended, "
         f"{jobs.handoffs_failed} failed, {jobs.handoffs_suppressed} suppressed"
     )
+    if answer.refused:
+        typer.echo(f"refused   {', '.join(f'{count} {reason}' for reason, count in answer.refused.items())}")
     if not answer.workers:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
