@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Sequence
+from collections.abc import AsyncIterator, Callable, Sequence
 from typing import NamedTuple, TypeVar
 from urllib.parse import urlsplit
 
@@ -47,11 +47,14 @@ class Followed:
 
     def __init__(self, follower: JobFollower) -> None:
         self.follower = follower
+        self.on_change: Callable[[], None] | None = None
         self._changed = asyncio.Event()
 
     def wake(self) -> None:
         """Let everybody who waits look again."""
         self._changed.set()
+        if self.on_change is not None:
+            self.on_change()
 
     async def wait_changed(self) -> None:
         """Return after the next change; check before waiting and again after."""
@@ -300,7 +303,7 @@ class Connection:
 
 async def _received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
     """Every message of `socket`; taking one that is there lets nobody else run, so that is done."""
-    ready = zmq.Socket.shadow(socket)  # what is there already is read without a future
+    ready: zmq.Socket[bytes] = zmq.Socket.shadow(socket)  # what is there already is read without a future
     for number in itertools.count(1):
         try:
             frames = ready.recv_multipart(zmq.NOBLOCK)

@@ -3,9 +3,9 @@
 from __future__ import annotations
 
 import asyncio
-from collections.abc import AsyncIterator, Generator
+from collections.abc import AsyncIterator, Callable, Generator
 from types import TracebackType
-from typing import Any, Self
+from typing import Any, NamedTuple, Self
 
 from cactus_actors.client.connection import Connection, Followed
 from cactus_actors.protocol.errors import CactusError, Unavailable
@@ -13,6 +13,14 @@ from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.results import Result
 
 CLOSED_RESULT_S = 5.0  # a cancelled job ends at once
+
+
+class News(NamedTuple):
+    """What is known of a job: that it was accepted, deltas that were not taken yet, and how it ended."""
+
+    accepted: Accepted | None
+    deltas: list[Delta]
+    outcome: Result | CactusError | None
 
 
 class AsyncTokenStream(AsyncIterator[Delta]):
@@ -83,6 +91,26 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         if job.follower.accepted is None and isinstance(job.follower.outcome, CactusError):
             raise job.follower.outcome
         return job.follower.accepted
+
+    async def watch(self, on_change: Callable[[], None]) -> None:
+        """Begin, and call `on_change` at once and whenever `news` may have some."""
+        job = await self._following()
+        job.on_change = on_change
+        on_change()
+
+    @property
+    def is_answered(self) -> bool:
+        """Whether the service has said what becomes of the job."""
+        follower = None if self._job is None else self._job.follower
+        return follower is not None and (follower.accepted is not None or follower.outcome is not None)
+
+    def news(self) -> News:
+        """What a stream that is watched has now; its deltas are taken by that."""
+        assert self._job is not None
+        follower = self._job.follower
+        deltas = list(follower.deltas)
+        follower.deltas.clear()
+        return News(follower.accepted, deltas, follower.outcome)
 
     async def result(self) -> Result:
         """The job's Result; deltas that were not read stay readable.

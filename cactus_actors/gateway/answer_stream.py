@@ -17,6 +17,9 @@ from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.openai import error_body
 from cactus_actors.protocol.results import Result
 
+MIN_INTERVAL_S = 0.01
+"""What comes sooner after the last event waits for the next: faster than anybody reads, it only costs."""
+
 
 class ChunkMaker(Protocol):
     """Turns news of a choice into the JSON of chunks, as `protocol.openai.Chunks` does."""
@@ -56,6 +59,7 @@ class AnswerStream:
         self._first: list[Happening] = []
         self._told_at = 0.0
         self._rendered_at = time.monotonic()
+        self._is_quiet = False
         self._timer: asyncio.TimerHandle | None = None
 
     async def begin(self) -> None:
@@ -65,11 +69,9 @@ class AnswerStream:
         """
         self._nudge_later()
         try:
-            while not any(isinstance(one.news, Delta | Result) for one in self._first):
-                happened = await self._choices.take()
-                if happened is None:
-                    return
-                self._first += happened
+            while not any(isinstance(one.news, Delta | Result) for one in self._first) and not self._is_quiet:
+                await self._choices.wait()
+                self._first += self._choices.taken()
         except BaseException:
             await self._close()
             raise
@@ -79,11 +81,16 @@ class AnswerStream:
         self._gateway.metrics.num_streams += 1
         try:
             yield self._rendered(self._first)
-            while (happened := await self._choices.take()) != []:
-                if happened is None:
+            while not self._choices.is_over:
+                await self._choices.wait()
+                if (too_soon := self._rendered_at + MIN_INTERVAL_S - time.monotonic()) > 0:
+                    await asyncio.sleep(too_soon)
+                if happened := self._choices.taken():
+                    if frames := self._rendered(happened):
+                        yield frames
+                elif self._is_quiet:
+                    self._is_quiet = False
                     yield PING
-                elif frames := self._rendered(happened):
-                    yield frames
             yield b"".join([event(chunk) for chunk in self._chunks.usage()]) + self._done
         except Exception as failure:
             request_id = self._identity.request_id
@@ -97,6 +104,7 @@ class AnswerStream:
         interval = self._gateway.settings.ping_interval_s
         quiet_for = time.monotonic() - self._rendered_at
         if quiet_for >= interval:
+            self._is_quiet = True
             self._choices.nudge()
             self._rendered_at, quiet_for = time.monotonic(), 0.0
         loop = asyncio.get_running_loop()

@@ -5,10 +5,12 @@ from __future__ import annotations
 import asyncio
 from collections.abc import Sequence
 from dataclasses import dataclass
+from functools import partial
 
 import msgspec
 
-from cactus_actors.client import AsyncClient, AsyncTokenStream
+from cactus_actors.client import AsyncClient
+from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.results import Result
 
@@ -38,64 +40,75 @@ class ChoiceStreams:
 
     def __init__(self, client: AsyncClient, submits: Sequence[Submit]) -> None:
         self._streams = [client.follow(submit) for submit in submits]
-        self._unread: list[Happening] = []
-        self._failure: Exception | None = None
-        self._num_running = len(submits)
+        self._is_begun = False
+        self._is_accepted = [False] * len(submits)
+        self._noted: dict[int, None] = {}  # choices that may have news, in order
+        self._running = set(range(len(submits)))
         self._is_nudged = False
+        self._failure: CactusError | None = None
         self._changed = asyncio.Event()
-        self._tasks = [
-            asyncio.create_task(self._pump(choice, stream)) for choice, stream in enumerate(self._streams)
-        ]
+
+    @property
+    def is_over(self) -> bool:
+        """Whether every choice has ended and was taken."""
+        return not self._running
 
     def nudge(self) -> None:
-        """Let who waits in `take` go, if nothing happens meanwhile."""
+        """Let who waits go, whether something happens or not."""
         self._is_nudged = True
         self._changed.set()
 
-    async def take(self) -> list[Happening] | None:
-        """Everything that happened since, at least one thing; empty at the end; raises a job's error.
-
-        None after a nudge. May be cancelled and called again.
-        """
-        while not (self._unread or self._failure is not None or self._is_nudged) and self._num_running:
+    async def wait(self) -> None:
+        """Return when something may have happened, or after a nudge; may be cancelled and called again."""
+        if not self._is_begun:
+            self._is_begun = True
+            for choice, stream in enumerate(self._streams):
+                await stream.watch(partial(self._note, choice))
+        while not (self._noted or self._failure is not None or self._is_nudged or self.is_over):
             self._changed.clear()
             await self._changed.wait()
-        is_nudged, self._is_nudged = self._is_nudged, False
-        if is_nudged and not self._unread and self._failure is None and self._num_running:
-            return None
-        if not self._unread and self._failure is not None:
+        self._is_nudged = False
+
+    def taken(self) -> list[Happening]:
+        """What happened since, which may be nothing; raises a job's error when all before it was taken."""
+        happened: list[Happening] = []
+        while self._noted and self._failure is None:
+            choice = next(iter(self._noted))
+            del self._noted[choice]
+            if choice in self._running:
+                self._take(choice, happened)
+        if not happened and self._failure is not None:
             raise self._failure
-        unread, self._unread = self._unread, []
-        return unread
+        return happened
 
     async def close(self, *, cancel: bool) -> None:
         """Follow no longer; with `cancel` what still runs ends."""
-        for task in self._tasks:
-            task.cancel()
         for stream in self._streams:
             if cancel:
                 await stream.close()
             else:
                 stream.release()
-        await asyncio.gather(*self._tasks, return_exceptions=True)
 
-    async def _pump(self, choice: int, stream: AsyncTokenStream) -> None:
-        try:
-            accepted = await stream.accepted()
-            if accepted is not None:
-                self._tell(choice, accepted)
-            while deltas := await stream.take():
-                self._tell(choice, joined(deltas))
-            self._tell(choice, await stream.result())
-        except Exception as failure:
-            self._failure = self._failure or failure
-        finally:
-            self._num_running -= 1
-            self._changed.set()
-
-    def _tell(self, choice: int, news: Accepted | Delta | Result) -> None:
-        self._unread.append(Happening(choice, news))
+    def _note(self, choice: int) -> None:
+        self._noted[choice] = None
         self._changed.set()
+
+    def _take(self, choice: int, happened: list[Happening]) -> None:
+        stream = self._streams[choice]
+        # Deltas come on another connection than the word that the job was accepted, and may be first.
+        if not self._is_accepted[choice] and not stream.is_answered:
+            return
+        accepted, deltas, outcome = stream.news()
+        if accepted is not None and not self._is_accepted[choice]:
+            happened.append(Happening(choice, accepted))
+        self._is_accepted[choice] = True
+        if deltas:
+            happened.append(Happening(choice, joined(deltas)))
+        if isinstance(outcome, CactusError):
+            self._failure = self._failure or outcome
+        elif outcome is not None:
+            self._running.discard(choice)
+            happened.append(Happening(choice, outcome))
 
 
 def joined(deltas: Sequence[Delta]) -> Delta:

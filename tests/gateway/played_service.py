@@ -38,7 +38,7 @@ class PlayedWorker:
 
     endpoint: str
     words: tuple[str, ...] = STORY
-    step_s: float = 0.01
+    step_s: float = 0.02
     failure: ErrorInfo | None = None
     is_held: bool = False
     dispatches: list[Dispatch] = field(default_factory=list)
