@@ -1,4 +1,4 @@
-"""What every test stands on: packed models go to a directory of the test session, in child processes too."""
+"""What every test stands on: packed models go to a directory of the session, no key of the user is used."""
 
 from __future__ import annotations
 
@@ -13,7 +13,8 @@ hypothesis.settings.load_profile("any machine")
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _cache_of_packed_models(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
     with pytest.MonkeyPatch.context() as patch:
         patch.setenv("CACTUS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.delenv("CACTUS_KEY_FILE", raising=False)
         yield
