@@ -96,16 +96,16 @@ def ready_to_send(submit: Submit) -> Submit:
     if all(seed is None or seed == -1 for seed in (options.seed, options.random_seed)):
         options = msgspec.structs.replace(options, seed=int(submit.job_id[:16], 16), random_seed=None)
         submit = msgspec.structs.replace(submit, options=options)
+    asked = "messages" if submit.prompt is None else "prompt"
     try:
         size = len(encode(submit)[1])
     except UnicodeEncodeError:
-        raise InvalidRequest("the request holds text that is not Unicode", param="prompt") from None
+        raise InvalidRequest("the request holds text that is not Unicode", param=asked) from None
     except (TypeError, OverflowError) as error:
-        raise InvalidRequest(f"the request cannot be sent: {error}", param="prompt") from None
+        raise InvalidRequest(f"the request cannot be sent: {error}", param=asked) from None
     if size > MAX_MESSAGE_BYTES:
         raise InvalidRequest(
-            f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent",
-            param="messages" if submit.prompt is None else "prompt",
+            f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent", param=asked
         )
     return submit
 

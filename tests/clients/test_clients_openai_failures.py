@@ -34,6 +34,7 @@ def ask(client: openai.OpenAI, **options: Any) -> Any:
         ({"top_logprobs": 3}, "top_logprobs"),
         ({"response_format": {"type": "json_schema", "json_schema": {"name": "x"}}}, "response_format"),
         ({"messages": [{"role": "user", "content": "word " * 5000}]}, "messages"),
+        ({"messages": [{"role": "assistant", "tool_calls": [{"id": 2**70}]}]}, "messages"),
     ],
 )
 def test_a_bad_request_names_its_field(service: RealService, options: dict[str, Any], param: str) -> None:
