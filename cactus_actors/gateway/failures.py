@@ -59,9 +59,14 @@ def on_failure(request: HttpRequest, error: Exception) -> Response[bytes]:
     return Response(
         _content(info, request_id),
         status_code=info.status or 500,
-        headers=_headers(info),
+        headers=_headers(info) | _allowed(error),
         media_type=MediaType.JSON,
     )
+
+
+def _allowed(error: Exception) -> dict[str, str]:
+    """The methods of a path, for whoever asked with another."""
+    return dict(error.headers or {}) if isinstance(error, MethodNotAllowedException) else {}
 
 
 def _content(info: ErrorInfo, request_id: str) -> bytes:

@@ -1,25 +1,21 @@
-"""The OpenAPI document of the gateway, made from the types that its bodies are read with."""
+"""The gateway's document, OpenAPI 3.1: its paths, and what is common to them."""
 
 from __future__ import annotations
 
 import importlib.metadata
 from typing import Any, NamedTuple
 
-import msgspec
+from cactus_actors.gateway.listing import DEFAULT_LIMIT, MAX_LIMIT
+from cactus_actors.gateway.openapi_answers import ANSWERS, TEXT, Schema, reference
+from cactus_actors.gateway.openapi_bodies import UPLOAD, body_schemas
+from cactus_actors.gateway.request_ids import MAX_IDEMPOTENCY_KEY
 
-from cactus_actors.gateway.infill import InfillBody
-from cactus_actors.gateway.routes.batches import BatchBody
-from cactus_actors.gateway.routes.embeddings import EmbeddingsBody
-from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
-from cactus_actors.protocol.messages import ChatMessage
-from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.results import Result
-
-_BODIES = (BatchBody, EmbeddingsBody, TokenizeBody, DetokenizeBody, InfillBody)
 _ERRORS = {
     "400": "The request can never succeed as written; `param` names the field.",
     "401": "No API key, or a wrong one.",
+    "403": "The Host header is not one that is answered.",
     "404": "There is no such model, request, file or batch.",
+    "408": "The body did not come in time.",
     "409": "The Idempotency-Key was used before for another request.",
     "413": "The body is too big.",
     "415": "The body is not plain JSON.",
@@ -30,51 +26,90 @@ _ERRORS = {
 
 
 class Operation(NamedTuple):
-    """One method of one path; `body` is a schema's name, or a media type of its own."""
+    """One method of one path.
+
+    `body` and `answer` are schemas' names, or media types of their own. What `streams` may answer with
+    events, and takes the headers of streams that go on; what `is_listed` takes the parameters of a page.
+    """
 
     method: str
     path: str
     summary: str
     group: str
+    answer: str
     body: str | None = None
-    answers: str = "application/json"
+    streams: bool = False
+    is_listed: bool = False
 
 
+_OPENAI, _BATCHES, _LLAMA_CPP = "OpenAI", "Batches", "llama.cpp"
+_REQUESTS, _HEALTH = "Requests", "Health"
+_FILE, _BATCH, _REQUEST = "/v1/files/{file_id}", "/v1/batches/{batch_id}", "/v1/requests/{request_id}"
 OPERATIONS = (
-    Operation("post", "/v1/chat/completions", "Answer a conversation", "OpenAI", "ChatBody"),
-    Operation("post", "/v1/completions", "Complete a prompt, or several", "OpenAI", "CompletionBody"),
-    Operation("post", "/v1/embeddings", "Texts as vectors", "OpenAI", "EmbeddingsBody"),
-    Operation("get", "/v1/models", "The models that are served", "OpenAI"),
-    Operation("get", "/v1/models/{model}", "One model", "OpenAI"),
-    Operation("post", "/v1/files", "Upload a prompt file", "Batches", "multipart/form-data"),
-    Operation("get", "/v1/files", "List files", "Batches"),
-    Operation("get", "/v1/files/{file_id}", "One file", "Batches"),
     Operation(
-        "get", "/v1/files/{file_id}/content", "A file's content", "Batches", None, "application/octet-stream"
+        "post",
+        "/v1/chat/completions",
+        "Answer a conversation",
+        _OPENAI,
+        "ChatCompletion",
+        "ChatBody",
+        streams=True,
     ),
-    Operation("delete", "/v1/files/{file_id}", "Delete a file", "Batches"),
-    Operation("post", "/v1/batches", "Run a prompt file", "Batches", "BatchBody"),
-    Operation("get", "/v1/batches", "List batches", "Batches"),
-    Operation("get", "/v1/batches/{batch_id}", "One batch", "Batches"),
-    Operation("post", "/v1/batches/{batch_id}/cancel", "Stop a batch", "Batches"),
-    Operation("post", "/completion", "Complete a prompt, or several", "llama.cpp", "LlamaCppBody"),
-    Operation("post", "/infill", "Write between a prefix and a suffix", "llama.cpp", "InfillBody"),
-    Operation("post", "/tokenize", "Text to token ids", "llama.cpp", "TokenizeBody"),
-    Operation("post", "/detokenize", "Token ids to text", "llama.cpp", "DetokenizeBody"),
     Operation(
-        "post", "/apply-template", "A conversation as the prompt that it becomes", "llama.cpp", "ChatBody"
+        "post",
+        "/v1/completions",
+        "Complete a prompt, or several",
+        _OPENAI,
+        "TextCompletion",
+        "CompletionBody",
+        streams=True,
     ),
-    Operation("get", "/v1/requests/{request_id}", "What became of a request", "Requests"),
-    Operation("delete", "/v1/requests/{request_id}", "Cancel a request", "Requests"),
-    Operation("get", "/health", "Whether requests are answered", "Health"),
-    Operation("get", "/readyz", "Whether to send requests here", "Health"),
-    Operation("get", "/healthz", "Whether this process answers", "Health"),
-    Operation("get", "/metrics", "Counters for Prometheus", "Health", None, "text/plain"),
+    Operation("post", "/v1/embeddings", "Texts as vectors", _OPENAI, "Embeddings", "EmbeddingsBody"),
+    Operation("get", "/v1/models", "The models that are served", _OPENAI, "ModelList"),
+    Operation("get", "/v1/models/{model}", "One model", _OPENAI, "Model"),
+    Operation("post", "/v1/files", "Upload a prompt file", _BATCHES, "File", "multipart/form-data"),
+    Operation("get", "/v1/files", "List files", _BATCHES, "FileList", is_listed=True),
+    Operation("get", _FILE, "One file", _BATCHES, "File"),
+    Operation("get", f"{_FILE}/content", "A file's content", _BATCHES, "application/octet-stream"),
+    Operation("delete", _FILE, "Delete a file", _BATCHES, "FileDeleted"),
+    Operation("post", "/v1/batches", "Run a prompt file", _BATCHES, "Batch", "BatchBody"),
+    Operation("get", "/v1/batches", "List batches", _BATCHES, "BatchList", is_listed=True),
+    Operation("get", _BATCH, "One batch", _BATCHES, "Batch"),
+    Operation("post", f"{_BATCH}/cancel", "Stop a batch", _BATCHES, "Batch"),
+    Operation(
+        "post",
+        "/completion",
+        "Complete a prompt, or several",
+        _LLAMA_CPP,
+        "LlamaCppCompletion",
+        "LlamaCppBody",
+        streams=True,
+    ),
+    Operation(
+        "post",
+        "/infill",
+        "Write between a prefix and a suffix",
+        _LLAMA_CPP,
+        "LlamaCppCompletion",
+        "InfillBody",
+        streams=True,
+    ),
+    Operation("post", "/tokenize", "Text to token ids", _LLAMA_CPP, "Tokens", "TokenizeBody"),
+    Operation("post", "/detokenize", "Token ids to text", _LLAMA_CPP, "Text", "DetokenizeBody"),
+    Operation(
+        "post", "/apply-template", "A conversation as the prompt it becomes", _LLAMA_CPP, "Prompt", "ChatBody"
+    ),
+    Operation("get", _REQUEST, "What became of a request", _REQUESTS, "Request"),
+    Operation("delete", _REQUEST, "Cancel a request", _REQUESTS, "RequestCancelled"),
+    Operation("get", "/health", "Whether requests are answered", _HEALTH, "Health"),
+    Operation("get", "/readyz", "Whether to send requests here", _HEALTH, "Health"),
+    Operation("get", "/healthz", "Whether this process answers", _HEALTH, "Health"),
+    Operation("get", "/metrics", "Counters for Prometheus", _HEALTH, "text/plain"),
 )
 
 
 def document() -> dict[str, Any]:
-    """The whole document, OpenAPI 3.1."""
+    """The whole document."""
     paths: dict[str, dict[str, Any]] = {}
     for operation in OPERATIONS:
         paths.setdefault(operation.path, {})[operation.method] = _operation(operation)
@@ -87,7 +122,7 @@ def document() -> dict[str, Any]:
         },
         "paths": paths,
         "components": {
-            "schemas": _schemas(),
+            "schemas": body_schemas() | ANSWERS,
             "securitySchemes": {"key": {"type": "http", "scheme": "bearer"}},
         },
         "security": [{"key": []}, {}],
@@ -106,92 +141,57 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "operationId": f"{operation.method}{operation.path.translate(str.maketrans('/-{}', '____'))}",
         "summary": operation.summary,
         "tags": [operation.group],
+        "parameters": _parameters(operation),
         "responses": {
-            "200": {"description": "The answer", "content": {operation.answers: {}}},
+            "200": {"description": "The answer", "content": _answer(operation)},
             **{
-                status: {
-                    "description": text,
-                    "content": {"application/json": {"schema": _reference("Error")}},
-                }
+                status: {"description": text, "content": _json(reference("Error"))}
                 for status, text in _ERRORS.items()
             },
         },
     }
-    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
-    if names:
-        written["parameters"] = [
-            {"name": name, "in": "path", "required": True, "schema": {"type": "string"}} for name in names
-        ]
     if operation.body == "multipart/form-data":
-        written["requestBody"] = {"required": True, "content": {operation.body: {"schema": _UPLOAD}}}
+        written["requestBody"] = {"required": True, "content": {operation.body: {"schema": UPLOAD}}}
     elif operation.body is not None:
-        content = {"application/json": {"schema": _reference(operation.body)}}
-        written["requestBody"] = {"required": True, "content": content}
+        written["requestBody"] = {"required": True, "content": _json(reference(operation.body))}
     return written
 
 
-def _schemas() -> dict[str, Any]:
-    _, components = msgspec.json.schema_components(
-        [Options, ChatMessage, Result, *_BODIES], ref_template="#/components/schemas/{name}"
-    )
-    schemas: dict[str, Any] = dict(components)
-    options: dict[str, Any] = schemas["Options"]["properties"]
-    common = options | _COMMON
-    tools = {"type": "array", "items": {"type": "object"}}
-    messages = {"type": "array", "items": _reference("ChatMessage"), "minItems": 1}
-    schemas["ChatBody"] = _object(common | {"messages": messages, "tools": tools}, ["messages"])
-    schemas["CompletionBody"] = _object(common | {"prompt": _PROMPT}, ["prompt"])
-    schemas["LlamaCppBody"] = _object(common | _LLAMA_CPP | {"prompt": _PROMPT}, ["prompt"])
-    infill = schemas["InfillBody"]["properties"]
-    schemas["InfillBody"] = _object(common | _LLAMA_CPP | infill, [])
-    schemas["Error"] = _object({"error": _object(_ERROR, ["message", "type", "code"])}, ["error"])
-    return schemas
+def _answer(operation: Operation) -> dict[str, Any]:
+    if "/" in operation.answer:
+        return {operation.answer: {}}
+    return _json(reference(operation.answer)) | ({"text/event-stream": {}} if operation.streams else {})
 
 
-def _reference(name: str) -> dict[str, Any]:
-    return {"$ref": f"#/components/schemas/{name}"}
+def _parameters(operation: Operation) -> list[dict[str, Any]]:
+    names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
+    inside = [{"name": name, "in": "path", "required": True, "schema": TEXT} for name in names]
+    return [*inside, *(_PAGE if operation.is_listed else ()), *(_RESUMED if operation.streams else ())]
 
 
-def _object(properties: dict[str, Any], required: list[str]) -> dict[str, Any]:
-    return {"type": "object", "properties": properties, "required": required}
+def _json(schema: Schema) -> dict[str, Any]:
+    return {"application/json": {"schema": schema}}
 
 
-_UPLOAD = {
-    "type": "object",
-    "properties": {
-        "purpose": {"const": "batch"},
-        "file": {"type": "string", "contentMediaType": "application/octet-stream"},
+_PAGE = (
+    {
+        "name": "limit",
+        "in": "query",
+        "schema": {"type": "integer", "minimum": 1, "maximum": MAX_LIMIT, "default": DEFAULT_LIMIT},
     },
-    "required": ["purpose", "file"],
-}
-_COMMON: dict[str, Any] = {
-    "model": {"type": ["string", "null"]},
-    "n": {"type": ["integer", "null"], "minimum": 1, "maximum": 16},
-    "stream": {"type": ["boolean", "null"]},
-    "stream_options": {
-        "anyOf": [_object({"include_usage": {"type": ["boolean", "null"]}}, []), {"type": "null"}]
+    {"name": "after", "in": "query", "schema": TEXT, "description": "The id of the last one seen"},
+)
+_RESUMED = (
+    {
+        "name": "Idempotency-Key",
+        "in": "header",
+        "schema": {"type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY},
+        "description": "The same key again finds the same answer",
     },
-    "return_raw_tokens": {"type": ["boolean", "null"]},
-}
-_PROMPT: dict[str, Any] = {
-    "anyOf": [
-        {"type": "string"},
-        {"type": "array", "items": {"type": "integer"}},
-        {"type": "array", "items": {"type": "string"}},
-        {"type": "array", "items": {"anyOf": [{"type": "integer"}, {"type": "string"}]}},
-        {"type": "array", "items": {"type": "array", "items": {"type": "integer"}}},
-    ]
-}
-_LLAMA_CPP: dict[str, Any] = {
-    "n_predict": {"type": ["integer", "null"]},
-    "n_probs": {"type": ["integer", "null"]},
-    "t_max_predict_ms": {"type": ["integer", "null"]},
-    "return_tokens": {"type": ["boolean", "null"]},
-}
-_ERROR: dict[str, Any] = {
-    "message": {"type": "string"},
-    "type": {"type": "string"},
-    "code": {"type": "integer"},
-    "param": {"type": ["string", "null"]},
-    "request_id": {"type": "string"},
-}
+    {
+        "name": "Last-Event-ID",
+        "in": "header",
+        "schema": TEXT,
+        "description": "Go on behind this event of the same request's stream",
+    },
+)

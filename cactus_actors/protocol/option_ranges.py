@@ -15,8 +15,7 @@ MAX_LABEL = 256
 
 _MOST = 2**31 - 1
 
-# field -> (lowest, highest), both allowed
-_RANGES: dict[str, tuple[float, float]] = {
+RANGES: Mapping[str, tuple[float, float]] = {
     "max_tokens": (UNLIMITED, _MOST),
     "min_tokens": (UNLIMITED, _MOST),
     "temperature": (0.0, 2.0),
@@ -40,12 +39,13 @@ _RANGES: dict[str, tuple[float, float]] = {
     "timeout_ms": (1, 24 * 3600 * 1000),
     "priority": (-100, 100),
 }
+"""Field -> (lowest, highest), both allowed."""
 _BIAS_RANGE = (-100.0, 100.0)
 
 
 def check_ranges(given: Mapping[str, Any], profile: Profile) -> None:
     """Raise InvalidRequest, with `param`, for the first option that is out of range or no choice at all."""
-    for name, limits in _RANGES.items():
+    for name, limits in RANGES.items():
         if name in given:
             _check(name, given[name], *limits)
     _check("temperature", given.get("temperature", 0.0), 0.0, profile.max_temperature)

@@ -12,14 +12,14 @@ from cactus_actors.protocol.option_ranges import check_num_logprobs
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.profiles import Profile
 
-# alias -> the field it spells
-_ALIASES = {
+ALIASES: Mapping[str, str] = {
     "max_completion_tokens": "max_tokens",
     "random_seed": "seed",
     "repetition_penalty": "repeat_penalty",
     "safe_mode": "safe_prompt",
     "stop_sequences": "stop",
 }
+"""Alias -> the field that it spells."""
 _RESPONSE_FORMATS = ("text", "json_object", "json_schema")
 
 
@@ -36,7 +36,7 @@ def given_options(options: Options) -> dict[str, Any]:
     Raises InvalidRequest where two spellings of one field say different things.
     """
     given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
-    for alias, name in _ALIASES.items():
+    for alias, name in ALIASES.items():
         if alias not in given:
             continue
         value = given.pop(alias)
@@ -50,11 +50,11 @@ def given_options(options: Options) -> dict[str, Any]:
 def with_defaults(options: Options, defaults: Options) -> Options:
     """`options`, and from `defaults` the fields that it leaves out under every spelling."""
     given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
-    spelled = {_ALIASES.get(name, name) for name in given}
+    spelled = {ALIASES.get(name, name) for name in given}
     others = {
         name: value
         for name, value in msgspec.structs.asdict(defaults).items()
-        if _ALIASES.get(name, name) not in spelled
+        if ALIASES.get(name, name) not in spelled
     }
     return msgspec.structs.replace(options, **others)
 
