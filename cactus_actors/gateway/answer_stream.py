@@ -17,7 +17,7 @@ from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.openai import error_body
 from cactus_actors.protocol.results import Result
 
-MIN_INTERVAL_S = 0.01
+MIN_INTERVAL_S = 0.02
 """What comes sooner after the last event waits for the next: faster than anybody reads, it only costs."""
 
 

@@ -38,7 +38,7 @@ class PlayedWorker:
 
     endpoint: str
     words: tuple[str, ...] = STORY
-    step_s: float = 0.02
+    step_s: float = 0.03
     failure: ErrorInfo | None = None
     is_held: bool = False
     dispatches: list[Dispatch] = field(default_factory=list)
