@@ -43,7 +43,7 @@ def info_of(error: BaseException, request_id: str) -> ErrorInfo:
     if isinstance(error, CactusError):
         return error.info()
     if isinstance(error, NotFoundException):
-        return ResourceNotFound("there is nothing at this path").info()
+        return ResourceNotFound("there is nothing at this path; /docs lists those that there are").info()
     if isinstance(error, MethodNotAllowedException):
         return MethodNotAllowed("this path does not take that method").info()
     if isinstance(error, HTTPException) and 400 <= error.status_code < 500:

@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Iterator
+from pathlib import Path
 
 import pytest
 
@@ -11,6 +13,8 @@ from tests.clients.real_service import RealService
 from tests.clients.shapes import CAPITAL, MODEL, PLACE_FORMAT, STORY, check_place
 
 openai = pytest.importorskip("openai", reason="the extra `clients` is not installed")
+
+PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
 
 
 @pytest.fixture(scope="module")
@@ -195,6 +199,14 @@ def test_models(client: openai.OpenAI) -> None:
     with pytest.raises(openai.NotFoundError) as refused:
         client.models.retrieve("other")
     assert refused.value.param == "model"
+
+
+def test_the_python_of_the_page_runs(service: RealService, capsys: pytest.CaptureFixture[str]) -> None:
+    [block] = re.findall(r"^```python\n(.*?)^```", PAGE, re.M | re.S)
+    code = block.replace("http://127.0.0.1:8080", service.url)
+    assert code != block
+    exec(compile(code, "http.md", "exec"), {})
+    assert re.fullmatch(r"The capital of France is Paris\.\n\d{4}", capsys.readouterr().out)
 
 
 def test_a_batch_from_its_file_to_its_answers(client: openai.OpenAI) -> None:
