@@ -32,7 +32,7 @@ def make_float_reduce(layout: Layout, load_weights: LoadWeights) -> Reduce:
         blocks: list[ir.Value],
         rows: ir.Value,
         num_groups: ir.Value,
-        ahead: ir.Value,
+        ahead: ir.Value | None,
     ) -> list[list[ir.Value]]:
         totals = [variables(builder, constant(FLOATS, 0.0), len(blocks)) for _ in range(height)]
         with counted(builder, builder.mul(num_groups, index(layout.inputs)), UNROLL) as (first, _):

@@ -93,7 +93,10 @@ _WEIGHTS = IntegerWeights(LAYOUT, 1, QUAD_BYTES, _load_scales, _load_quads)
 def _make_kernels(instructions: InstructionSet) -> Kernels:
     return Kernels(
         make_encode_row(LAYOUT, instructions.max_height, 1, ZERO_POINT),
-        make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions),
+        # What cores fetch by themselves ends with a page.
+        make_matmul(
+            make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, ahead_of_lone_row=4096
+        ),
         _decode_row,
     )
 

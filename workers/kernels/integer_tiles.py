@@ -51,7 +51,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
         blocks: list[ir.Value],
         rows: ir.Value,
         num_groups: ir.Value,
-        ahead: ir.Value,
+        ahead: ir.Value | None,
     ) -> list[list[ir.Value]]:
         places = [(row, block) for row in range(height) for block in range(len(blocks))]
         totals = dict(zip(places, variables(builder, constant(FLOATS, 0.0), len(places)), strict=True))

@@ -37,20 +37,20 @@ def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Ty
     return builder.bitcast(builder.gep(start, [offset]), to.as_pointer())
 
 
-Reduce = Callable[[ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value], list[list[ir.Value]]]
+Reduce = Callable[
+    [ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value | None], list[list[ir.Value]]
+]
 """(builder, height, each block's weights, rows, number of groups, ahead) -> vectors of results [row][block].
 
 Each lane is reduced in an order that depends on neither the height nor the row nor the number of blocks. With
-each group, as many bytes as one has are fetched into the cache, `ahead` bytes behind that of the first block.
+each group, as many bytes as one has are fetched into the cache, `ahead` bytes behind that of the first block,
+if `ahead` is given.
 """
 
-FETCH_DISTANCE = 4096
-"""Bytes by which a few rows are ahead of their weights: what the cores do by themselves ends with a page."""
 
-
-def fetch_ahead(builder: ir.IRBuilder, group: ir.Value, ahead: ir.Value, num_bytes: int) -> None:
+def fetch_ahead(builder: ir.IRBuilder, group: ir.Value, ahead: ir.Value | None, num_bytes: int) -> None:
     """Ask for the lines of `num_bytes` that lie `ahead` bytes behind a group."""
-    for line in range(0, num_bytes, CACHE_LINE):
+    for line in range(0, num_bytes if ahead is not None else 0, CACHE_LINE):
         prefetch(builder, at(builder, group, builder.add(ahead, index(line)), I8))
 
 
@@ -73,14 +73,24 @@ def make_find_tile(max_height: int) -> Callable[[int, int], tuple[int, int]]:
 
 
 def make_matmul(
-    reduce: Reduce, layout: Layout, instructions: InstructionSet, max_width: int = 2
+    reduce: Reduce,
+    layout: Layout,
+    instructions: InstructionSet,
+    max_width: int = 2,
+    ahead_of_lone_row: int = 0,
 ) -> Callable[..., None]:
-    """An implementation of `matmul`: the highest tiles are the widest, lower ones have one block."""
+    """An implementation of `matmul`: the highest tiles are the widest, lower ones have one block.
+
+    A lone row fetches weights so many bytes ahead; other few rows leave that to the core.
+    """
     max_height, width = instructions.max_height, min(instructions.max_width, max_width)
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes
     row_group_bytes, header_bytes = layout.row_group_bytes, layout.header_bytes
-    whole_wide, whole_narrow = (_make_tile(reduce, layout, max_height, blocks) for blocks in (width, 1))
-    rest_4, rest_2, rest_1 = (_make_tile(reduce, layout, height, 1) for height in (4, 2, 1))
+    whole_wide, whole_narrow = (
+        _make_tile(reduce, layout, max_height, blocks, fetches_ahead=True) for blocks in (width, 1)
+    )
+    rest_4, rest_2 = (_make_tile(reduce, layout, height, 1, fetches_ahead=False) for height in (4, 2))
+    rest_1 = _make_tile(reduce, layout, 1, 1, fetches_ahead=ahead_of_lone_row > 0)
 
     def matmul(
         weights: Any,
@@ -108,10 +118,8 @@ def make_matmul(
             packed, column = matrix.start + block * block_bytes, out_start + block * outputs
             for row in range(first_row, last_whole, max_height):
                 read, write = rows_start + row * row_bytes, column + row * out_width
-                tiles_left = (last_row - row) // max_height
+                tiles_left = (last_whole - row) // max_height
                 ahead = (2 * num_blocks - tiles_left) * block_bytes if tiles_left <= num_blocks else 0
-                if last_whole < last_row:
-                    ahead = 0
                 if num_blocks > 1:
                     whole_wide(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                 else:
@@ -120,19 +128,17 @@ def make_matmul(
                     )
             for _ in range(num_blocks if last_whole < last_row else 0):
                 row = last_whole
-                ahead = num_blocks * block_bytes if last_whole > first_row else FETCH_DISTANCE
                 if last_row - row >= 4:
                     read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
+                    rest_4(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
                     row += 4
-                    ahead = 0
                 if last_row - row >= 2:
                     read, write = rows_start + row * row_bytes, column + row * out_width
-                    rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
+                    rest_2(data, packed, num_groups, rows, read, out, write, out_width, accumulate, 0)
                     row += 2
-                    ahead = 0
                 if last_row > row:
                     read, write = rows_start + row * row_bytes, column + row * out_width
+                    ahead = ahead_of_lone_row if num_rows == 1 else 0
                     rest_1(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                 packed += block_bytes
                 column += outputs
@@ -141,7 +147,9 @@ def make_matmul(
     return matmul
 
 
-def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Callable[..., None]:
+def _make_tile(
+    reduce: Reduce, layout: Layout, height: int, width: int, *, fetches_ahead: bool
+) -> Callable[..., None]:
     @primitive
     def tile(
         typing: Any,
@@ -169,10 +177,10 @@ def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int) -> Calla
             inputs = address(context, builder, rows, rows_value, row, I8)
             target = address(context, builder, out, out_value, first, F32)
             lines = [builder.gep(target, [builder.mul(stride, index(below))]) for below in range(height)]
-            for line in lines:
+            for line in lines if fetches_ahead else ():
                 for block in range(width):
                     prefetch_for_write(builder, builder.gep(line, [index(block * layout.outputs)]))
-            results = reduce(builder, height, blocks, inputs, num_groups, ahead)
+            results = reduce(builder, height, blocks, inputs, num_groups, ahead if fetches_ahead else None)
             for line, vectors in zip(lines, results, strict=True):
                 for block, result in enumerate(vectors):
                     here = builder.gep(line, [index(block * layout.outputs)])
