@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from bisect import bisect_left
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 
 import msgspec
 
@@ -12,6 +12,9 @@ from cactus_actors.protocol.messages import Status
 
 CONTENT_TYPE = "text/plain; version=0.0.4; charset=utf-8"
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+MAX_NAMES = 100
+MAX_NAME_LENGTH = 64
+OTHER_NAMES = "(others)"
 TOKENS = (1.0, 8.0, 32.0, 128.0, 512.0, 2048.0, 8192.0, 32768.0)
 
 
@@ -54,6 +57,13 @@ class Metrics:
         self.inter_token_seconds = Histogram(SECONDS)
         self.prompt_tokens = Histogram(TOKENS)
         self.completion_tokens = Histogram(TOKENS)
+
+    def note_ignored(self, fields: Iterable[str]) -> None:
+        """Count fields that nobody reads; clients choose the names, so all behind MAX_NAMES count as one."""
+        for field in fields:
+            name = field[:MAX_NAME_LENGTH]
+            is_told = name in self.ignored_fields or len(self.ignored_fields) < MAX_NAMES
+            self.ignored_fields[name if is_told else OTHER_NAMES] += 1
 
     def exposition(self, status: Status | None) -> str:
         """Everything as text; without `status` the service does not answer, and only `cactus_up` says so."""

@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.infill import ExtraFile, InfillBody, infill_ids
+from cactus_actors.gateway.metrics import Metrics
 from cactus_actors.gateway.openapi import OPERATIONS, document
 from cactus_actors.gateway.routes import (
     batches,
@@ -113,6 +114,15 @@ def test_metrics_are_prometheus_text(service: PlayedService, http: httpx.Client)
     assert values['cactus_worker_slots{worker="played",kind="local"}'] == "8"
     with service.client() as client:
         assert int(values["cactus_jobs_accepted_total"]) <= client.status().jobs.accepted
+
+
+def test_clients_choose_only_so_many_names_of_counters() -> None:
+    metrics = Metrics()
+    for number in range(1000):
+        metrics.note_ignored([f"{number}" + "x" * 1000])
+    assert len(metrics.ignored_fields) <= 101
+    assert metrics.ignored_fields.total() == 1000
+    assert max(map(len, metrics.ignored_fields)) <= 64
 
 
 def test_without_a_worker_there_is_no_health(tmp_path: Path) -> None:

@@ -50,7 +50,7 @@ async def complete(gateway: Gateway, request: HttpRequest, body: dict[str, Any])
         strict=gateway.settings.strict,
     )
     await check_serves(gateway, identity)
-    gateway.metrics.ignored_fields.update(name[:64] for name in asked.ignored)
+    gateway.metrics.note_ignored(asked.ignored)
     written = LlamaCppBody(asked, gateway.model, returns_tokens=bool(body.get("return_tokens")))
     if asked.stream:
         chunks = LlamaCppChunks(written)

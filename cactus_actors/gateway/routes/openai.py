@@ -65,7 +65,7 @@ async def _answer(
     gateway: Gateway, request: HttpRequest, identity: Identity, asked: BodyRequest, completion_id: str
 ) -> ASGIResponse:
     await check_serves(gateway, identity)
-    gateway.metrics.ignored_fields.update(name[:64] for name in asked.ignored)
+    gateway.metrics.note_ignored(asked.ignored)
     created = int(time.time())
     if asked.stream:
         # llama.cpp's chunks of text name no fingerprint
