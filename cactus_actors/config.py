@@ -23,7 +23,7 @@ DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
 DEFAULT_STREAM_ENDPOINT = "tcp://127.0.0.1:5556"
 DEFAULT_HTTP = "127.0.0.1:8080"
 HEARTBEAT_S = 1.0
-WORKER_TIMEOUT_S = 5.0
+WORKER_TIMEOUT_S = 3.0
 
 
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
