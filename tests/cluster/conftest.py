@@ -29,8 +29,11 @@ def ray_address() -> Iterator[str]:
     token = temp_dir / "token"
     token.touch(mode=0o600)
     token.write_text(secrets.token_hex(32))
-    os.environ |= {"RAY_AUTH_MODE": "token", "RAY_AUTH_TOKEN_PATH": str(token)}
-    os.environ["RAY_worker_niceness"] = "0"  # as in a service with a Ray of its own
+    os.environ |= {
+        "RAY_AUTH_MODE": "token",
+        "RAY_AUTH_TOKEN_PATH": str(token),
+        "RAY_worker_niceness": "0",  # as in a service with a Ray of its own
+    }
     from ray.cluster_utils import Cluster
 
     head = {"num_cpus": CPUS_A_NODE, "include_dashboard": False, "temp_dir": str(temp_dir / "ray")}
