@@ -10,7 +10,7 @@ from workers.kernels.barrier import next_task
 from workers.kernels.matrix import Matrix, matmul, num_blocks
 from workers.runtime.state import Weights, Workspace
 
-PIECES = 8
+PIECES = 4
 """Of a thread's share of a matrix: one that is held up leaves the rest to the others."""
 
 BLOCKS_TOGETHER = 2
