@@ -19,6 +19,7 @@ from tests.clients.shapes import (
 )
 
 os.environ["LITELLM_LOCAL_MODEL_COST_MAP"] = "True"  # it would fetch a price list when it is imported
+openai = pytest.importorskip("openai", reason="the extra `clients` is not installed")
 litellm = pytest.importorskip("litellm", reason="the extra `clients` is not installed")
 pytestmark = pytest.mark.filterwarnings("ignore")  # its own, of pydantic and of asyncio
 
@@ -39,13 +40,10 @@ def test_chat_whole_and_streamed(service: RealService) -> None:
 
 
 async def test_the_asynchronous_function(service: RealService) -> None:
-    answer = await litellm.acompletion(
-        model=f"openai/{MODEL}",
-        api_base=f"{service.url}/v1",
-        api_key="no-key",
-        messages=CAPITAL,
-        temperature=0,
-    )
+    async with openai.AsyncOpenAI(base_url=f"{service.url}/v1", api_key="no-key") as client:
+        answer = await litellm.acompletion(
+            model=f"openai/{MODEL}", client=client, messages=CAPITAL, temperature=0
+        )
     assert answer.choices[0].message.content == "The capital of France is Paris."
 
 

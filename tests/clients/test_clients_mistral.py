@@ -32,8 +32,9 @@ def test_chat(client: mistral.Mistral) -> None:
     assert answer.usage.total_tokens == answer.usage.prompt_tokens + answer.usage.completion_tokens
 
 
-async def test_the_asynchronous_methods(client: mistral.Mistral) -> None:
-    answer = await client.chat.complete_async(model=MODEL, messages=CAPITAL, temperature=0)
+async def test_the_asynchronous_methods(service: RealService) -> None:
+    async with mistral.Mistral(server_url=service.url, api_key="no-key") as client:
+        answer = await client.chat.complete_async(model=MODEL, messages=CAPITAL, temperature=0)
     assert answer.choices[0].message.content == "The capital of France is Paris."
 
 

@@ -53,7 +53,6 @@ def test_a_chat_streams_the_same_text(client: openai.OpenAI) -> None:
     assert text == whole.choices[0].message.content
     assert chunks[-1].choices[0].finish_reason == whole.choices[0].finish_reason
     assert (last.choices, last.usage.completion_tokens) == ([], whole.usage.completion_tokens)
-    assert len(chunks) > 10
 
 
 def test_the_package_s_own_stream_gathers_an_answer(client: openai.OpenAI) -> None:
