@@ -18,9 +18,11 @@ $(VENV)/.dev: $(VENV)/.runtime
 	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
 	@touch $@
 
-$(VENV)/.clients: $(VENV)/.dev
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[clients]'
-	cd tests/clients/node && npm install --silent --no-audit --no-fund
+# An environment of its own: litellm wants older versions of what others here want newer.
+.venv-clients/.ready: pyproject.toml tests/clients/node/package.json
+	$(PYTHON) -m venv .venv-clients
+	.venv-clients/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,clients]'
+	! command -v npm || (cd tests/clients/node && npm install --silent --no-audit --no-fund)
 	@touch $@
 
 demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, print what happened
@@ -29,8 +31,8 @@ demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file
 test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
 	$(BIN)/python -m pytest -q -m "not slow"
 
-clients: $(VENV)/.clients ## other people's clients, in Python and Node, against a running service
-	$(BIN)/python -m pytest -q tests/clients
+clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
+	.venv-clients/bin/python -m pytest -q tests/clients
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
 	$(BIN)/python -m pytest -q tests/chaos --ignore=tests/chaos/root
@@ -63,4 +65,4 @@ bench: $(VENV)/.dev      ## end-to-end tokens/s at 1, 4 and 16 concurrent jobs, 
 	$(BIN)/python -m benchmarks.end_to_end
 
 clean:                   ## remove what the commands above made
-	rm -rf $(VENV) .venv-train build *.egg-info demo-results*
+	rm -rf $(VENV) .venv-train .venv-clients build *.egg-info demo-results*

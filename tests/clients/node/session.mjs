@@ -34,17 +34,23 @@ const tools = [{
       type: "object",
       properties: { unit: { type: "string", enum: ["celsius", "fahrenheit"] } },
       required: ["unit"],
+      additionalProperties: false,
     },
   },
 }];
 const runner = client.chat.completions.stream({
-  model, messages, tools, tool_choice: "required", parallel_tool_calls: false, max_tokens: 100,
+  model, messages, tools, tool_choice: "required", parallel_tool_calls: false, max_tokens: 100, seed: 1,
 });
 got.call = (await runner.finalChatCompletion()).choices[0].message.tool_calls[0].function;
 
-const schema = { type: "object", properties: { name: { type: "string", maxLength: 9 } }, required: ["name"] };
+const schema = {
+  type: "object",
+  properties: { name: { type: "string", maxLength: 9 } },
+  required: ["name"],
+  additionalProperties: false,
+};
 const formed = await client.chat.completions.create({
-  model, messages, response_format: { type: "json_schema", json_schema: { name: "named", schema } },
+  model, messages, seed: 1, response_format: { type: "json_schema", json_schema: { name: "named", schema } },
 });
 got.formed = formed.choices[0].message.content;
 
