@@ -29,7 +29,7 @@ demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file
 	$(BIN)/cactus demo
 
 test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
-	$(BIN)/python -m pytest -q -m "not slow"
+	$(BIN)/python -m pytest -q -m "not slow" -n 3 --dist loadgroup
 
 clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients

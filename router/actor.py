@@ -37,6 +37,7 @@ from cactus_actors.protocol.wire import (
     is_job_id,
     worker_message_decoder,
 )
+from cactus_actors.retrieval.corpus import corpus_directory
 from cactus_actors.text import load_text_model
 from router.callers import NOBODY
 from router.core import RouterCore
@@ -113,7 +114,7 @@ class RouterActor:
 
         Raises ConfigurationInvalid naming what is wrong.
         """
-        keys = _keys_of(self._settings)
+        keys, corpus = _keys_of(self._settings), _corpus_of(self._settings)
         model, path = self._text_model, None
         if model is None:
             path = resolve_model(self._settings.model)
@@ -144,7 +145,7 @@ class RouterActor:
         self._workers = workers_socket(self._context)
         for socket, domain in ((self._jobs, "jobs"), (self._stream, "stream"), (self._workers, "workers")):
             self._gate.guard(socket, domain)
-        self._preparing = self._start_preparing(model)
+        self._preparing = self._start_preparing(model, corpus)
         try:
             if self._journal is not None:
                 jobs = self._journal.recover(self._settings.retention_s)
@@ -295,16 +296,13 @@ class RouterActor:
                 # A client that left, or does not read: what it missed is still there to be asked for.
                 _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])
 
-    def _start_preparing(self, model: PromptModel) -> PreparingThread:
+    def _start_preparing(self, model: PromptModel, corpus: Path | None) -> PreparingThread:
         """In a process of its own; a model that stands in for the real one is known to this process only."""
         if self._text_model is not None:
             return PreparingThread(
                 lambda submit, known: prepare_with_documents(submit, known, model), self._on_prepared
             )
-        corpus = self._settings.corpus
-        self._process = PreparingProcess(
-            resolve_model(self._settings.model), None if corpus is None else Path(corpus)
-        )
+        self._process = PreparingProcess(resolve_model(self._settings.model), corpus)
         return PreparingThread(self._process.prepare, self._on_prepared)
 
     def _close(self) -> None:
@@ -344,6 +342,11 @@ def _keys_of(settings: RouterSettings) -> KnownKeys | None:
     endpoints = (settings.jobs_endpoint, settings.stream_endpoint, settings.workers_endpoint)
     check_exposure(endpoints, has_keys=settings.keys_dir is not None)
     return None if settings.keys_dir is None else KnownKeys(KeyStore(Path(settings.keys_dir)))
+
+
+def _corpus_of(settings: RouterSettings) -> Path | None:
+    """Where the documents are; raises ConfigurationInvalid for what is no directory."""
+    return None if settings.corpus is None else corpus_directory(Path(settings.corpus))
 
 
 def _journal_of(settings: RouterSettings) -> Journal | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator
+from pathlib import Path
 
 import hypothesis
 import pytest
@@ -18,3 +19,11 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
         patch.setenv("CACTUS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
         patch.delenv("CACTUS_KEY_FILE", raising=False)
         yield
+
+
+def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+    """Where tests run in several processes, a file stays in one, and all that stands on one Ray with it."""
+    here = Path(__file__).parent
+    for item in items:
+        folder = item.path.relative_to(here).parts[0]
+        item.add_marker(pytest.mark.xdist_group("ray" if folder == "cluster" else str(item.path)))

@@ -39,6 +39,14 @@ class _Document:
     chunks: tuple[Chunk, ...]
 
 
+def corpus_directory(directory: Path) -> Path:
+    """The absolute path of a directory; raises ConfigurationInvalid for what is none."""
+    absolute = directory.expanduser().resolve()
+    if not absolute.is_dir():
+        raise ConfigurationInvalid(f"{directory}: not a directory", param="corpus_dir")
+    return absolute
+
+
 class Corpus:
     """The text and Markdown files below a directory, cut into chunks.
 
@@ -48,9 +56,7 @@ class Corpus:
 
     def __init__(self, directory: Path, limits: Limits = Limits()) -> None:
         """Raises ConfigurationInvalid for what is no directory."""
-        self.directory = directory.expanduser().resolve()
-        if not self.directory.is_dir():
-            raise ConfigurationInvalid(f"{directory}: not a directory", param="corpus_dir")
+        self.directory = corpus_directory(directory)
         self._limits = limits
         self._documents: dict[str, _Document] = {}
         self._refused: dict[str, _State] = {}

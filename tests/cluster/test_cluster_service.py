@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import time
@@ -37,13 +38,18 @@ def parent_of(pid: int) -> int:
     return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
 
 
-def pid_of_router(status: Status) -> int:
-    """The process of the router: an actor on the same cluster's nodes as its workers."""
-    session = {os.getpgid(parent_of(worker.pid)) for worker in status.workers}
-    actors = Path("/proc").glob("[0-9]*/cmdline")
-    routers = [int(path.parent.name) for path in actors if path.read_bytes().startswith(b"ray::RouterActor")]
-    (pid,) = (pid for pid in routers if os.getpgid(parent_of(pid)) in session)
-    return pid
+def pid_of_router(endpoint: str) -> int:
+    """The process that listens at an endpoint of this machine (the files under /proc/net: proc(5))."""
+    port = int(endpoint.rpartition(":")[2])
+    rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
+    [inode] = [row[9] for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port]
+    for actor in Path("/proc").glob("[0-9]*/cmdline"):
+        with contextlib.suppress(OSError):
+            if actor.read_bytes().startswith(b"ray::RouterActor"):
+                opened = [str(link.readlink()) for link in (actor.parent / "fd").iterdir()]
+                if f"socket:[{inode}]" in opened:
+                    return int(actor.parent.name)
+    raise AssertionError(f"nobody listens at {endpoint}")
 
 
 def test_workers_spread_over_the_nodes_and_answer(serve_on_cluster: Any) -> None:
@@ -119,7 +125,7 @@ def test_a_dead_router_comes_back_on_its_endpoints_and_clients_go_on(serve_on_cl
         for delta in stream:
             seen += delta.token_ids
             if len(seen) == 3:
-                os.kill(pid_of_router(before), signal.SIGKILL)
+                os.kill(pid_of_router(running.endpoints.jobs), signal.SIGKILL)
         assert seen == undisturbed.token_ids
         assert running.client.status().epoch != before.epoch
 
@@ -133,7 +139,7 @@ def test_what_a_router_accepted_the_next_one_finishes_though_nobody_sends_it_aga
         before = running.client.status()
         with Client(running.endpoints.jobs, running.endpoints.stream) as leaving:
             leaving.submit(prompt=STORY, job_id=left, **OPTIONS)
-        os.kill(pid_of_router(before), signal.SIGKILL)
+        os.kill(pid_of_router(running.endpoints.jobs), signal.SIGKILL)
         assert running.client.result(left).token_ids == undisturbed.token_ids
         assert running.client.result(ended) == undisturbed
         assert running.client.status().epoch != before.epoch
