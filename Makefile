@@ -29,13 +29,13 @@ demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file
 	$(BIN)/cactus demo
 
 test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
-	$(BIN)/python -m pytest -q -m "not slow" -n 3 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadgroup
 
 clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
-	$(BIN)/python -m pytest -q tests/chaos --ignore=tests/chaos/root
+	$(BIN)/python -m pytest -q -m slow --ignore=tests/chaos/root
 
 chaos-root: $(VENV)/.dev ## cut cables, fill disks, take memory away: needs root, namespaces, strace
 	$(BIN)/python -m pytest -q tests/chaos/root

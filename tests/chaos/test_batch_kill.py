@@ -97,6 +97,7 @@ def resume(arguments: list[str]) -> None:
     assert finished.returncode == 1, finished.stderr  # one line is malformed
 
 
+@pytest.mark.slow
 def test_killed_at_every_change_of_a_file(
     arguments: list[str], router: ScriptedRouter, tmp_path: Path
 ) -> None:
@@ -153,6 +154,7 @@ def test_an_overwrite_killed_as_it_begins_never_passes_old_results_for_new(
         assert b"prompt " not in (tmp_path / "out.jsonl").read_bytes()
 
 
+@pytest.mark.slow
 def test_killed_again_and_again_at_random(
     arguments: list[str], router: ScriptedRouter, tmp_path: Path
 ) -> None:

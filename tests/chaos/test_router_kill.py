@@ -66,6 +66,7 @@ async def streamed(client: AsyncClient, number: int) -> tuple[list[int], Result]
     return tokens, await stream.result()
 
 
+@pytest.mark.slow
 def test_a_result_is_readable_after_a_kill_long_after_its_client_left(processes: Processes) -> None:
     async def before() -> Result:
         async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:

@@ -3,10 +3,7 @@
 from __future__ import annotations
 
 import os
-import re
-import shlex
 import signal
-import subprocess
 import threading
 from collections.abc import Callable
 from contextlib import AbstractContextManager
@@ -81,20 +78,6 @@ def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve_on_cluster: Ser
         reading.join(60)
         assert texts[0] == whole
         until(lambda: any("the gateway ended" in line for line in running.lines))
-
-
-@pytest.mark.parametrize("document", ["README.md", "docs/http.md"])
-def test_what_the_documents_ask_with_curl_is_answered(serve_on_cluster: Serve, document: str) -> None:
-    text = (Path(__file__).parents[2] / document).read_text()
-    commands = re.findall(r"^    (curl (?:.*\\\n)*.*)$", text, re.M)
-    assert commands
-    with serve_on_cluster(workers=1) as running:
-        for command in commands:
-            asked = command.replace("127.0.0.1:8080", running.http or "").replace("\\\n", " ")
-            assert asked != command
-            told = subprocess.run([*shlex.split(asked), "--fail"], capture_output=True, text=True, timeout=60)
-            assert told.returncode == 0, told.stderr
-            assert told.stdout.startswith(("{", "data: {"))
 
 
 def test_a_gateway_open_to_others_needs_keys(ray_address: str) -> None:

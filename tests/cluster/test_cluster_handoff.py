@@ -9,6 +9,8 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+import pytest
+
 from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings
 
@@ -54,6 +56,7 @@ def openai_front(client: Client) -> Iterator[str]:
         server.server_close()
 
 
+@pytest.mark.slow
 def test_an_unsure_job_is_answered_by_a_second_instance(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=1) as cloud, openai_front(cloud.client) as url:
         expected = cloud.client.complete(messages=QUESTION, temperature=0, max_tokens=32)

@@ -8,6 +8,8 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 from cactus_actors.client import Client
 from cactus_actors.models.files import list_models, resolve_model
 from tests.fake_hub import FakeHub
@@ -21,6 +23,7 @@ FILES = (
 )
 
 
+@pytest.mark.slow
 def test_a_model_of_the_hub_is_downloaded_once_and_then_served_offline(tmp_path: Path) -> None:
     embedded = resolve_model(list_models()[0])
     files = {name: (embedded / name).read_bytes() for name in FILES if (embedded / name).is_file()}

@@ -7,10 +7,13 @@ import subprocess
 import sys
 from pathlib import Path
 
+import pytest
+
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 
 
+@pytest.mark.slow
 def test_the_security_tests_pass_without_the_programs_assertions(tmp_path: Path) -> None:
     tests = [path for path in sorted(HERE.glob("test_security_*.py")) if path != Path(__file__)]
     assert len(tests) >= 3
