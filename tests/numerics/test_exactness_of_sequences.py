@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 from collections.abc import Iterator
 from dataclasses import dataclass, field, replace
 
@@ -305,13 +306,22 @@ def test_in_any_company(models: dict[int, Model], expected: list[Outcome], data:
     waiting = data.draw(st.permutations(make_dispatches()))
     outcomes = {dispatch.dispatch_id: Outcome() for dispatch in waiting}
     strangers = 0
-    while waiting or engine.has_work:
-        action = data.draw(st.sampled_from(["step", "step", "step", "add", "stranger", "abort"]))
+    # Drawn ahead: how many steps it takes depends on time, because drafts are made where they pay.
+    actions = data.draw(
+        st.lists(
+            st.sampled_from(["step", "step", "step", "add", "abort"]) | st.integers(1, 60),
+            min_size=30,
+            max_size=120,
+        )
+    )
+    for action in itertools.chain(actions, itertools.repeat("step")):
+        if not waiting and not engine.has_work:
+            break
         if action == "add" and waiting:
             engine.add(waiting.pop())
-        elif action == "stranger" and strangers < 5:
+        elif isinstance(action, int) and strangers < 5:
             strangers += 1
-            prompt = [(11 * j + strangers) % 199 for j in range(data.draw(st.integers(1, 60)))]
+            prompt = [(11 * j + strangers) % 199 for j in range(action)]
             params = SamplingParams(max_tokens=40, ignore_eos=True)
             engine.add(Dispatch(100 + strangers, "f" * 32, prompt, [], params))
         elif action == "abort":

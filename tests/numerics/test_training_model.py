@@ -39,4 +39,4 @@ def test_skills_hold_in_new_wordings(report: Report, kind: str) -> None:
 
 
 def test_confidence_tells_answered_from_not_answered(report: Report) -> None:
-    assert report.auroc["entropy_confidence"] >= 0.9
+    assert report.auroc["entropy"] >= 0.9
