@@ -29,7 +29,7 @@ def outlive(root: int) -> None:
     if not PROCESSES.is_dir():
         return
     reaper = subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__, *map(str, descendants(root))],
+        [sys.executable, "-I", "-S", __file__, *descendants(root)],
         stdin=subprocess.PIPE,
         start_new_session=True,  # what is typed at the parent's terminal is not meant for it
     )

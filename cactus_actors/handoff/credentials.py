@@ -9,6 +9,7 @@ from pathlib import Path
 
 import msgspec
 
+from cactus_actors.keys.private_file import write_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 KEY_VARIABLE = "CACTUS_CLOUD_KEY"
@@ -80,20 +81,7 @@ def load_key(environment: Mapping[str, str] = os.environ) -> CloudKey | None:
 def store_key(key: CloudKey, environment: Mapping[str, str] = os.environ) -> Path:
     """Write the key to its file, mode 0600 from its first byte, and return the path."""
     path = credentials_path(environment)
-    partial = path.with_name(f".{path.name}.{os.getpid()}")
-    content = msgspec.json.encode(_CredentialsFile(cloud_key=key.reveal()))
-    try:
-        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
-        partial.unlink(missing_ok=True)
-        descriptor = os.open(partial, os.O_WRONLY | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o600)
-        with os.fdopen(descriptor, "wb") as file:
-            file.write(content)
-            file.flush()
-            os.fsync(descriptor)
-        partial.replace(path)
-    except OSError as error:
-        partial.unlink(missing_ok=True)
-        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+    write_private(path, msgspec.json.encode(_CredentialsFile(cloud_key=key.reveal())))
     return path
 
 
