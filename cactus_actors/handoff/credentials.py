@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Mapping
 from pathlib import Path
 
 import msgspec
 
-from cactus_actors.keys.private_file import write_private
+from cactus_actors.keys.private_file import read_private, write_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 KEY_VARIABLE = "CACTUS_CLOUD_KEY"
@@ -59,18 +58,9 @@ def load_key(environment: Mapping[str, str] = os.environ) -> CloudKey | None:
     if from_environment:
         return CloudKey(from_environment)
     path = credentials_path(environment)
-    try:
-        descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC)
-    except FileNotFoundError:
+    if not os.path.lexists(path):
         return None
-    except OSError as error:
-        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
-    with os.fdopen(descriptor, "rb") as file:
-        # the mode is read from the open file: between two look-ups by name the file may be exchanged
-        mode = stat.S_IMODE(os.fstat(descriptor).st_mode)
-        if mode & 0o077:
-            raise ConfigurationInvalid(f"{path} is readable by others (mode {mode:04o}); run chmod 600 on it")
-        content = file.read()
+    content = read_private(path)
     try:
         return CloudKey(msgspec.json.decode(content, type=_CredentialsFile).cloud_key)
     except (msgspec.DecodeError, UnicodeDecodeError):

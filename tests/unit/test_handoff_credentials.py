@@ -46,7 +46,7 @@ def test_the_environment_wins_over_the_file(home: dict[str, str]) -> None:
 def test_a_file_that_others_can_read_is_refused_by_name(home: dict[str, str], mode: int) -> None:
     path = store_key(CloudKey(SECRET), home)
     path.chmod(mode)
-    with pytest.raises(ConfigurationInvalid, match="readable by others") as caught:
+    with pytest.raises(ConfigurationInvalid, match="open to others") as caught:
         load_key(home)
     assert str(path) in caught.value.message
     assert SECRET not in caught.value.message
