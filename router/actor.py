@@ -42,9 +42,10 @@ from cactus_actors.text import load_text_model
 from router.callers import NOBODY
 from router.core import RouterCore
 from router.documents import prepare_with_documents
-from router.effects import Effect, Keep, Prepare, Publish, SendWorker
+from router.effects import Effect, Keep, Observe, Prepare, Publish, SendWorker
 from router.gate import Gate, KeyGate, OpenGate
 from router.intake import plain_salt
+from router.job_report import JobReport
 from router.journal import Journal
 from router.known_keys import KnownKeys
 from router.prepare import PromptModel
@@ -58,6 +59,8 @@ MAX_CLIENT_S = 0.02
 tokens."""
 MAX_WORKER_MESSAGES = 256
 MAX_SUBSCRIPTIONS = 1024
+
+Observer = Callable[[JobReport], None]
 
 _log = logging.getLogger(__name__)
 
@@ -90,12 +93,19 @@ class RouterActor:
     """Owns the sockets; `run` is the only thread that touches them or the core.
 
     The other methods may be called from any thread: they read what the loop left for them, or leave a call
-    that the loop makes. `text_model` stands in for the model's own text side.
+    that the loop makes. `text_model` stands in for the model's own text side. `observers` are told, in the
+    loop, how each job went: they must neither wait nor raise.
     """
 
-    def __init__(self, settings: RouterSettings, text_model: PromptModel | None = None) -> None:
+    def __init__(
+        self,
+        settings: RouterSettings,
+        text_model: PromptModel | None = None,
+        observers: Sequence[Observer] = (),
+    ) -> None:
         self._settings = settings
         self._text_model = text_model
+        self._observers = observers
         self._process: PreparingProcess | None = None
         self._decode_client = client_message_decoder().decode
         self._decode_worker = worker_message_decoder().decode
@@ -292,6 +302,9 @@ class RouterActor:
             elif isinstance(effect, Keep):
                 assert self._journal is not None
                 self._journal.add(effect.entry)
+            elif isinstance(effect, Observe):
+                for observe in self._observers:
+                    observe(effect.report)
             else:
                 # A client that left, or does not read: what it missed is still there to be asked for.
                 _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])

@@ -7,6 +7,7 @@ from cactus_actors.protocol.messages import Finished
 from router.dispatcher import Dispatcher
 from router.effects import Outbox
 from router.job import EndedJob, Ending, Job
+from router.job_report import report_of
 from router.keeping import Keeper
 from router.prefix_index import block_hashes
 from router.results import ended_state, make_result
@@ -24,6 +25,7 @@ class Closing:
         streams: Streams,
         outbox: Outbox,
         keeper: Keeper,
+        epoch: int,
         signal: SignalName = "entropy",
         probe: Probe | None = None,
     ) -> None:
@@ -32,6 +34,7 @@ class Closing:
         self._streams = streams
         self._outbox = outbox
         self._keeper = keeper
+        self._epoch = epoch
         self._signal: SignalName = signal
         self._probe = probe
 
@@ -59,6 +62,7 @@ class Closing:
         self._streams.finish(job, finished)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, finished, encoding)
+        self._outbox.observe(report_of(job, result, state, self._epoch, now))
 
     def _remember_prefix(self, job: Job, ending: Ending) -> None:
         """A conversation's next turn begins with this prompt and this answer."""

@@ -119,6 +119,7 @@ class RouterCore:
             self._streams,
             self._outbox,
             self._keeper,
+            epoch,
             settings.confidence_signal,
             probe,
         )

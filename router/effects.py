@@ -1,4 +1,4 @@
-"""What the core wants done outside, in order: messages sent, entries kept on disk, requests prepared."""
+"""What the core wants done outside, in order: messages sent, entries kept, requests prepared, ends told."""
 
 from __future__ import annotations
 
@@ -9,6 +9,7 @@ from cactus_actors.protocol.messages import Rejected, RouterReply, StreamMessage
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import RouterCommand
+from router.job_report import JobReport
 from router.records import Entry
 
 
@@ -52,7 +53,13 @@ class Prepare(msgspec.Struct, frozen=True, gc=False):
     sources: list[Source] | None = None
 
 
-Effect = SendClient | SendWorker | Publish | Keep | Prepare
+class Observe(msgspec.Struct, frozen=True, gc=False):
+    """Tell those who keep books how a job went; each job that ends here is told of once."""
+
+    report: JobReport
+
+
+Effect = SendClient | SendWorker | Publish | Keep | Prepare | Observe
 
 
 class Outbox:
@@ -86,6 +93,9 @@ class Outbox:
 
     def prepare(self, ticket: int, submit: Submit, sources: list[Source] | None = None) -> None:
         self._effects.append(Prepare(ticket, submit, sources))
+
+    def observe(self, report: JobReport) -> None:
+        self._effects.append(Observe(report))
 
     def drain(self) -> list[Effect]:
         """The effects so far, which are then no longer held here."""

@@ -22,6 +22,7 @@ from router.callers import Caller
 from router.dispatcher import Dispatcher
 from router.effects import Outbox
 from router.job import EndedJob, Job
+from router.job_report import report_of_unprepared
 from router.keeping import Keeper
 from router.likelihoods import TokenTexts
 from router.prefix_index import block_hashes
@@ -144,6 +145,10 @@ class Intake:
             for identity, encoding in arrival.askers.items():
                 self._outbox.reply(identity, accepted, encoding)
                 self._outbox.reply(identity, finished, encoding)
+            seconds = now - arrival.arrived_at
+            self._outbox.observe(
+                report_of_unprepared(arrival.submit, result, arrival.tenant, self._epoch, seconds)
+            )
             return
         self._table.count("rejected")
         for identity, encoding in arrival.askers.items():

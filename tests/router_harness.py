@@ -26,7 +26,8 @@ from cactus_actors.protocol.worker_messages import (
 )
 from router.core import RouterCore
 from router.documents import Find, no_documents, prepare_with_documents
-from router.effects import Effect, Keep, Prepare, Publish, SendClient, SendWorker
+from router.effects import Effect, Keep, Observe, Prepare, Publish, SendClient, SendWorker
+from router.job_report import JobReport
 from router.records import AcceptedRecord, EndedRecord, Recovered, WriteAccepted, WriteEnded
 
 CLIENT = b"client"
@@ -215,6 +216,7 @@ class RouterHarness:
         self.workers: dict[bytes, Worker] = {}
         self.replies: list[tuple[bytes, Any]] = []
         self.published: list[Any] = []
+        self.reports: list[JobReport] = []
         self._num_workers = 0
         if disk is not None:
             self._take(self.core.recover(disk.recovered(), self.now))
@@ -376,6 +378,8 @@ class RouterHarness:
                 case Keep(entry):
                     assert self.disk is not None
                     self.disk.waiting.append(entry)
+                case Observe(report):
+                    self.reports.append(report)
 
     def _outcome(self, submit: Submit, sources: Any) -> Any:
         try:

@@ -235,6 +235,7 @@ class RouterMachine(RuleBasedStateMachine):
         assert counts.queued == self.router.core.num_queued
         finished = [reply for _, reply in self.router.replies if isinstance(reply, Finished)]
         assert len({reply.job_id for reply in finished}) == len(finished) == ended
+        assert [report.job_id for report in self.router.reports] == [reply.job_id for reply in finished]
 
     @invariant()
     def no_worker_holds_more_than_it_can(self) -> None:

@@ -51,7 +51,8 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     Welcome,
 )
-from router.actor import Endpoints, RouterActor
+from router.actor import Endpoints, Observer, RouterActor
+from router.job_report import JobReport
 from tests.router_harness import LetterModel, job_id, make_delta, make_hello
 
 PATIENCE_MS = 5000
@@ -158,8 +159,10 @@ class Service:
 
 
 @contextmanager
-def serving(model: LetterModel | None = None, **settings: Any) -> Iterator[Service]:
-    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), model or LetterModel())
+def serving(
+    model: LetterModel | None = None, observers: Sequence[Observer] = (), **settings: Any
+) -> Iterator[Service]:
+    actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), model or LetterModel(), observers)
     service = Service(actor.start(), actor)
     ended: list[str] = []
     thread = threading.Thread(target=lambda: ended.append(actor.run()))
@@ -247,6 +250,21 @@ def test_json_is_enough_to_be_a_client(service: Service) -> None:
     finished = json.loads(client.receive_frames()[1])
     assert finished["type"] == "finished"
     assert finished["result"]["text"] == "yo"
+
+
+def test_those_who_keep_books_are_told_of_each_job_that_ended() -> None:
+    reports: list[JobReport] = []
+    with serving(observers=[reports.append]) as service:
+        worker, client = service.worker(), service.client()
+        for number in (1, 2):
+            client.send(submit(number))
+        dispatch = worker.receive(Dispatch)
+        worker.send(report(make_delta(dispatch.dispatch_id, 0, "yo", finish=Finish("stop")), num_accepted=1))
+        client.receive(Finished)
+        service.status()  # answered after all that came with the end
+        assert [told.job_id for told in reports] == [job_id(1)]
+        assert 0 < reports[0].total_s < 10
+    assert [(told.job_id, told.error) for told in reports[1:]] == [(job_id(2), "unavailable_error")]
 
 
 def test_a_subscriber_hears_only_whole_job_ids(service: Service) -> None:
