@@ -80,9 +80,20 @@ class Processes:
         self.router = self._start_router()
         self.workers = [self.start_worker(f"w{number}") for number in range(num_workers)]
 
-    def start_worker(self, name: str) -> subprocess.Popen[bytes]:
-        command = [*self._worker_prefix, sys.executable, "-c", WORKER, name, self.workers_endpoint]
-        return subprocess.Popen([*command, self._worker_key], start_new_session=True)
+    def start_worker(
+        self, name: str, *, endpoint: str | None = None, program: str = WORKER
+    ) -> subprocess.Popen[bytes]:
+        """A worker of its own; `endpoint` is another way to the router, `program` another worker."""
+        command = [*self._worker_prefix, sys.executable, "-c", program, name]
+        command += [endpoint or self.workers_endpoint, self._worker_key]
+        return subprocess.Popen(command, start_new_session=True)
+
+    def add_worker(self, name: str, *, endpoint: str | None = None, program: str = WORKER) -> None:
+        """Start a worker that ends with the rest."""
+        self.workers.append(self.start_worker(name, endpoint=endpoint, program=program))
+
+    def kill_worker(self, number: int) -> None:
+        _kill(self.workers[number])
 
     def kill_router(self) -> None:
         _kill(self.router)

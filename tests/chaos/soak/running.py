@@ -17,9 +17,10 @@ import msgspec
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Status
-from tests.chaos.soak.clients import Worker
+from tests.chaos.soak.clients import Worker, request
 from tests.chaos.soak.history import History
 from tests.chaos.soak.nemesis import Nemesis
+from tests.chaos.soak.witness import Witness
 
 ANYWHERE = "tcp://127.0.0.1:*"
 QUIET_S = 90.0
@@ -88,10 +89,14 @@ async def soak(
                 async with contextlib.AsyncExitStack() as stack:
                     workers = [
                         Worker(
-                            f"client-{n}",
-                            await stack.enter_async_context(client),
-                            operator,
-                            history,
+                            Witness(
+                                f"client-{n}",
+                                await stack.enter_async_context(client),
+                                operator,
+                                history,
+                                _fork(chance),
+                                request,
+                            ),
                             _fork(chance),
                         )
                         for n, client in enumerate(clients)

@@ -1,0 +1,170 @@
+"""Bad links in front of the router and of a worker: nothing that was accepted is lost, doubled or changed."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Iterator
+from contextlib import asynccontextmanager
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.client import AsyncClient
+from tests.chaos.processes import Processes
+from tests.chaos.proxy import Proxy, Way, proxied
+from tests.chaos.soak.witness import Witness
+from tests.chaos.stage import NUM_TOKENS, Stage, staged
+from tests.chaos.watching import Pauses, once_after, until, until_status
+
+pytestmark = pytest.mark.slow
+
+NOTICED_WITHIN_S = 10.0  # heartbeats find a dead link after 3 to 4 s; the rest is for a machine that is busy
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    processes = Processes(tmp_path_factory.mktemp("links"))
+    yield processes
+    processes.stop()
+
+
+@pytest.fixture
+async def stage(processes: Processes, tmp_path: Path) -> AsyncIterator[Stage]:
+    async with staged(tmp_path, processes.jobs, processes.stream) as stage:
+        yield stage
+
+
+@asynccontextmanager
+async def client_behind_proxies(
+    processes: Processes, stage: Stage
+) -> AsyncIterator[tuple[Witness, Proxy, Proxy]]:
+    """A witness whose two connections to the router each go through a proxy: jobs, stream."""
+    async with (
+        proxied(processes.jobs) as jobs,
+        proxied(processes.stream) as stream,
+        AsyncClient(jobs.endpoint, stream.endpoint, timeout=60.0) as client,
+    ):
+        yield stage.witness("behind", client), jobs, stream
+
+
+async def test_connections_that_are_reset_again_and_again(processes: Processes, stage: Stage) -> None:
+    await stage.reference.complete(1)
+    async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
+        resets = 0
+
+        async def reset(length: int) -> None:
+            nonlocal resets
+            if length >= 50 * (resets + 1):
+                resets += 1
+                jobs.reset()
+                stream.reset()
+
+        result = await witness.stream(1, reset)
+        assert result is not None
+        assert resets >= 2
+        assert stream.num_connections >= 2
+    status = await stage.judge()
+    assert status.jobs.redispatched == 0
+
+
+async def test_segments_of_one_byte(processes: Processes, stage: Stage) -> None:
+    await stage.reference.complete(2)
+    async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
+        jobs.segment_bytes = stream.segment_bytes = 1
+        await witness.stream(2)
+        await witness.complete(2)
+    await stage.judge()
+
+
+async def test_a_slow_and_narrow_link(processes: Processes, stage: Stage) -> None:
+    await stage.reference.complete(3)
+    async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
+        jobs.delay_s = stream.delay_s = 0.15
+        jobs.bytes_per_s = stream.bytes_per_s = 64_000 / 8
+        await asyncio.gather(witness.stream(3), witness.stream(3), stage.reference.stream(3))
+    await stage.judge()
+
+
+async def test_a_client_whose_cable_was_pulled_costs_nothing_and_goes_on_later(
+    processes: Processes, stage: Stage
+) -> None:
+    """Neither side is told: both must notice by themselves."""
+    await stage.reference.complete(4)
+    async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
+
+        def pull() -> None:
+            jobs.hold()
+            stream.hold()
+
+        reading = asyncio.create_task(witness.stream(4, once_after(20, pull)))
+        await until(lambda: stream.num_connections == 1 and not stream._is_open["back"].is_set())
+        pulled_at = time.monotonic()
+        await until(lambda: jobs.num_left["back"] >= 1 and stream.num_left["back"] >= 1)  # the router
+        await until(lambda: jobs.num_left["there"] >= 1 and stream.num_left["there"] >= 1)  # the client
+        assert time.monotonic() - pulled_at < NOTICED_WITHIN_S
+        await stage.reference.complete(4)  # others go on
+        jobs.release()
+        stream.release()
+        result = await reading
+        assert result is not None
+        assert len(result.token_ids) == NUM_TOKENS
+    await stage.judge()
+
+
+@pytest.mark.parametrize("way", ["there", "back"])
+async def test_a_submit_whose_answer_or_itself_was_lost_is_one_job(
+    processes: Processes, stage: Stage, way: Way
+) -> None:
+    await stage.reference.complete(5)
+    before = (await stage.operator.status()).jobs
+    async with client_behind_proxies(processes, stage) as (witness, jobs, _):
+        for _ in range(3):
+            await witness.stream(5)  # connects
+            jobs.lose_once(way)
+            await witness.complete(5)
+            assert jobs.num_lost_bytes > 0
+    after = (await stage.judge()).jobs
+    assert after.accepted - before.accepted == 6
+    assert after.finished - before.finished == 6
+
+
+@pytest.mark.parametrize("ways", [(), ("there",), ("back",)], ids=["both ways", "to the router", "from it"])
+async def test_a_worker_that_is_cut_off_is_missed_and_what_it_says_later_is_void(
+    tmp_path: Path, ways: tuple[Way, ...]
+) -> None:
+    """Three seconds of nothing: its job moves; afterwards it is a worker like any other again."""
+    processes = Processes(tmp_path, num_workers=0)
+    try:
+        async with (
+            staged(tmp_path, processes.jobs, processes.stream) as stage,
+            proxied(processes.workers_endpoint) as link,
+        ):
+            processes.add_worker("far", endpoint=link.endpoint)
+            await stage.reference.complete(6)
+            processes.add_worker("near")  # it takes a second to load
+            pauses = Pauses()
+
+            def cut() -> None:
+                link.hold(*ways)
+
+            cut_once = once_after(20, cut)
+
+            async def on_length(length: int) -> None:
+                pauses.note()
+                await cut_once(length)
+
+            result = await stage.witness("reader", stage.operator).stream(6, on_length)
+            assert result is not None
+            print(f"the longest pause of the stream: {pauses.longest:.1f} s")
+            assert pauses.longest < NOTICED_WITHIN_S
+            if ways != ("back",):  # what the worker says still arrives: it is not missed
+                assert result.worker == "near"
+                assert result.attempts == 2
+            link.release()
+            await until_status(stage.operator, lambda status: len(status.workers) == 2)
+            await asyncio.gather(*(stage.reference.stream(6) for _ in range(4)))
+            status = await stage.judge()
+            assert status.jobs.failed == 0
+    finally:
+        processes.stop()

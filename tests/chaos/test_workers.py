@@ -1,0 +1,250 @@
+"""Workers that die, stop, hang or compute nonsense: streams go on to the same tokens, whoever runs them."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import time
+from collections.abc import AsyncIterator, Iterator
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.protocol.errors import ModelFailure, PoisonJob
+from cactus_actors.protocol.messages import Status, WorkerStatus
+from tests.chaos import trapped_worker
+from tests.chaos.processes import Processes
+from tests.chaos.stage import Stage, staged
+from tests.chaos.trapped_worker import DIES, HANGS_ONCE, IS_NOT_FINITE, RAISES, SLEEPS_ONCE
+from tests.chaos.watching import Pauses, once_after, until_status
+
+pytestmark = pytest.mark.slow
+
+MISSED_WITHIN_S = 10.0
+"""A worker is missed after 3 s of silence; the rest is for a machine that is busy."""
+
+
+@pytest.fixture(scope="module")
+def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """A router, and workers that each test adds to its wish."""
+    directory = tmp_path_factory.mktemp("workers")
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(trapped_worker.ARMED_VARIABLE, str(directory))
+        processes = Processes(directory, num_workers=0)
+        yield processes
+        processes.stop()
+
+
+@pytest.fixture
+def armed() -> Path:
+    return Path(os.environ[trapped_worker.ARMED_VARIABLE])
+
+
+@pytest.fixture
+async def stage(processes: Processes, tmp_path: Path) -> AsyncIterator[Stage]:
+    """Two fresh workers, traps not sprung."""
+    async with staged(tmp_path, processes.jobs, processes.stream) as stage:
+        await two_workers(processes, stage)
+        yield stage
+
+
+async def two_workers(processes: Processes, stage: Stage) -> Status:
+    """Add what is missing of two workers, and wait for them."""
+    workers = [worker for worker in processes.workers if worker.poll() is None]
+    for _ in range(2 - len(workers)):
+        processes.add_worker(f"w{len(processes.workers)}", program=trapped_worker.PROGRAM)
+    return await until_status(stage.operator, lambda status: len(status.workers) == 2)
+
+
+async def busiest(stage: Stage) -> WorkerStatus:
+    return max((await stage.operator.status()).workers, key=lambda worker: worker.num_running)
+
+
+async def test_an_idle_worker_that_is_killed_is_gone_within_seconds_and_no_job_fails(
+    processes: Processes, stage: Stage
+) -> None:
+    await stage.reference.complete(1)
+    victim = (await stage.operator.status()).workers[0]
+    os.kill(victim.pid, signal.SIGKILL)
+    killed_at = time.monotonic()
+    jobs = asyncio.gather(*(stage.reference.complete(1) for _ in range(8)))
+    await until_status(stage.operator, lambda status: len(status.workers) == 1)
+    print(f"gone after {time.monotonic() - killed_at:.1f} s")
+    assert time.monotonic() - killed_at < MISSED_WITHIN_S
+    await jobs
+    status = await stage.judge()
+    assert status.jobs.failed == 0
+
+
+async def test_a_worker_that_is_killed_under_four_streams_changes_no_token(
+    processes: Processes, stage: Stage
+) -> None:
+    for number in range(4):
+        await stage.reference.complete(number)
+    killed: list[str] = []
+
+    async def kill_busiest(length: int) -> None:
+        if length >= 20 and not killed:
+            victim = await busiest(stage)
+            killed.append(victim.worker_id)
+            os.kill(victim.pid, signal.SIGKILL)
+
+    readers = [stage.witness(f"reader {number}", stage.operator) for number in range(4)]
+    results = await asyncio.gather(
+        *(reader.stream(number, kill_busiest) for number, reader in enumerate(readers))
+    )
+    status = await stage.judge()
+    assert status.jobs.failed == 0
+    attempts = sorted(result.attempts for result in results if result is not None)
+    assert len(attempts) == 4
+    assert attempts[-1] == 2
+    assert status.jobs.redispatched >= attempts.count(2) >= 1
+
+
+async def test_a_worker_that_is_killed_while_it_reads_a_prompt(processes: Processes, stage: Stage) -> None:
+    prompt = "the quick brown fox jumps over the lazy dog and goes home " * 55  # some 700 tokens
+
+    def long(number: int) -> tuple[str, dict[str, object]]:
+        return prompt, {"seed": number, "max_tokens": 40, "ignore_eos": True, "cache_salt": str(salt[0])}
+
+    salt = [0]  # another one each time, so that the prompt is read again
+    reader = stage.witness("reader", stage.operator, long)
+    await reader.complete(100)
+    salt[0] = 1
+    lengths: list[int] = []
+
+    async def note(length: int) -> None:
+        lengths.append(length)
+
+    reading = asyncio.create_task(reader.stream(100, note))
+    status = await until_status(
+        stage.operator, lambda status: any(worker.num_running for worker in status.workers)
+    )
+    assert lengths == []
+    [running] = [worker for worker in status.workers if worker.num_running]
+    os.kill(running.pid, signal.SIGKILL)
+    result = await reading
+    assert result is not None
+    assert result.attempts == 2
+    await stage.judge()
+
+
+async def test_a_stopped_worker_is_missed_and_what_it_says_when_it_wakes_is_void(
+    processes: Processes, stage: Stage
+) -> None:
+    for number in range(4):
+        await stage.reference.complete(number)
+    stopped: list[WorkerStatus] = []
+    pauses = Pauses()
+
+    async def stop_busiest(length: int) -> None:
+        pauses.note()
+        if length >= 20 and not stopped:
+            stopped.append(await busiest(stage))
+            os.kill(stopped[0].pid, signal.SIGSTOP)
+            asyncio.get_running_loop().call_later(10.0, os.kill, stopped[0].pid, signal.SIGCONT)
+
+    readers = [stage.witness(f"reader {number}", stage.operator) for number in range(4)]
+    stopped_at = time.monotonic()
+    await asyncio.gather(*(reader.stream(number, stop_busiest) for number, reader in enumerate(readers)))
+    print(f"the longest pause of a stream: {pauses.longest:.1f} s")
+    assert pauses.longest < MISSED_WITHIN_S
+    await asyncio.sleep(max(0.0, stopped_at + 11.0 - time.monotonic()))
+    await until_status(stage.operator, lambda status: len(status.workers) == 2)
+    await asyncio.gather(*(stage.reference.stream(number) for number in range(4)))
+    status = await stage.judge()
+    assert status.jobs.failed == 0
+    assert stopped[0].worker_id in {worker.worker_id for worker in status.workers}
+
+
+@pytest.mark.parametrize(("token", "trap"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
+async def test_a_worker_that_hangs_in_a_step_is_missed_though_its_sockets_answer(
+    processes: Processes, stage: Stage, armed: Path, token: int, trap: str
+) -> None:
+    await stage.reference.complete(1)
+    (armed / trap).touch()
+    pauses = Pauses()
+    jobs: list[str] = []
+
+    async def spring(length: int) -> None:
+        pauses.note()
+        if length >= 20 and not jobs:
+            for _ in range(1 + (await busiest(stage)).num_running):  # one at least beside this stream
+                jobs.append(await stage.operator.submit([token, 5, 6], max_tokens=4, ignore_eos=True))
+
+    result = await stage.witness("reader", stage.operator).stream(1, spring)
+    assert result is not None
+    assert not (armed / trap).exists()
+    for job_id in jobs:
+        assert len((await stage.operator.result(job_id)).token_ids) == 4
+    status = await until_status(stage.operator, lambda status: len(status.workers) == 1)
+    print(f"the longest pause of the stream: {pauses.longest:.1f} s")
+    assert pauses.longest < MISSED_WITHIN_S
+    for worker in processes.workers:
+        if worker.pid not in {seen.pid for seen in status.workers}:
+            worker.kill()  # it would never leave by itself
+            worker.wait()
+    await stage.judge()
+
+
+async def test_what_kills_every_worker_ends_as_poison_and_its_neighbours_live(
+    processes: Processes, stage: Stage
+) -> None:
+    await stage.reference.complete(1)
+    before = (await stage.operator.status()).jobs
+    neighbours = asyncio.gather(*(stage.reference.stream(1) for _ in range(4)))
+    poison = asyncio.create_task(stage.operator.complete([DIES, 5, 6], max_tokens=4))
+    num_workers = 2
+    while not poison.done():
+        await asyncio.sleep(0.2)
+        alive = sum(worker.poll() is None for worker in processes.workers)
+        for _ in range(2 - alive):  # as the fleet would
+            processes.add_worker(f"w{len(processes.workers)}", program=trapped_worker.PROGRAM)
+            num_workers += 1
+    with pytest.raises(PoisonJob, match="workers were lost"):
+        await poison
+    assert all(result is not None for result in await neighbours)
+    status = await stage.judge()
+    assert num_workers - 2 <= 3  # it cost no more than its attempts
+    assert status.jobs.failed - before.failed == 1
+
+
+@pytest.mark.parametrize("token", [RAISES, IS_NOT_FINITE])
+async def test_a_step_that_fails_ends_the_job_that_it_must_and_no_worker(
+    processes: Processes, stage: Stage, token: int
+) -> None:
+    await stage.reference.complete(1)
+    before = await stage.operator.status()
+    others = asyncio.gather(*(stage.reference.stream(1) for _ in range(4)))
+    for _ in range(3):
+        with pytest.raises(ModelFailure):
+            await stage.operator.complete([token, 5, 6], max_tokens=4)
+    await others
+    after = await stage.judge()
+    assert {worker.pid for worker in after.workers} == {worker.pid for worker in before.workers}
+    assert after.jobs.redispatched == before.jobs.redispatched
+    assert after.jobs.failed - before.jobs.failed == 3
+
+
+async def test_a_router_that_is_stopped_for_five_seconds_loses_nobody(
+    processes: Processes, stage: Stage
+) -> None:
+    for number in range(8):
+        await stage.reference.complete(number)
+    before = (await stage.operator.status()).jobs
+    readers = [stage.witness(f"reader {number}", stage.operator) for number in range(8)]
+
+    def stop() -> None:
+        os.kill(processes.router.pid, signal.SIGSTOP)
+        asyncio.get_running_loop().call_later(5.0, os.kill, processes.router.pid, signal.SIGCONT)
+
+    stop_once = once_after(20, stop)
+    streams = asyncio.gather(*(reader.stream(number, stop_once) for number, reader in enumerate(readers)))
+    await asyncio.sleep(1.0)
+    asked_meanwhile = asyncio.gather(*(stage.reference.complete(number) for number in range(8)))
+    await streams
+    await asked_meanwhile
+    after = (await stage.judge()).jobs
+    assert after.accepted - before.accepted == 16  # however often the clients asked
+    assert after.failed == before.failed
