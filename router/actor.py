@@ -233,6 +233,8 @@ class RouterActor:
         for caller, frames in self._gate.received(self._stream, MAX_SUBSCRIPTIONS):
             action, topic = frames[0][:1], frames[0][1:]
             if not is_job_id(name := topic.decode("latin-1")):
+                if action == b"\1":
+                    self._core.on_bad_topic()
                 continue
             if action == b"\1":
                 is_taken, effects = self._core.on_subscribed(name, time.monotonic(), caller or NOBODY)
@@ -251,6 +253,7 @@ class RouterActor:
                 message = self._decode_worker(frames)
             except InvalidMessage as error:
                 _log.warning("a frame on the worker socket is not a worker's message: %s", error)
+                self._core.on_bad_worker_frames()
                 continue
             self._perform(self._core.on_worker(identity, message, time.monotonic()))
 

@@ -13,6 +13,7 @@ from router.prefix_index import block_hashes
 from router.results import ended_state, make_result
 from router.streams import Streams
 from router.table import JobTable
+from router.tally import Tally
 
 
 class Closing:
@@ -25,6 +26,7 @@ class Closing:
         streams: Streams,
         outbox: Outbox,
         keeper: Keeper,
+        tally: Tally,
         epoch: int,
         signal: SignalName = "entropy",
         probe: Probe | None = None,
@@ -34,6 +36,7 @@ class Closing:
         self._streams = streams
         self._outbox = outbox
         self._keeper = keeper
+        self._tally = tally
         self._epoch = epoch
         self._signal: SignalName = signal
         self._probe = probe
@@ -62,7 +65,9 @@ class Closing:
         self._streams.finish(job, finished)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, finished, encoding)
-        self._outbox.observe(report_of(job, result, state, self._epoch, now))
+        report = report_of(job, result, state, self._epoch, now)
+        self._tally.on_ended(report)
+        self._outbox.observe(report)
 
     def _remember_prefix(self, job: Job, ending: Ending) -> None:
         """A conversation's next turn begins with this prompt and this answer."""

@@ -13,6 +13,7 @@ from router.job import CloudAttempt, Ending, Job
 from router.ledger import Assignment
 from router.streams import Streams
 from router.table import JobTable
+from router.tally import Tally
 
 CLOUD_WAIT_S = 10.0
 
@@ -30,6 +31,7 @@ class CloudDesk:
         dispatcher: Dispatcher,
         streams: Streams,
         closing: Closing,
+        tally: Tally,
         commit_tokens: int,
         signal: Signal = entropy_confidence,
         max_share: float = 1.0,
@@ -38,6 +40,7 @@ class CloudDesk:
         self._dispatcher = dispatcher
         self._streams = streams
         self._closing = closing
+        self._tally = tally
         self._commit_tokens = commit_tokens
         self._signal = signal
         self._share = CloudShare(max_share)
@@ -95,6 +98,7 @@ class CloudDesk:
         """The cloud did not answer: the local answer stands, unless a part of the cloud's was seen."""
         job = assignment.job
         assert job.cloud is not None
+        self._tally.cloud_attempts["failed"] += 1
         self._dispatcher.ledger.release(assignment)
         job.cloud.assignment = None
         if job.is_seen:
@@ -150,6 +154,7 @@ class CloudDesk:
         elif not job.cloud.log.text:
             self.fail(assignment, "the cloud's answer was empty", now)
         else:
+            self._tally.cloud_attempts["completed"] += 1
             self._dispatcher.ledger.release(assignment)
             job.cloud.assignment = None
             job.cloud.usage = finish.usage

@@ -38,6 +38,7 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
+from cactus_actors.protocol.totals import Held
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.protocol.worker_messages import (
     Abort,
@@ -63,6 +64,7 @@ from router.prepared import Prepared
 from router.records import Recovered
 from router.streams import PROGRESS_INTERVAL_S, Streams
 from router.table import JobTable
+from router.tally import Tally
 from router.topics import Topics
 
 MAX_WORKERS = 256
@@ -107,18 +109,22 @@ class RouterCore:
         self._refused: Counter[str] = Counter() if refused is None else refused
 
         self._outbox = Outbox()
+        self._tally = Tally()
         self._table = JobTable(settings.retention_s)
         self._topics = Topics()
-        self._streams = Streams(self._outbox, self._topics, epoch)
-        self._dispatcher = Dispatcher(settings, self._outbox)
+        self._streams = Streams(self._outbox, self._topics, self._tally, epoch)
+        self._dispatcher = Dispatcher(settings, self._outbox, self._tally)
         self._keeper = Keeper(self._outbox, unix_offset)
-        self._intake = Intake(self._table, self._dispatcher, self._outbox, self._keeper, epoch, salt, texts)
+        self._intake = Intake(
+            self._table, self._dispatcher, self._outbox, self._keeper, self._tally, epoch, salt, texts
+        )
         self._closing = Closing(
             self._table,
             self._dispatcher,
             self._streams,
             self._outbox,
             self._keeper,
+            self._tally,
             epoch,
             settings.confidence_signal,
             probe,
@@ -128,6 +134,7 @@ class RouterCore:
             self._dispatcher,
             self._streams,
             self._closing,
+            self._tally,
             settings.commit_tokens,
             signal_named(settings.confidence_signal, probe),
             settings.max_handoff_share,
@@ -139,6 +146,7 @@ class RouterCore:
             self._closing,
             self._desk,
             self._outbox,
+            self._tally,
             settings.max_attempts,
         )
 
@@ -190,6 +198,7 @@ class RouterCore:
             self._answer(identity, message, encoding, now, caller)
         except CactusError as error:
             self._table.count("rejected")
+            self._tally.rejected[error.type] += 1
             request_id = message.request_id if isinstance(message, StatusRequest | Scale | Restart) else None
             job_id = None if isinstance(message, StatusRequest | Scale | Restart) else message.job_id[:64]
             self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=request_id)
@@ -224,9 +233,19 @@ class RouterCore:
     ) -> list[Effect]:
         """Frames from a client that are not a message, or that are not read from it."""
         self._table.count("rejected")
+        self._tally.rejected[error.type] += 1
+        self._tally.bad_frames[error.type] += 1
         job_id = concerns.job_id and concerns.job_id[:64]
         self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
         return self._outbox.drain()
+
+    def on_bad_worker_frames(self) -> None:
+        """Frames on the worker socket that are not a worker's message."""
+        self._tally.bad_frames["worker_message"] += 1
+
+    def on_bad_topic(self) -> None:
+        """Someone wants to listen to what can be no job."""
+        self._tally.bad_frames["topic"] += 1
 
     def on_worker(self, identity: bytes, message: WorkerMessage, now: float) -> list[Effect]:
         """A worker's message; any message shows that it is alive."""
@@ -235,6 +254,8 @@ class RouterCore:
             self._welcome(identity, message, now)
         elif worker is None:
             # It speaks of a connection that is over, or to the router before this one: it must say Hello.
+            if isinstance(message, Report):
+                self._tally.on_late(message.deltas)
             if not isinstance(message, Goodbye):
                 self._outbox.command(identity, Welcome(self._epoch))
         else:
@@ -247,7 +268,7 @@ class RouterCore:
                 case Draining():
                     worker.is_draining = True
                 case Goodbye():
-                    self._generation.on_worker_gone(worker, False, now)
+                    self._generation.on_worker_gone(worker, None, now)
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
@@ -255,7 +276,7 @@ class RouterCore:
         """Somebody who knows says that this worker's process is gone."""
         worker = self._dispatcher.ledger.named(worker_id)
         if worker is not None:
-            self._generation.on_worker_gone(worker, True, now)
+            self._generation.on_worker_gone(worker, "died", now)
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
@@ -263,7 +284,7 @@ class RouterCore:
         """A command could not be sent: that connection is over, whoever was at its other end."""
         worker = self._dispatcher.ledger.at(identity)
         if worker is not None:
-            self._generation.on_worker_gone(worker, True, now)
+            self._generation.on_worker_gone(worker, "unreachable", now)
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
@@ -293,7 +314,7 @@ class RouterCore:
         """What the passing of time brings; to be called several times a second, after pending messages."""
         for worker in list(self._dispatcher.ledger):
             if now - worker.last_seen > self._settings.worker_timeout_s:
-                self._generation.on_worker_gone(worker, True, now)
+                self._generation.on_worker_gone(worker, "silent", now)
         for job in self._table.overdue(now):
             error = DeadlineExceeded(f"the job's {job.prepared.policy.timeout_s:g} s are over")
             self._closing.end(job, Ending("error", error=error.info()), now)
@@ -318,7 +339,7 @@ class RouterCore:
             self._closing.end(job, Ending("error", error=error.info()), now)
         return self._outbox.drain()
 
-    def status(self, now: float, request_id: str = "") -> Status:
+    def status(self, now: float, request_id: str = "", *, with_totals: bool = False) -> Status:
         """What the service is doing now."""
         return Status(
             request_id=request_id,
@@ -333,6 +354,14 @@ class RouterCore:
             jobs=self._table.counts(),
             workers=[worker.status(now) for worker in self._dispatcher.ledger],
             refused=dict(self._refused),
+            held=Held(
+                arrivals=len(self._intake.arrivals),
+                live_jobs=len(self._table.live),
+                dispatches=self._dispatcher.ledger.num_dispatches,
+                topics=len(self._topics),
+                ended_jobs=len(self._table.ended),
+            ),
+            totals=self._tally.totals() if with_totals else None,
         )
 
     def _answer(
@@ -354,7 +383,8 @@ class RouterCore:
             case Fetch():
                 self._fetch(identity, message, encoding, caller)
             case StatusRequest():
-                self._outbox.reply(identity, self.status(now, message.request_id), encoding)
+                status = self.status(now, message.request_id, with_totals=message.with_totals)
+                self._outbox.reply(identity, status, encoding)
             case Scale():
                 if not 0 <= message.num_workers <= MAX_WORKERS:
                     raise InvalidRequest(
@@ -397,7 +427,7 @@ class RouterCore:
         for worker in older:
             for dispatch_id in worker.assignments:
                 self._outbox.command(identity, Abort(dispatch_id))
-            self._generation.on_worker_gone(worker, True, now)
+            self._generation.on_worker_gone(worker, "reconnected", now)
         ledger.add(identity, hello, now)
 
     def _tell_progress(self, now: float) -> None:

@@ -11,18 +11,20 @@ from router.placement import LOOKAHEAD, Candidate, Vacancy, place
 from router.prefix_index import PrefixIndex
 from router.quarantine import Quarantine, runs_suspect
 from router.queue import JobQueue
+from router.tally import Tally
 
 
 class Dispatcher:
     """A job leaves the queue only for a free slot, or for the one place on deck."""
 
-    def __init__(self, settings: RouterSettings, outbox: Outbox) -> None:
+    def __init__(self, settings: RouterSettings, outbox: Outbox, tally: Tally) -> None:
         self.queue = JobQueue(settings.max_queued_jobs, settings.max_queued_tokens)
         self.quarantine = Quarantine()
         self.ledger = Ledger()
         self.prefixes = PrefixIndex()
         self._on_deck = settings.on_deck
         self._outbox = outbox
+        self._tally = tally
 
     @property
     def num_waiting(self) -> int:
@@ -74,6 +76,7 @@ class Dispatcher:
     def release_local(self, job: Job) -> None:
         """Take a job out of the queue or away from its local worker."""
         if job.assignment is not None:
+            self._tally.attempts["aborted"] += 1
             self.abort(job.assignment)
             job.assignment = None
         elif job in self.queue:
@@ -85,6 +88,7 @@ class Dispatcher:
         """Nobody works on this job any more."""
         self.release_local(job)
         if job.cloud is not None and job.cloud.assignment is not None:
+            self._tally.cloud_attempts["aborted"] += 1
             self.abort(job.cloud.assignment)
             job.cloud.assignment = None
 

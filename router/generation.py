@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import PoisonJob, ServerFailure
+from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
 from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
@@ -12,6 +13,7 @@ from router.job import Ending, Job
 from router.ledger import Assignment, WorkerRecord
 from router.streams import Streams
 from router.table import JobTable
+from router.tally import Tally
 
 
 class Generation:
@@ -25,6 +27,7 @@ class Generation:
         closing: Closing,
         desk: CloudDesk,
         outbox: Outbox,
+        tally: Tally,
         max_attempts: int,
     ) -> None:
         self._table = table
@@ -33,6 +36,7 @@ class Generation:
         self._closing = closing
         self._desk = desk
         self._outbox = outbox
+        self._tally = tally
         self._max_attempts = max_attempts
 
     def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
@@ -40,7 +44,8 @@ class Generation:
         for delta in report.deltas:
             assignment = worker.assignments.get(delta.dispatch_id)
             if assignment is None:
-                # An older attempt that still runs: its tokens count for nothing.
+                # An older attempt that still runs.
+                self._tally.on_late([delta])
                 if delta.finish is None:
                     self._outbox.command(worker.identity, Abort(delta.dispatch_id))
             elif assignment.is_cloud:
@@ -48,19 +53,23 @@ class Generation:
             else:
                 self._on_local_delta(assignment, delta, now)
 
-    def on_worker_gone(self, worker: WorkerRecord, is_loss: bool, now: float) -> None:
+    def on_worker_gone(self, worker: WorkerRecord, loss: WorkerLoss | None, now: float) -> None:
         """Its jobs run on elsewhere; a loss, unlike a farewell, counts against each job's attempts."""
+        if loss is None:
+            self._tally.num_farewells += 1
+        else:
+            self._tally.lost_workers[loss] += 1
         assignments = self._dispatcher.ledger.remove(worker)
         self._dispatcher.prefixes.forget(worker.worker_id)
         for assignment in assignments:
             if assignment.is_cloud:
                 self._desk.fail(assignment, "the cloud worker was lost", now)
             else:
-                self._move_on(assignment, is_loss, now)
+                self._move_on(assignment, "returned" if loss is None else "lost", now)
 
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         job, log = assignment.job, assignment.job.local
-        num_before = len(log)
+        num_before, last_at = len(log), log.last_at
         tops = delta.extras.top if delta.extras is not None else ()
         if not log.extend(
             delta.position,
@@ -74,19 +83,23 @@ class Generation:
         ):
             # Tokens are missing, so this attempt's stream cannot be continued.
             self._dispatcher.abort(assignment)
-            self._move_on(assignment, True, now)
+            self._move_on(assignment, "broken", now)
             return
+        num_new = len(log) - num_before
+        if num_new:
+            self._tally.on_tokens(num_new, now - last_at if num_before else None)
         if delta.extras is not None:
             _take_extras(job, delta, delta.extras)
         if delta.cached_tokens > job.cached_tokens:
             job.cached_tokens = delta.cached_tokens
-        if job.prepared.policy.cloud_handoff_threshold > 0 and len(log) > num_before:
-            self._desk.watch(job, len(log) - num_before, now)
+        if job.prepared.policy.cloud_handoff_threshold > 0 and num_new:
+            self._desk.watch(job, num_new, now)
         self._streams.advance(job, now)
         if delta.finish is not None:
             self._dispatcher.ledger.release(assignment)
             job.assignment = None
             finish = delta.finish
+            self._tally.attempts["completed" if finish.error is None else "failed"] += 1
             reason = finish.reason if finish.error is None else "error"
             self._on_local_end(job, Ending(reason, finish.stop_match, finish.error), now)
 
@@ -97,10 +110,12 @@ class Generation:
         if ending.error is not None or not self._desk.escalates_at_end(job, now):
             self._closing.end(job, ending, now)
 
-    def _move_on(self, assignment: Assignment, is_loss: bool, now: float) -> None:
+    def _move_on(self, assignment: Assignment, outcome: AttemptOutcome, now: float) -> None:
+        """A dispatch ended without its job's end; unless its worker gave it back, that was a loss."""
+        self._tally.attempts[outcome] += 1
         job = assignment.job
         job.assignment = None
-        job.num_lost += is_loss
+        job.num_lost += outcome != "returned"
         if job.num_lost < self._max_attempts:
             self._dispatcher.return_to_queue(job)
             self._table.count("redispatched")

@@ -29,6 +29,7 @@ from router.prefix_index import block_hashes
 from router.prepared import Prepared
 from router.records import AcceptedRecord
 from router.table import JobTable
+from router.tally import Tally
 from router.token_log import TokenLog
 
 Salt = Callable[[str, str], str]
@@ -44,6 +45,7 @@ class Intake:
         dispatcher: Dispatcher,
         outbox: Outbox,
         keeper: Keeper,
+        tally: Tally,
         epoch: int,
         salt: Salt,
         texts: TokenTexts | None,
@@ -54,6 +56,7 @@ class Intake:
         self._dispatcher = dispatcher
         self._outbox = outbox
         self._keeper = keeper
+        self._tally = tally
         self._epoch = epoch
         self._salt = salt
         self._texts = texts
@@ -116,6 +119,7 @@ class Intake:
             if job is None or job.is_recorded:
                 continue
             self._table.retract(job)
+            self._tally.rejected[error.type] += 1
             for identity, encoding in job.attached.items():
                 self._outbox.reject(identity, error, encoding, job_id=job_id)
 
@@ -146,16 +150,18 @@ class Intake:
                 self._outbox.reply(identity, accepted, encoding)
                 self._outbox.reply(identity, finished, encoding)
             seconds = now - arrival.arrived_at
-            self._outbox.observe(
-                report_of_unprepared(arrival.submit, result, arrival.tenant, self._epoch, seconds)
-            )
+            report = report_of_unprepared(arrival.submit, result, arrival.tenant, self._epoch, seconds)
+            self._tally.on_ended(report)
+            self._outbox.observe(report)
             return
         self._table.count("rejected")
+        self._tally.rejected[error.type] += 1
         for identity, encoding in arrival.askers.items():
             self._outbox.reject(identity, error, encoding, job_id=job_id)
 
     def _admit(self, job: Job) -> None:
         job.is_recorded = True
+        self._table.count("accepted")
         self._dispatcher.queue.add(job)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, job.accepted, encoding)

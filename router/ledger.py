@@ -95,6 +95,9 @@ class WorkerRecord:
             draft_tokens=report.draft_tokens,
             accepted_draft_tokens=report.accepted_draft_tokens,
             queried_prompt_tokens=report.queried_prompt_tokens,
+            ram_usage_mb=report.ram_usage_mb,
+            unavailable=report.unavailable,
+            breaker=report.breaker,
         )
 
 
@@ -118,6 +121,11 @@ class Ledger:
     def cloud(self) -> list[WorkerRecord]:
         """Cloud workers, whether or not they take jobs just now."""
         return [worker for worker in self if worker.hello.kind == "cloud" and not worker.is_draining]
+
+    @property
+    def num_dispatches(self) -> int:
+        """Dispatches that are running, or on their way."""
+        return sum(len(worker.assignments) for worker in self)
 
     def at(self, identity: bytes) -> WorkerRecord | None:
         return self._by_identity.get(identity)

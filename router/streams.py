@@ -6,6 +6,7 @@ from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Delta, Finished, Progress, Replay, Resume
 from router.effects import Outbox
 from router.job import EndedJob, Job
+from router.tally import Tally
 from router.token_log import TokenLog
 from router.topics import Topics
 
@@ -17,9 +18,10 @@ PROGRESS_INTERVAL_S = 1.0
 class Streams:
     """Publishes open streams to those who listen."""
 
-    def __init__(self, outbox: Outbox, topics: Topics, epoch: int) -> None:
+    def __init__(self, outbox: Outbox, topics: Topics, tally: Tally, epoch: int) -> None:
         self._outbox = outbox
         self._topics = topics
+        self._tally = tally
         self._epoch = epoch
 
     def advance(self, job: Job, now: float) -> None:
@@ -69,6 +71,8 @@ class Streams:
         stop = min(length, request.next_index + min(request.credit, MAX_CREDIT))
         deltas = _chunks(request.job_id, stream, request.next_index, stop)
         finished = None
+        is_gap = isinstance(found, Job) and found.is_seen and request.next_index < found.num_published
+        self._tally.on_replay(max(0, stop - request.next_index), is_gap=is_gap)
         if isinstance(found, Job):
             found.is_seen = found.is_seen or bool(deltas)
         elif stop >= length:

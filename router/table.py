@@ -37,19 +37,20 @@ class JobTable:
         return self.live.get(job.job_id) is job
 
     def add(self, job: Job) -> None:
+        """Take in a job; it counts as accepted once it is recorded."""
         self.live[job.job_id] = job
-        self.count("accepted")
         if job.deadline is not None:
             heapq.heappush(self._deadlines, (job.deadline, job.job_id))
 
     def retract(self, job: Job) -> None:
         """Let go of a job that nobody was told of; it counts as rejected."""
         del self.live[job.job_id]
-        self._totals = msgspec.structs.replace(self._totals, accepted=self._totals.accepted - 1)
         self.count("rejected")
 
     def end(self, job: Job, ended: EndedJob) -> None:
         del self.live[job.job_id]
+        if not job.is_recorded:
+            self.count("accepted")
         self.ended[job.job_id] = ended
         self.count(ended.state)
         handoff = ended.finished.result.handoff.status
@@ -61,8 +62,9 @@ class JobTable:
         self._totals = msgspec.structs.replace(self._totals, **{total: getattr(self._totals, total) + 1})
 
     def counts(self) -> JobCounts:
-        queued = sum(job.is_waiting for job in self.live.values())
-        return msgspec.structs.replace(self._totals, queued=queued, running=len(self.live) - queued)
+        accepted = [job for job in self.live.values() if job.is_recorded]
+        queued = sum(job.is_waiting for job in accepted)
+        return msgspec.structs.replace(self._totals, queued=queued, running=len(accepted) - queued)
 
     def overdue(self, now: float) -> list[Job]:
         """Live jobs whose deadline has passed; each is returned once."""

@@ -47,6 +47,9 @@ class Topics:
     def __iter__(self) -> Iterator[str]:
         return iter([topic for topic, known in self._topics.items() if known.num_listeners])
 
+    def __len__(self) -> int:
+        return len(self._topics)
+
     def is_free(self, topic: str, tenant: str) -> bool:
         """Whether no other tenant listens to it."""
         return topic not in self or self._topics[topic].tenant == tenant

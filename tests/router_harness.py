@@ -217,6 +217,7 @@ class RouterHarness:
         self.replies: list[tuple[bytes, Any]] = []
         self.published: list[Any] = []
         self.reports: list[JobReport] = []
+        self.num_dispatches = {"local": 0, "cloud": 0}
         self._num_workers = 0
         if disk is not None:
             self._take(self.core.recover(disk.recovered(), self.now))
@@ -388,6 +389,8 @@ class RouterHarness:
             return error
 
     def _deliver(self, identity: bytes, message: Any) -> None:
+        if isinstance(message, Dispatch):
+            self.num_dispatches["local" if message.request is None else "cloud"] += 1
         worker = self.workers.get(identity)
         if worker is None:
             return

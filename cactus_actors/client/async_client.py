@@ -194,10 +194,11 @@ class AsyncClient:
         fetch = Fetch(job_id=job_id, wait=False)
         return await self._connection.ask(job_id, fetch, Finished, Pending)
 
-    async def status(self) -> Status:
-        """What the service is doing now."""
+    async def status(self, *, with_totals: bool = False) -> Status:
+        """What the service is doing now, and what it has counted since it started."""
         request_id = secrets.token_hex(8)
-        return await self._connection.ask(request_id, StatusRequest(request_id=request_id), Status)
+        message = StatusRequest(request_id=request_id, with_totals=with_totals)
+        return await self._connection.ask(request_id, message, Status)
 
     async def scale(self, num_workers: int) -> int:
         """Set the wished number of local workers, which come and go while jobs run; returns it as noted."""

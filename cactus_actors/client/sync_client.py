@@ -136,9 +136,9 @@ class Client:
         """End a job and return its state, which tells one that had ended before; raises JobNotFound."""
         return self._wait(self._client.cancel(job_id))
 
-    def status(self) -> Status:
-        """What the service is doing now."""
-        return self._wait(self._client.status())
+    def status(self, *, with_totals: bool = False) -> Status:
+        """What the service is doing now, and what it has counted since it started."""
+        return self._wait(self._client.status(with_totals=with_totals))
 
     def scale(self, num_workers: int) -> int:
         """Set the wished number of local workers, which come and go while jobs run; returns it as noted."""

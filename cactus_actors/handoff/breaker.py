@@ -4,7 +4,8 @@ from __future__ import annotations
 
 from typing import Literal, NewType
 
-BreakerState = Literal["closed", "open", "half_open"]
+from cactus_actors.protocol.totals import BreakerState
+
 Outcome = Literal["success", "failure", "neutral"]
 
 # A permit names the period it was given in, so that a late outcome cannot speak for a later period.

@@ -17,6 +17,7 @@ from cactus_actors.handoff.cloud import Cloud
 from cactus_actors.handoff.failures import CloudFailure, FailureKind
 from cactus_actors.handoff.job import CloudJob
 from cactus_actors.protocol.errors import CactusError, ServerFailure
+from cactus_actors.protocol.totals import BreakerState
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
 
 ACCESS_LIFETIME_S = 1.0
@@ -53,8 +54,8 @@ class Desk:
         """HTTP requests that were sent, retries included."""
         return self._budget.num_requests
 
-    def breaker_state(self) -> str:
-        """closed, open or half_open."""
+    def breaker_state(self) -> BreakerState:
+        """The state now."""
         return self._breaker.state(time.monotonic())
 
     def unavailable(self) -> str | None:

@@ -17,6 +17,7 @@ from cactus_actors.config import HEARTBEAT_S, WORKER_TIMEOUT_S, HandoffSettings
 from cactus_actors.handoff.connection import connect, send
 from cactus_actors.handoff.desk import Desk
 from cactus_actors.keys.key_file import read_key_file
+from cactus_actors.protocol.totals import BreakerState
 from cactus_actors.protocol.wire import router_command_decoder
 from cactus_actors.protocol.worker_messages import (
     Abort,
@@ -34,6 +35,9 @@ RETRY_SEND_S = 0.05
 HELLO_TIMEOUT_S = 2.0
 MAX_REPORT_CHARACTERS = 512 * 1024
 NO_CONTEXT_LIMIT = 2**31 - 1
+
+_State = tuple[int, int, str | None, BreakerState]
+"""What the router is told of at once: accepted dispatches, free slots, why there are none, the breaker."""
 
 
 class HandoffHealth(msgspec.Struct, frozen=True, kw_only=True):
@@ -69,7 +73,7 @@ class CloudWorker:
         self._said_draining = False
         self._num_accepted = 0
         self._reported_at = 0.0
-        self._told_state: tuple[int, int, str | None] | None = None
+        self._told_state: _State | None = None
 
     def drain(self) -> None:
         """Finish what runs, then leave."""
@@ -194,7 +198,7 @@ class CloudWorker:
         while True:
             told = self._desk.news(MAX_REPORT_CHARACTERS)
             state = self._state()
-            num_accepted, free_slots, unavailable = state
+            num_accepted, free_slots, unavailable, breaker = state
             report = Report(
                 num_accepted=num_accepted,
                 free_slots=free_slots,
@@ -203,6 +207,7 @@ class CloudWorker:
                 deltas=[job.delta() for job in told],
                 tokens_generated=self._desk.num_completion_tokens,
                 unavailable=unavailable,
+                breaker=breaker,
             )
             # Nothing is awaited between a delta and its delivery: no chunk comes in unseen.
             if not send(socket, report):
@@ -212,10 +217,9 @@ class CloudWorker:
             if not self._desk.has_news:
                 return True
 
-    def _state(self) -> tuple[int, int, str | None]:
-        """What the router's credits depend on: accepted dispatches, free slots, and why there are none."""
+    def _state(self) -> _State:
         free_slots = 0 if self._draining else self._desk.free_slots()
-        return self._num_accepted, free_slots, self._desk.unavailable()
+        return self._num_accepted, free_slots, self._desk.unavailable(), self._desk.breaker_state()
 
     def _void_everything(self) -> None:
         self._desk.abort_all()

@@ -22,6 +22,7 @@ from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.profiles import ProfileName
 from cactus_actors.protocol.results import Result, TokenLogprob
+from cactus_actors.protocol.totals import BreakerState, Held, Totals
 
 WorkerKind = Literal["local", "cloud"]
 Task = Literal["generate", "embed"]
@@ -106,9 +107,10 @@ class Fetch(ClientStruct, frozen=True, kw_only=True, tag="fetch"):
 
 
 class StatusRequest(ClientStruct, frozen=True, kw_only=True, tag="status"):
-    """Ask for a Status."""
+    """Ask for a Status, `with_totals` or without."""
 
     request_id: str = ""
+    with_totals: bool = False
 
 
 class Scale(ClientStruct, frozen=True, kw_only=True, tag="scale"):
@@ -224,6 +226,8 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     `kernel_seconds` is the part of `step_seconds`, all time spent in steps, that compiled code took.
     `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
     of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
+    `ram_usage_mb` is the resident memory of its process, `unavailable` why it takes no jobs at all just now,
+    `breaker` the state of a cloud worker's.
     """
 
     worker_id: str
@@ -249,6 +253,9 @@ class WorkerStatus(msgspec.Struct, frozen=True, kw_only=True):
     draft_tokens: int = 0
     accepted_draft_tokens: int = 0
     queried_prompt_tokens: int = 0
+    ram_usage_mb: float = 0.0
+    unavailable: str | None = None
+    breaker: BreakerState | None = None
 
 
 class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
@@ -269,7 +276,10 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
-    """What the service is doing now; `refused` counts by reason what connections had no right to."""
+    """What the service is doing now; `refused` counts by reason what connections had no right to.
+
+    `totals` are there for who asked for them.
+    """
 
     request_id: str = ""
     version: str
@@ -283,6 +293,8 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     jobs: JobCounts
     workers: list[WorkerStatus]
     refused: dict[str, int] = {}
+    held: Held = Held()
+    totals: Totals | None = None
 
 
 RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Restarting | Status

@@ -13,6 +13,7 @@ from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.messages import ChatMessage, Task, WorkerKind
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.results import FinishReason, Usage
+from cactus_actors.protocol.totals import BreakerState
 
 
 class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
@@ -93,6 +94,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     worker takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
     `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
     of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
+    `breaker` is a cloud worker's.
     """
 
     num_accepted: int
@@ -111,6 +113,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     accepted_draft_tokens: int = 0
     queried_prompt_tokens: int = 0
     ram_usage_mb: float = 0.0
+    breaker: BreakerState | None = None
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):

@@ -238,6 +238,20 @@ class RouterMachine(RuleBasedStateMachine):
         assert [report.job_id for report in self.router.reports] == [reply.job_id for reply in finished]
 
     @invariant()
+    def every_dispatch_and_every_end_is_counted_once(self) -> None:
+        status = self.router.core.status(self.router.now, with_totals=True)
+        assert status.totals is not None
+        ended = [report.finish_reason for report in self.router.reports]
+        assert {reason: ended.count(reason) for reason in status.totals.ended} == status.totals.ended
+        over = status.totals.attempts, status.totals.cloud_attempts
+        assert status.held.dispatches == sum(self.router.num_dispatches.values()) - sum(
+            sum(outcomes.values()) for outcomes in over
+        )
+        assert sum(over[0].values()) <= self.router.num_dispatches["local"]
+        assert sum(over[1].values()) <= self.router.num_dispatches["cloud"]
+        assert status.held.live_jobs == status.jobs.queued + status.jobs.running
+
+    @invariant()
     def no_worker_holds_more_than_it_can(self) -> None:
         for worker in self.router.workers.values():
             assert len(worker.dispatches) <= worker.hello.num_slots + (worker.hello.kind == "local")

@@ -1,0 +1,75 @@
+"""What a router counts of its jobs, workers and streams, for whoever watches the service."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from cactus_actors.protocol.results import FinishReason
+
+AttemptOutcome = Literal["completed", "failed", "lost", "returned", "broken", "aborted"]
+"""Of a dispatch to a local worker: `lost` with its worker, `returned` by one that left, `broken` where tokens
+were missing, `aborted` by the router because the job had ended or the cloud answered."""
+
+CloudOutcome = Literal["completed", "failed", "aborted"]
+WorkerLoss = Literal["silent", "died", "unreachable", "reconnected"]
+"""`silent` for too long, `died` by its supervisor's word, `reconnected` without its dispatches."""
+
+BreakerState = Literal["closed", "half_open", "open"]
+
+
+class Distribution(msgspec.Struct, frozen=True):
+    """How values are spread: `counts` of those up to each of the rising `bounds`, above the bound before, and
+    of those above all bounds; `sum` is all values together."""
+
+    bounds: tuple[float, ...]
+    counts: tuple[int, ...]
+    sum: float
+
+
+class Totals(msgspec.Struct, frozen=True, kw_only=True):
+    """Counts since the router started; none ever falls.
+
+    The seconds, but for those between tokens, and the tokens are of jobs that ended, as in `JobReport`. A gap
+    between tokens that came together is shared by them. `generated_tokens` are those of local workers,
+    `prompt_tokens_done` the prompts of jobs that were dispatched. `rejected` are requests that changed
+    nothing, by the type of the error that answered; `bad_frames` what was not read as a message, by that type
+    too, or `worker_message` or `topic` for what a worker sent or somebody wished to listen to. `late_deltas`,
+    with `late_tokens`, spoke of void dispatches. `replayed_items` were sent in answer to `resumes`;
+    `stream_gaps` of these asked again for what had been published already.
+    """
+
+    queue_seconds: Distribution
+    prefill_seconds: Distribution
+    first_token_seconds: Distribution
+    inter_token_seconds: Distribution
+    decode_seconds: Distribution
+    job_seconds: Distribution
+    prompt_tokens: Distribution
+    completion_tokens: Distribution
+    max_tokens: Distribution
+    prompt_tokens_done: int
+    generated_tokens: int
+    ended: dict[FinishReason, int]
+    attempts: dict[AttemptOutcome, int]
+    cloud_attempts: dict[CloudOutcome, int]
+    lost_workers: dict[WorkerLoss, int]
+    farewells: int
+    rejected: dict[str, int]
+    bad_frames: dict[str, int]
+    late_deltas: int
+    late_tokens: int
+    resumes: int
+    replayed_items: int
+    stream_gaps: int
+
+
+class Held(msgspec.Struct, frozen=True, kw_only=True):
+    """What the router holds now; all but `ended_jobs`, which can still be read, is 0 when nobody asks."""
+
+    arrivals: int = 0
+    live_jobs: int = 0
+    dispatches: int = 0
+    topics: int = 0
+    ended_jobs: int = 0
