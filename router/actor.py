@@ -179,7 +179,7 @@ class RouterActor:
             while not self._is_stopping:
                 poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000)))
                 self._take_calls()
-                self._gate.attend()
+                self._attend()
                 self._take_subscriptions()
                 self._take_client_messages()
                 self._take_worker_messages()  # right before the tick, which judges who was silent
@@ -228,6 +228,10 @@ class RouterActor:
             os.read(self._wake_reader, 4096)
         while self._calls:
             self._calls.popleft()()
+
+    def _attend(self) -> None:
+        for revoked in self._gate.attend():
+            self._perform(self._core.on_revoked(revoked, time.monotonic()))
 
     def _take_subscriptions(self) -> None:
         for caller, frames in self._gate.received(self._stream, MAX_SUBSCRIPTIONS):

@@ -2,9 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
+from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.wire import Encoding
 from router.callers import Caller
@@ -16,7 +17,10 @@ Later = Callable[[float], None]
 
 @dataclass(slots=True, eq=False)
 class Arrival:
-    """A request from its arrival to its preparation; `record` is what an earlier router accepted."""
+    """A request from its arrival to its preparation; `record` is what an earlier router accepted.
+
+    `later` has who asked beside what they asked. With a `refusal` it is refused however its preparation ends.
+    """
 
     submit: Submit
     digest: bytes
@@ -24,8 +28,9 @@ class Arrival:
     tenant: str
     arrived_at: float
     askers: dict[bytes, Encoding] = field(default_factory=dict)
-    later: list[Later] = field(default_factory=list)
+    later: list[tuple[bytes, Later]] = field(default_factory=list)
     record: AcceptedRecord | None = None
+    refusal: CactusError | None = None
 
 
 class Arrivals:
@@ -38,6 +43,9 @@ class Arrivals:
 
     def __len__(self) -> int:
         return len(self._by_ticket)
+
+    def __iter__(self) -> Iterator[Arrival]:
+        return iter(self._by_ticket.values())
 
     def add(self, arrival: Arrival) -> int:
         """The ticket that it gets."""

@@ -22,3 +22,16 @@ ANYONE = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
 
 NOBODY = Caller(name="", role="client", tenant="", max_topics=0)
 """Who had a key that is not accepted any more."""
+
+
+@dataclass(frozen=True, slots=True)
+class Revoked:
+    """A key that is accepted no more, and the identities of its connections to the two ROUTER sockets.
+
+    `is_last` says that its tenant has no other key.
+    """
+
+    caller: Caller
+    is_last: bool
+    clients: frozenset[bytes]
+    workers: frozenset[bytes]

@@ -49,7 +49,7 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
-from router.callers import ANYONE, Caller
+from router.callers import ANYONE, Caller, Revoked
 from router.closing import Closing
 from router.cloud_desk import CloudDesk
 from router.dispatcher import Dispatcher
@@ -62,6 +62,7 @@ from router.ledger import WorkerRecord
 from router.likelihoods import TokenTexts
 from router.prepared import Prepared
 from router.records import Recovered
+from router.revocation import revoke
 from router.streams import PROGRESS_INTERVAL_S, Streams
 from router.table import JobTable
 from router.tally import Tally
@@ -192,7 +193,8 @@ class RouterCore:
         if isinstance(message, Cancel | Resume | Fetch):
             arrival = self._intake.arrivals.of(message.job_id, caller)
             if arrival is not None:  # it will be known when it is prepared
-                arrival.later.append(lambda then: self._hear(identity, message, encoding, then, caller))
+                ask = (identity, lambda then: self._hear(identity, message, encoding, then, caller))
+                arrival.later.append(ask)
                 return
         try:
             self._answer(identity, message, encoding, now, caller)
@@ -309,6 +311,16 @@ class RouterCore:
     def on_unsubscribed(self, topic: str, caller: Caller | None = None) -> None:
         """Someone listens no longer; `caller` is None for a connection that has ended."""
         self._topics.unsubscribe(topic, caller)
+
+    def on_revoked(self, revoked: Revoked, now: float) -> list[Effect]:
+        """A key is accepted no more, and its connections are over or will be."""
+        for identity in revoked.workers:
+            worker = self._dispatcher.ledger.at(identity)
+            if worker is not None:
+                self._generation.on_worker_gone(worker, False, now)
+        revoke(revoked, self._intake.arrivals, self._table, self._closing, self._outbox, now)
+        self._dispatcher.pump(now)
+        return self._outbox.drain()
 
     def on_tick(self, now: float) -> list[Effect]:
         """What the passing of time brings; to be called several times a second, after pending messages."""

@@ -12,7 +12,8 @@ import zmq
 from zmq.utils import z85
 from zmq.utils.monitor import parse_monitor_message
 
-from router.callers import ANYONE, Caller
+from router.callers import ANYONE, Caller, Revoked
+from router.connections import Connection, Connections
 from router.known_keys import KnownKeys
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
@@ -20,6 +21,8 @@ ZAP_VERSION = b"1.0"
 MAX_HANDSHAKES = 64
 """Handshakes answered in one turn of the router's loop."""
 LOG_INTERVAL_S = 1.0
+FAREWELL_S = 0.5
+"""How long a client whose key was revoked may read why."""
 FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
 """Those that never came to show a key; which of the two, or both, depends on who hangs up first."""
 
@@ -42,8 +45,11 @@ class Gate(Protocol):
         """Stand before a socket that is not bound yet."""
         ...
 
-    def attend(self) -> None:
-        """Decide on the connections that wait."""
+    def attend(self) -> Sequence[Revoked]:
+        """Decide on the connections that wait, and cut those whose key is accepted no more.
+
+        Whoever was cut is told: what was promised to its connections must not be kept.
+        """
         ...
 
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
@@ -61,8 +67,8 @@ class OpenGate:
     def guard(self, socket: Socket, domain: str) -> None:
         pass
 
-    def attend(self) -> None:
-        pass
+    def attend(self) -> Sequence[Revoked]:
+        return ()
 
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
         for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK), limit):
@@ -84,6 +90,9 @@ class KeyGate:
         self._keys = keys
         self._refused = refused
         self._next_log_at = 0.0
+        self._domains: dict[Socket, str] = {}
+        self._connections = Connections()
+        self._leaving: list[tuple[float, Connection]] = []
         self._monitored: list[Socket] = []
         self._monitors: list[Socket] = []
         self._requests = context.socket(zmq.REP)
@@ -98,6 +107,7 @@ class KeyGate:
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.server_pair.reveal().encode())
         socket.setsockopt_string(zmq.ZAP_DOMAIN, domain)
+        self._domains[socket] = domain
         endpoint = f"inproc://failed-handshakes-{domain}"
         socket.monitor(endpoint, FAILED_HANDSHAKES)
         monitor = self._context.socket(zmq.PAIR)
@@ -107,17 +117,21 @@ class KeyGate:
         self._monitored.append(socket)
         self._monitors.append(monitor)
 
-    def attend(self) -> None:
+    def attend(self) -> Sequence[Revoked]:
         for request in _waiting(lambda: self._requests.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
             self._requests.send_multipart(self._answer(request))
         for monitor in self._monitors:
             for frames in _waiting(lambda it=monitor: it.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
                 if parse_monitor_message(frames)["event"] & FAILED_HANDSHAKES:
                     self._refused["handshake"] += 1
+        now = time.monotonic()
+        while self._leaving and self._leaving[0][0] <= now:
+            self._leaving.pop(0)[1].cut()
+        return [self._cut(public_key, caller, now) for public_key, caller in self._keys.take_revoked(now)]
 
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
         for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
-            yield self._caller(frames[-1]), [frame.bytes for frame in frames]
+            yield self._caller(socket, frames), [frame.bytes for frame in frames]
 
     def close(self) -> None:
         for socket in self._monitored:
@@ -125,12 +139,28 @@ class KeyGate:
         for source in self.sources:
             source.close()
 
-    def _caller(self, frame: zmq.Frame) -> Caller | None:
+    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> Caller | None:
         try:
-            public_key = frame.get("User-Id")
+            public_key = str(frames[-1].get("User-Id"))
         except zmq.ZMQError:  # ZeroMQ made the message itself: an unsubscription of a connection that ended
             return None
-        return self._keys.of(str(public_key), time.monotonic())
+        caller = self._keys.of(public_key, time.monotonic())
+        if caller is not None:
+            identity = frames[0].bytes if socket.type == zmq.ROUTER else b""
+            self._connections.note(self._domains[socket], public_key, identity, frames[-1])
+        return caller
+
+    def _cut(self, public_key: str, caller: Caller, now: float) -> Revoked:
+        """End the connections of a key; those of clients a moment later, after they were told why."""
+        identities: dict[str, set[bytes]] = {domain: set() for domain in self._domains.values()}
+        for connection in self._connections.take(public_key):
+            identities[connection.domain].add(connection.identity)
+            if connection.domain == "jobs":
+                self._leaving.append((now + FAREWELL_S, connection))
+            else:
+                connection.cut()
+        is_last = not self._keys.has_keys(caller.tenant)
+        return Revoked(caller, is_last, frozenset(identities["jobs"]), frozenset(identities["workers"]))
 
     def _answer(self, request: list[bytes]) -> list[bytes]:
         """The reply to one ZAP request; the user id of what comes over the connection is its public key."""

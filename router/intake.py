@@ -88,13 +88,14 @@ class Intake:
     def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> None:
         """A request is prepared, or cannot be."""
         arrival = self.arrivals.take(ticket)
+        outcome = arrival.refusal or outcome
         try:
             if isinstance(outcome, CactusError):
                 raise outcome
             self._accept(arrival, outcome, now)
         except CactusError as error:
             self._refuse(arrival, error, now)
-        for ask in arrival.later:
+        for _, ask in arrival.later:
             ask(now)
 
     def on_stop(self) -> None:

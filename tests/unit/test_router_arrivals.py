@@ -18,6 +18,7 @@ from cactus_actors.protocol.messages import (
     Resume,
     Submit,
 )
+from router.callers import ANYONE, Revoked
 from router.core import RouterCore
 from router.effects import Effect, Prepare, SendClient
 from router.prepare import prepare
@@ -39,6 +40,9 @@ class SlowRouter:
         request = self.waiting.pop(0)
         outcome = outcome or prepare(request.submit, LetterModel())
         self._take(self.core.on_prepared(request.ticket, outcome, 1.0))
+
+    def revoke(self, *clients: bytes, is_last: bool) -> None:
+        self._take(self.core.on_revoked(Revoked(ANYONE, is_last, frozenset(clients), frozenset()), 1.0))
 
     def stop(self) -> None:
         self._take(self.core.on_stop(1.0))
@@ -143,3 +147,25 @@ def test_finished_and_pending_are_what_a_cancel_gets(router: SlowRouter) -> None
     router.prepare_next()
     router.hear(Cancel(job_id=job_id(1)))
     assert [type(reply) for _, reply in router.replies[1:]] == [Finished, Pending]
+
+
+def test_who_waits_with_a_revoked_key_is_refused_and_others_get_the_job(router: SlowRouter) -> None:
+    router.hear(submit(1), b"revoked")
+    router.hear(submit(1), b"kept")
+    router.hear(Fetch(job_id=job_id(1)), b"revoked")
+    router.revoke(b"revoked", is_last=False)
+    [(asker, refused)] = router.replies
+    assert (asker, refused.job_id, refused.error.type) == (b"revoked", job_id(1), "authentication_error")
+    router.prepare_next()
+    assert [(asker, type(reply)) for asker, reply in router.replies[1:]] == [(b"kept", Accepted)]
+    router.hear(Cancel(job_id=job_id(1)), b"kept")
+    assert {asker for asker, _ in router.replies[1:]} == {b"kept"}
+
+
+def test_what_a_tenant_without_a_key_sent_is_not_run(router: SlowRouter) -> None:
+    router.hear(submit(1), b"revoked")
+    router.revoke(b"revoked", is_last=True)
+    router.prepare_next()
+    jobs = router.core.status(1.0).jobs
+    assert (jobs.accepted, jobs.rejected) == (0, 1)
+    assert len(router.replies) == 1

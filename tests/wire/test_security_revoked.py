@@ -1,0 +1,154 @@
+"""A key that is revoked while its connections are open: they are cut, and what they wait for is not sent."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.keys.key_file import read_key_file
+from cactus_actors.protocol.errors import AuthenticationFailed
+from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Pending, Rejected
+from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish
+from router.known_keys import KnownKeys
+from tests.router_harness import job_id, make_delta, make_hello
+from tests.secured_router import Peer, SecuredRouter, dispatched, report, secured_router, submit, until
+
+WITHIN_S = 1.0
+
+
+@pytest.fixture
+def router(tmp_path: Path) -> Iterator[SecuredRouter]:
+    with secured_router(tmp_path) as router:
+        yield router
+
+
+class Speaker:
+    """A worker that says one x after another in its one job."""
+
+    def __init__(self, worker: Peer) -> None:
+        self._worker = worker
+        self._dispatch_id = dispatched(worker).dispatch_id
+        self._num_said = 0
+
+    def say(self) -> None:
+        self._worker.send(report(make_delta(self._dispatch_id, self._num_said, "x")))
+        self._num_said += 1
+
+    def finish(self) -> None:
+        ending = make_delta(self._dispatch_id, self._num_said, "end", finish=Finish("stop"))
+        self._worker.send(report(ending, num_running=0))
+
+
+def hear(peer: Peer) -> None:
+    """Take away what has come so far."""
+    while peer.socket.poll(0):
+        peer.receive()
+
+
+def test_who_listens_with_a_revoked_key_hears_no_more_and_others_do(router: SecuredRouter) -> None:
+    laptop, server = router.key("laptop", tenant="team"), router.key("server", tenant="team")
+    worker, client = router.worker(router.key("w", "worker")), router.client(laptop)
+    assert isinstance(client.ask(submit(1)), Accepted)
+    speaker = Speaker(worker)
+    revoked, kept = router.subscriber(laptop, job_id(1)), router.subscriber(server, job_id(1))
+    topics = router.actor._core._topics
+    until(lambda: job_id(1) in topics and topics._topics[job_id(1)].num_listeners == 2)
+    speaker.say()
+    revoked.receive()
+    kept.receive()
+
+    router.store.revoke("laptop")
+    since = time.monotonic()
+    while time.monotonic() < since + WITHIN_S:
+        speaker.say()
+        time.sleep(0.02)
+    hear(revoked)
+    hear(kept)
+    for _ in range(5):
+        speaker.say()
+    kept.receive()
+    assert revoked.is_silent()
+    kept.socket.unsubscribe(job_id(1))
+    until(lambda: job_id(1) not in topics)  # the other's ended with its connection
+
+
+def test_who_waits_with_a_revoked_key_is_told_why_and_is_sent_nothing_else(router: SecuredRouter) -> None:
+    laptop, server = router.key("laptop", tenant="team"), router.key("server", tenant="team")
+    worker, revoked, kept = (
+        router.worker(router.key("w", "worker")),
+        router.client(laptop),
+        router.client(server),
+    )
+    assert isinstance(revoked.ask(submit(1)), Accepted)
+    speaker = Speaker(worker)
+    kept.send(Fetch(job_id=job_id(1)))
+
+    router.store.revoke("laptop")
+    since = time.monotonic()
+    refused = revoked.receive()
+    assert time.monotonic() - since < WITHIN_S
+    assert isinstance(refused, Rejected)
+    assert (refused.job_id, refused.error.type) == (job_id(1), AuthenticationFailed.type)
+    speaker.finish()
+    assert kept.receive(Finished).result.text == "end"  # the job is the tenant's
+    until(lambda: router.refused().get("unknown_key", 0) > 0)  # it was cut, and knocks again
+    assert revoked.is_silent()
+
+
+def test_the_jobs_of_a_tenant_without_a_key_end(router: SecuredRouter) -> None:
+    worker, alice = router.worker(router.key("w", "worker")), router.client(router.key("alice"))
+    assert isinstance(alice.ask(submit(1)), Accepted)
+    dispatch_id = dispatched(worker).dispatch_id
+    router.store.revoke("alice")
+    assert worker.receive(Abort).dispatch_id == dispatch_id
+    assert isinstance(alice.receive(), Rejected)
+    again = router.client(router.key("alice-again", tenant="alice"))
+    ended = again.ask(Fetch(job_id=job_id(1), wait=False))
+    assert ended.result.error.type == AuthenticationFailed.type
+
+
+def test_a_worker_with_a_revoked_key_gets_no_more_prompts(router: SecuredRouter) -> None:
+    revoked_key, alice = router.key("one", "worker"), router.client(router.key("alice"))
+    revoked = router.worker(revoked_key, make_hello("w1"))
+    assert isinstance(alice.ask(submit(1)), Accepted)
+    dispatched(revoked)
+    router.store.revoke("one")
+    since = time.monotonic()
+    kept = router.worker(router.key("two", "worker"), make_hello("w2"))
+    assert isinstance(kept.receive(), Dispatch)
+    assert time.monotonic() - since < WITHIN_S + 0.5  # its silence need not be noticed first
+    assert isinstance(alice.ask(submit(2)), Accepted)
+    assert isinstance(kept.receive(), Dispatch)
+    assert revoked.is_silent()
+
+
+def test_the_keys_that_are_left_are_served_on_their_old_connections(router: SecuredRouter) -> None:
+    worker, kept = router.worker(router.key("w", "worker")), router.client(router.key("kept"))
+    assert isinstance(kept.ask(submit(1)), Accepted)
+    speaker = Speaker(worker)
+    router.key("gone")
+    router.store.revoke("gone")
+    time.sleep(WITHIN_S)
+    assert isinstance(kept.ask(Fetch(job_id=job_id(1), wait=False)), Pending)
+    speaker.finish()
+    kept.send(Fetch(job_id=job_id(1)))
+    assert kept.receive(Finished).result.text == "end"
+
+
+def test_a_damaged_file_of_keys_revokes_nobody_and_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    with secured_router(tmp_path) as router:
+        credentials = read_key_file(router.key_file("alice"))
+        keys = KnownKeys(router.store)
+        router.store.known_path.write_bytes(b"{")
+        with caplog.at_level(logging.ERROR, "router.known_keys"):
+            for moment in range(1, 20):
+                assert keys.take_revoked(float(moment)) == []
+                assert keys.of(credentials.pair.public, float(moment)) is not None
+    complaints = [record for record in caplog.records if record.threadName == "MainThread"]
+    assert len(complaints) == 1
