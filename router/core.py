@@ -317,7 +317,7 @@ class RouterCore:
         for identity in revoked.workers:
             worker = self._dispatcher.ledger.at(identity)
             if worker is not None:
-                self._generation.on_worker_gone(worker, False, now)
+                self._generation.on_worker_gone(worker, None, now)
         revoke(revoked, self._intake.arrivals, self._table, self._closing, self._outbox, now)
         self._dispatcher.pump(now)
         return self._outbox.drain()
