@@ -135,8 +135,6 @@ class AnswerStream:
                 return [] if behind is None else self._events(self._chunks.delta(choice, behind))
             case Result() as result:
                 place.is_ended = True
-                self._gateway.metrics.prompt_tokens.observe(result.usage.prompt_tokens)
-                self._gateway.metrics.completion_tokens.observe(result.usage.completion_tokens)
                 chunks = self._chunks.finished(choice, result)
                 return [] if seen.is_ended else self._events(chunks)
 
@@ -150,7 +148,7 @@ class AnswerStream:
     def _observe(self, num_tokens: int) -> None:
         now = time.monotonic()
         if not self._told_at:
-            self._gateway.metrics.first_token_seconds.observe(now - self._identity.received_at)
+            self._gateway.metrics.note_first_token(now - self._identity.received_at)
         elif num_tokens:
-            self._gateway.metrics.inter_token_seconds.observe((now - self._told_at) / num_tokens)
+            self._gateway.metrics.note_tokens(num_tokens, now - self._told_at)
         self._told_at = now

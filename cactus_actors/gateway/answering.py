@@ -52,10 +52,6 @@ async def whole_answer(
     owned = [identity.owned(submit) for submit in submits]
     work = results_of(gateway.client, owned)
     results = await unless_gone(gateway, request.receive, work, outlives=identity.outlives)
-    for result in results:
-        gateway.metrics.prompt_tokens.observe(result.usage.prompt_tokens)
-        gateway.metrics.completion_tokens.observe(result.usage.completion_tokens)
-        gateway.metrics.first_token_seconds.observe(result.timings.time_to_first_token_ms / 1000)
     return json_response(render(results))
 
 
@@ -71,7 +67,7 @@ async def streamed_answer(
     """The answer as it grows."""
     owned = [identity.owned(submit) for submit in submits]
     if identity.places:
-        gateway.metrics.num_resumed += 1
+        gateway.metrics.note_resumed()
     stream = AnswerStream(gateway, identity, owned, chunks, done=done)
     await unless_gone(gateway, request.receive, stream.begin())
     return EventStream(stream.frames())

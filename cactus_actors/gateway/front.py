@@ -61,7 +61,7 @@ class Front:
             state["request_id"] = new_request_id(state["tenant"])
             await self._app(scope, receive, answer)
         except ClientGone:
-            self._metrics.num_gone += 1
+            self._metrics.note_gone()
             abort(scope)
         except Exception as error:
             info = info_of(error, state["request_id"])
@@ -71,8 +71,7 @@ class Front:
         finally:
             self._metrics.num_open -= 1
             route = str(scope.get("path_template") or "")
-            self._metrics.answers[route or "-", status or 499] += 1
-            self._metrics.request_seconds.observe(time.monotonic() - started)
+            self._metrics.note_answer(route or "-", status or 499, time.monotonic() - started)
 
     def _admitted(self, scope: HTTPScope) -> Tenant:
         headers = scope["headers"]

@@ -22,6 +22,7 @@ from cactus_actors.text import TextModel
 
 STATUS_INTERVAL_S = 1.0
 STATUS_VALID_S = 5.0
+WATCHER_PATIENCE_S = 2.0
 
 
 @dataclass
@@ -81,6 +82,13 @@ class Gateway:
             self._status = await self.client.status()
             self._status_at = time.monotonic()
         return self.status
+
+    async def status_with_totals(self) -> Status | None:
+        """As `fresh_status`, for one who counts, and who waits no longer than WATCHER_PATIENCE_S."""
+        with contextlib.suppress(CactusError, TimeoutError):
+            async with asyncio.timeout(WATCHER_PATIENCE_S):
+                return await self.client.status(with_totals=True)
+        return None
 
     async def watch(self) -> None:
         """Keep `status` fresh, for ever."""

@@ -40,7 +40,7 @@ def test_http_and_zeromq_give_the_same_answer(serve_on_cluster: Serve) -> None:
         [vector] = http.post("/v1/embeddings", json={"input": "hello"}).json()["data"]
         assert abs(sum(value * value for value in vector["embedding"]) - 1) < 1e-3
         assert http.get("/health").json() == {"status": "ok"}
-        assert 'cactus_worker_slots{worker="worker-1"' in http.get("/metrics").text
+        assert 'cactus_worker_slots{kind="local",worker="worker-1"}' in http.get("/metrics").text
 
 
 def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve_on_cluster: Serve) -> None:

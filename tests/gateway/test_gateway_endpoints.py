@@ -10,7 +10,6 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.infill import ExtraFile, InfillBody, infill_ids
-from cactus_actors.gateway.metrics import Metrics
 from cactus_actors.gateway.openapi import OPERATIONS, document
 from cactus_actors.gateway.routes import (
     batches,
@@ -27,9 +26,6 @@ from tests.gateway.played_service import STORY, PlayedService, played_service
 from tests.scripted_router import until
 
 TEXT = "".join(STORY)
-LINE = re.compile(
-    r'# TYPE cactus_\w+ (counter|gauge|histogram)|cactus_\w+(\{(\w+="([^"\\]|\\.)*",?)*\})? [-+.\w]+'
-)
 MESSAGES = [{"role": "user", "content": "What is 2+2?"}]
 
 
@@ -96,33 +92,6 @@ def test_a_conversation_becomes_a_prompt(http: httpx.Client) -> None:
     prompt = http.post("/apply-template", json={"messages": MESSAGES}).json()["prompt"]
     assert prompt == "<|im_start|>user\nWhat is 2+2?<|im_end|>\n<|im_start|>assistant\n"
     assert http.post("/apply-template", json={"messages": []}).status_code == 400
-
-
-def test_metrics_are_prometheus_text(service: PlayedService, http: httpx.Client) -> None:
-    http.post("/v1/completions", json={"prompt": "a", "stream": True})
-    response = http.get("/metrics")
-    assert response.headers["content-type"].startswith("text/plain; version=0.0.4")
-    lines = response.text.splitlines()
-    for line in lines:
-        assert LINE.fullmatch(line), line
-    values = dict(line.rsplit(" ", 1) for line in lines if not line.startswith("#"))
-    assert values["cactus_up"] == "1"
-    assert int(values["cactus_time_to_first_token_seconds_count"]) >= 1
-    assert int(values["cactus_inter_token_seconds_count"]) >= 1
-    assert int(values["cactus_jobs_finished_total"]) >= 1
-    assert values['cactus_http_requests_total{route="/v1/completions",code="200"}'] >= "1"
-    assert values['cactus_worker_slots{worker="played",kind="local"}'] == "8"
-    with service.client() as client:
-        assert int(values["cactus_jobs_accepted_total"]) <= client.status().jobs.accepted
-
-
-def test_clients_choose_only_so_many_names_of_counters() -> None:
-    metrics = Metrics()
-    for number in range(1000):
-        metrics.note_ignored([f"{number}" + "x" * 1000])
-    assert len(metrics.ignored_fields) <= 101
-    assert metrics.ignored_fields.total() == 1000
-    assert max(map(len, metrics.ignored_fields)) <= 64
 
 
 def test_without_a_worker_there_is_no_health(tmp_path: Path) -> None:

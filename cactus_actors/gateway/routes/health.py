@@ -35,8 +35,8 @@ async def healthz() -> ASGIResponse:
 async def metrics(request: HttpRequest) -> ASGIResponse:
     """Counters of the service and of the gateway, as Prometheus reads them."""
     gateway = gateway_of(request)
-    text = gateway.metrics.exposition(await gateway.fresh_status())
-    return ASGIResponse(body=text.encode(), media_type=CONTENT_TYPE)
+    text = gateway.metrics.exposition(await gateway.status_with_totals())
+    return ASGIResponse(body=text, media_type=CONTENT_TYPE)
 
 
 HANDLERS = [health, readyz, healthz, metrics]

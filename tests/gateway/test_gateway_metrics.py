@@ -1,0 +1,169 @@
+"""/metrics of a real router and a real gateway, read as Prometheus reads it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from cactus_actors.gateway.metrics import Metrics
+from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.worker_messages import Report
+from tests.gateway.played_service import STORY, played_service
+from tests.router_harness import make_hello
+from tests.scripted_router import until
+
+Families = dict[str, Metric]
+
+
+def families_in(text: str) -> Families:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def value_of(families: Families, sample: str, **labels: str) -> float:
+    family = next(families[name] for name in (sample, sample.removesuffix("_total")) if name in families)
+    [value] = [one.value for one in family.samples if one.name == sample and one.labels == labels]
+    return value
+
+
+def value_of_part(families: Families, name: str, part: str, **labels: str) -> float:
+    [value] = [
+        sample.value
+        for sample in families[name].samples
+        if sample.name == f"{name}_{part}" and sample.labels == labels
+    ]
+    return value
+
+
+def buckets_of(family: Metric) -> list[tuple[float, float]]:
+    return [
+        (float(sample.labels["le"]), sample.value)
+        for sample in family.samples
+        if sample.name.endswith("_bucket")
+    ]
+
+
+@pytest.fixture(scope="module")
+def text(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
+    """What a service tells that answered a stream, refused a request, and has a cloud worker."""
+    with (
+        played_service(tmp_path_factory.mktemp("state")) as service,
+        service.http() as http,
+        zmq.Context() as context,
+        context.socket(zmq.DEALER) as cloud,
+    ):
+        cloud.linger = 0
+        cloud.connect(service.endpoints.workers)
+        for message in (make_hello("cloud", kind="cloud"), Report(0, 1, 0, 0, [], breaker="half_open")):
+            cloud.send_multipart(encode(message))
+        cloud.send_multipart([b"junk"])
+        body = {"prompt": "a", "stream": True, "max_tokens": 50, "my_field": 1}
+        http.post("/v1/completions", json=body).raise_for_status()
+        assert http.post("/v1/completions", json={"prompt": ["a"] * 10_000}).status_code == 400
+        until(lambda: 'reason="worker_message"' in http.get("/metrics").text)
+        response = http.get("/metrics")
+        assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        yield response.text
+
+
+@pytest.fixture(scope="module")
+def families(text: str) -> Families:
+    return families_in(text)
+
+
+def test_every_family_is_well_formed(text: str, families: Families) -> None:
+    assert all(name.startswith(("cactus_", "process_")) for name in families)
+    assert {family.type for family in families.values()} <= {"counter", "gauge", "histogram"}
+    assert all(family.documentation for family in families.values())
+    series = [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
+    assert len(series) == len(set(series))
+    for family in families.values():
+        if family.type == "counter":
+            assert all(sample.name == f"{family.name}_total" for sample in family.samples)
+        if family.type == "histogram":
+            bounds, counts = zip(*buckets_of(family), strict=True)
+            assert [*bounds] == sorted(bounds)
+            assert bounds[-1] == float("inf")
+            assert [*counts] == sorted(counts)
+
+
+@pytest.mark.parametrize(
+    ("name", "total"),
+    [
+        ("cactus_request_prompt_tokens", None),
+        ("cactus_request_generation_tokens", len(STORY)),
+        ("cactus_request_params_max_tokens", 50),
+        ("cactus_time_to_first_token_seconds", None),
+        ("cactus_e2e_request_latency_seconds", None),
+        ("cactus_request_queue_time_seconds", None),
+        ("cactus_request_prefill_time_seconds", None),
+        ("cactus_request_decode_time_seconds", None),
+    ],
+)
+def test_one_job_is_one_value_of_each_distribution(families: Families, name: str, total: int | None) -> None:
+    labels = {"model_name": "letters"}
+    assert value_of_part(families, name, "count", **labels) == 1
+    assert buckets_of(families[name])[-1][1] == 1
+    total_told = value_of_part(families, name, "sum", **labels)
+    assert total_told == total if total is not None else 0 < total_told < 10
+
+
+def test_the_service_tells_what_it_does(families: Families) -> None:
+    model = {"model_name": "letters"}
+    assert value_of(families, "cactus_up") == 1
+    assert value_of(families, "cactus_jobs_finished_total") == 1
+    assert value_of(families, "cactus_request_success_total", finished_reason="stop", **model) == 1
+    assert value_of(families, "cactus_request_success_total", finished_reason="error", **model) == 0
+    assert value_of(families, "cactus_generation_tokens_total", **model) == len(STORY)
+    assert value_of(families, "cactus_job_attempts_total", outcome="completed") == 1
+    assert value_of(families, "cactus_zmq_rejected_frames_total", reason="worker_message") == 1
+    assert value_of(families, "cactus_access_refused_total", reason="unknown_key") == 0
+    assert value_of(families, "cactus_cloud_breaker_state", worker="cloud", state="half_open") == 1
+    assert value_of(families, "cactus_cloud_breaker_state", worker="cloud", state="closed") == 0
+    assert value_of(families, "cactus_worker_slots", worker="played", kind="local") == 8
+    assert value_of(families, "cactus_workers", kind="local", state="ready") == 1
+    assert value_of(families, "cactus_kv_cache_usage_perc", worker="played") == 0
+    for idle in ("live_jobs", "live_dispatches", "subscribed_jobs", "arrivals"):
+        assert value_of(families, f"cactus_{idle}") == 0
+    assert value_of_part(families, "cactus_inter_token_latency_seconds", "count", **model) == len(STORY) - 1
+
+
+def test_the_gateway_tells_what_it_does(families: Families) -> None:
+    answered = {"route": "/v1/completions"}
+    assert value_of(families, "cactus_http_requests_total", code="200", **answered) == 1
+    assert value_of(families, "cactus_http_requests_total", code="400", **answered) == 1
+    assert value_of(families, "cactus_http_ignored_fields_total", field="my_field") == 1
+    assert value_of(families, "cactus_http_requests_open") == 1  # this one
+    assert value_of_part(families, "cactus_http_time_to_first_token_seconds", "count") == 1
+    assert value_of(families, "process_resident_memory_bytes") > 1e6
+
+
+def test_a_service_that_does_not_answer_is_told_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cactus_actors.gateway.gateway.WATCHER_PATIENCE_S", 0.2)
+    with played_service(tmp_path) as service, service.http() as http:
+        service.router.stop()
+        families = families_in(http.get("/metrics").text)
+        assert value_of(families, "cactus_up") == 0
+        assert "cactus_jobs" not in families
+        assert "cactus_http_requests" in families
+
+
+def test_clients_choose_only_so_many_names_of_counters() -> None:
+    metrics = Metrics()
+    for number in range(1000):
+        metrics.note_ignored([f"{number}" + "x" * 1000])
+    samples = families_in(metrics.exposition(None).decode())["cactus_http_ignored_fields"].samples
+    assert len(samples) <= 101
+    assert sum(sample.value for sample in samples) == 1000
+    assert max(len(sample.labels["field"]) for sample in samples) <= 64
+
+
+def test_names_that_clients_choose_break_no_line() -> None:
+    metrics = Metrics()
+    metrics.note_ignored(['a"b\nc\\d{e}', "é🌵", "\x00"])
+    samples = families_in(metrics.exposition(None).decode())["cactus_http_ignored_fields"].samples
+    assert {sample.labels["field"] for sample in samples} == {'a"b\nc\\d{e}', "é🌵", "\x00"}
