@@ -29,8 +29,10 @@ WORKER_TIMEOUT_S = 3.0
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the router actor is built from.
 
-    `max_queued_jobs` and `max_queued_tokens` bound the waiting queue; `retention_s` is how long an ended job
-    stays readable by id; `on_deck` dispatches may wait at a full worker, so that a freed slot never idles.
+    `max_queued_jobs`, `max_queued_tokens` and `max_queued_bytes` bound the waiting queue, with the requests
+    that are being prepared for it; `retention_s` is how long an ended job stays readable by id, without a
+    journal only the newest `max_result_bytes` of results; `on_deck` dispatches may wait at a full worker, so
+    that a freed slot never idles.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
     Documents below the directory `corpus` go into the prompts of conversations.
     With `keys_dir` all sockets ask for a key that is known there. `confidence_signal`, `probe_file` and
@@ -44,6 +46,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     desired_workers: int = 1
     max_queued_jobs: int = 10_000
     max_queued_tokens: int = 10_000_000
+    max_queued_bytes: int = 256 * 1024 * 1024
+    max_result_bytes: int = 64 * 1024 * 1024
     max_attempts: int = 3
     retention_s: float = 600.0
     on_deck: int = 1

@@ -42,14 +42,16 @@ from cactus_actors.text import load_text_model
 from router.callers import NOBODY
 from router.core import RouterCore
 from router.documents import prepare_with_documents
-from router.effects import Effect, Keep, Observe, Prepare, Publish, SendWorker
+from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendWorker
 from router.gate import Gate, KeyGate, OpenGate
 from router.intake import plain_salt
 from router.job_report import JobReport
 from router.journal import Journal
+from router.journal_reader import JournalReader
 from router.known_keys import KnownKeys
 from router.prepare import PromptModel
 from router.preparing import Outcome, PreparingProcess, PreparingThread
+from router.records import Remembered
 from router.sockets import bind, jobs_socket, stream_socket, workers_socket
 
 TICK_S = 0.05
@@ -107,6 +109,7 @@ class RouterActor:
         self._text_model = text_model
         self._observers = observers
         self._process: PreparingProcess | None = None
+        self._reader: JournalReader | None = None
         self._decode_client = client_message_decoder().decode
         self._decode_worker = worker_message_decoder().decode
         self._calls: deque[Callable[[], None]] = deque()
@@ -160,7 +163,9 @@ class RouterActor:
             if self._journal is not None:
                 jobs = self._journal.recover(self._settings.retention_s)
                 self._perform(self._core.recover(jobs, time.monotonic()))
-                self._journal.start(self._on_recorded, self._on_unrecorded)
+                self._journal.start(self._on_recorded, self._on_unrecorded, self._on_results_written)
+                assert self._settings.journal_dir is not None
+                self._reader = JournalReader(Path(self._settings.journal_dir), self._on_recalled)
             return Endpoints(
                 jobs=bind(self._jobs, self._settings.jobs_endpoint),
                 stream=bind(self._stream, self._settings.stream_endpoint),
@@ -213,6 +218,12 @@ class RouterActor:
 
     def _on_unrecorded(self, job_ids: Sequence[str], reason: str) -> None:
         self._call(lambda: self._perform(self._core.on_unrecorded(job_ids, reason)))
+
+    def _on_results_written(self, job_ids: Sequence[str]) -> None:
+        self._call(lambda: self._core.on_results_written(job_ids))
+
+    def _on_recalled(self, job_id: str, found: Remembered | None) -> None:
+        self._call(lambda: self._perform(self._core.on_recalled(job_id, found, time.monotonic())))
 
     def _set_stopping(self) -> None:
         self._is_stopping = True
@@ -305,10 +316,13 @@ class RouterActor:
                     now = time.monotonic()
                     self._perform(self._core.on_worker_unreachable(effect.identity, now))
             elif isinstance(effect, Prepare):
-                self._preparing.add(effect.ticket, effect.submit, effect.sources)
+                self._preparing.add(effect.ticket, effect.content, effect.sources)
             elif isinstance(effect, Keep):
                 assert self._journal is not None
                 self._journal.add(effect.entry)
+            elif isinstance(effect, Recall):
+                assert self._reader is not None
+                self._reader.ask(effect.job_id)
             elif isinstance(effect, Observe):
                 for observe in self._observers:
                     observe(effect.report)
@@ -334,6 +348,8 @@ class RouterActor:
         for socket in (self._jobs, self._stream, self._workers):
             socket.close()
         self._context.term()
+        if self._reader is not None:
+            self._reader.close()
         if self._journal is not None:
             self._journal.close()
 

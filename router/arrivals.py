@@ -6,9 +6,9 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.wire import Encoding
 from router.callers import Caller
+from router.load import Load, load_of
 from router.records import AcceptedRecord
 
 Later = Callable[[float], None]
@@ -20,9 +20,12 @@ class Arrival:
     """A request from its arrival to its preparation; `record` is what an earlier router accepted.
 
     `later` has who asked beside what they asked. With a `refusal` it is refused however its preparation ends.
+
+    It is held as bytes, `content`: decoded, a few bytes may be a hundred times as large.
     """
 
-    submit: Submit
+    job_id: str
+    content: bytes
     digest: bytes
     encoding: Encoding
     tenant: str
@@ -31,6 +34,10 @@ class Arrival:
     later: list[tuple[bytes, Later]] = field(default_factory=list)
     record: AcceptedRecord | None = None
     refusal: CactusError | None = None
+
+    @property
+    def load(self) -> Load:
+        return load_of(self.content)
 
 
 class Arrivals:
@@ -52,7 +59,7 @@ class Arrivals:
         ticket = self._next_ticket
         self._next_ticket += 1
         self._by_ticket[ticket] = arrival
-        self._by_job[arrival.submit.job_id] = arrival
+        self._by_job[arrival.job_id] = arrival
         return ticket
 
     def of(self, job_id: str, caller: Caller) -> Arrival | None:
@@ -67,7 +74,7 @@ class Arrivals:
     def take(self, ticket: int) -> Arrival:
         """Remove an arrival that is prepared."""
         arrival = self._by_ticket.pop(ticket)
-        del self._by_job[arrival.submit.job_id]
+        del self._by_job[arrival.job_id]
         return arrival
 
     def take_all(self) -> list[Arrival]:

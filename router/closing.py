@@ -58,14 +58,13 @@ class Closing:
             probe=self._probe,
         )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
-        state = ended_state(ending)
-        ended = EndedJob(job.digest, job.accepted, finished, state, job.stream, now, job.tenant)
-        self._table.end(job, ended)
-        self._keeper.ended(job.job_id, ended)
+        ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant)
+        self._table.end(job, ended, result.handoff.status)
+        self._keeper.ended(ended, job.accepted, finished, job.stream)
         self._streams.finish(job, finished)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, finished, encoding)
-        report = report_of(job, result, state, self._epoch, now)
+        report = report_of(job, result, ended.state, self._epoch, now)
         self._tally.on_ended(report)
         self._outbox.observe(report)
 

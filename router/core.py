@@ -61,7 +61,9 @@ from router.keeping import Keeper
 from router.ledger import WorkerRecord
 from router.likelihoods import TokenTexts
 from router.prepared import Prepared
-from router.records import Recovered
+from router.recalling import Recalling
+from router.records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
+from router.result_store import ResultStore
 from router.revocation import revoke
 from router.streams import PROGRESS_INTERVAL_S, Streams
 from router.table import JobTable
@@ -75,10 +77,10 @@ class RouterCore:
     """Every decision of the router.
 
     Every `Prepare` effect is answered by `on_prepared`. With `unix_offset`, which added to `now` gives Unix
-    seconds, jobs are kept in a journal: `Keep` effects must be carried out, and each accepted job's answered
-    by `on_recorded` or `on_unrecorded`. `texts` tells what tokens stand for, in log probabilities. `salt`
-    keeps the prefix caches of tenants apart; `refused` counts, by reason, what callers had no right to.
-    `probe` is the model's, which the confidence signal of that name needs.
+    seconds, jobs are kept in a journal: `Keep` effects must be carried out, each accepted job's answered by
+    `on_recorded` or `on_unrecorded`, each `Recall` by `on_recalled`. `texts` tells what tokens stand for, in
+    log probabilities. `salt` keeps the prefix caches of tenants apart; `refused` counts, by reason, what
+    callers had no right to. `probe` is the model's, which the confidence signal of that name needs.
     """
 
     def __init__(
@@ -115,9 +117,20 @@ class RouterCore:
         self._topics = Topics()
         self._streams = Streams(self._outbox, self._topics, self._tally, epoch)
         self._dispatcher = Dispatcher(settings, self._outbox, self._tally)
-        self._keeper = Keeper(self._outbox, unix_offset)
+        has_journal = unix_offset is not None
+        self._results = ResultStore(settings.max_result_bytes, has_journal=has_journal)
+        self._recalling = Recalling(self._results, self._outbox, epoch, has_journal=has_journal)
+        self._keeper = Keeper(self._outbox, self._results, unix_offset)
         self._intake = Intake(
-            self._table, self._dispatcher, self._outbox, self._keeper, self._tally, epoch, salt, texts
+            self._table,
+            self._dispatcher,
+            self._outbox,
+            self._keeper,
+            self._recalling,
+            self._tally,
+            epoch,
+            salt,
+            texts,
         )
         self._closing = Closing(
             self._table,
@@ -197,6 +210,11 @@ class RouterCore:
                 arrival.later.append(ask)
                 return
         try:
+            if isinstance(message, Submit | Resume | Fetch) and self._must_recall(message.job_id, caller):
+                self._recalling.ask(
+                    message.job_id, lambda then: self._hear(identity, message, encoding, then, caller)
+                )
+                return
             self._answer(identity, message, encoding, now, caller)
         except CactusError as error:
             self._table.count("rejected")
@@ -205,19 +223,31 @@ class RouterCore:
             job_id = None if isinstance(message, StatusRequest | Scale | Restart) else message.job_id[:64]
             self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=request_id)
 
+    def _must_recall(self, job_id: str, caller: Caller) -> bool:
+        """Whether an answer about this job needs a result that lies in the journal."""
+        ended = self._table.ended.get(job_id)
+        return ended is not None and ended.tenant == caller.tenant and self._recalling.must_wait(job_id)
+
     def recover(self, jobs: Sequence[Recovered], now: float) -> list[Effect]:
         """Take over what an earlier router had accepted; to be called before anything else."""
-        ended = [
-            (job.accepted.submit.job_id, known)
-            for job in jobs
-            if (known := self._keeper.ended_job(job, self._epoch, now)) is not None
-        ]
-        for job_id, known in sorted(ended, key=lambda pair: pair[1].ended_at):
-            self._table.restore(job_id, known)
-        for job in jobs:
-            if job.ended is None:
-                self._intake.restore(job.accepted, now)
+        ended = [job for job in jobs if isinstance(job, RecoveredEnd)]
+        for job in sorted(ended, key=lambda job: job.ended_at):
+            self._table.restore(job.job_id, self._keeper.ended_job(job, now))
+        for record in jobs:
+            if isinstance(record, AcceptedRecord):
+                self._intake.restore(record, now)
         return self._outbox.drain()
+
+    def on_recalled(self, job_id: str, found: Remembered | None, now: float) -> list[Effect]:
+        """The journal was read; None if that job cannot be read there."""
+        if found is not None and job_id in self._table.ended:
+            self._results.add(job_id, found, is_written=True)
+        self._recalling.on_recalled(job_id, found, now)
+        return self._outbox.drain()
+
+    def on_results_written(self, job_ids: Sequence[str]) -> None:
+        """The journal holds the ends of these jobs."""
+        self._results.on_written(job_ids)
 
     def on_recorded(self, job_ids: Sequence[str], now: float) -> list[Effect]:
         """The journal holds these jobs."""
@@ -390,8 +420,7 @@ class RouterCore:
             case Cancel():
                 self._cancel(identity, message.job_id, encoding, now, caller)
             case Resume():
-                replay = self._streams.replay(message, self._table.find(message.job_id, caller.tenant))
-                self._outbox.reply(identity, replay, encoding)
+                self._resume(identity, message, encoding, caller)
             case Fetch():
                 self._fetch(identity, message, encoding, caller)
             case StatusRequest():
@@ -415,13 +444,21 @@ class RouterCore:
         if not isinstance(job, EndedJob):
             self._closing.end(job, Ending("cancelled"), now)
         ended = self._table.ended[job_id]
-        pending = Pending(job_id=job_id, state=ended.state, length=ended.finished.length)
+        pending = Pending(job_id=job_id, state=ended.state, length=ended.length)
         self._outbox.reply(identity, pending, encoding)
+
+    def _resume(self, identity: bytes, resume: Resume, encoding: Encoding, caller: Caller) -> None:
+        job = self._table.find(resume.job_id, caller.tenant)
+        if isinstance(job, EndedJob):
+            replay = self._streams.replay_ended(resume, self._recalling.result_of(resume.job_id).ended)
+        else:
+            replay = self._streams.replay(resume, job)
+        self._outbox.reply(identity, replay, encoding)
 
     def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding, caller: Caller) -> None:
         job = self._table.find(fetch.job_id, caller.tenant)
         if isinstance(job, EndedJob):
-            self._outbox.reply(identity, job.finished, encoding)
+            self._outbox.reply(identity, self._recalling.result_of(fetch.job_id).ended.finished, encoding)
         elif fetch.wait:
             job.attach(identity, encoding)
         else:

@@ -18,7 +18,7 @@ class Dispatcher:
     """A job leaves the queue only for a free slot, or for the one place on deck."""
 
     def __init__(self, settings: RouterSettings, outbox: Outbox, tally: Tally) -> None:
-        self.queue = JobQueue(settings.max_queued_jobs, settings.max_queued_tokens)
+        self.queue = JobQueue(settings.max_queued_jobs, settings.max_queued_tokens, settings.max_queued_bytes)
         self.quarantine = Quarantine()
         self.ledger = Ledger()
         self.prefixes = PrefixIndex()

@@ -1,11 +1,11 @@
-"""What the core wants done outside, in order: messages sent, entries kept, requests prepared, ends told."""
+"""What the core wants done outside, in order: messages, entries of the journal, preparation, reports."""
 
 from __future__ import annotations
 
 import msgspec
 
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Rejected, RouterReply, StreamMessage, Submit
+from cactus_actors.protocol.messages import Rejected, RouterReply, StreamMessage
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import RouterCommand
@@ -45,11 +45,12 @@ class Keep(msgspec.Struct, frozen=True, gc=False):
 class Prepare(msgspec.Struct, frozen=True, gc=False):
     """Have a request prepared; the answer is told under the same ticket.
 
-    `sources` are the documents of a job that had them chosen before, None for a new one.
+    `content` is the request in msgpack. `sources` are the documents of a job that had them chosen before,
+    None for a new one.
     """
 
     ticket: int
-    submit: Submit
+    content: bytes
     sources: list[Source] | None = None
 
 
@@ -59,7 +60,13 @@ class Observe(msgspec.Struct, frozen=True, gc=False):
     report: JobReport
 
 
-Effect = SendClient | SendWorker | Publish | Keep | Prepare | Observe
+class Recall(msgspec.Struct, frozen=True, gc=False):
+    """Read an ended job from the journal; what is found is told by `on_recalled`."""
+
+    job_id: str
+
+
+Effect = SendClient | SendWorker | Publish | Keep | Prepare | Recall | Observe
 
 
 class Outbox:
@@ -91,8 +98,11 @@ class Outbox:
     def keep(self, entry: Entry) -> None:
         self._effects.append(Keep(entry))
 
-    def prepare(self, ticket: int, submit: Submit, sources: list[Source] | None = None) -> None:
-        self._effects.append(Prepare(ticket, submit, sources))
+    def prepare(self, ticket: int, content: bytes, sources: list[Source] | None = None) -> None:
+        self._effects.append(Prepare(ticket, content, sources))
+
+    def recall(self, job_id: str) -> None:
+        self._effects.append(Recall(job_id))
 
     def observe(self, report: JobReport) -> None:
         self._effects.append(Observe(report))

@@ -15,8 +15,8 @@ from cactus_actors.protocol.errors import (
     Unavailable,
 )
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
-from cactus_actors.protocol.results import Result
-from cactus_actors.protocol.wire import Encoding, is_job_id
+from cactus_actors.protocol.results import Result, Source
+from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
 from router.arrivals import Arrival, Arrivals
 from router.callers import Caller
 from router.dispatcher import Dispatcher
@@ -25,8 +25,10 @@ from router.job import EndedJob, Job
 from router.job_report import report_of_unprepared
 from router.keeping import Keeper
 from router.likelihoods import TokenTexts
+from router.load import Load, load_of
 from router.prefix_index import block_hashes
 from router.prepared import Prepared
+from router.recalling import Recalling
 from router.records import AcceptedRecord
 from router.table import JobTable
 from router.tally import Tally
@@ -45,6 +47,7 @@ class Intake:
         dispatcher: Dispatcher,
         outbox: Outbox,
         keeper: Keeper,
+        recalling: Recalling,
         tally: Tally,
         epoch: int,
         salt: Salt,
@@ -56,38 +59,50 @@ class Intake:
         self._dispatcher = dispatcher
         self._outbox = outbox
         self._keeper = keeper
+        self._recalling = recalling
         self._tally = tally
         self._epoch = epoch
         self._salt = salt
         self._texts = texts
         self._num_arrived = 0
+        self._on_way_to_disk: dict[str, Load] = {}
 
     def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float, caller: Caller) -> None:
         """Have a job prepared, or attach this client to it if it is known already."""
         if not is_job_id(submit.job_id):
             raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
-        digest = _digest(submit)
+        content = _content(submit)
+        digest = hashlib.blake2b(content, digest_size=16).digest()
         known = self.arrivals.holding(submit.job_id) or self._table.get(submit.job_id)
         if known is not None:
-            self._attach(identity, known, digest, encoding, caller.tenant)
+            self._attach(identity, submit.job_id, known, digest, encoding, caller.tenant)
             return
         if self.is_closed:
             raise Unavailable("the service is draining", retry_after=5.0)
-        self._dispatcher.queue.check_room(0, now, num_coming=len(self.arrivals))  # before it costs anything
-        arrival = Arrival(submit, digest, encoding, caller.tenant, now, askers={identity: encoding})
-        self._outbox.prepare(self.arrivals.add(arrival), submit)
+        arrival = Arrival(
+            submit.job_id, content, digest, encoding, caller.tenant, now, askers={identity: encoding}
+        )
+        self._dispatcher.queue.check_room(arrival.load, now)  # before it costs anything
+        self._prepare(arrival)
 
     def restore(self, record: AcceptedRecord, now: float) -> None:
         """Have a job prepared again that an earlier router accepted."""
         arrived_at = self._keeper.own_time(record.accepted_at, now)
         arrival = Arrival(
-            record.submit, record.digest, record.encoding, record.tenant, arrived_at, record=record
+            record.submit.job_id,
+            _content(record.submit),
+            record.digest,
+            record.encoding,
+            record.tenant,
+            arrived_at,
+            record=record,
         )
-        self._outbox.prepare(self.arrivals.add(arrival), record.submit, record.sources)
+        self._prepare(arrival, record.sources)
 
     def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> None:
         """A request is prepared, or cannot be."""
         arrival = self.arrivals.take(ticket)
+        self._dispatcher.queue.coming -= arrival.load
         outcome = arrival.refusal or outcome
         try:
             if isinstance(outcome, CactusError):
@@ -103,11 +118,12 @@ class Intake:
         error = Unavailable("the service was stopped", retry_after=5.0)
         for arrival in self.arrivals.take_all():
             for identity, encoding in arrival.askers.items():
-                self._outbox.reject(identity, error, encoding, job_id=arrival.submit.job_id)
+                self._outbox.reject(identity, error, encoding, job_id=arrival.job_id)
 
     def on_recorded(self, job_ids: Sequence[str]) -> None:
         """These jobs are on disk: now they are accepted."""
         for job_id in job_ids:
+            self._leave_disk_queue(job_id)
             job = self._table.live.get(job_id)
             if job is not None and not job.is_recorded:
                 self._admit(job)
@@ -116,6 +132,7 @@ class Intake:
         """These jobs could not be written to disk: they are refused."""
         error = StorageFailure(f"the journal cannot be written: {reason}", retry_after=5.0)
         for job_id in job_ids:
+            self._leave_disk_queue(job_id)
             job = self._table.live.get(job_id)
             if job is None or job.is_recorded:
                 continue
@@ -127,31 +144,35 @@ class Intake:
     def _accept(self, arrival: Arrival, prepared: Prepared, now: float) -> None:
         if arrival.tenant:
             prepared = _salted(prepared, self._salt(arrival.tenant, prepared.policy.cache_salt))
+        load = load_of(arrival.content, prepared)
         if arrival.record is None:
-            self._dispatcher.queue.check_room(len(prepared.prompt_ids), now)
-        job = self._new_job(arrival, prepared)
+            self._dispatcher.queue.check_room(load, now)
+        job = self._new_job(arrival, prepared, load)
         job.attached.update(arrival.askers)
         self._table.add(job)
         if self._keeper.is_on and arrival.record is None:
-            self._keeper.accepted(job, arrival.submit)
+            self._keeper.accepted(job, decode_submit(arrival.content))
+            self._on_way_to_disk[job.job_id] = load
+            self._dispatcher.queue.coming += load
         else:
             self._admit(job)
 
     def _refuse(self, arrival: Arrival, error: CactusError, now: float) -> None:
         """Tell everybody who asked; a job that an earlier router accepted ends with the reason."""
-        job_id = arrival.submit.job_id
+        job_id = arrival.job_id
         if arrival.record is not None:
             result = Result(finish_reason="error", success=False, error=error.info())
             finished = Finished(job_id=job_id, length=0, result=result)
             accepted = arrival.record.accepted
-            ended = EndedJob(arrival.digest, accepted, finished, "failed", TokenLog(), now, arrival.tenant)
+            ended = EndedJob(arrival.digest, "failed", 0, now, arrival.tenant)
             self._table.restore(job_id, ended)
-            self._keeper.ended(job_id, ended)
+            self._keeper.ended(ended, accepted, finished, TokenLog())
             for identity, encoding in arrival.askers.items():
                 self._outbox.reply(identity, accepted, encoding)
                 self._outbox.reply(identity, finished, encoding)
             seconds = now - arrival.arrived_at
-            report = report_of_unprepared(arrival.submit, result, arrival.tenant, self._epoch, seconds)
+            submit = arrival.record.submit
+            report = report_of_unprepared(submit, result, arrival.tenant, self._epoch, seconds)
             self._tally.on_ended(report)
             self._outbox.observe(report)
             return
@@ -167,9 +188,19 @@ class Intake:
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, job.accepted, encoding)
 
+    def _prepare(self, arrival: Arrival, sources: list[Source] | None = None) -> None:
+        self._dispatcher.queue.coming += arrival.load
+        self._outbox.prepare(self.arrivals.add(arrival), arrival.content, sources)
+
+    def _leave_disk_queue(self, job_id: str) -> None:
+        load = self._on_way_to_disk.pop(job_id, None)
+        if load is not None:
+            self._dispatcher.queue.coming -= load
+
     def _attach(
         self,
         identity: bytes,
+        job_id: str,
         known: Arrival | Job | EndedJob,
         digest: bytes,
         encoding: Encoding,
@@ -181,15 +212,16 @@ class Intake:
             known.askers[identity] = encoding
             return
         if isinstance(known, EndedJob):
-            self._outbox.reply(identity, known.accepted, encoding)
-            self._outbox.reply(identity, known.finished, encoding)
+            remembered = self._recalling.result_of(job_id)
+            self._outbox.reply(identity, remembered.accepted, encoding)
+            self._outbox.reply(identity, remembered.ended.finished, encoding)
             return
         known.attach(identity, encoding)
         if known.is_recorded:
             self._outbox.reply(identity, known.accepted, encoding)
 
-    def _new_job(self, arrival: Arrival, prepared: Prepared) -> Job:
-        policy, job_id = prepared.policy, arrival.submit.job_id
+    def _new_job(self, arrival: Arrival, prepared: Prepared, load: Load) -> Job:
+        policy, job_id = prepared.policy, arrival.job_id
         self._num_arrived += 1
         return Job(
             job_id=job_id,
@@ -212,6 +244,7 @@ class Intake:
                 prepared.prompt_ids if prepared.params.prompt_logprobs else None,
             ),
             is_open=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
+            load=load,
             is_recorded=False,
             tenant=arrival.tenant,
         )
@@ -228,9 +261,9 @@ def _salted(prepared: Prepared, salt: str) -> Prepared:
     return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes)
 
 
-def _digest(submit: Submit) -> bytes:
-    """Names the content of a request, whichever encoding it came in."""
+def _content(submit: Submit) -> bytes:
+    """The same bytes for the same request, whichever encoding it came in."""
     try:
-        return hashlib.blake2b(msgspec.msgpack.encode(submit), digest_size=16).digest()
+        return msgspec.msgpack.encode(submit)
     except (OverflowError, RecursionError):
         raise InvalidRequest("the request holds an integer that does not fit 64 bits") from None

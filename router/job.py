@@ -6,10 +6,11 @@ from dataclasses import dataclass, field
 from typing import TYPE_CHECKING
 
 from cactus_actors.protocol.errors import ErrorInfo
-from cactus_actors.protocol.messages import Accepted, Finished, JobState
+from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.results import FinishReason, Usage
 from cactus_actors.protocol.wire import Encoding
 from router.escalation import Breach, Verdict
+from router.load import Load
 from router.prepared import Prepared
 from router.token_log import TokenLog
 
@@ -63,6 +64,7 @@ class Job:
     arrival: int
     accepted: Accepted
     is_open: bool
+    load: Load = field(default_factory=Load)
     attached: dict[bytes, Encoding] = field(default_factory=dict)
     local: TokenLog = field(default_factory=TokenLog)
     cloud: CloudAttempt | None = None
@@ -135,12 +137,10 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """What stays readable of a job after its end."""
+    """What is known of a job after its end; its result lies in `Results` or in the journal."""
 
     digest: bytes
-    accepted: Accepted
-    finished: Finished
     state: JobState
-    stream: TokenLog
+    length: int
     ended_at: float
     tenant: str = ""

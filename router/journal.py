@@ -13,15 +13,25 @@ import sqlite3
 import threading
 import time
 import zlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 from typing import IO
 
 import msgspec
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.records import AcceptedRecord, EndedRecord, Entry, Forget, Recovered, WriteAccepted, WriteEnded
+from router.records import (
+    AcceptedRecord,
+    EndedRecord,
+    Entry,
+    Forget,
+    Recovered,
+    RecoveredEnd,
+    WriteAccepted,
+    WriteEnded,
+)
 
+FILE_NAME = "jobs.sqlite"
 VERSION = 1
 RETRY_S = 1.0
 
@@ -44,12 +54,13 @@ class Journal:
     that cannot be read at all is put aside under another name, and a new one is begun.
 
     `on_written` and `on_failed` are called from the writing thread, with the ids of accepted jobs that are on
-    disk now, and with those that could not be written and why. Ends and forgettings are tried again instead.
+    disk now, and with those that could not be written and why. Ends and forgettings are tried again instead;
+    `on_kept` is told whose ends are on disk.
     """
 
     def __init__(self, directory: Path) -> None:
         """Open or create the journal; ConfigurationInvalid if it is in use, closed to us or too new."""
-        self._path = directory / "jobs.sqlite"
+        self._path = directory / FILE_NAME
         self._lock = _locked(directory)
         try:
             self._database = _opened(self._path)
@@ -67,37 +78,40 @@ class Journal:
     def recover(self, retention_s: float) -> list[Recovered]:
         """The jobs that are still to be known, in the order of their acceptance; older ones are deleted."""
         try:
-            rows = self._known_rows(retention_s)
+            jobs = list(self._known(retention_s))
         except sqlite3.DatabaseError as error:
             self._database.close()
             _put_aside(self._path, error)
             self._database = _opened(self._path)
             return []
-        jobs: list[Recovered] = []
-        for job_id, accepted, ended in rows:
-            try:
-                jobs.append(
-                    Recovered(
-                        self._decode_accepted(_checked(accepted)),
-                        None if ended is None else self._decode_ended(_checked(ended)),
-                    )
-                )
-            except (_Damaged, msgspec.DecodeError) as error:
-                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, job_id, error)
-        return sorted(jobs, key=lambda job: job.accepted.accepted_at)
+        return [job for _, job in sorted(jobs, key=lambda pair: pair[0])]
 
-    def _known_rows(self, retention_s: float) -> list[tuple[str, bytes, bytes | None]]:
+    def _known(self, retention_s: float) -> Iterator[tuple[float, Recovered]]:
+        """The jobs and when they were accepted; of those that have ended only what finds them again."""
         with self._database:
             self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (time.time() - retention_s,))
-        return self._database.execute("SELECT job_id, accepted, ended FROM jobs").fetchall()
+        rows = self._database.execute("SELECT job_id, accepted, ended FROM jobs")
+        for job_id, accepted_bytes, ended_bytes in rows:
+            try:
+                accepted = self._decode_accepted(checked(accepted_bytes))
+                if ended_bytes is None:
+                    yield accepted.accepted_at, accepted
+                else:
+                    ended = self._decode_ended(checked(ended_bytes))
+                    yield accepted.accepted_at, end_of(accepted, ended)
+            except (Damaged, msgspec.DecodeError) as error:
+                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, job_id, error)
 
     def start(
         self,
         on_written: Callable[[Sequence[str]], None],
         on_failed: Callable[[Sequence[str], str], None],
+        on_kept: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
         """Begin to write; to be called once."""
-        self._thread = threading.Thread(target=self._write, args=(on_written, on_failed), name="journal")
+        self._thread = threading.Thread(
+            target=self._write, args=(on_written, on_failed, on_kept), name="journal"
+        )
         self._thread.start()
 
     def add(self, entry: Entry) -> None:
@@ -120,6 +134,7 @@ class Journal:
         self,
         on_written: Callable[[Sequence[str]], None],
         on_failed: Callable[[Sequence[str], str], None],
+        on_kept: Callable[[Sequence[str]], None],
     ) -> None:
         while entries := self._next_entries():
             accepted = [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
@@ -134,6 +149,8 @@ class Journal:
                 continue
             if accepted:
                 on_written(accepted)
+            if ended := [entry.job_id for entry in entries if isinstance(entry, WriteEnded)]:
+                on_kept(ended)
 
     def _next_entries(self) -> list[Entry]:
         """All entries that wait, as soon as there is one; none when the journal is closed."""
@@ -226,7 +243,19 @@ def _put_aside(path: Path, error: Exception) -> None:
     )
 
 
-class _Damaged(Exception):
+def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
+    """What is kept in mind of a job that ended."""
+    return RecoveredEnd(
+        job_id=accepted.submit.job_id,
+        digest=accepted.digest,
+        tenant=accepted.tenant,
+        state=ended.state,
+        length=ended.finished.length,
+        ended_at=ended.ended_at,
+    )
+
+
+class Damaged(Exception):
     """A record whose sum is not that of its bytes."""
 
 
@@ -234,7 +263,8 @@ def _with_sum(record: bytes) -> bytes:
     return record + zlib.crc32(record).to_bytes(4, "little")
 
 
-def _checked(record: bytes) -> bytes:
+def checked(record: bytes) -> bytes:
+    """A record without its sum; raises Damaged if that is wrong."""
     if zlib.crc32(record[:-4]).to_bytes(4, "little") != record[-4:]:
-        raise _Damaged("its checksum is wrong")
+        raise Damaged("its checksum is wrong")
     return record[:-4]

@@ -4,21 +4,32 @@ from __future__ import annotations
 
 import msgspec
 
-from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from router.effects import Outbox
 from router.job import EndedJob, Job
-from router.records import AcceptedRecord, EndedRecord, Forget, Recovered, WriteAccepted, WriteEnded
+from router.records import (
+    AcceptedRecord,
+    EndedRecord,
+    Forget,
+    RecoveredEnd,
+    Remembered,
+    WriteAccepted,
+    WriteEnded,
+)
+from router.result_store import ResultStore
 from router.token_log import TokenLog
 
 
 class Keeper:
     """Tells the journal about each job; a router without one keeps nothing.
 
-    `unix_offset` is what makes Unix seconds of the router's own clock, or None without a journal.
+    `unix_offset` is what makes Unix seconds of the router's own clock, or None without a journal. Results
+    go to `results` too.
     """
 
-    def __init__(self, outbox: Outbox, unix_offset: float | None) -> None:
+    def __init__(self, outbox: Outbox, results: ResultStore, unix_offset: float | None) -> None:
         self._outbox = outbox
+        self._results = results
         self._unix_offset = unix_offset
 
     @property
@@ -41,40 +52,30 @@ class Keeper:
         )
         self._outbox.keep(WriteAccepted(job.job_id, record))
 
-    def ended(self, job_id: str, ended: EndedJob) -> None:
-        if self._unix_offset is None:
-            return
+    def ended(self, ended: EndedJob, accepted: Accepted, finished: Finished, stream: TokenLog) -> None:
+        """Keep a job's end, and the stream that led there."""
         record = EndedRecord(
-            finished=ended.finished,
+            finished=finished,
             state=ended.state,
-            token_ids=ended.stream.token_ids,
-            texts=ended.stream.texts,
-            tail=ended.stream.tail,
-            ended_at=ended.ended_at + self._unix_offset,
+            token_ids=stream.token_ids,
+            texts=stream.texts,
+            tail=stream.tail,
+            ended_at=ended.ended_at + (self._unix_offset or 0.0),
         )
-        self._outbox.keep(WriteEnded(job_id, record))
+        self._results.add(finished.job_id, Remembered(accepted, record))
+        if self.is_on:
+            self._outbox.keep(WriteEnded(finished.job_id, record))
 
     def forgotten(self, job_ids: list[str]) -> None:
-        if self.is_on:
-            for job_id in job_ids:
+        for job_id in job_ids:
+            self._results.forget(job_id)
+            if self.is_on:
                 self._outbox.keep(Forget(job_id))
 
-    def ended_job(self, recovered: Recovered, epoch: int, now: float) -> EndedJob | None:
-        """The job as the table holds it, or None if it is still to be run."""
-        accepted, ended = recovered.accepted, recovered.ended
-        if ended is None:
-            return None
-        stream = TokenLog()
-        stream.token_ids, stream.texts, stream.tail = ended.token_ids, ended.texts, ended.tail
-        return EndedJob(
-            digest=accepted.digest,
-            accepted=msgspec.structs.replace(accepted.accepted, epoch=epoch),
-            finished=ended.finished,
-            state=ended.state,
-            stream=stream,
-            ended_at=self.own_time(ended.ended_at, now),
-            tenant=accepted.tenant,
-        )
+    def ended_job(self, recovered: RecoveredEnd, now: float) -> EndedJob:
+        """The job as the table holds it."""
+        ended_at = self.own_time(recovered.ended_at, now)
+        return EndedJob(recovered.digest, recovered.state, recovered.length, ended_at, recovered.tenant)
 
     def own_time(self, unix_s: float, now: float) -> float:
         """A past moment on the router's clock, never after `now`."""

@@ -10,6 +10,7 @@ from itertools import islice
 from cactus_actors.protocol.errors import Overloaded
 from router.fair_share import FairShare
 from router.job import Job
+from router.load import Load
 
 RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1
@@ -36,16 +37,17 @@ class DrainRate:
 class JobQueue:
     """Waiting jobs: those that lost their worker first, then by priority, then by turns of the users.
 
-    Bounded by `max_jobs` and by `max_tokens` of prompts. Jobs that come back from a lost worker are always
-    taken: they were accepted.
+    Bounded in jobs, in tokens of prompts and in bytes, together with the requests that are on their way here:
+    `coming` is kept by whoever lets them in. Jobs that come back from a worker are always taken: they were
+    accepted.
     """
 
-    def __init__(self, max_jobs: int, max_tokens: int) -> None:
-        self._max_jobs = max_jobs
-        self._max_tokens = max_tokens
+    def __init__(self, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
+        self.coming = Load()
+        self._bound = Load(max_jobs, max_tokens, max_bytes)
+        self._waiting = Load()
         self._keys: list[Key] = []
         self._jobs: dict[Key, Job] = {}
-        self._num_tokens = 0
         self._rate = DrainRate()
         self._shares = FairShare()
 
@@ -63,26 +65,32 @@ class JobQueue:
         front = list(islice(self, count))
         return [job for job in front if _key(job)[:2] == _key(front[0])[:2]]
 
-    def check_room(self, num_tokens: int, now: float, *, num_coming: int = 0) -> None:
-        """Raise Overloaded, saying when to come back, if a job of so many prompt tokens does not fit.
+    def check_room(self, load: Load, now: float) -> None:
+        """Raise Overloaded, saying when to come back, if a request of that load does not fit.
 
-        `num_coming` jobs are on their way into the queue already.
+        A request that is not prepared has no tokens yet; it is refused where no other token fits.
         """
-        if len(self._keys) + num_coming >= self._max_jobs:
-            raise Overloaded(
-                f"the queue is full: {len(self._keys)} jobs wait", retry_after=self.retry_after(now)
-            )
-        if self._num_tokens + num_tokens > self._max_tokens:
-            raise Overloaded(
-                f"the queue is full: {self._num_tokens} prompt tokens wait", retry_after=self.retry_after(now)
-            )
+        bound, waiting, coming = self._bound, self._waiting, self.coming
+        num_jobs = waiting.num_jobs + coming.num_jobs
+        num_tokens = waiting.num_tokens + coming.num_tokens
+        num_bytes = waiting.num_bytes + coming.num_bytes
+        if num_jobs + load.num_jobs > bound.num_jobs:
+            full = f"{num_jobs} jobs wait"
+        elif num_tokens + max(1, load.num_tokens) > bound.num_tokens:
+            full = f"{num_tokens} prompt tokens wait"
+        elif num_bytes + load.num_bytes > bound.num_bytes:
+            full = f"{num_bytes} bytes wait"
+        else:
+            return
+        raise Overloaded(f"the queue is full: {full}", retry_after=self.retry_after(now))
 
     def retry_after(self, now: float) -> float:
         """Seconds until half of the queue has left, at the rate at which it drains."""
         rate = self._rate.read(now)
         if rate < 1e-3:
             return 1.0
-        return round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, len(self._keys) / 2 / rate)), 3)
+        seconds = (len(self._keys) + self.coming.num_jobs) / 2 / rate
+        return round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, seconds)), 3)
 
     def add(self, job: Job) -> None:
         if not job.is_retry:
@@ -91,7 +99,7 @@ class JobQueue:
         assert key not in self._jobs
         insort(self._keys, key)
         self._jobs[key] = job
-        self._num_tokens += len(job.prepared.prompt_ids)
+        self._waiting += job.load
 
     def take(self, job: Job, now: float) -> None:
         """Remove a job that is being dispatched."""
@@ -103,7 +111,7 @@ class JobQueue:
         key = _key(job)
         del self._jobs[key]
         del self._keys[bisect_left(self._keys, key)]
-        self._num_tokens -= len(job.prepared.prompt_ids)
+        self._waiting -= job.load
 
 
 def _key(job: Job) -> Key:

@@ -64,8 +64,23 @@ Entry = WriteAccepted | WriteEnded | Forget
 
 
 @dataclass(frozen=True, slots=True)
-class Recovered:
-    """A job that was known when the last router ended; `ended` is None if it was still to be run."""
+class RecoveredEnd:
+    """A job that ended under an earlier router: what must be known of it to find its result."""
 
-    accepted: AcceptedRecord
-    ended: EndedRecord | None
+    job_id: str
+    digest: bytes
+    tenant: str
+    state: JobState
+    length: int
+    ended_at: float
+
+
+Recovered = AcceptedRecord | RecoveredEnd
+"""A job that was known when the last router ended: still to be run, or ended."""
+
+
+class Remembered(msgspec.Struct, frozen=True, array_like=True):
+    """All that can be read of a job that has ended."""
+
+    accepted: Accepted
+    ended: EndedRecord

@@ -26,7 +26,7 @@ def revoke(
         ]
         for identity in revoked.clients & arrival.askers.keys():
             encoding = arrival.askers.pop(identity)
-            outbox.reject(identity, error, encoding, job_id=arrival.submit.job_id)
+            outbox.reject(identity, error, encoding, job_id=arrival.job_id)
         if arrival.tenant == tenant:
             arrival.refusal = error
     for job in list(table.live.values()):

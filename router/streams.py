@@ -5,9 +5,9 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Delta, Finished, Progress, Replay, Resume
 from router.effects import Outbox
-from router.job import EndedJob, Job
+from router.job import Job
+from router.records import EndedRecord
 from router.tally import Tally
-from router.token_log import TokenLog
 from router.topics import Topics
 
 REPLAY_CHUNK = 256
@@ -50,42 +50,61 @@ class Streams:
             self._outbox.publish(job.job_id, job.stream.tail_delta(job.job_id), job.encoding)
         self._outbox.publish(job.job_id, finished, job.encoding)
 
-    def replay(self, request: Resume, found: Job | EndedJob) -> Replay:
+    def replay(self, request: Resume, job: Job) -> Replay:
         """The items that `request` asks for; raises InvalidRequest on an index that cannot be.
 
-        A live job may be asked for items that are yet to come: after a restart of the router, a client is
-        ahead of its job for a while.
+        It may ask for items that are yet to come: after a restart of the router, a client is ahead of its job
+        for a while.
         """
-        if isinstance(found, Job):
-            length, stream = found.length, found.stream
-            limit = max(length, found.prepared.params.max_tokens)
-        else:
-            length, stream, limit = found.finished.length, found.stream, found.finished.length
-        if not 0 <= request.next_index <= limit:
-            raise InvalidRequest(
-                f"next_index {request.next_index} is outside the stream of {length} items", param="next_index"
-            )
-        if request.credit < 0:
-            raise InvalidRequest(f"credit must not be negative, got {request.credit}", param="credit")
-
-        stop = min(length, request.next_index + min(request.credit, MAX_CREDIT))
-        deltas = _chunks(request.job_id, stream, request.next_index, stop)
-        finished = None
-        is_gap = isinstance(found, Job) and found.is_seen and request.next_index < found.num_published
+        length, stream = job.length, job.stream
+        stop = _stop(request, length, max(length, job.prepared.params.max_tokens))
+        deltas = [
+            stream.delta(job.job_id, index, min(stop, index + REPLAY_CHUNK))
+            for index in range(request.next_index, stop, REPLAY_CHUNK)
+        ]
+        is_gap = job.is_seen and request.next_index < job.num_published
         self._tally.on_replay(max(0, stop - request.next_index), is_gap=is_gap)
-        if isinstance(found, Job):
-            found.is_seen = found.is_seen or bool(deltas)
-        elif stop >= length:
-            finished = found.finished
-            if stream.tail:
-                deltas.append(stream.tail_delta(request.job_id))
+        job.is_seen = job.is_seen or bool(deltas)
+        return Replay(job_id=job.job_id, epoch=self._epoch, deltas=deltas, length=length)
+
+    def replay_ended(self, request: Resume, ended: EndedRecord) -> Replay:
+        """The same of a job that has ended, and its end behind the last item."""
+        length = ended.finished.length
+        stop = _stop(request, length, length)
+        self._tally.on_replay(max(0, stop - request.next_index), is_gap=False)
+        deltas = [
+            _delta_of(ended, index, min(stop, index + REPLAY_CHUNK))
+            for index in range(request.next_index, stop, REPLAY_CHUNK)
+        ]
+        if stop >= length and ended.tail:
+            deltas.append(Delta(job_id=request.job_id, index=length, token_ids=[], text=ended.tail))
         return Replay(
-            job_id=request.job_id, epoch=self._epoch, deltas=deltas, length=length, finished=finished
+            job_id=request.job_id,
+            epoch=self._epoch,
+            deltas=deltas,
+            length=length,
+            finished=ended.finished if stop >= length else None,
         )
 
 
-def _chunks(job_id: str, log: TokenLog, start: int, stop: int) -> list[Delta]:
-    return [
-        log.delta(job_id, index, min(stop, index + REPLAY_CHUNK))
-        for index in range(start, stop, REPLAY_CHUNK)
-    ]
+def _stop(request: Resume, length: int, limit: int) -> int:
+    """Where the items that are asked for end."""
+    if not 0 <= request.next_index <= limit:
+        raise InvalidRequest(
+            f"next_index {request.next_index} is outside the stream of {length} items", param="next_index"
+        )
+    if request.credit < 0:
+        raise InvalidRequest(f"credit must not be negative, got {request.credit}", param="credit")
+    return min(length, request.next_index + min(request.credit, MAX_CREDIT))
+
+
+def _delta_of(ended: EndedRecord, start: int, stop: int) -> Delta:
+    result = ended.finished.result
+    return Delta(
+        job_id=ended.finished.job_id,
+        index=start,
+        token_ids=ended.token_ids[start:stop],
+        text="".join(ended.texts[start:stop]),
+        logprobs=None if result.logprobs is None else result.logprobs[start:stop],
+        prompt_logprobs=None if start else result.prompt_logprobs,
+    )

@@ -8,6 +8,7 @@ import msgspec
 
 from cactus_actors.protocol.errors import JobNotFound
 from cactus_actors.protocol.messages import JobCounts
+from cactus_actors.protocol.results import HandoffStatus
 from router.job import EndedJob, Job
 
 MAX_ENDED_JOBS = 100_000
@@ -47,13 +48,12 @@ class JobTable:
         del self.live[job.job_id]
         self.count("rejected")
 
-    def end(self, job: Job, ended: EndedJob) -> None:
+    def end(self, job: Job, ended: EndedJob, handoff: HandoffStatus) -> None:
         del self.live[job.job_id]
         if not job.is_recorded:
             self.count("accepted")
         self.ended[job.job_id] = ended
         self.count(ended.state)
-        handoff = ended.finished.result.handoff.status
         if handoff != "none":
             self.count(f"handoffs_{handoff}")
 

@@ -14,6 +14,7 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Delta, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.protocol.worker_messages import (
     Abort,
     Dispatch,
@@ -26,9 +27,10 @@ from cactus_actors.protocol.worker_messages import (
 )
 from router.core import RouterCore
 from router.documents import Find, no_documents, prepare_with_documents
-from router.effects import Effect, Keep, Observe, Prepare, Publish, SendClient, SendWorker
+from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker
 from router.job_report import JobReport
-from router.records import AcceptedRecord, EndedRecord, Recovered, WriteAccepted, WriteEnded
+from router.journal import end_of
+from router.records import AcceptedRecord, EndedRecord, Recovered, Remembered, WriteAccepted, WriteEnded
 
 CLIENT = b"client"
 SURE, UNSURE = 0.1, 0.9  # normalised entropies
@@ -186,7 +188,14 @@ class Disk:
     def recovered(self) -> list[Recovered]:
         """What a new router finds, once this one is dead."""
         self.waiting.clear()
-        return [Recovered(record, self.ended.get(job_id)) for job_id, record in self.accepted.items()]
+        return [
+            end_of(record, self.ended[job_id]) if job_id in self.ended else record
+            for job_id, record in self.accepted.items()
+        ]
+
+    def read(self, job_id: str) -> Remembered | None:
+        ended = self.ended.get(job_id)
+        return None if ended is None else Remembered(self.accepted[job_id].accepted, ended)
 
 
 class RouterHarness:
@@ -216,6 +225,7 @@ class RouterHarness:
         self.workers: dict[bytes, Worker] = {}
         self.replies: list[tuple[bytes, Any]] = []
         self.published: list[Any] = []
+        self.recalled: list[str] = []
         self.reports: list[JobReport] = []
         self.num_dispatches = {"local": 0, "cloud": 0}
         self._num_workers = 0
@@ -310,7 +320,9 @@ class RouterHarness:
     def write_to_disk(self) -> None:
         """The journal has written all that it was given."""
         assert self.disk is not None
+        ended = [entry.job_id for entry in self.disk.waiting if isinstance(entry, WriteEnded)]
         self._take(self.core.on_recorded(self.disk.write(), self.now))
+        self.core.on_results_written(ended)
 
     def fail_to_write(self, reason: str) -> None:
         assert self.disk is not None
@@ -374,13 +386,21 @@ class RouterHarness:
                     self.published.append(message)
                 case SendWorker(identity, message):
                     self._deliver(identity, message)
-                case Prepare(ticket, submit, sources):
-                    self._take(self.core.on_prepared(ticket, self._outcome(submit, sources), self.now))
+                case Prepare(ticket, content, sources):
+                    outcome = self._outcome(decode_submit(content), sources)
+                    self._take(self.core.on_prepared(ticket, outcome, self.now))
                 case Keep(entry):
                     assert self.disk is not None
                     self.disk.waiting.append(entry)
+                case Recall(job_id):
+                    self._recall(job_id)
                 case Observe(report):
                     self.reports.append(report)
+
+    def _recall(self, job_id: str) -> None:
+        assert self.disk is not None
+        self.recalled.append(job_id)
+        self._take(self.core.on_recalled(job_id, self.disk.read(job_id), self.now))
 
     def _outcome(self, submit: Submit, sources: Any) -> Any:
         try:

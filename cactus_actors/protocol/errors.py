@@ -22,6 +22,7 @@
     ├── MethodNotAllowed            405     method_not_allowed
     ├── RequestTimedOut             408     request_timeout
     ├── JobConflict                 409     idempotency_conflict
+    ├── ResultDropped               410     result_dropped
     ├── PayloadTooLarge             413     payload_too_large
     ├── UnsupportedMediaType        415     unsupported_media_type
     ├── Overloaded                  429     rate_limit_error
@@ -204,6 +205,13 @@ class JobConflict(CactusError):
 
     status = 409
     type = "idempotency_conflict"
+
+
+class ResultDropped(CactusError):
+    """The job has ended, and its result had to make room for newer ones before its time."""
+
+    status = 410
+    type = "result_dropped"
 
 
 class PayloadTooLarge(CactusError):

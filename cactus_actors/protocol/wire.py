@@ -12,7 +12,7 @@ from typing import Generic, Literal, TypeVar
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
-from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage
+from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage, Submit
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
 
 PROTOCOL_VERSION = 1
@@ -28,6 +28,9 @@ _HEADERS: dict[Encoding, bytes] = {
 _ENCODINGS: dict[bytes, Encoding] = {header: code for code, header in _HEADERS.items()}
 _MSGPACK_ENCODER = msgspec.msgpack.Encoder()
 _JSON_ENCODER = msgspec.json.Encoder()
+
+decode_submit = msgspec.msgpack.Decoder(Submit).decode
+"""The request in bytes that `encode` made of it."""
 
 M = TypeVar("M")
 

@@ -15,7 +15,7 @@ from cactus_actors.protocol.errors import CactusError, error_from_info
 from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
-from cactus_actors.protocol.wire import MSGPACK
+from cactus_actors.protocol.wire import MSGPACK, decode_submit
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud import CloudLink
@@ -172,8 +172,10 @@ class LocalBackend:
                     self._cloud.send(command)
                 case Publish(_, Delta() as delta) if self._on_delta is not None:
                     self._on_delta(delta)
-                case Prepare(ticket, submit):
-                    self._perform(self._core.on_prepared(ticket, self._prepared(submit), now), now)
+                case Prepare(ticket, content):
+                    self._perform(
+                        self._core.on_prepared(ticket, self._prepared(decode_submit(content)), now), now
+                    )
                 case SendClient(_, Finished() | Rejected() as answer):
                     self._answer = answer
 

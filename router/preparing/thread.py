@@ -10,6 +10,7 @@ from collections.abc import Callable
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
+from cactus_actors.protocol.wire import decode_submit
 from router.prepared import Prepared
 
 Outcome = Prepared | CactusError
@@ -25,12 +26,13 @@ class PreparingThread:
     def __init__(self, prepare: PrepareWith, on_prepared: Callable[[int, Outcome], None]) -> None:
         self._prepare = prepare
         self._on_prepared = on_prepared
-        self._waiting: queue.SimpleQueue[tuple[int, Submit, list[Source] | None] | None] = queue.SimpleQueue()
+        self._waiting: queue.SimpleQueue[tuple[int, bytes, list[Source] | None] | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="preparing")
         self._thread.start()
 
-    def add(self, ticket: int, submit: Submit, sources: list[Source] | None = None) -> None:
-        self._waiting.put((ticket, submit, sources))
+    def add(self, ticket: int, content: bytes, sources: list[Source] | None = None) -> None:
+        """Have a request prepared; it is decoded when its turn comes."""
+        self._waiting.put((ticket, content, sources))
 
     def close(self) -> None:
         """Prepare what is left and end."""
@@ -39,12 +41,12 @@ class PreparingThread:
 
     def _run(self) -> None:
         while (request := self._waiting.get()) is not None:
-            ticket, submit, sources = request
-            self._on_prepared(ticket, self._outcome(submit, sources))
+            ticket, content, sources = request
+            self._on_prepared(ticket, self._outcome(content, sources))
 
-    def _outcome(self, submit: Submit, sources: list[Source] | None) -> Outcome:
+    def _outcome(self, content: bytes, sources: list[Source] | None) -> Outcome:
         try:
-            return self._prepare(submit, sources)
+            return self._prepare(decode_submit(content), sources)
         except CactusError as error:
             return error
         except Exception as error:  # a tokenizer's own failure must cost this request, not the router

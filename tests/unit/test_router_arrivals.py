@@ -18,6 +18,7 @@ from cactus_actors.protocol.messages import (
     Resume,
     Submit,
 )
+from cactus_actors.protocol.wire import decode_submit
 from router.callers import ANYONE, Revoked
 from router.core import RouterCore
 from router.effects import Effect, Prepare, SendClient
@@ -38,7 +39,7 @@ class SlowRouter:
 
     def prepare_next(self, outcome: Any = None) -> None:
         request = self.waiting.pop(0)
-        outcome = outcome or prepare(request.submit, LetterModel())
+        outcome = outcome or prepare(decode_submit(request.content), LetterModel())
         self._take(self.core.on_prepared(request.ticket, outcome, 1.0))
 
     def revoke(self, *clients: bytes, is_last: bool) -> None:
@@ -169,3 +170,22 @@ def test_what_a_tenant_without_a_key_sent_is_not_run(router: SlowRouter) -> None
     jobs = router.core.status(1.0).jobs
     assert (jobs.accepted, jobs.rejected) == (0, 1)
     assert len(router.replies) == 1
+
+
+def test_requests_that_are_being_prepared_take_room_in_bytes() -> None:
+    router = SlowRouter(max_queued_bytes=12_000)
+    for number in range(1, 4):
+        router.hear(submit(number, "x" * 2000))
+    [(_, rejected)] = router.replies
+    assert isinstance(rejected, Rejected)
+    assert (rejected.job_id, rejected.error.status) == (job_id(3), 429)
+    assert len(router.waiting) == 2
+
+
+def test_a_request_leaves_the_count_when_its_preparation_ends_however_it_ends() -> None:
+    router = SlowRouter(max_queued_jobs=2)
+    for number in range(1, 20):
+        router.hear(submit(number))
+        assert len(router.waiting) == 1
+        router.prepare_next(InvalidRequest("no"))
+    assert len(router.replies) == 19

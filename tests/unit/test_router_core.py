@@ -532,3 +532,15 @@ def test_job_ids_have_one_form(router: RouterHarness) -> None:
         assert error_of(reply).param == "job_id"
         assert len(reply.job_id or "") <= 64
     assert router.core.status(router.now).jobs.accepted == 0
+
+
+def test_the_queue_is_bounded_in_bytes_too() -> None:
+    router = RouterHarness(max_queued_bytes=60_000)
+    num_accepted = 0
+    while isinstance(answer := router.submit(num_accepted + 1, "x" * 300), Accepted):
+        num_accepted += 1
+    assert error_of(answer).status == 429
+    assert "bytes" in error_of(answer).message
+    assert 3 <= num_accepted <= 5
+    router.connect(num_slots=100, num_blocks=1000)
+    assert isinstance(router.submit(99, "x" * 300), Accepted)

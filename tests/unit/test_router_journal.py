@@ -18,8 +18,17 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result
-from router.journal import Journal
-from router.records import AcceptedRecord, EndedRecord, Forget, Recovered, WriteAccepted, WriteEnded
+from router.journal import Journal, end_of
+from router.journal_reader import JournalReader
+from router.records import (
+    AcceptedRecord,
+    EndedRecord,
+    Forget,
+    RecoveredEnd,
+    Remembered,
+    WriteAccepted,
+    WriteEnded,
+)
 
 PATIENCE_S = 10.0
 
@@ -60,12 +69,35 @@ def ended(name: str, at: float | None = None) -> EndedRecord:
     return EndedRecord(finished, "finished", [1, 2], ["a", "b"], "", time.time() if at is None else at)
 
 
-def found(directory: Path, retention_s: float = 600.0) -> dict[str, Recovered]:
+def found(directory: Path, retention_s: float = 600.0) -> dict[str, AcceptedRecord | Remembered]:
+    """What a router finds: jobs to run, and ended ones, whose results it reads later."""
     journal = Journal(directory)
-    try:
-        return {job.accepted.submit.job_id: job for job in journal.recover(retention_s)}
-    finally:
-        journal.close()
+    jobs = journal.recover(retention_s)
+    results = read(directory, *(job.job_id for job in jobs if isinstance(job, RecoveredEnd)))
+    journal.close()
+    known: dict[str, AcceptedRecord | Remembered] = {}
+    for job in jobs:
+        if isinstance(job, AcceptedRecord):
+            known[job.submit.job_id] = job
+        else:
+            result = results[job.job_id]
+            assert result is not None
+            assert job == end_of(accepted(job.job_id), result.ended)
+            known[job.job_id] = result
+    return known
+
+
+def read(directory: Path, *names: str) -> dict[str, Remembered | None]:
+    answers: dict[str, Remembered | None] = {}
+    reader = JournalReader(directory, answers.__setitem__)
+    for name in names:
+        reader.ask(name)
+    reader.close()
+    return answers
+
+
+def remembered(name: str, end: EndedRecord) -> Remembered:
+    return Remembered(accepted(name).accepted, end)
 
 
 def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: Path) -> None:
@@ -75,8 +107,8 @@ def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: 
     writer.journal.add(WriteEnded("two", end))
     writer.journal.close()
     assert found(tmp_path) == {
-        "one": Recovered(accepted("one"), None),
-        "two": Recovered(accepted("two"), end),
+        "one": accepted("one"),
+        "two": remembered("two", end),
     }
 
 
@@ -180,9 +212,36 @@ def test_on_a_full_disk_jobs_are_refused_and_ends_are_written_later(writer: Writ
     assert writer.accept("two") == (["two"], "")
     writer.journal.close()
     assert found(tmp_path) == {
-        "one": Recovered(accepted("one"), end),
-        "two": Recovered(accepted("two"), None),
+        "one": remembered("one", end),
+        "two": accepted("two"),
     }
+
+
+def test_what_has_not_ended_or_is_not_there_is_not_read_back(writer: Writer, tmp_path: Path) -> None:
+    writer.accept("waiting")
+    writer.accept("over")
+    writer.journal.add(WriteEnded("over", end := ended("over")))
+    writer.journal.add(WriteAccepted("last", accepted("last")))
+    writer.said.get(timeout=PATIENCE_S)
+    assert read(tmp_path, "waiting", "over", "never") == {
+        "waiting": None,
+        "over": remembered("over", end),
+        "never": None,
+    }
+
+
+def test_a_result_that_was_damaged_is_not_read_back(
+    writer: Writer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer.accept("bad")
+    writer.journal.add(WriteEnded("bad", ended("bad")))
+    writer.journal.close()
+    database = sqlite3.connect(tmp_path / "jobs.sqlite")
+    with database:
+        database.execute("UPDATE jobs SET ended = x'0102030405'")
+    database.close()
+    assert read(tmp_path, "bad") == {"bad": None}
+    assert "job bad cannot be read" in caplog.text
 
 
 class JournalIsADict(RuleBasedStateMachine):
@@ -195,7 +254,7 @@ class JournalIsADict(RuleBasedStateMachine):
         import tempfile
 
         self.directory = Path(tempfile.mkdtemp())
-        self.jobs: dict[str, Recovered] = {}
+        self.jobs: dict[str, AcceptedRecord | Remembered] = {}
         self.writer: Any = Writer(self.directory)
 
     def teardown(self) -> None:
@@ -206,7 +265,7 @@ class JournalIsADict(RuleBasedStateMachine):
     def accept(self, name: str, at: float) -> None:
         record = accepted(name, at)
         self.writer.journal.add(WriteAccepted(name, record))
-        self.jobs[name] = Recovered(record, None)
+        self.jobs[name] = record
 
     @precondition(lambda self: self.jobs)
     @rule(data=st.data())
@@ -214,7 +273,7 @@ class JournalIsADict(RuleBasedStateMachine):
         name = data.draw(st.sampled_from(sorted(self.jobs)))
         record = ended(name)
         self.writer.journal.add(WriteEnded(name, record))
-        self.jobs[name] = Recovered(self.jobs[name].accepted, record)
+        self.jobs[name] = remembered(name, record)
 
     @rule(name=names)
     def forget(self, name: str) -> None:

@@ -15,6 +15,7 @@ from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import CactusError, InvalidRequest, RequestTooComplex
 from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.wire import encode
 from cactus_actors.text import load_text_model
 from router.prepare import prepare
 from router.preparing import PreparingProcess, PreparingThread
@@ -113,7 +114,7 @@ def test_an_exception_costs_its_request_and_tells_nothing_of_the_inside() -> Non
 
     thread = PreparingThread(explode, lambda ticket, outcome: said.put((ticket, outcome)))
     for number in (1, 2):
-        thread.add(number, Submit(job_id=job_id(number), prompt="x"))
+        thread.add(number, encode(Submit(job_id=job_id(number), prompt="x"))[1])
     thread.close()
     answers = dict([said.get(), said.get()])
     assert (answers[1].type, answers[2].message) == ("server_error", "as said")
