@@ -6,6 +6,7 @@ import asyncio
 import hashlib
 import random
 import time
+from collections.abc import Callable
 from functools import partial
 from typing import NamedTuple
 
@@ -16,14 +17,26 @@ from cactus_actors.batch.lines import PromptLine, request_of_line
 from cactus_actors.batch.rendering import render_error, render_result
 from cactus_actors.batch.request import BatchRequest
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.errors import CactusError, NotSupported, Overloaded, ServerFailure, Unavailable
+from cactus_actors.protocol.errors import (
+    AuthenticationFailed,
+    CactusError,
+    JobConflict,
+    NotSupported,
+    Overloaded,
+    ServerFailure,
+    StorageFailure,
+    Unavailable,
+)
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Result
 
 BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
-MAX_CANCELLATIONS = 100  # each interrupted run of a line is one, and the router remembers them all
+MAX_ATTEMPTS = 100  # each interrupted run of a line is one, and the router remembers them all
 STALLED_S = 120.0
 MAX_RETRY_S = 30.0
+SERVICE_FAILURES = (Overloaded, Unavailable, StorageFailure, AuthenticationFailed)  # no line's fault
+
+JobIdOf = Callable[..., str]
 
 
 class Outcome(NamedTuple):
@@ -53,7 +66,7 @@ class LineAnswerer:
         self._advanced_at = time.monotonic()
 
     async def answer(self, line: PromptLine) -> Outcome:
-        """The outcome of `line`, failed or not; raises Overloaded and Unavailable, which are no line's."""
+        """The outcome of `line`, failed or not; raises SERVICE_FAILURES, which are not its own."""
         try:
             outcome = await self._outcome(line, as_chat=line.is_plain and self._plain_is_chat)
         except NotSupported:
@@ -64,49 +77,56 @@ class LineAnswerer:
 
     async def _outcome(self, line: PromptLine, *, as_chat: bool) -> Outcome:
         """What became of `line`; raises NotSupported for one `as_chat` where the model has no template."""
-        job_id = self._job_id(line, 0, 0, as_chat=as_chat)
+        job_id_of = partial(self._job_id, line, as_chat=as_chat)
         try:
-            for attempt in range(MAX_CANCELLATIONS):
-                job_id_of = partial(self._job_id, line, attempt, as_chat=as_chat)
-                job_id = job_id_of(0)
-                request = request_of_line(line, job_id_of, self._options, self._model, as_chat=as_chat)
-                results = await self._results(request.submits)
-                # An interrupted run has cancelled what it had in flight, and the router remembers.
-                if all(result.finish_reason != "cancelled" for result in results):
-                    break
-            else:
-                raise ServerFailure("the job was cancelled again and again")
+            request = request_of_line(line, job_id_of, self._options, self._model, as_chat=as_chat)
+            results = await self._results(request.submits, job_id_of)
             return Outcome(render_result(line, request, results, self._run.created), results, succeeded=True)
-        except (Overloaded, Unavailable):
-            raise  # the service's state, not this line's fault
+        except SERVICE_FAILURES:
+            raise
         except CactusError as error:
             if as_chat and isinstance(error, NotSupported) and error.param == "messages":
                 raise
             results = [] if error.result is None else [error.result]
-            return Outcome(render_error(line, job_id, error), results, succeeded=False)
+            return Outcome(render_error(line, job_id_of(0), error), results, succeeded=False)
 
-    async def _results(self, submits: list[Submit]) -> list[Result]:
+    async def _results(self, submits: list[Submit], job_id_of: JobIdOf) -> list[Result]:
         """Of all choices of a line; the first failure is the line's, and the others are cancelled."""
         if len(submits) == 1:
-            return [await self._result(submits[0])]
+            return [await self._result(submits[0], job_id_of, 0)]
         try:
             async with asyncio.TaskGroup() as tasks:
-                choices = [tasks.create_task(self._result(submit)) for submit in submits]
+                choices = [
+                    tasks.create_task(self._result(submit, job_id_of, choice))
+                    for choice, submit in enumerate(submits)
+                ]
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None
         return [choice.result() for choice in choices]
 
-    async def _result(self, submit: Submit) -> Result:
-        while True:
+    async def _result(self, submit: Submit, job_id_of: JobIdOf, choice: int) -> Result:
+        """Of one choice, whose seed, and so its tokens, are the same at every attempt."""
+        attempt = 0
+        while attempt < MAX_ATTEMPTS:
+            submit = msgspec.structs.replace(submit, job_id=job_id_of(choice, attempt))
             try:
-                return await self._client.run(submit)
-            except (Overloaded, Unavailable) as error:
+                result = await self._client.run(submit)
+            except JobConflict:  # an earlier run asked at another priority
+                attempt += 1
+            except (Overloaded, Unavailable, StorageFailure) as error:
                 if time.monotonic() - self._advanced_at > STALLED_S or error.retry_after is None:
                     raise
+                attempt += error.result is not None  # a job that was ended so stays so
                 wait_s = min(error.retry_after, MAX_RETRY_S)
                 await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)
+            else:
+                # An interrupted run has cancelled what it had in flight, and the router remembers.
+                if result.finish_reason != "cancelled":
+                    return result
+                attempt += 1
+        raise ServerFailure("the job was cancelled again and again")
 
-    def _job_id(self, line: PromptLine, attempt: int, choice: int, *, as_chat: bool) -> str:
+    def _job_id(self, line: PromptLine, choice: int, attempt: int = 0, *, as_chat: bool) -> str:
         """The same in every process of this run, so that a resumed run finds its jobs in the router."""
         form = "chat" if as_chat else "as written"
         name = f"{self._run.run_id}/{self._run.input_sha256}/{line.number}/{form}/{attempt}/{choice}"

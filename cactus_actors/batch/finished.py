@@ -3,14 +3,15 @@
 from __future__ import annotations
 
 import time
+from pathlib import Path
 
 from cactus_actors.batch.failures import OutputRefused
 from cactus_actors.batch.journal import Run
+from cactus_actors.batch.key_set import KeySet, id_key
 from cactus_actors.batch.lines import decode_line
 from cactus_actors.batch.reader import Format, PromptFile
 from cactus_actors.batch.request import BatchProgress, BatchRequest
-from cactus_actors.batch.result_file import read_keys
-from cactus_actors.batch.scan import id_key
+from cactus_actors.batch.result_file import result_lines
 
 
 def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: Run | None) -> BatchProgress:
@@ -24,13 +25,7 @@ def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: R
         raise OutputRefused(f"{paths.output}: exists already; --overwrite replaces it")
     if made_by is not None:
         made_by.check_same(wanted, request.source)
-    keys: list[set[int]] = []
-    for path in (paths.output, paths.errors):
-        if not path.exists():
-            keys.append(set())
-            continue
-        with path.open("rb") as results:
-            keys.append(read_keys(results)[0])
+    keys = [_keys_in(path) for path in (paths.output, paths.errors)]
     with PromptFile(request.source) as file:
         for raw in file.lines():
             key = id_key(decode_line(raw, form).custom_id)
@@ -47,3 +42,15 @@ def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: R
         completion_tokens=0,
         started=time.monotonic(),
     )
+
+
+def _keys_in(path: Path) -> KeySet:
+    keys = KeySet()
+    try:
+        if path.exists():
+            with path.open("rb") as results:
+                for line in result_lines(results):
+                    keys.add(line.key)
+    except OSError as error:
+        raise OutputRefused(f"{path}: {error.strerror}") from None
+    return keys

@@ -2,23 +2,29 @@
 
 from __future__ import annotations
 
+import contextlib
+import errno
 import fcntl
 import os
+import zlib
 from pathlib import Path
 from typing import Any
 
 import msgspec
 
 from cactus_actors.batch.failures import InputChanged, OutputFailed, OutputLocked, OutputRefused
+from cactus_actors.batch.paths import sync_directory
 
-JOURNAL_VERSION = 2
+JOURNAL_VERSION = 3
 _COMPLETE = b'{"complete":true}'
+_DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 class Run(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is; which lines are done stands in the partial files and nowhere else.
 
-    `run_id` keeps the job ids of two runs over one input apart; `created` is Unix seconds.
+    `run_id` keeps the job ids of two runs over one input apart; `created` is Unix seconds; `model` is the one
+    that the service had, "" where it did not say. `checksum` is that of the others, as they are written.
     """
 
     version: int = JOURNAL_VERSION
@@ -27,6 +33,13 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
     input_sha256: str
     num_lines: int
     parameters: dict[str, Any]
+    model: str = ""
+    checksum: int = 0
+
+    @property
+    def sum(self) -> int:
+        """CRC-32 of all fields but `checksum`."""
+        return zlib.crc32(msgspec.json.encode(msgspec.structs.replace(self, checksum=0)))
 
     def check_same(self, now: Run, source: Path) -> None:
         """Raise InputChanged unless `now` is the same input under the same parameters."""
@@ -34,6 +47,8 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             what = "it is not the file that the run here began with"
         elif self.parameters != now.parameters:
             what = f"the run here began with other parameters: {self.parameters}"
+        elif self.model and now.model and self.model != now.model:
+            what = f"the run here began with the model {self.model}, the service has {now.model}"
         else:
             return
         raise InputChanged(f"{source}: input_changed: {what}; restore it, or start again with --overwrite")
@@ -63,9 +78,13 @@ class Journal:
             begun = lines[-2] if is_complete else lines[-1]
             version = msgspec.json.decode(begun)["version"]
             if version == JOURNAL_VERSION:
-                return msgspec.json.decode(begun, type=Run), is_complete
-            what = f"is of version {version}, this program reads version {JOURNAL_VERSION}"
-        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, IndexError, TypeError):
+                run = msgspec.json.decode(begun, type=Run)
+                if run.checksum == run.sum:
+                    return run, is_complete
+                what = "is damaged"
+            else:
+                what = f"is of version {version}, this program reads version {JOURNAL_VERSION}"
+        except (msgspec.DecodeError, UnicodeDecodeError, KeyError, IndexError, TypeError, RecursionError):
             what = "is damaged"
         raise OutputRefused(
             f"{self.path}: the journal of the run here {what}; "
@@ -74,7 +93,7 @@ class Journal:
 
     def begin(self, run: Run) -> None:
         """Note `run`, before anything else of it is written."""
-        self._add(msgspec.json.encode(run))
+        self._add(msgspec.json.encode(msgspec.structs.replace(run, checksum=run.sum)))
 
     def mark_complete(self) -> None:
         """Note that every line is on the disk."""
@@ -87,11 +106,14 @@ class Journal:
         os.close(self._descriptor)
 
     def _whole_lines(self) -> bytes:
-        content = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+        try:
+            content = os.pread(self._descriptor, os.fstat(self._descriptor).st_size, 0)
+        except OSError as error:
+            raise OutputFailed(f"{self.path}: {error.strerror}") from None
         return content[: content.rfind(b"\n") + 1]
 
     def _add(self, line: bytes) -> None:
-        offset = len(self._whole_lines())
+        begin = offset = len(self._whole_lines())
         content = memoryview(line + b"\n")
         try:
             os.ftruncate(self._descriptor, offset)
@@ -99,15 +121,19 @@ class Journal:
                 written = os.pwrite(self._descriptor, content, offset)
                 content, offset = content[written:], offset + written
             os.fsync(self._descriptor)
+            sync_directory(self.path.parent)
         except OSError as error:
-            raise OutputFailed(f"{self.path}: {error.strerror}") from None
+            with contextlib.suppress(OSError):
+                os.ftruncate(self._descriptor, begin)
+            raise OutputFailed(f"{self.path}: {error.strerror} after {begin} bytes") from None
 
     def _lock(self) -> int:
         while True:
             try:
                 descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
             except OSError as error:
-                raise OutputRefused(f"{self.path}: {error.strerror}") from None
+                kind = OutputFailed if error.errno in _DISK_FAILURES else OutputRefused
+                raise kind(f"{self.path}: {error.strerror}") from None
             try:
                 fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.path.samestat(os.fstat(descriptor), self.path.stat()):
@@ -117,4 +143,7 @@ class Journal:
                 raise OutputLocked(f"{self.path}: output_locked: another run is writing here") from None
             except FileNotFoundError:
                 pass
+            except OSError as error:
+                os.close(descriptor)
+                raise OutputRefused(f"{self.path}: {error.strerror}") from None
             os.close(descriptor)  # the run that held it has just ended and left no trace

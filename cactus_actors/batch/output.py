@@ -2,27 +2,22 @@
 
 from __future__ import annotations
 
-import os
-import time
-
 from cactus_actors.batch.failures import OutputFailed
-from cactus_actors.batch.paths import BatchPaths
+from cactus_actors.batch.key_set import id_key
+from cactus_actors.batch.paths import BatchPaths, sync_directory
 from cactus_actors.batch.result_file import ResultFile
-from cactus_actors.batch.scan import id_key
-
-SYNC_EVERY_S = 1.0
 
 
 class BatchOutput:
-    """Takes finished lines, each once; what it holds survives a kill, after a second a power cut."""
+    """Takes finished lines, each once; what it holds survives a kill, and a power cut what was synced."""
 
     def __init__(self, paths: BatchPaths) -> None:
-        self._files: tuple[ResultFile, ...] = ()
         self._results = ResultFile(paths.partial_output)
-        self._files = (self._results,)
-        self._errors = ResultFile(paths.partial_errors)
-        self._files = (self._results, self._errors)
-        self._synced_at = time.monotonic()
+        try:
+            self._errors = ResultFile(paths.partial_errors)
+        except BaseException:
+            self._results.close()
+            raise
 
     @property
     def num_succeeded(self) -> int:
@@ -40,29 +35,30 @@ class BatchOutput:
         return key in self._results.done or key in self._errors.done
 
     def add(self, custom_id: str, line: bytes, *, succeeded: bool) -> None:
-        """Write a finished line; raises OutputFailed, and then it is not done."""
+        """Write a line that is not done yet; raises OutputFailed, and then it still is not."""
+        assert not self.has(custom_id)
         file = self._results if succeeded else self._errors
         file.append(line)
         file.done.add(id_key(custom_id))
-        if time.monotonic() - self._synced_at >= SYNC_EVERY_S:
-            self.sync()
 
     def sync(self) -> None:
-        """Return when every line is on the disk."""
-        for file in self._files:
-            file.sync()
-        self._synced_at = time.monotonic()
+        """Return when every line is on the disk; raises OutputFailed, what is lost then will run again."""
+        self._results.sync()
+        self._errors.sync()
 
     def close(self) -> None:
-        """Release the files."""
-        for file in self._files:
-            file.close()
+        """Release the files, with as much of them on the disk as can be."""
+        self._results.close()
+        self._errors.close()
 
 
 def discard_partial(paths: BatchPaths) -> None:
     """Remove what an abandoned run left."""
     for path in (paths.partial_output, paths.partial_errors):
-        path.unlink(missing_ok=True)
+        try:
+            path.unlink(missing_ok=True)
+        except OSError as error:
+            raise OutputFailed(f"{path}: {error.strerror}") from None
 
 
 def publish(paths: BatchPaths) -> None:
@@ -74,10 +70,6 @@ def publish(paths: BatchPaths) -> None:
         ):
             if partial.exists():
                 partial.replace(final)
-        directory = os.open(paths.output.parent, os.O_RDONLY)
-        try:
-            os.fsync(directory)
-        finally:
-            os.close(directory)
+        sync_directory(paths.output.parent)
     except OSError as error:
         raise OutputFailed(f"{paths.output}: {error.strerror}") from None

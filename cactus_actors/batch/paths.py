@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -36,11 +37,39 @@ class BatchPaths:
         return self.errors.with_name(f"{self.errors.name}.partial")
 
     def check(self) -> None:
-        """Raise OutputRefused where a run could never write, or would write over its own input."""
-        if not self.output.parent.is_dir():
-            raise OutputRefused(f"{self.output}: there is no directory {self.output.parent}")
-        for path in (self.output, self.errors, self.journal, self.partial_output, self.partial_errors):
-            if path.is_dir():
-                raise OutputRefused(f"{path}: is a directory")
-            if path.exists() and path.samefile(self.source):
-                raise OutputRefused(f"{path}: is the input; choose another output")
+        """Raise OutputRefused where a run could never write, or would write over what is no result."""
+        try:
+            if not self.output.parent.is_dir():
+                raise OutputRefused(f"{self.output}: there is no directory {self.output.parent}")
+            for path in (self.output, self.errors, self.journal, self.partial_output, self.partial_errors):
+                _check_replaceable(path, self.source)
+        except OSError as error:
+            raise OutputRefused(f"{self.output}: {error.strerror}") from None
+
+    def check_none_is_lost(self) -> None:
+        """Raise OutputRefused where results lie about that no journal here tells of."""
+        for path in (self.errors, self.partial_output, self.partial_errors):
+            if path.exists() and path.stat().st_size:
+                raise OutputRefused(
+                    f"{path}: holds results, and {self.journal} tells of no run; --overwrite discards them"
+                )
+
+
+def _check_replaceable(path: Path, source: Path) -> None:
+    if path.is_dir():
+        raise OutputRefused(f"{path}: is a directory")
+    if not path.exists():
+        return
+    if not path.is_file():
+        raise OutputRefused(f"{path}: is not a regular file; choose another output")
+    if path.samefile(source):
+        raise OutputRefused(f"{path}: is the input; choose another output")
+
+
+def sync_directory(directory: Path) -> None:
+    """Return when the names in it are on the disk; raises OSError."""
+    descriptor = os.open(directory, os.O_RDONLY)
+    try:
+        os.fsync(descriptor)
+    finally:
+        os.close(descriptor)

@@ -83,8 +83,10 @@ class PromptFile:
             number += 1
             begin, offset = offset, offset + len(chunk)
             is_too_long = len(chunk) > MAX_LINE_BYTES
+            self._check_no_hole(begin, chunk)
             while not chunk.endswith(b"\n") and (chunk_end := self._read(MAX_LINE_BYTES + 1)):
                 is_too_long = True
+                self._check_no_hole(offset, chunk_end)
                 offset += len(chunk_end)
                 chunk = chunk_end
             if is_too_long:
@@ -94,6 +96,11 @@ class PromptFile:
             content = content.rstrip(b"\r\n")
             if content.strip():
                 yield RawLine(number, begin + chunk.find(content), content)
+
+    def _check_no_hole(self, offset: int, chunk: bytes) -> None:
+        """Refuse what nothing was ever written to: it may go on for terabytes."""
+        if len(chunk) > MAX_LINE_BYTES and chunk.endswith(b"\0") and not chunk.strip(b"\0"):
+            raise InputInvalid(f"{self.path}: not_text: nothing but zero bytes from offset {offset} on")
 
     def _read(self, limit: int) -> bytes:
         try:

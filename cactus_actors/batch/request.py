@@ -6,6 +6,9 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Any
+
+import msgspec
 
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.paths import BatchPaths
@@ -21,7 +24,8 @@ class BatchRequest:
     """What to run and how.
 
     `options` fill in what a line leaves out; `form` None is by suffix and content; `raw` keeps plain lines
-    from the chat template.
+    from the chat template. Without `one_model` a run that is resumed takes whatever model the service has by
+    then.
     """
 
     source: Path
@@ -32,11 +36,17 @@ class BatchRequest:
     max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
     resume: bool = False
     overwrite: bool = False
+    one_model: bool = True
 
     @property
     def paths(self) -> BatchPaths:
         """The files of this run."""
         return BatchPaths(self.source, self.output)
+
+    def parameters(self, form: Format) -> dict[str, Any]:
+        """All that the answers depend on, but for the input and the model."""
+        options = msgspec.structs.replace(self.options, priority=None)
+        return {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
 
 
 @dataclass

@@ -3,80 +3,163 @@
 from __future__ import annotations
 
 import contextlib
+import fcntl
 import os
+import threading
 from collections.abc import Iterator
 from pathlib import Path
-from typing import BinaryIO
+from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from cactus_actors.batch.failures import OutputFailed
-from cactus_actors.batch.scan import id_key
+from cactus_actors.batch.failures import OutputFailed, OutputLocked
+from cactus_actors.batch.key_set import KeySet, id_key
 
 
 class _Named(msgspec.Struct):
     custom_id: str
 
 
+class ResultLine(NamedTuple):
+    """A line that counts, and where it begins."""
+
+    key: int
+    offset: int
+    content: bytes
+
+
 class ResultFile:
-    """Opened at once and kept open; what a killed run left torn at the end is cut off.
+    """Opened at once and kept open; of what a killed run left only whole lines are kept, each once.
 
     `done` are the keys of the custom_ids that it holds. `append` returns when the kernel has the line: a
-    killed process loses nothing; `sync` makes it safe from a power cut too.
+    killed process loses nothing; `sync`, which may run in another thread, makes it safe from a power cut too.
+    OutputLocked is raised while another process has the file open.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.done = KeySet()
+        self._changing = threading.Lock()
+        self._syncing = threading.Lock()
+        self._is_sound = True
         with _as_output_failed(path):
-            self._descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-            with os.fdopen(os.dup(self._descriptor), "rb") as file:
-                self.done, self._size = read_keys(file)
-            os.ftruncate(self._descriptor, self._size)
-            os.lseek(self._descriptor, self._size, os.SEEK_SET)
-        self._is_synced = True
+            self._descriptor = _open_locked(path)
+            try:
+                self._size = self._keep_what_counts()
+                # what a killed run left to the kernel may not have been written yet
+                os.fsync(self._descriptor)
+            except BaseException:
+                os.close(self._descriptor)
+                raise
+        self._synced_size = self._size
 
     def append(self, line: bytes) -> None:
         """Write a whole line, or nothing: raises OutputFailed."""
         content = memoryview(line + b"\n")
-        written = 0
-        try:
-            while written < len(content):
-                written += os.write(self._descriptor, content[written:])
-        except OSError as error:
-            with contextlib.suppress(OSError):
-                os.ftruncate(self._descriptor, self._size)
-                os.lseek(self._descriptor, self._size, os.SEEK_SET)
-            raise OutputFailed(f"{self.path}: {error.strerror} after {self._size} bytes") from None
-        self._size += written
-        self._is_synced = False
+        with self._changing:
+            self._check_sound()
+            written = 0
+            try:
+                while written < len(content):
+                    written += os.pwrite(self._descriptor, content[written:], self._size + written)
+            except OSError as error:
+                self._cut(self._size)
+                raise OutputFailed(f"{self.path}: {error.strerror} after {self._size} bytes") from None
+            self._size += written
 
     def sync(self) -> None:
-        """Return when everything is on the disk; raises OutputFailed."""
-        if self._is_synced:
-            return
-        with _as_output_failed(self.path):
-            os.fsync(self._descriptor)
-        self._is_synced = True
+        """Return when everything is on the disk; raises OutputFailed, and cuts off what was not there."""
+        with self._syncing:
+            self._check_sound()
+            size = self._size
+            if size == self._synced_size:
+                return
+            try:
+                os.fsync(self._descriptor)
+            except OSError as error:
+                # The kernel gives up what it could not write: a second fsync would say that all is well.
+                with self._changing:
+                    self._is_sound = False
+                    self._cut(self._synced_size)
+                raise OutputFailed(
+                    f"{self.path}: {error.strerror} after {self._synced_size} bytes, "
+                    f"{size - self._synced_size} behind them are lost"
+                ) from None
+            self._synced_size = size
 
     def close(self) -> None:
-        """Release the file."""
+        """Release the file, with as much of it on the disk as can be."""
+        with contextlib.suppress(OutputFailed):
+            self.sync()
         os.close(self._descriptor)
 
+    def _check_sound(self) -> None:
+        if not self._is_sound:
+            raise OutputFailed(f"{self.path}: the disk failed after {self._synced_size} bytes")
 
-def read_keys(file: BinaryIO) -> tuple[set[int], int]:
-    """The keys of the custom_ids in the whole lines that `file` begins with, and their size in bytes."""
-    keys: set[int] = set()
-    size = 0
+    def _cut(self, size: int) -> None:
+        self._size = size
+        with contextlib.suppress(OSError):
+            os.ftruncate(self._descriptor, size)
+
+    def _keep_what_counts(self) -> int:
+        """Take the lines that count into `done` and drop everything else; the size that is left."""
+        size = 0
+        has_gap = False
+        with os.fdopen(os.dup(self._descriptor), "rb") as file:
+            for line in result_lines(file):
+                if not self.done.add(line.key):
+                    continue
+                has_gap |= line.offset != size
+                size += len(line.content)
+        if has_gap:
+            self._write_anew()
+        else:
+            os.ftruncate(self._descriptor, size)
+        return size
+
+    def _write_anew(self) -> None:
+        """Replace the file by one of the lines that count: damage in its middle costs only what it hit."""
+        path = self.path.with_name(f"{self.path.name}.new")
+        path.unlink(missing_ok=True)
+        descriptor = _open_locked(path)
+        try:
+            seen = KeySet()
+            with (
+                os.fdopen(os.dup(self._descriptor), "rb") as file,
+                os.fdopen(os.dup(descriptor), "wb") as new,
+            ):
+                file.seek(0)
+                new.writelines(line.content for line in result_lines(file) if seen.add(line.key))
+                new.flush()
+                os.fsync(new.fileno())
+            path.replace(self.path)
+            os.dup2(descriptor, self._descriptor, inheritable=False)
+        finally:
+            os.close(descriptor)
+
+
+def result_lines(file: BinaryIO) -> Iterator[ResultLine]:
+    """The whole lines of `file` that tell a custom_id; what else is there is damage, and passed over."""
+    offset = 0
     decoder = msgspec.json.Decoder(_Named)
     for line in file:
-        if not line.endswith(b"\n"):
-            break
-        try:
-            keys.add(id_key(decoder.decode(line).custom_id))
-        except (msgspec.DecodeError, UnicodeDecodeError):
-            break  # after a power cut a tail may be there without its content
-        size += len(line)
-    return keys, size
+        if line.endswith(b"\n"):
+            with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                yield ResultLine(id_key(decoder.decode(line).custom_id), offset, line)
+        offset += len(line)
+
+
+def _open_locked(path: Path) -> int:
+    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError as error:
+        os.close(descriptor)
+        if isinstance(error, BlockingIOError):
+            raise OutputLocked(f"{path}: output_locked: another run is writing here") from None
+        raise
+    return descriptor
 
 
 @contextlib.contextmanager

@@ -5,22 +5,24 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
-from collections.abc import Iterator
 
 import msgspec
 
 from cactus_actors.batch.answering import LineAnswerer
-from cactus_actors.batch.failures import InputChanged, OutputRefused
+from cactus_actors.batch.failures import OutputRefused
 from cactus_actors.batch.finished import finished_before
 from cactus_actors.batch.journal import Journal, Run
-from cactus_actors.batch.lines import PromptLine, decode_line
+from cactus_actors.batch.lines import PromptLine
+from cactus_actors.batch.open_lines import OpenLines
 from cactus_actors.batch.output import BatchOutput, discard_partial, publish
 from cactus_actors.batch.reader import Format, PromptFile
 from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer
-from cactus_actors.batch.scan import scan
+from cactus_actors.batch.scan import Scan, scan
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.results import Result
+
+SYNC_EVERY_S = 1.0
 
 
 async def run_batch(
@@ -32,20 +34,21 @@ async def run_batch(
 
     `observe` is called at the start and after each line, with its result if it has one. Raises InvalidRequest
     for options out of range, InputInvalid, InputChanged, OutputRefused, OutputLocked before anything runs;
-    OutputFailed or Unavailable in the middle, after which the run can be resumed.
+    InputChanged, OutputFailed or one of SERVICE_FAILURES in the middle. After that, and where the task is
+    cancelled, which cancels what is in flight, the run can be resumed.
     """
     resolve_options(request.options)
     paths = request.paths
     with PromptFile(request.source) as file:
         paths.check()
         form = request.form or file.format()
-        scanned = scan(file, form)
+        scanned = await scan(file, form)
     wanted = Run(
         run_id=secrets.token_hex(8),
         created=int(time.time()),
         input_sha256=scanned.sha256,
         num_lines=scanned.num_lines,
-        parameters={"form": form, "raw": request.raw, "options": msgspec.to_builtins(request.options)},
+        parameters=request.parameters(form),
     )
     journal = Journal(paths.journal)
     try:
@@ -54,24 +57,28 @@ async def run_batch(
             publish(paths)
         is_unfinished = begun is not None and not is_complete
         if paths.output.exists() and not is_unfinished and not request.overwrite:
-            return finished_before(request, form, wanted, begun)
-        if begun is None or is_complete or request.overwrite:
-            await client.status()  # nothing is written for a service that is not there
-            discard_partial(paths)
-            journal.begin(wanted)
-            begun = wanted
-        elif not request.resume:
+            return await asyncio.to_thread(finished_before, request, form, wanted, begun)
+        if begun is None and not request.overwrite:
+            paths.check_none_is_lost()
+        if is_unfinished and not request.overwrite and not request.resume:
             raise OutputRefused(
                 f"{paths.journal}: an unfinished run is there; continue it with --resume, "
                 "or start again with --overwrite"
             )
+        status = await client.status()  # nothing is written for a service that is not there
+        if request.one_model:
+            wanted = msgspec.structs.replace(wanted, model=status.model)
+        if begun is None or is_complete or request.overwrite:
+            discard_partial(paths)
+            journal.begin(wanted)
+            begun = wanted
         else:
             begun.check_same(wanted, request.source)
-        output = BatchOutput(paths)
+        output = await asyncio.to_thread(BatchOutput, paths)
         try:
             answerer = LineAnswerer(client, request, begun, scanned.model)
-            progress = await _Runner(request, form, begun, answerer, output, observe).run()
-            output.sync()
+            progress = await _Runner(request, form, scanned, answerer, output, observe).run()
+            await asyncio.to_thread(output.sync)
         finally:
             output.close()
         journal.mark_complete()
@@ -95,19 +102,19 @@ class _Runner:
         self,
         request: BatchRequest,
         form: Format,
-        run: Run,
+        scanned: Scan,
         answerer: LineAnswerer,
         output: BatchOutput,
         observe: Observer | None,
     ) -> None:
         self._request = request
         self._form = form
-        self._run = run
+        self._scanned = scanned
         self._answerer = answerer
         self._output = output
         self._observe = observe
         self._progress = BatchProgress(
-            num_lines=run.num_lines,
+            num_lines=scanned.num_lines,
             num_succeeded=output.num_succeeded,
             num_failed=output.num_failed,
             num_resumed=output.num_succeeded + output.num_failed,
@@ -118,25 +125,25 @@ class _Runner:
     async def run(self) -> BatchProgress:
         self._tell(None, None)
         with PromptFile(self._request.source) as file:
-            lines = self._open_lines(file)
+            lines = OpenLines(file, self._form, self._scanned, self._output.has)
             try:
                 async with asyncio.TaskGroup() as tasks:
-                    for _ in range(self._request.max_in_flight):
-                        tasks.create_task(self._work(lines))
+                    syncing = tasks.create_task(self._keep_synced())
+                    async with asyncio.TaskGroup() as workers:
+                        for _ in range(self._request.max_in_flight):
+                            workers.create_task(self._work(lines))
+                    syncing.cancel()
             except BaseExceptionGroup as group:
-                raise group.exceptions[0] from None
-            if file.digest != self._run.input_sha256:
-                raise InputChanged(f"{file.path}: input_changed: it was modified while it was run")
+                raise _first_error(group) from None
         return self._progress
 
-    def _open_lines(self, file: PromptFile) -> Iterator[PromptLine]:
-        for raw in file.lines():
-            line = decode_line(raw, self._form)
-            if not self._output.has(line.custom_id):
-                yield line
+    async def _keep_synced(self) -> None:
+        while True:
+            await asyncio.sleep(SYNC_EVERY_S)
+            await asyncio.to_thread(self._output.sync)
 
-    async def _work(self, lines: Iterator[PromptLine]) -> None:
-        for line in lines:
+    async def _work(self, lines: OpenLines) -> None:
+        while (line := await lines.next()) is not None:
             await self._run_line(line)
 
     async def _run_line(self, line: PromptLine) -> None:
@@ -151,3 +158,8 @@ class _Runner:
     def _tell(self, line: PromptLine | None, result: Result | None) -> None:
         if self._observe is not None:
             self._observe(self._progress, line, result)
+
+
+def _first_error(group: BaseExceptionGroup[BaseException]) -> BaseException:
+    first = group.exceptions[0]
+    return _first_error(first) if isinstance(first, BaseExceptionGroup) else first

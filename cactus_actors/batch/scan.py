@@ -2,44 +2,82 @@
 
 from __future__ import annotations
 
-import hashlib
-
-import msgspec
+import asyncio
+import zlib
+from array import array
+from dataclasses import dataclass, field
+from itertools import islice
 
 from cactus_actors.batch.failures import InputInvalid
-from cactus_actors.batch.lines import decode_line
-from cactus_actors.batch.reader import Format, PromptFile
+from cactus_actors.batch.key_set import KeySet, id_key
+from cactus_actors.batch.lines import PromptLine, decode_line
+from cactus_actors.batch.reader import Format, PromptFile, RawLine
+
+LINES_A_STEP = 2000
 
 
-class Scan(msgspec.Struct, frozen=True, kw_only=True):
-    """`num_lines` counts lines that are not blank; `model` is the first that a line names."""
+@dataclass(frozen=True, kw_only=True)
+class Scan:
+    """`model` is the first that a line names; `checks` has a value for each line that is not blank."""
 
     sha256: str
-    num_lines: int
     model: str | None
+    checks: array[int] = field(repr=False)
+
+    @property
+    def num_lines(self) -> int:
+        """Lines that are not blank."""
+        return len(self.checks)
 
 
-def scan(file: PromptFile, form: Format) -> Scan:
-    """Read all of `file`; raises InputInvalid naming both lines of a custom_id that is used twice."""
-    line_of_id: dict[int, int] = {}
-    model: str | None = None
-    num_lines = 0
-    for raw in file.lines():
-        try:
-            line = decode_line(raw, form)
-        except InputInvalid as error:
-            raise InputInvalid(f"{file.path}: {error.message}") from None
-        num_lines += 1
-        model = model or line.model
-        earlier = line_of_id.setdefault(id_key(line.custom_id), line.number)
-        if earlier != line.number:
-            raise InputInvalid(
-                f"{file.path}: custom_id {line.custom_id[:60]!r} is on line {earlier} "
-                f"and on line {line.number}"
-            )
-    return Scan(sha256=file.digest, num_lines=num_lines, model=model)
+class Scanner:
+    """Reads all of a file, some lines at a time."""
+
+    def __init__(self, file: PromptFile, form: Format) -> None:
+        self._file = file
+        self._form = form
+        self._lines = file.lines()
+        self._keys = KeySet()
+        self._checks = array("I")
+        self._model: str | None = None
+
+    def step(self) -> bool:
+        """Read on, False at the end; raises InputInvalid, naming both lines of a repeated custom_id."""
+        num_before = len(self._checks)
+        for raw in islice(self._lines, LINES_A_STEP):
+            try:
+                line = decode_line(raw, self._form)
+            except InputInvalid as error:
+                raise InputInvalid(f"{self._file.path}: {error.message}") from None
+            if not self._keys.add(id_key(line.custom_id)):
+                raise self._used_twice(line)
+            self._checks.append(check_value(raw))
+            self._model = self._model or line.model
+        return len(self._checks) > num_before
+
+    def scanned(self) -> Scan:
+        """What the file is, once `step` has come to its end."""
+        return Scan(sha256=self._file.digest, model=self._model, checks=self._checks)
+
+    def _used_twice(self, line: PromptLine) -> InputInvalid:
+        key = id_key(line.custom_id)
+        with PromptFile(self._file.path) as file:
+            lines = (decode_line(raw, self._form) for raw in file.lines())
+            earlier = next((one.number for one in lines if id_key(one.custom_id) == key), line.number)
+        return InputInvalid(
+            f"{self._file.path}: custom_id {line.custom_id[:60]!r} is on line {earlier} "
+            f"and on line {line.number}"
+        )
 
 
-def id_key(custom_id: str) -> int:
-    """64 bits that stand for a custom_id, so that a million of them fit in little memory."""
-    return int.from_bytes(hashlib.blake2b(custom_id.encode("utf-8", "surrogatepass"), digest_size=8).digest())
+async def scan(file: PromptFile, form: Format) -> Scan:
+    """Read all of `file` without keeping the loop from its other work; raises InputInvalid."""
+    scanner = Scanner(file, form)
+    while await asyncio.to_thread(scanner.step):
+        pass
+    return scanner.scanned()
+
+
+def check_value(raw: RawLine) -> int:
+    """32 bits by which a line is known again (CRC-32 of its content, begun with its number)."""
+    return zlib.crc32(raw.content or b"", raw.number & 0xFFFF_FFFF)

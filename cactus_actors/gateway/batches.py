@@ -178,6 +178,7 @@ class Batches:
             form="jsonl",
             max_in_flight=self._in_flight,
             resume=True,
+            one_model=False,
         )
 
     def _write_off(self, record: BatchRecord) -> None:

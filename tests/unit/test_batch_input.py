@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
 import os
 import socket
@@ -33,7 +34,7 @@ def read(path: Path) -> list[RawLine]:
 
 def scanned(path: Path) -> Scan:
     with PromptFile(path) as file:
-        return scan(file, file.format())
+        return asyncio.run(scan(file, file.format()))
 
 
 def job_id_of(choice: int) -> str:

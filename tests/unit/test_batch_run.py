@@ -347,7 +347,7 @@ def test_an_overwrite_cut_off_while_it_begins_leaves_what_was_finished(
 ) -> None:
     run()
     with (tmp_path / "out.jsonl.journal").open("ab") as file:
-        file.write(b'{"version":2,"run_id":"0123')
+        file.write(b'{"version":3,"run_id":"0123')
     assert run(resume=True).num_resumed == 20
     source.write_bytes(source.read_bytes() + b'"one more"\n')
     with pytest.raises(InputChanged):
@@ -480,13 +480,21 @@ def test_an_input_that_changes_under_the_run_is_noticed(
         on_submit(identity, submit)
 
     on_submit, router.on_submit = router.on_submit, append  # type: ignore[method-assign]
-    with pytest.raises(InputChanged, match="modified while"):
+    with pytest.raises(InputChanged, match="line 21 is not what it was"):
         run(max_in_flight=2)
     assert not (tmp_path / "out.jsonl").exists()
 
 
 @pytest.mark.parametrize(
-    "content", [b"garbage\n", b'{"version":99}\n', b'{"version":2}\n', b"[]\n", b'{"complete":true}\n']
+    "content",
+    [
+        b"garbage\n",
+        b'{"version":99}\n',
+        b'{"version":2}\n',
+        b'{"version":3}\n',
+        b"[]\n",
+        b'{"complete":true}\n',
+    ],
 )
 def test_a_journal_that_is_not_ours_is_refused(
     run: Callable[..., BatchProgress], tmp_path: Path, content: bytes
@@ -556,20 +564,20 @@ def test_an_invalid_input_leaves_no_file(
 def test_a_full_disk_stops_the_run_and_loses_nothing(
     run: Callable[..., BatchProgress], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, room: int
 ) -> None:
-    write = os.write
+    write = os.pwrite
 
-    def write_until_full(descriptor: int, content: Any) -> int:
+    def write_until_full(descriptor: int, content: Any, offset: int) -> int:
         """As a full disk does: first a short write, then no more."""
         nonlocal room
         if Path(f"/proc/self/fd/{descriptor}").readlink().suffix != ".partial":
-            return write(descriptor, content)
+            return write(descriptor, content, offset)
         if room == 0:
             raise OSError(28, os.strerror(28))
-        written = write(descriptor, bytes(content)[:room])
+        written = write(descriptor, bytes(content)[:room], offset)
         room -= written
         return written
 
-    monkeypatch.setattr(os, "write", write_until_full)
+    monkeypatch.setattr(os, "pwrite", write_until_full)
     with pytest.raises(OutputFailed, match=r"out.jsonl.partial: No space left on device after \d+ bytes"):
         run()
     monkeypatch.undo()
@@ -582,8 +590,10 @@ def test_a_full_disk_stops_the_run_and_loses_nothing(
 def test_short_writes_are_completed(
     run: Callable[..., BatchProgress], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    write = os.write
-    monkeypatch.setattr(os, "write", lambda descriptor, content: write(descriptor, bytes(content)[:7]))
+    write = os.pwrite
+    monkeypatch.setattr(
+        os, "pwrite", lambda descriptor, content, offset: write(descriptor, bytes(content)[:7], offset)
+    )
     run()
     monkeypatch.undo()
     assert len(records(tmp_path / "out.jsonl")) == 20
