@@ -6,7 +6,7 @@ import hashlib
 from array import array
 from bisect import bisect_left
 
-_NUM_BUCKETS = 4096  # short buckets: adding moves what stands behind
+_NUM_BUCKETS = 1024  # short buckets: adding moves what stands behind
 
 
 class KeySet:

@@ -6,10 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from cactus_actors.batch.failures import InputChanged
 from cactus_actors.batch.lines import PromptLine, decode_line
 from cactus_actors.batch.reader import Format, PromptFile
-from cactus_actors.batch.scan import LINES_A_STEP, Scan, check_value
+from cactus_actors.batch.scan import LINES_A_STEP, Scan, changed, check_value
 
 MAX_AHEAD_BYTES = 1 << 20
 
@@ -45,7 +44,7 @@ class OpenLines:
         num_bytes = 0
         for num_before, raw in enumerate(self._file.lines()):
             if num_before == self._scanned.num_lines or check_value(raw) != self._scanned.checks[num_before]:
-                raise self._changed(f"line {raw.number} is not what it was when the run began")
+                raise changed(self._file.path, f"line {raw.number} is")
             num_bytes += len(raw.content or b"")
             line = decode_line(raw, self._form)
             if not self._is_done(line.custom_id):
@@ -55,10 +54,4 @@ class OpenLines:
                 lines, num_bytes = [], 0
         yield lines
         if self._file.digest != self._scanned.sha256:
-            raise self._changed("its end is not what it was when the run began")
-
-    def _changed(self, what: str) -> InputChanged:
-        return InputChanged(
-            f"{self._file.path}: input_changed: {what}; restore it and go on with --resume, "
-            "or start again with --overwrite"
-        )
+            raise changed(self._file.path, "its end is")

@@ -39,12 +39,17 @@ class RawLine(NamedTuple):
 
 
 class PromptFile:
-    """An open prompt file; `digest` is the SHA-256 of all that was read so far."""
+    """An open prompt file; `digest` is the SHA-256 of all that was read so far.
+
+    `stamp` is another one after most changes, and after some things that are none.
+    """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self._hash = hashlib.sha256()
         self._file = _open_regular(path)
+        status = os.fstat(self._file.fileno())
+        self.stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         try:
             self._head = self._file.peek(4096)[:4096]  # type: ignore[attr-defined]
             _check_text(path, self._head)

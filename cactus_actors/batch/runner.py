@@ -17,7 +17,7 @@ from cactus_actors.batch.open_lines import OpenLines
 from cactus_actors.batch.output import BatchOutput, discard_partial, publish
 from cactus_actors.batch.reader import Format, PromptFile
 from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer
-from cactus_actors.batch.scan import Scan, scan
+from cactus_actors.batch.scan import Scan, check_unchanged, scan
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.results import Result
@@ -135,6 +135,7 @@ class _Runner:
                     syncing.cancel()
             except BaseExceptionGroup as group:
                 raise _first_error(group) from None
+        await asyncio.to_thread(check_unchanged, self._request.source, self._scanned)
         return self._progress
 
     async def _keep_synced(self) -> None:

@@ -7,8 +7,9 @@ import zlib
 from array import array
 from dataclasses import dataclass, field
 from itertools import islice
+from pathlib import Path
 
-from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.batch.failures import InputChanged, InputInvalid
 from cactus_actors.batch.key_set import KeySet, id_key
 from cactus_actors.batch.lines import PromptLine, decode_line
 from cactus_actors.batch.reader import Format, PromptFile, RawLine
@@ -21,6 +22,7 @@ class Scan:
     """`model` is the first that a line names; `checks` has a value for each line that is not blank."""
 
     sha256: str
+    stamp: tuple[int, ...]
     model: str | None
     checks: array[int] = field(repr=False)
 
@@ -57,7 +59,7 @@ class Scanner:
 
     def scanned(self) -> Scan:
         """What the file is, once `step` has come to its end."""
-        return Scan(sha256=self._file.digest, model=self._model, checks=self._checks)
+        return Scan(sha256=self._file.digest, stamp=self._file.stamp, model=self._model, checks=self._checks)
 
     def _used_twice(self, line: PromptLine) -> InputInvalid:
         key = id_key(line.custom_id)
@@ -76,6 +78,27 @@ async def scan(file: PromptFile, form: Format) -> Scan:
     while await asyncio.to_thread(scanner.step):
         pass
     return scanner.scanned()
+
+
+def changed(path: Path, what: str) -> InputChanged:
+    """The error for an input that is not what the run began with."""
+    return InputChanged(
+        f"{path}: input_changed: {what} not what it was when the run began; "
+        "restore it and go on with --resume, or start again with --overwrite"
+    )
+
+
+def check_unchanged(path: Path, scanned: Scan) -> None:
+    """Raise InputChanged or InputInvalid unless the file is still what was scanned, or gone."""
+    if not path.exists():
+        return
+    with PromptFile(path) as file:
+        if file.stamp == scanned.stamp:
+            return
+        for _ in file.lines():
+            pass
+        if file.digest != scanned.sha256:
+            raise changed(path, "it is")
 
 
 def check_value(raw: RawLine) -> int:

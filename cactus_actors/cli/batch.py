@@ -3,11 +3,14 @@
 from __future__ import annotations
 
 import asyncio
+import sys
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
+from cactus_actors.cli.batch_progress import shown_progress
+from cactus_actors.cli.interrupts import Interrupted, interruptible
 from cactus_actors.cli.options import (
     FIRST_ANSWER_S,
     AsJson,
@@ -20,12 +23,12 @@ from cactus_actors.cli.options import (
     Temperature,
 )
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.protocol.errors import CactusError
 
 Format = Literal["jsonl", "text"]
 
 if TYPE_CHECKING:
-    from cactus_actors.batch import BatchProgress, BatchRequest, PromptLine
-    from cactus_actors.protocol.results import Result
+    from cactus_actors.batch import BatchProgress, BatchRequest
 
 
 def batch(
@@ -50,6 +53,10 @@ def batch(
     max_tokens: MaxTokens = None,
     temperature: Temperature = None,
     seed: Seed = None,
+    priority: Annotated[
+        int | None,
+        typer.Option(help="Lower is served first; 10 if left out, behind interactive work, whose is 0."),
+    ] = None,
     cloud_handoff_threshold: HandoffThreshold = None,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
@@ -64,8 +71,11 @@ def batch(
 
     Results are added to OUT.partial as they finish and become OUT when all are there; lines that fail go to
     the error file beside it in the same way. OUT.journal stays, so that --resume notices a changed input.
+    A first Ctrl-C (SIGTERM, SIGHUP) gives back what is in flight, a second one ends at once.
 
-    Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option is wrong for all of them.
+    Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
+    not usable or has changed, 69 if the service went away, 74 if the disk refused, 130 if interrupted (143 by
+    SIGTERM, 129 by SIGHUP). The same command with --resume continues.
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume
     """
@@ -79,6 +89,7 @@ def batch(
             max_tokens=max_tokens,
             temperature=temperature,
             seed=seed,
+            priority=priority,
             cloud_handoff_threshold=cloud_handoff_threshold,
         ),
         form=form,
@@ -87,52 +98,60 @@ def batch(
         resume=resume,
         overwrite=overwrite,
     )
+    run = _Run(request, endpoint, stream_endpoint, key_file)
     try:
-        progress = asyncio.run(_run(request, endpoint, stream_endpoint, key_file))
-    except KeyboardInterrupt:
-        typer.secho("interrupted; --resume continues", fg=typer.colors.YELLOW, err=True)
+        progress = asyncio.run(run.run())
+    except Interrupted as interrupt:
+        typer.secho(f"interrupted; {run.so_far()}", fg=typer.colors.YELLOW, err=True)
+        raise typer.Exit(interrupt.exit_code) from None
+    except CactusError:
+        if run.progress is not None:
+            typer.echo(run.so_far(), err=True)
         raise
     _report(progress, request, as_json=as_json)
     if progress.num_failed:
         raise typer.Exit(1)
 
 
-async def _run(
-    request: BatchRequest, endpoint: str, stream_endpoint: str | None, key_file: str | None
-) -> BatchProgress:
-    from rich.console import Console
-    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+class _Run:
+    """One run; `progress` is the last that was told, None before the first line may run."""
 
-    from cactus_actors.batch import run_batch
-    from cactus_actors.client import AsyncClient
+    def __init__(
+        self, request: BatchRequest, endpoint: str, stream_endpoint: str | None, key_file: str | None
+    ) -> None:
+        self._request = request
+        self._endpoint = endpoint
+        self._stream_endpoint = stream_endpoint
+        self._key_file = key_file
+        self.progress: BatchProgress | None = None
 
-    console = Console(stderr=True)
-    bar = Progress(
-        TextColumn("{task.description}"),
-        BarColumn(),
-        MofNCompleteColumn(),
-        TextColumn("{task.fields[rate]:.0f} tokens/s"),
-        TextColumn("{task.fields[failed]} failed"),
-        TimeRemainingColumn(),
-        console=console,
-        disable=not console.is_terminal,
-    )
-    with bar:
-        task = bar.add_task(request.source.name, total=None, rate=0.0, failed=0)
+    async def run(self) -> BatchProgress:
+        """Raises Interrupted when it was told to end, once it has given back what was in flight."""
+        from cactus_actors.batch import run_batch
+        from cactus_actors.client import AsyncClient
 
-        def observe(progress: BatchProgress, line: PromptLine | None, result: Result | None) -> None:  # noqa: ARG001
-            bar.update(
-                task,
-                total=progress.num_lines,
-                completed=progress.num_done,
-                rate=progress.tokens_per_second,
-                failed=progress.num_failed,
-            )
+        with shown_progress(self._request.source.name, sys.stderr) as show:
 
-        async with AsyncClient(
-            endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file
-        ) as client:
-            return await run_batch(request, client, observe)
+            def observe(progress: BatchProgress, *_: object) -> None:
+                self.progress = progress
+                show(progress)
+
+            async def work() -> BatchProgress:
+                async with AsyncClient(
+                    self._endpoint, self._stream_endpoint, timeout=FIRST_ANSWER_S, key_file=self._key_file
+                ) as client:
+                    return await run_batch(self._request, client, observe)
+
+            return await interruptible(work())
+
+    def so_far(self) -> str:
+        """What is done, and how to go on."""
+        if self.progress is None:
+            return "nothing was run yet"
+        return (
+            f"{self.progress.num_done} of {self.progress.num_lines} lines are done; "
+            "the same command with --resume continues"
+        )
 
 
 def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) -> None:

@@ -25,6 +25,7 @@ from cactus_actors.protocol.errors import (
     ConfigurationInvalid,
     InvalidRequest,
     Overloaded,
+    StorageFailure,
     Unavailable,
 )
 
@@ -113,7 +114,7 @@ def exit_code(error: CactusError) -> int:
             return _EXIT_CODES[error.type]
         case ConfigurationInvalid() | InvalidRequest():
             return EXIT_USAGE
-        case Unavailable() | Overloaded():
+        case Unavailable() | Overloaded() | StorageFailure():
             return EXIT_UNAVAILABLE
     return EXIT_FAILED
 

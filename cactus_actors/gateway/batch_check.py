@@ -26,6 +26,11 @@ def faults_of(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> list[Batc
         with PromptFile(path) as file:
             for raw in file.lines():
                 num_lines += 1
+                if num_lines > MAX_LINES:
+                    faults.append(
+                        BatchFault(code="too_many_requests", message=f"at most {MAX_LINES} lines are taken")
+                    )
+                    return faults
                 line = decode_line(raw, "jsonl")
                 faults += _faults_of_line(line, endpoint, takes_salts)
                 earlier = line_of_id.setdefault(line.custom_id, line.number)
@@ -38,8 +43,6 @@ def faults_of(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> list[Batc
         return [*faults, BatchFault(code="invalid_file", message=error.message.removeprefix(f"{path}: "))]
     if not num_lines:
         faults.append(BatchFault(code="empty_file", message="the file holds no request"))
-    if num_lines > MAX_LINES:
-        faults.append(BatchFault(code="too_many_requests", message=f"at most {MAX_LINES} lines are taken"))
     return faults
 
 

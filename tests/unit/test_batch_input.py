@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
 import contextlib
 import os
 import socket
@@ -12,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.batch import open_lines
+from cactus_actors.batch.failures import InputChanged, InputInvalid
 from cactus_actors.batch.lines import PromptLine, decode_line, request_of_line
 from cactus_actors.batch.reader import MAX_LINE_BYTES, PromptFile, RawLine
 from cactus_actors.batch.scan import Scan, scan
@@ -32,9 +32,9 @@ def read(path: Path) -> list[RawLine]:
         return list(file.lines())
 
 
-def scanned(path: Path) -> Scan:
+async def scanned(path: Path) -> Scan:
     with PromptFile(path) as file:
-        return asyncio.run(scan(file, file.format()))
+        return await scan(file, file.format())
 
 
 def job_id_of(choice: int) -> str:
@@ -150,17 +150,69 @@ def test_a_sparse_file_of_100_gb_is_refused_at_once(tmp_path: Path) -> None:
         (b'{"custom_id":"' + b"a" * 10_000 + b'","prompt":"z"}', "at most 512"),
     ],
 )
-def test_lines_that_could_not_be_told_apart_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
+async def test_lines_that_could_not_be_told_apart_are_refused(
+    tmp_path: Path, content: bytes, message: str
+) -> None:
     with pytest.raises(InputInvalid, match=message):
-        scanned(write(tmp_path, content))
+        await scanned(write(tmp_path, content))
 
 
-def test_scan_counts_lines_and_finds_the_model(tmp_path: Path) -> None:
+async def test_scan_counts_lines_and_finds_the_model(tmp_path: Path) -> None:
     path = write(tmp_path, b'"x"\n\nbroken\n{"prompt":"y","model":"m"}\n{"prompt":"z","model":"n"}\n')
-    found = scanned(path)
+    found = await scanned(path)
     assert (found.num_lines, found.model) == (4, "m")
     path.write_bytes(path.read_bytes() + b"\n")
-    assert scanned(path).sha256 != found.sha256
+    assert (await scanned(path)).sha256 != found.sha256
+
+
+@pytest.mark.parametrize(
+    ("content", "given"),
+    [
+        (b'"a"\n"b"\n"c"\n', ["a", "b", "c"]),
+        (b'"a"\n"X"\n"c"\n', ["a"]),
+        (b'"a"\n\n"b"\n"c"\n', ["a"]),
+        (b'"a"\n"b"\n"c"\n"d"\n', ["a", "b", "c"]),
+        (b'"a"\n"b"\n', ["a", "b"]),
+        (b'"a"\n"b"\n"c"\n\n', ["a", "b", "c"]),
+    ],
+)
+async def test_a_line_that_the_scan_did_not_see_is_never_given(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, given: list[str]
+) -> None:
+    monkeypatch.setattr(open_lines, "MAX_AHEAD_BYTES", 1)
+    original = b'"a"\n"b"\n"c"\n'
+    path = write(tmp_path, original)
+    with PromptFile(path) as file:
+        seen = await scan(file, "jsonl")
+    path.write_bytes(content)
+    got: list[str] = []
+    with PromptFile(path) as file, contextlib.ExitStack() as stack:
+        if content != original:
+            stack.enter_context(pytest.raises(InputChanged, match="input_changed"))
+        lines = open_lines.OpenLines(file, "jsonl", seen, lambda _: False)
+        while (line := await lines.next()) is not None:
+            got.append(line.value)
+    assert got == given
+
+
+async def test_a_repeated_custom_id_is_found_far_behind(tmp_path: Path) -> None:
+    lines = [b'{"custom_id":"%d","prompt":"x"}' % number for number in range(5000)]
+    path = write(tmp_path, b"\n".join([*lines, lines[1234]]))
+    with pytest.raises(InputInvalid, match="'1234' is on line 1235 and on line 5001"):
+        await scanned(path)
+
+
+async def test_what_nothing_was_written_to_is_refused_before_all_of_it_is_read(tmp_path: Path) -> None:
+    path = write(tmp_path, b'"a"\n' * 2000)
+    with path.open("r+b") as file:
+        file.truncate(100 << 30)
+    with pytest.raises(InputInvalid, match="zero bytes from offset 8000 on"):
+        await scanned(path)
+
+
+def test_a_disk_that_cannot_read_is_told(tmp_path: Path) -> None:
+    with pytest.raises(InputInvalid, match="/proc/self/mem: Input/output error"):
+        PromptFile(Path("/proc/self/mem"))
 
 
 def test_the_four_forms_of_a_line() -> None:

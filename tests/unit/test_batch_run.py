@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import gzip
 import json
 import os
 import subprocess
@@ -21,6 +22,7 @@ from cactus_actors.batch import (
     OutputFailed,
     OutputLocked,
     OutputRefused,
+    open_lines,
     run_batch,
 )
 from cactus_actors.client import AsyncClient
@@ -470,19 +472,69 @@ def test_resume_refuses_another_input_or_other_parameters(
     assert run(resume=True).num_done == 20
 
 
+def append(content: bytes) -> bytes:
+    return content + b'"appended"\n'
+
+
+def modify_the_end(content: bytes) -> bytes:
+    return content.replace(b"prompt 19", b"prompt XX")
+
+
+def truncate(content: bytes) -> bytes:
+    return content[: len(content) // 2]
+
+
+def compress(content: bytes) -> bytes:
+    return gzip.compress(content)
+
+
+@pytest.mark.parametrize("change", [append, modify_the_end, truncate, compress])
+@pytest.mark.parametrize("is_read_ahead", [True, False])
 def test_an_input_that_changes_under_the_run_is_noticed(
-    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
+    run: Callable[..., BatchProgress],
+    router: ScriptedRouter,
+    source: Path,
+    tmp_path: Path,
+    monkeypatch: pytest.MonkeyPatch,
+    change: Callable[[bytes], bytes],
+    is_read_ahead: bool,
 ) -> None:
-    def append(identity: bytes, submit: Submit) -> None:
+    """Only what the run began with is answered, and so it goes on once that is there again."""
+    if not is_read_ahead:
+        monkeypatch.setattr(open_lines, "MAX_AHEAD_BYTES", 1)
+    original = source.read_bytes()
+
+    def change_it(identity: bytes, submit: Submit) -> None:
         router.on_submit = on_submit  # type: ignore[method-assign]
-        with source.open("ab") as file:
-            file.write(b'"appended"\n')
+        source.write_bytes(change(original))
         on_submit(identity, submit)
 
-    on_submit, router.on_submit = router.on_submit, append  # type: ignore[method-assign]
-    with pytest.raises(InputChanged, match="line 21 is not what it was"):
-        run(max_in_flight=2)
+    on_submit, router.on_submit = router.on_submit, change_it  # type: ignore[method-assign]
+    with pytest.raises(InputInvalid) as caught:
+        run(max_in_flight=1)
+    assert "input_changed" in caught.value.message or "not_text" in caught.value.message
     assert not (tmp_path / "out.jsonl").exists()
+    asked = {submit.prompt for submit in router.received_of(Submit)}  # type: ignore[union-attr]
+    assert asked <= {f"prompt {number}" for number in range(20)}
+    source.write_bytes(original)
+    assert run(resume=True).num_succeeded == 20
+    answers = records(tmp_path / "out.jsonl")
+    for number in range(20):
+        text = answers[f"job-{number}"]["response"]["body"]["choices"][0]["text"]
+        assert text.startswith(f"prompt {number} ")
+
+
+@pytest.mark.parametrize("change", [Path.touch, Path.unlink])
+def test_an_input_that_is_only_touched_or_removed_under_the_run_does_no_harm(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, change: Callable[[Path], None]
+) -> None:
+    def change_it(identity: bytes, submit: Submit) -> None:
+        router.on_submit = on_submit  # type: ignore[method-assign]
+        change(source)
+        on_submit(identity, submit)
+
+    on_submit, router.on_submit = router.on_submit, change_it  # type: ignore[method-assign]
+    assert run().num_succeeded == 20
 
 
 @pytest.mark.parametrize(

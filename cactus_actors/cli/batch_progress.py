@@ -1,0 +1,90 @@
+"""How far a prompt file is: a bar on a terminal, a plain line now and then in a log."""
+
+from __future__ import annotations
+
+import contextlib
+import time
+from collections.abc import Callable, Iterator
+from typing import TYPE_CHECKING, TextIO
+
+if TYPE_CHECKING:
+    from rich.console import Console
+
+    from cactus_actors.batch import BatchProgress
+
+LOG_EVERY_S = 10.0
+
+
+@contextlib.contextmanager
+def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgress], None]]:
+    """Gives what is to be told of every step of the run of the file `name`."""
+    from rich.console import Console
+
+    console = Console(file=stream)
+    if console.is_terminal:
+        with _bar(name, console) as show:
+            yield show
+    else:
+        log = ProgressLog(name)
+
+        def write(progress: BatchProgress) -> None:
+            if (line := log.line(progress, time.monotonic())) is not None:
+                print(line, file=stream, flush=True)
+
+        yield write
+
+
+class ProgressLog:
+    """A line at the start, and from then on one each LOG_EVERY_S while there is something to tell."""
+
+    def __init__(self, name: str) -> None:
+        self._name = name
+        self._told_at: float | None = None
+
+    def line(self, progress: BatchProgress, now: float) -> str | None:
+        """What is to be written at `now`, a monotonic time."""
+        if self._told_at is not None and now - self._told_at < LOG_EVERY_S:
+            return None
+        self._told_at = now
+        parts = [f"{progress.num_done} of {progress.num_lines} lines"]
+        if progress.num_failed:
+            parts.append(f"{progress.num_failed} failed")
+        if num_new := progress.num_done - progress.num_resumed:
+            parts.append(f"{progress.completion_tokens / max(1e-9, now - progress.started):.0f} tokens/s")
+            left_s = (now - progress.started) / num_new * (progress.num_lines - progress.num_done)
+            parts.append(f"{_duration(left_s)} left")
+        return f"{self._name}: {', '.join(parts)}"
+
+
+@contextlib.contextmanager
+def _bar(name: str, console: Console) -> Iterator[Callable[[BatchProgress], None]]:
+    from rich.progress import BarColumn, MofNCompleteColumn, Progress, TextColumn, TimeRemainingColumn
+
+    columns = (
+        TextColumn("{task.description}"),
+        BarColumn(),
+        MofNCompleteColumn(),
+        TextColumn("{task.fields[rate]:.0f} tokens/s"),
+        TextColumn("{task.fields[failed]} failed"),
+        TimeRemainingColumn(),
+    )
+    with Progress(*columns, console=console) as bar:
+        task = bar.add_task(name, total=None, rate=0.0, failed=0)
+
+        def show(progress: BatchProgress) -> None:
+            bar.update(
+                task,
+                total=progress.num_lines,
+                completed=progress.num_done,
+                rate=progress.tokens_per_second,
+                failed=progress.num_failed,
+            )
+
+        yield show
+
+
+def _duration(seconds: float) -> str:
+    minutes = round(seconds / 60)
+    if minutes < 2:
+        return f"{seconds:.0f} s"
+    return f"{minutes} min" if minutes < 120 else f"{minutes / 60:.1f} h"

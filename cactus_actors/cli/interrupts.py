@@ -1,0 +1,50 @@
+"""Signals that end a command which has something to put away first."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+T = TypeVar("T")
+
+_ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+
+
+class Interrupted(Exception):
+    """Work was cancelled by a signal; `exit_code` is the one that shells give to it."""
+
+    def __init__(self, number: int) -> None:
+        super().__init__(signal.Signals(number).name)
+        self.exit_code = 128 + number
+
+
+async def interruptible(work: Coroutine[Any, Any, T]) -> T:
+    """What `work` returns; the first signal cancels it and raises Interrupted, a second ends the process.
+
+    Signals that the process was started to ignore stay ignored, as after `nohup`.
+    """
+    loop = asyncio.get_running_loop()
+    task = loop.create_task(work)
+    received: list[int] = []
+
+    def on_signal(number: int) -> None:
+        if received:
+            os._exit(128 + number)
+        received.append(number)
+        task.cancel()
+
+    heeded = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]
+    for number in heeded:
+        loop.add_signal_handler(number, on_signal, number)
+    try:
+        return await task
+    except asyncio.CancelledError:
+        if not received:
+            raise
+        raise Interrupted(received[0]) from None
+    finally:
+        for number in heeded:
+            loop.remove_signal_handler(number)

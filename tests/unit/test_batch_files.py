@@ -1,0 +1,121 @@
+"""The files of a run: what counts of a partial output, whatever happened to it and to the disk."""
+
+from __future__ import annotations
+
+import errno
+import json
+import os
+from pathlib import Path
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cactus_actors.batch.failures import OutputFailed, OutputLocked
+from cactus_actors.batch.key_set import KeySet, id_key
+from cactus_actors.batch.result_file import ResultFile
+
+
+def result(name: str) -> bytes:
+    return json.dumps({"custom_id": name, "response": "x" * 20}).encode()
+
+
+def written(path: Path, *names: str) -> bytes:
+    path.write_bytes(b"".join(result(name) + b"\n" for name in names))
+    return path.read_bytes()
+
+
+def opened_and_closed(path: Path) -> KeySet:
+    file = ResultFile(path)
+    file.close()
+    return file.done
+
+
+@given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 10)), st.lists(st.integers(0, 10)))
+def test_a_key_set_is_a_set(added: list[int], asked: list[int]) -> None:
+    keys, expected = KeySet(), set[int]()
+    for key in added:
+        assert keys.add(key) == (key not in expected)
+        expected.add(key)
+    assert len(keys) == len(expected)
+    assert [key in keys for key in added + asked] == [key in expected for key in added + asked]
+
+
+@pytest.mark.parametrize("damage", [b"\0\0\0\0\n", b"{}\n", b'{"custom_id":', b"\xff\n"])
+def test_damage_in_the_middle_costs_only_what_it_hit(tmp_path: Path, damage: bytes) -> None:
+    path = tmp_path / "out.jsonl.partial"
+    written(path, "a", "b", "c", "d")
+    lines = path.read_bytes().splitlines(keepends=True)
+    lines[1] = damage if damage.endswith(b"\n") else damage + lines[1]
+    path.write_bytes(b"".join(lines))
+    file = ResultFile(path)
+    file.append(result("e"))
+    file.close()
+    assert path.read_bytes() == b"".join(result(name) + b"\n" for name in "acde")
+    assert id_key("b") not in file.done
+    assert [other.name for other in tmp_path.iterdir()] == [path.name]
+
+
+def test_a_line_that_is_there_twice_counts_once(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl.partial"
+    written(path, "a", "b", "a", "c")
+    assert len(opened_and_closed(path)) == 3
+    assert path.read_bytes() == b"".join(result(name) + b"\n" for name in "abc")
+
+
+def test_a_killed_repair_begins_again(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl.partial"
+    written(path, "a", "a", "b")
+    (tmp_path / "out.jsonl.partial.new").write_bytes(b"half of an earlier rep")
+    assert len(opened_and_closed(path)) == 2
+    assert path.read_bytes() == result("a") + b"\n" + result("b") + b"\n"
+
+
+def test_a_result_file_has_one_writer(tmp_path: Path) -> None:
+    path = tmp_path / "out.jsonl.partial"
+    written(path, "a", "a", "b")
+    first = ResultFile(path)  # written anew while it is locked
+    with pytest.raises(OutputLocked, match="output_locked"):
+        ResultFile(path)
+    first.close()
+    assert len(opened_and_closed(path)) == 2
+
+
+def test_what_a_failed_fsync_leaves_in_doubt_is_cut_off(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.jsonl.partial"
+    file = ResultFile(path)
+    file.append(result("a"))
+    file.sync()
+    safe = path.read_bytes()
+    file.append(result("b"))
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputFailed, match=rf"Input/output error after {len(safe)} bytes"):
+        file.sync()
+    monkeypatch.undo()
+    # a second fsync would succeed, and says nothing of what the first one lost
+    with pytest.raises(OutputFailed):
+        file.sync()
+    with pytest.raises(OutputFailed):
+        file.append(result("c"))
+    file.close()
+    assert path.read_bytes() == safe
+    assert len(opened_and_closed(path)) == 1
+
+
+def test_results_count_once_they_are_on_the_disk(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """A killed run may have left to the kernel what the disk then refuses."""
+    path = tmp_path / "out.jsonl.partial"
+    written(path, "a")
+
+    def fail(descriptor: int) -> None:
+        raise OSError(errno.EIO, os.strerror(errno.EIO))
+
+    monkeypatch.setattr(os, "fsync", fail)
+    with pytest.raises(OutputFailed, match="Input/output error"):
+        ResultFile(path)
