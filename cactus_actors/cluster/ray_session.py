@@ -6,6 +6,7 @@ import logging
 import os
 import socket
 from pathlib import Path
+from typing import Any
 
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
@@ -54,6 +55,22 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
 def this_node() -> NodeAffinitySchedulingStrategy:
     """Placement on the node that this process runs on, where the service's endpoints are bound."""
     return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
+
+
+def server_address() -> str:
+    """HOST:PORT of the cluster's server, which knows of every node and actor."""
+    return str(ray.get_runtime_context().gcs_address)
+
+
+def check_this_node() -> None:
+    """Raises Unavailable once Ray's own process on this machine has ended: nothing can be placed here."""
+    here = ray.get_runtime_context().get_node_id()
+    nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
+    if not any(node["NodeID"] == here and node["Alive"] for node in nodes):
+        raise Unavailable(
+            "control_plane_down: Ray's process on this machine has ended, and all actors with it; the "
+            "service ends, and finds its jobs in the journal when it is started again"
+        )
 
 
 def disconnect() -> None:

@@ -20,6 +20,7 @@ import ray
 from ray.exceptions import RayError
 
 from cactus_actors.cluster import ray_session
+from cactus_actors.cluster.control_plane import ControlPlane
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
 from cactus_actors.cluster.service_keys import ServiceKeys, service_keys
 from cactus_actors.cluster.watched import Watched, answer_of
@@ -32,7 +33,7 @@ from cactus_actors.models.hub_cache import pinned
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.text import load_text_model
 from router.actor import Endpoints, RouterActor
-from workers.actor import WorkerActor
+from workers.actor import WorkerActor, WorkerHealth
 
 READY_TIMEOUT_S = 120.0
 CONTROL_TIMEOUT_S = 10.0
@@ -40,6 +41,8 @@ STOP_TIMEOUT_S = 3.0
 TEND_INTERVAL_S = 0.25
 ROUTER_RETRY_S = 1.0
 GATEWAY_RETRY_S = 1.0
+STUCK_AFTER_S = 20.0
+"""A step is kept shorter than a heartbeat; a worker that shares its core with many others takes longer."""
 
 
 class Service:
@@ -63,6 +66,7 @@ class Service:
         self._gateway_not_before = 0.0
         self._endpoints: Endpoints | None = None
         self._owns_session = False
+        self._control_plane: ControlPlane | None = None
         self._router_not_before = 0.0
         self._ready_workers: tuple[str, ...] = ()
         self._num_restarts_heard = 0
@@ -90,6 +94,7 @@ class Service:
         try:
             state_dir = self._config.state_dir.expanduser()
             self._owns_session = ray_session.connect(self._config.ray_address, state_dir)
+            self._control_plane = ControlPlane(ray_session.server_address(), self._announce)
             self._start_router()
             self._start_handoff()
             self._apply_plan()
@@ -101,9 +106,15 @@ class Service:
             raise
 
     def tend(self, stop: threading.Event) -> None:
-        """Replace what dies or hangs, and follow the wished number of workers, until `stop` is set."""
+        """Replace what dies or hangs, and follow the wished number of workers, until `stop` is set.
+
+        Raises Unavailable when Ray itself is gone and nothing can be replaced any more.
+        """
+        assert self._control_plane is not None
         while not stop.wait(TEND_INTERVAL_S):
             now = time.monotonic()
+            if not self._control_plane.is_there(now):
+                continue  # whatever is asked of Ray now may not come back
             self._tend_router(now)
             self._tend_handoff(now)
             self._tend_gateway(now)
@@ -249,6 +260,8 @@ class Service:
             if now < self._router_not_before:
                 return
             self._router_not_before = now + ROUTER_RETRY_S
+            ray_session.check_this_node()
+            self._router.kill()  # a call that Ray lost looks like a process that died
             self._announce(f"the router ended ({reason}); it restarts on the same endpoints")
             try:
                 self._start_router()
@@ -270,6 +283,7 @@ class Service:
         self._handoff.health(now)
         if reason := self._handoff.ending():
             self._announce(f"the handoff actor ended ({reason}); it restarts")
+            self._handoff.kill()
             self._start_handoff()
         elif self._handoff.is_hung(now):
             self._handoff.kill()
@@ -283,6 +297,7 @@ class Service:
                 return
             self._gateway_not_before = now + GATEWAY_RETRY_S
             self._announce(f"the gateway ended ({reason}); it restarts on the same address")
+            self._gateway.kill()
             try:
                 self._start_gateway()
             except CactusError as error:
@@ -293,12 +308,12 @@ class Service:
 
     def _tend_worker(self, worker_id: str, now: float) -> None:
         worker = self._workers[worker_id]
-        worker.health(now)
+        health = worker.health(now)
         if reason := worker.ending():
             del self._workers[worker_id]
             self._on_worker_ended(worker_id, reason, now)
             worker.kill()
-        elif worker.is_hung(now):
+        elif worker.is_hung(now) or (health is not None and _is_stuck(health)):
             self._announce(f"{worker_id} does not answer; it is ended")
             worker.kill()
 
@@ -311,6 +326,11 @@ class Service:
         self._announce(f"{worker_id} ended ({reason}); its jobs go on elsewhere, a new one in {delay:.0f} s")
         if self._router is not None:
             self._router.tell("worker_lost", worker_id)
+
+
+def _is_stuck(health: WorkerHealth) -> bool:
+    """Whether the loop of a worker whose other threads still answer has stopped."""
+    return health.state != "loading" and health.last_tick_s > STUCK_AFTER_S
 
 
 def _journal_dir(config: ServeConfig) -> Path:

@@ -1,0 +1,58 @@
+"""Whether Ray's own server answers: without it nothing is placed, and nothing is known of what has died."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Callable
+
+from cactus_actors.protocol.errors import Unavailable
+
+LOOK_INTERVAL_S = 1.0
+LOOK_TIMEOUT_S = 1.0
+PATIENCE_S = 30.0
+"""Ray ends every node, and its driver's process, 60 s after the server was last there."""
+
+
+class ControlPlane:
+    """Ray's server (the GCS) at HOST:PORT, looked at once a second; time is an argument."""
+
+    def __init__(self, address: str, announce: Callable[[str], None]) -> None:
+        host, _, port = address.rpartition(":")
+        self._place = (host, int(port))
+        self._announce = announce
+        self._look_at = 0.0
+        self._missing_since: float | None = None
+
+    def is_there(self, now: float) -> bool:
+        """Whether actors can be started; announces each change.
+
+        Raises Unavailable once the server was missing for so long that the service must end in order.
+        """
+        if now >= self._look_at:
+            self._look_at = now + LOOK_INTERVAL_S
+            self._look(now)
+        return self._missing_since is None
+
+    def _look(self, now: float) -> None:
+        if _answers(self._place):
+            if self._missing_since is not None:
+                self._announce("Ray's server is back")
+            self._missing_since = None
+        elif self._missing_since is None:
+            self._missing_since = now
+            self._announce(
+                "control_plane_down: Ray's server does not answer; what runs goes on, nothing is replaced"
+            )
+        elif now - self._missing_since > PATIENCE_S:
+            raise Unavailable(
+                f"control_plane_down: Ray's server did not answer for {PATIENCE_S:.0f} s; the service ends, "
+                "and finds its jobs in the journal when it is started again"
+            )
+
+
+def _answers(place: tuple[str, int]) -> bool:
+    try:
+        socket.create_connection(place, timeout=LOOK_TIMEOUT_S).close()
+    except OSError:
+        return False
+    return True

@@ -1,0 +1,130 @@
+"""`cactus serve` as a process with a Ray of its own, and the processes below it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import re
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
+ANYWHERE = "tcp://127.0.0.1:*"
+
+
+@dataclass
+class Serving:
+    """A running service; `log` is what it says on stderr."""
+
+    process: subprocess.Popen[str]
+    jobs: str
+    stream: str
+    http: str | None
+    log: Path
+
+    def pids(self, title: str) -> list[int]:
+        """Processes below the service whose command line begins with, or whose program is called, `title`."""
+        return [
+            pid
+            for pid, command in below(self.process.pid).items()
+            if command.startswith(title) or Path(command.partition("\0")[0]).name == title
+        ]
+
+    def pid(self, title: str) -> int:
+        [pid] = self.pids(title)
+        return pid
+
+    def said(self, words: str) -> bool:
+        return words in self.log.read_text()
+
+    def ends(self, seconds: float) -> int:
+        """Its exit code once it has ended by itself."""
+        return self.process.wait(timeout=seconds)
+
+
+@contextmanager
+def serving(
+    directory: Path, *options: str, environment: Mapping[str, str] | None = None
+) -> Iterator[Serving]:
+    """Start a service and, unless it has ended, stop it as its user would."""
+    command = [
+        sys.executable,
+        "-m",
+        "cactus_actors.cli.main",
+        "serve",
+        "--state-dir",
+        str(directory / "state"),
+    ]
+    command += ["--jobs-endpoint", ANYWHERE, "--stream-endpoint", ANYWHERE, "--http", "127.0.0.1:0", *options]
+    log_path = directory / "service.log"
+    with log_path.open("w") as log:
+        process = subprocess.Popen(
+            command,
+            stdout=subprocess.PIPE,
+            stderr=log,
+            text=True,
+            start_new_session=True,
+            env={**os.environ, **(environment or {})},
+        )
+    assert process.stdout is not None
+    try:
+        ready = next((line for line in process.stdout if line.startswith("ready")), None)
+        assert ready is not None, log_path.read_text()
+        told = dict(re.findall(r"(jobs|stream|http)=(\S+)", ready))
+        yield Serving(process, told["jobs"], told["stream"], told.get("http"), log_path)
+    finally:
+        process.terminate()
+        try:
+            process.wait(timeout=60.0)
+        except subprocess.TimeoutExpired:
+            process.kill()
+            process.wait()
+        process.stdout.close()
+        for pid in in_session(process.pid):
+            with contextlib.suppress(ProcessLookupError):
+                os.kill(pid, signal.SIGKILL)
+
+
+def below(root: int) -> dict[int, str]:
+    """The command lines of all processes that descend from `root`, by number."""
+    parents: dict[int, int] = {}
+    commands: dict[int, str] = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, parent = (directory / "stat").read_text().rpartition(")")[2].split()[:2]
+            if state != "Z":
+                parents[int(directory.name)] = int(parent)
+                commands[int(directory.name)] = (directory / "cmdline").read_text()
+    found: dict[int, str] = {}
+    pending = [root]
+    while pending:
+        parent = pending.pop()
+        for pid in (pid for pid, of in parents.items() if of == parent):
+            found[pid] = commands[pid]
+            pending.append(pid)
+    return found
+
+
+def in_session(session: int) -> dict[int, str]:
+    """Processes of the session that have not ended, by number; field 6 of proc_pid_stat(5)."""
+    members: dict[int, str] = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, _, _, sid = (directory / "stat").read_text().rpartition(")")[2].split()[:4]
+            if int(sid) == session and state != "Z":
+                members[int(directory.name)] = (directory / "cmdline").read_text()[:80]
+    return members
+
+
+def wait_for_nothing(session: int, seconds: float) -> float:
+    """Seconds until no process of the session was left; fails with those that are."""
+    started_at = time.monotonic()
+    while left := in_session(session):
+        assert time.monotonic() < started_at + seconds, left
+        time.sleep(0.1)
+    return time.monotonic() - started_at
