@@ -87,7 +87,9 @@ class Generation:
             return
         num_new = len(log) - num_before
         if num_new:
-            self._tally.on_tokens(num_new, now - last_at if num_before else None)
+            self._tally.num_generated_tokens += num_new
+            if num_before:  # tokens that came together share the time since the last one
+                self._tally.inter_token_seconds.observe((now - last_at) / num_new, num_new)
         if delta.extras is not None:
             _take_extras(job, delta, delta.extras)
         if delta.cached_tokens > job.cached_tokens:

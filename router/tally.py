@@ -20,14 +20,14 @@ class Tally:
         self._queue_seconds = Histogram(SECONDS)
         self._prefill_seconds = Histogram(SECONDS)
         self._first_token_seconds = Histogram(SECONDS)
-        self._inter_token_seconds = Histogram(TOKEN_SECONDS)
+        self.inter_token_seconds = Histogram(TOKEN_SECONDS)
         self._decode_seconds = Histogram(SECONDS)
         self._job_seconds = Histogram(SECONDS)
         self._prompt_tokens = Histogram(TOKENS)
         self._completion_tokens = Histogram(TOKENS)
         self._max_tokens = Histogram(TOKENS)
         self._prompt_tokens_done = 0
-        self._generated_tokens = 0
+        self.num_generated_tokens = 0
         self._ended: Counter[FinishReason] = _zeros(FinishReason)
         self._late_deltas = 0
         self._late_tokens = 0
@@ -40,12 +40,6 @@ class Tally:
         self.num_farewells = 0
         self.rejected: Counter[str] = Counter()
         self.bad_frames: Counter[str] = Counter()
-
-    def on_tokens(self, num_tokens: int, since_last_s: float | None) -> None:
-        """A local worker generated these together, so long after the job's last one, if there was one."""
-        self._generated_tokens += num_tokens
-        if since_last_s is not None:
-            self._inter_token_seconds.observe(since_last_s / num_tokens, num_tokens)
 
     def on_late(self, deltas: Sequence[SequenceDelta]) -> None:
         """Deltas of void dispatches: their tokens count for nothing."""
@@ -79,14 +73,14 @@ class Tally:
             queue_seconds=self._queue_seconds.distribution(),
             prefill_seconds=self._prefill_seconds.distribution(),
             first_token_seconds=self._first_token_seconds.distribution(),
-            inter_token_seconds=self._inter_token_seconds.distribution(),
+            inter_token_seconds=self.inter_token_seconds.distribution(),
             decode_seconds=self._decode_seconds.distribution(),
             job_seconds=self._job_seconds.distribution(),
             prompt_tokens=self._prompt_tokens.distribution(),
             completion_tokens=self._completion_tokens.distribution(),
             max_tokens=self._max_tokens.distribution(),
             prompt_tokens_done=self._prompt_tokens_done,
-            generated_tokens=self._generated_tokens,
+            generated_tokens=self.num_generated_tokens,
             ended=dict(self._ended),
             attempts=dict(self.attempts),
             cloud_attempts=dict(self.cloud_attempts),

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
+from tests.gateway.exposition import Families, families_in, scraped
 from tests.gateway.played_service import PlayedService, played_service
 
 
@@ -20,3 +21,14 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]
 def http(service: PlayedService) -> Iterator[httpx.Client]:
     with service.http() as client:
         yield client
+
+
+@pytest.fixture(scope="session")
+def exposition(tmp_path_factory: pytest.TempPathFactory) -> str:
+    """The text of /metrics of a service that did some work."""
+    return scraped(tmp_path_factory.mktemp("state"))
+
+
+@pytest.fixture(scope="session")
+def families(exposition: str) -> Families:
+    return families_in(exposition)

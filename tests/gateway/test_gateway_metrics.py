@@ -2,26 +2,14 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
-import zmq
 from prometheus_client import Metric
-from prometheus_client.parser import text_string_to_metric_families
 
 from cactus_actors.gateway.metrics import Metrics
-from cactus_actors.protocol.wire import encode
-from cactus_actors.protocol.worker_messages import Report
+from tests.gateway.exposition import Families, families_in
 from tests.gateway.played_service import STORY, played_service
-from tests.router_harness import make_hello
-from tests.scripted_router import until
-
-Families = dict[str, Metric]
-
-
-def families_in(text: str) -> Families:
-    return {family.name: family for family in text_string_to_metric_families(text)}
 
 
 def value_of(families: Families, sample: str, **labels: str) -> float:
@@ -47,39 +35,11 @@ def buckets_of(family: Metric) -> list[tuple[float, float]]:
     ]
 
 
-@pytest.fixture(scope="module")
-def text(tmp_path_factory: pytest.TempPathFactory) -> Iterator[str]:
-    """What a service tells that answered a stream, refused a request, and has a cloud worker."""
-    with (
-        played_service(tmp_path_factory.mktemp("state")) as service,
-        service.http() as http,
-        zmq.Context() as context,
-        context.socket(zmq.DEALER) as cloud,
-    ):
-        cloud.linger = 0
-        cloud.connect(service.endpoints.workers)
-        for message in (make_hello("cloud", kind="cloud"), Report(0, 1, 0, 0, [], breaker="half_open")):
-            cloud.send_multipart(encode(message))
-        cloud.send_multipart([b"junk"])
-        body = {"prompt": "a", "stream": True, "max_tokens": 50, "my_field": 1}
-        http.post("/v1/completions", json=body).raise_for_status()
-        assert http.post("/v1/completions", json={"prompt": ["a"] * 10_000}).status_code == 400
-        until(lambda: 'reason="worker_message"' in http.get("/metrics").text)
-        response = http.get("/metrics")
-        assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
-        yield response.text
-
-
-@pytest.fixture(scope="module")
-def families(text: str) -> Families:
-    return families_in(text)
-
-
-def test_every_family_is_well_formed(text: str, families: Families) -> None:
+def test_every_family_is_well_formed(exposition: str, families: Families) -> None:
     assert all(name.startswith(("cactus_", "process_")) for name in families)
     assert {family.type for family in families.values()} <= {"counter", "gauge", "histogram"}
     assert all(family.documentation for family in families.values())
-    series = [line.rsplit(" ", 1)[0] for line in text.splitlines() if not line.startswith("#")]
+    series = [line.rsplit(" ", 1)[0] for line in exposition.splitlines() if not line.startswith("#")]
     assert len(series) == len(set(series))
     for family in families.values():
         if family.type == "counter":
