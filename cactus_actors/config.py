@@ -140,7 +140,8 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """Everything `cactus serve` can be told; a TOML file has the same names.
 
-    With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service. `http`
+    With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service. Told to
+    stop, it lets them run for `drain_timeout_s` more. `http`
     is HOST:PORT of the HTTP gateway, empty for none; `alias` is the name that it serves the model under. With
     `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
     in the state directory.
@@ -157,6 +158,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     state_dir: Path = Path("~/.cactus")
     corpus: Path | None = None
     journal: bool = True
+    drain_timeout_s: Annotated[float, Meta(ge=0)] = 20.0
     ray_address: str | None = None
     max_sequences: Positive = 16
     token_budget: Positive = 256

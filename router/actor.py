@@ -117,6 +117,7 @@ class RouterActor:
         os.set_blocking(self._wake_reader, False)
         os.set_blocking(self._wake_writer, False)
         self._is_stopping = False
+        self._leaves_jobs = False
         self._stopped = threading.Event()
         self._drained = threading.Event()
         self._health = Health(0, settings.desired_workers, (), 0, 0)
@@ -176,7 +177,7 @@ class RouterActor:
             raise
 
     def run(self) -> str:
-        """Serve until `stop`; jobs that are left then are ended with an error. Returns why it ended."""
+        """Serve until `stop`. Returns why it ended."""
         poller = zmq.Poller()
         for source in (self._stream, self._workers, self._jobs, self._wake_reader, *self._gate.sources):
             poller.register(source, zmq.POLLIN)
@@ -189,7 +190,7 @@ class RouterActor:
                 self._take_client_messages()
                 self._take_worker_messages()  # right before the tick, which judges who was silent
                 self._tick()
-            self._perform(self._core.on_stop(time.monotonic()))
+            self._perform(self._core.on_stop(time.monotonic(), leaves_jobs=self._leaves_jobs))
         finally:
             self._close()
         return "stopped"
@@ -206,8 +207,9 @@ class RouterActor:
         self._call(self._core.close_intake)
         return self._drained.wait(timeout_s)
 
-    def stop(self) -> None:
-        """Let `run` end."""
+    def stop(self, leaves_jobs: bool = False) -> None:
+        """Let `run` end; jobs that are left end with an error, or are left to the journal's next reader."""
+        self._leaves_jobs = leaves_jobs
         self._call(self._set_stopping)
 
     def _on_prepared(self, ticket: int, outcome: Outcome) -> None:

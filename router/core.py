@@ -110,6 +110,7 @@ class RouterCore:
         self._version = version
         self._next_progress_at = now
         self._refused: Counter[str] = Counter() if refused is None else refused
+        self._storage_error = ""
 
         self._outbox = Outbox()
         self._tally = Tally()
@@ -250,13 +251,15 @@ class RouterCore:
         self._results.on_written(job_ids)
 
     def on_recorded(self, job_ids: Sequence[str], now: float) -> list[Effect]:
-        """The journal holds these jobs."""
+        """The journal holds these jobs, and can be written."""
+        self._storage_error = ""
         self._intake.on_recorded(job_ids)
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
     def on_unrecorded(self, job_ids: Sequence[str], reason: str) -> list[Effect]:
-        """The journal could not write these jobs."""
+        """The journal could not write these jobs, or an end of others."""
+        self._storage_error = reason
         self._intake.on_unrecorded(job_ids, reason)
         return self._outbox.drain()
 
@@ -372,13 +375,17 @@ class RouterCore:
         """Refuse new jobs from now on; accepted ones go on."""
         self._intake.is_closed = True
 
-    def on_stop(self, now: float) -> list[Effect]:
-        """End every job that is left: nobody will run it."""
+    def on_stop(self, now: float, *, leaves_jobs: bool = False) -> list[Effect]:
+        """End every job that is left: nobody will run it.
+
+        With `leaves_jobs` those that the journal holds stay as they are, for the next router that reads it.
+        """
         self.close_intake()
         self._intake.on_stop()
         error = Unavailable("the service was stopped", retry_after=5.0)
         for job in list(self._table.live.values()):
-            self._closing.end(job, Ending("error", error=error.info()), now)
+            if not (leaves_jobs and self._keeper.is_on):
+                self._closing.end(job, Ending("error", error=error.info()), now)
         return self._outbox.drain()
 
     def status(self, now: float, request_id: str = "", *, with_totals: bool = False) -> Status:
@@ -396,6 +403,7 @@ class RouterCore:
             jobs=self._table.counts(),
             workers=[worker.status(now) for worker in self._dispatcher.ledger],
             refused=dict(self._refused),
+            storage_error=self._storage_error,
             held=Held(
                 arrivals=len(self._intake.arrivals),
                 live_jobs=len(self._table.live),

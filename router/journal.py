@@ -56,6 +56,7 @@ class Journal:
     `on_written` and `on_failed` are called from the writing thread, with the ids of accepted jobs that are on
     disk now, and with those that could not be written and why. Ends and forgettings are tried again instead;
     `on_kept` is told whose ends are on disk.
+    After a failure the disk is tried until it can be written, and `on_written` told so, with no job.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -70,7 +71,7 @@ class Journal:
         self._decode_accepted = msgspec.msgpack.Decoder(AcceptedRecord).decode
         self._decode_ended = msgspec.msgpack.Decoder(EndedRecord).decode
         self._encode = msgspec.msgpack.Encoder().encode
-        self._entries: list[Entry] = []
+        self._entries: list[Entry | _Trial] = []
         self._wake = threading.Condition()
         self._is_closing = False
         self._thread: threading.Thread | None = None
@@ -136,6 +137,7 @@ class Journal:
         on_failed: Callable[[Sequence[str], str], None],
         on_kept: Callable[[Sequence[str]], None],
     ) -> None:
+        was_failing = False
         while entries := self._next_entries():
             accepted = [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
             try:
@@ -143,16 +145,19 @@ class Journal:
                     for entry in entries:
                         self._apply(entry)
             except sqlite3.Error as error:
+                was_failing = True
                 _log.error("the journal %s cannot be written: %s", self._path, error)
                 on_failed(accepted, str(error))
-                self._try_again_later([entry for entry in entries if not isinstance(entry, WriteAccepted)])
+                again = [entry for entry in entries if not isinstance(entry, WriteAccepted | _Trial)]
+                self._try_again_later([*again, _Trial()])
                 continue
-            if accepted:
+            if accepted or was_failing:
                 on_written(accepted)
+            was_failing = False
             if ended := [entry.job_id for entry in entries if isinstance(entry, WriteEnded)]:
                 on_kept(ended)
 
-    def _next_entries(self) -> list[Entry]:
+    def _next_entries(self) -> list[Entry | _Trial]:
         """All entries that wait, as soon as there is one; none when the journal is closed."""
         with self._wake:
             while not self._entries and not self._is_closing:
@@ -160,14 +165,14 @@ class Journal:
             entries, self._entries = self._entries, []
             return entries
 
-    def _try_again_later(self, entries: list[Entry]) -> None:
+    def _try_again_later(self, entries: list[Entry | _Trial]) -> None:
         with self._wake:
             if self._is_closing:
                 return
             self._entries = entries + self._entries
             self._wake.wait_for(lambda: self._is_closing, RETRY_S)
 
-    def _apply(self, entry: Entry) -> None:
+    def _apply(self, entry: Entry | _Trial) -> None:
         execute = self._database.execute
         match entry:
             case WriteAccepted(job_id, accepted):
@@ -182,6 +187,9 @@ class Journal:
                 )
             case Forget(job_id):
                 execute("DELETE FROM jobs WHERE job_id = ?", (job_id,))
+            case _Trial():  # pages are written, whatever they hold in the end
+                execute("INSERT INTO jobs VALUES ('', x'', NULL, NULL)")
+                execute("DELETE FROM jobs WHERE job_id = ''")
 
 
 def _locked(directory: Path) -> IO[str]:
@@ -241,6 +249,10 @@ def _put_aside(path: Path, error: Exception) -> None:
     _log.error(
         "journal %s cannot be read (%s); it is now %s, and its jobs are not known here", path, error, aside
     )
+
+
+class _Trial:
+    """An entry that changes nothing and has to be written all the same."""
 
 
 def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:

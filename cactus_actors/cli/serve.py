@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import signal
 import sys
 import threading
@@ -66,6 +67,9 @@ def serve(
             "--journal/--no-journal", help="Keep accepted jobs on disk, so that they survive a restart."
         ),
     ] = None,
+    drain_timeout: Annotated[
+        float | None, typer.Option(min=0, help="Seconds that running jobs have when the service is stopped.")
+    ] = None,
     ray_address: Annotated[
         str | None, typer.Option(help="An existing Ray cluster; without it a private local Ray starts.")
     ] = None,
@@ -93,25 +97,29 @@ def serve(
         "corpus": None if corpus is None else str(corpus),
         "state_dir": None if state_dir is None else str(state_dir),
         "journal": journal,
+        "drain_timeout_s": drain_timeout,
         "ray_address": ray_address,
     }
     run_service(make_config(read_config_file(config) if config else {}, flags))
 
 
 def run_service(config: ServeConfig) -> None:
-    """Serve until SIGINT or SIGTERM, then let accepted jobs finish; a second signal ends it at once."""
+    """Serve until SIGINT or SIGTERM, then let what runs finish; a second signal ends it at once."""
     from cactus_actors.cluster.service import Service
 
     stop = threading.Event()
 
     def on_signal(number: int, _: FrameType | None) -> None:
-        if stop.is_set():
-            sys.exit(128 + number)
+        if stop.is_set():  # nothing is waited for: whatever was started ends with this process
+            os._exit(128 + number)
         stop.set()
 
+    def on_early_signal(number: int, _: FrameType | None) -> None:
+        sys.exit(128 + number)  # an interrupted start cleans up by its exception
+
     service = Service(config, announce=lambda line: print(line, file=sys.stderr, flush=True))
+    signal.signal(signal.SIGTERM, on_early_signal)
     service.start()
-    # Not before: Ray installs handlers of its own, and an interrupted start cleans up by its exception.
     signal.signal(signal.SIGINT, on_signal)
     signal.signal(signal.SIGTERM, on_signal)
     endpoints = service.endpoints
@@ -121,7 +129,10 @@ def run_service(config: ServeConfig) -> None:
     print(f"ready {listening} model={config.model} workers={config.workers}", flush=True)
     try:
         service.tend(stop)
-        print("stopping: accepted jobs may finish; a second signal does not wait for them", flush=True)
+        print("stopping: what runs may finish; a second signal does not wait for it", flush=True)
+        is_drained = service.drain(config.drain_timeout_s)
     finally:
         service.stop()
-    print("stopped", flush=True)
+    print(
+        "stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s", flush=True
+    )

@@ -4,7 +4,11 @@ from __future__ import annotations
 
 import logging
 import os
+import signal
 import socket
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -33,21 +37,23 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
         _check_reachable(ray_address)
         check_token()
         try:
-            ray.init(ray_address, log_to_driver=False, logging_level=logging.ERROR)
+            with _own_handlers():
+                ray.init(ray_address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
             raise Unavailable(f"no Ray cluster at {ray_address}: {_first_line(error)}") from None
         return True
     make_token(state_dir)
     # Ray runs its workers at nice 15: router and models would wait for everything else on the machine.
     os.environ.setdefault("RAY_worker_niceness", "0")
-    ray.init(
-        address="local",
-        num_cpus=os.cpu_count(),
-        include_dashboard=False,
-        log_to_driver=False,
-        logging_level=logging.ERROR,
-        object_store_memory=OBJECT_STORE_BYTES,
-    )
+    with _own_handlers():
+        ray.init(
+            address="local",
+            num_cpus=os.cpu_count(),
+            include_dashboard=False,
+            log_to_driver=False,
+            logging_level=logging.ERROR,
+            object_store_memory=OBJECT_STORE_BYTES,
+        )
     outlive(os.getpid())
     return True
 
@@ -76,6 +82,17 @@ def check_this_node() -> None:
 def disconnect() -> None:
     """Leave the cluster; a local Ray ends."""
     ray.shutdown()
+
+
+@contextmanager
+def _own_handlers() -> Iterator[None]:
+    """Keep this process's way to end on SIGTERM: Ray's own aborts it."""
+    handler = signal.getsignal(signal.SIGTERM)
+    try:
+        yield
+    finally:
+        if handler is not None and threading.current_thread() is threading.main_thread():
+            signal.signal(signal.SIGTERM, handler)
 
 
 def _check_reachable(ray_address: str) -> None:

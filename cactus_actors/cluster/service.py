@@ -12,7 +12,7 @@ import secrets
 import shutil
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 import msgspec
@@ -39,6 +39,8 @@ READY_TIMEOUT_S = 120.0
 CONTROL_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 3.0
 TEND_INTERVAL_S = 0.25
+DRAIN_INTERVAL_S = 0.05
+ANSWER_TIMEOUT_S = 1.0
 ROUTER_RETRY_S = 1.0
 GATEWAY_RETRY_S = 1.0
 STUCK_AFTER_S = 20.0
@@ -102,7 +104,7 @@ class Service:
                 self._start_gateway()
             self._await_workers(time.monotonic() + READY_TIMEOUT_S)
         except BaseException:
-            self.stop(drain_s=0.0)
+            self.stop()
             raise
 
     def tend(self, stop: threading.Event) -> None:
@@ -110,39 +112,58 @@ class Service:
 
         Raises Unavailable when Ray itself is gone and nothing can be replaced any more.
         """
-        assert self._control_plane is not None
         while not stop.wait(TEND_INTERVAL_S):
-            now = time.monotonic()
-            if not self._control_plane.is_there(now):
-                continue  # whatever is asked of Ray now may not come back
-            self._tend_router(now)
-            self._tend_handoff(now)
-            self._tend_gateway(now)
-            for worker_id in list(self._workers):
-                self._tend_worker(worker_id, now)
-            self._apply_plan()
+            self._tend_all()
 
-    def stop(self, drain_s: float = 10.0) -> None:
-        """Refuse new jobs, give running ones `drain_s` seconds, then end every actor and leave Ray."""
+    def drain(self, timeout_s: float) -> bool:
+        """Refuse new jobs and tend those that run; whether all had ended within `timeout_s` seconds."""
+        give_up_at = time.monotonic() + timeout_s
+        while not self._is_drained():
+            if time.monotonic() >= give_up_at:
+                return False
+            time.sleep(DRAIN_INTERVAL_S)
+            self._tend_all()
+        return True
+
+    def stop(self) -> None:
+        """End every actor and leave Ray.
+
+        Jobs that run are left to the next service on the same endpoint if the journal holds them, and end
+        with an error otherwise; so do HTTP requests, whose jobs are left if their sender can come back.
+        """
         if self._gateway is not None:
-            self._gateway.tell("drain")
+            _end([self._gateway])  # before those who could still answer its requests
+        leaves_jobs = self._journal_dir is not None and not _is_anywhere(self._config.jobs_endpoint)
         if self._router is not None:
-            with contextlib.suppress(RayError):
-                ray.get(self._router.control("drain", drain_s), timeout=drain_s + CONTROL_TIMEOUT_S)
-        others = (self._handoff, self._gateway, self._router)
-        everyone = [*self._workers.values(), *(actor for actor in others if actor)]
-        for watched in everyone:
-            watched.tell("stop")
-        if everyone:
-            ray.wait([watched.run for watched in everyone], num_returns=len(everyone), timeout=STOP_TIMEOUT_S)
-        for watched in everyone:
-            watched.kill()
+            _end([self._router], leaves_jobs)
+        _end([*self._workers.values(), *([self._handoff] if self._handoff else [])])
         self._workers.clear()
         self._router = self._handoff = self._gateway = None
         if self._owns_session:
             ray_session.disconnect()
-        if self._journal_dir is not None and _is_anywhere(self._config.jobs_endpoint):
+        if self._journal_dir is not None and not leaves_jobs:
             shutil.rmtree(self._journal_dir, ignore_errors=True)
+
+    def _tend_all(self) -> None:
+        assert self._control_plane is not None
+        now = time.monotonic()
+        if not self._control_plane.is_there(now):
+            return  # whatever is asked of Ray now may not come back
+        self._tend_router(now)
+        self._tend_handoff(now)
+        self._tend_gateway(now)
+        for worker_id in list(self._workers):
+            self._tend_worker(worker_id, now)
+        self._apply_plan()
+
+    def _is_drained(self) -> bool:
+        """Tell those who take work, restarted ones too, to take no more; whether they have none left."""
+        answers = [] if self._gateway is None else [self._gateway.control("drain")]
+        if self._router is not None:
+            answers.append(self._router.control("drain", 0.0))
+        with contextlib.suppress(RayError):
+            return all(ray.get(answers, timeout=ANSWER_TIMEOUT_S))
+        return False
 
     def _resolve_model(self) -> None:
         """Have the model's files here, and settle by what name the actors find the very same."""
@@ -331,6 +352,17 @@ class Service:
 def _is_stuck(health: WorkerHealth) -> bool:
     """Whether the loop of a worker whose other threads still answer has stopped."""
     return health.state != "loading" and health.last_tick_s > STUCK_AFTER_S
+
+
+def _end(actors: Sequence[Watched], *arguments: object) -> None:
+    """Let actors end by themselves, soon, and end those that do not."""
+    for watched in actors:
+        watched.tell("stop", *arguments)
+    runs = [watched.run for watched in actors if watched.run is not None]
+    if runs:
+        ray.wait(runs, num_returns=len(runs), timeout=STOP_TIMEOUT_S)
+    for watched in actors:
+        watched.kill()
 
 
 def _journal_dir(config: ServeConfig) -> Path:

@@ -42,10 +42,9 @@ class GatewayActor:
         num_open = self._server.num_open()
         return GatewayHealth(pid=os.getpid(), address=self._server.address, num_open=num_open)
 
-    def drain(self) -> None:
-        """Refuse new requests; those that are open go on."""
-        if self._server is not None:
-            self._server.drain()
+    def drain(self) -> bool:
+        """Refuse new work; what is open goes on. Whether nothing is."""
+        return self._server is not None and self._server.drain()
 
     def stop(self) -> None:
         """Let `run` end."""

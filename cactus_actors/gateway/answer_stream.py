@@ -10,7 +10,7 @@ from typing import Any, Protocol
 from cactus_actors.gateway.choices import ChoiceStreams, Happening
 from cactus_actors.gateway.event_stream import DONE, PING, event
 from cactus_actors.gateway.failures import info_of
-from cactus_actors.gateway.gateway import Gateway
+from cactus_actors.gateway.gateway import Gateway, is_stopping
 from cactus_actors.gateway.identity import Identity
 from cactus_actors.gateway.stream_position import Place, event_id
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
@@ -79,6 +79,7 @@ class AnswerStream:
     async def frames(self) -> AsyncIterator[bytes]:
         """Bytes to send as they are."""
         self._gateway.metrics.num_streams += 1
+        self._gateway.stopped.add_done_callback(self._on_stopped)
         try:
             yield self._rendered(self._first)
             while not self._choices.is_over:
@@ -97,6 +98,7 @@ class AnswerStream:
             yield event(error_body(info_of(failure, request_id), request_id=request_id)) + self._done
         finally:
             self._gateway.metrics.num_streams -= 1
+            self._gateway.stopped.remove_done_callback(self._on_stopped)
             await self._close()
 
     def _nudge_later(self) -> None:
@@ -109,6 +111,9 @@ class AnswerStream:
             self._rendered_at, quiet_for = time.monotonic(), 0.0
         loop = asyncio.get_running_loop()
         self._timer = loop.call_later(interval - quiet_for, self._nudge_later)
+
+    def _on_stopped(self, _: asyncio.Future[None]) -> None:
+        self._choices.fail(is_stopping())
 
     async def _close(self) -> None:
         if self._timer is not None:

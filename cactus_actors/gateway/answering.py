@@ -38,7 +38,7 @@ def check_model(name: object) -> None:
 async def check_serves(gateway: Gateway, identity: Identity) -> None:
     """Raise Unavailable where nobody could answer; who comes back for an answer waits for it instead."""
     if not identity.outlives:
-        await gateway.check_ready()
+        await gateway.check_serves()
 
 
 async def whole_answer(

@@ -53,6 +53,11 @@ class ChoiceStreams:
         """Whether every choice has ended and was taken."""
         return not self._running
 
+    def fail(self, error: CactusError) -> None:
+        """Let what is taken next raise this."""
+        self._failure = self._failure or error
+        self._changed.set()
+
     def nudge(self) -> None:
         """Let who waits go, whether something happens or not."""
         self._is_nudged = True

@@ -5,22 +5,22 @@ from __future__ import annotations
 import ipaddress
 import re
 import time
+from collections.abc import Iterable
 from typing import Any
 
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from cactus_actors.gateway.failures import failure_response, info_of
-from cactus_actors.gateway.gateway import Gateway
+from cactus_actors.gateway.gateway import Gateway, is_stopping
 from cactus_actors.gateway.http_protocol import abort
 from cactus_actors.gateway.keys import EVERYBODY, Tenant, host_and_port
 from cactus_actors.gateway.request_body import ClientGone
 from cactus_actors.gateway.request_ids import new_request_id
-from cactus_actors.protocol.errors import InvalidRequest, Overloaded, PermissionDenied, Unavailable
+from cactus_actors.protocol.errors import InvalidRequest, Overloaded, PermissionDenied
 
 PUBLIC_PATHS = frozenset({"/health", "/healthz", "/readyz"})
 METRICS_PATH = "/metrics"
-DRAIN_RETRY_S = 5.0
 _HOST = re.compile(rb"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
@@ -52,7 +52,10 @@ class Front:
             nonlocal status
             if message["type"] == "http.response.start":
                 status = message["status"]
-                message["headers"] = [*message["headers"], (b"x-request-id", state["request_id"].encode())]
+                more = [(b"x-request-id", state["request_id"].encode())]
+                if self._gateway.is_draining:
+                    more.append((b"connection", b"close"))
+                message["headers"] = [*message["headers"], *more]
             await send(message)
 
         self._metrics.num_open += 1
@@ -80,8 +83,8 @@ class Front:
             return EVERYBODY
         authorizations = [value for name, value in headers if name == b"authorization"]
         tenant = self._keys.tenant(authorizations[0] if len(authorizations) == 1 else None)
-        if self._gateway.is_draining:
-            raise Unavailable("the service is stopping", retry_after=DRAIN_RETRY_S)
+        if self._gateway.is_draining and scope["method"] == "POST" and not _comes_back(headers):
+            raise is_stopping()
         if self._metrics.num_open > self._max_open:
             raise Overloaded(f"{self._max_open} requests are open already", retry_after=1.0)
         return tenant
@@ -104,3 +107,8 @@ class Front:
         except ValueError:
             return False
         return True
+
+
+def _comes_back(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether this may be about a job that is known; the router, which knows, takes no new one."""
+    return any(name in (b"idempotency-key", b"last-event-id") for name, _ in headers)

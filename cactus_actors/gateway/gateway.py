@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.config import GatewaySettings
+from cactus_actors.config import WORKER_TIMEOUT_S, GatewaySettings
 from cactus_actors.gateway.batches import Batches
 from cactus_actors.gateway.file_store import FileStore
 from cactus_actors.gateway.keys import ApiKeys
@@ -23,11 +23,15 @@ from cactus_actors.text import TextModel
 STATUS_INTERVAL_S = 1.0
 STATUS_VALID_S = 5.0
 WATCHER_PATIENCE_S = 2.0
+ANSWER_TIMEOUT_S = 1.0
 
 
 @dataclass
 class Gateway:
-    """Touched by the event loop alone."""
+    """Touched by the event loop alone.
+
+    `stopped` is done when those who still wait for an answer must be told that none comes here.
+    """
 
     settings: GatewaySettings
     client: AsyncClient
@@ -38,8 +42,10 @@ class Gateway:
     metrics: Metrics = field(default_factory=Metrics)
     created: int = field(default_factory=lambda: int(time.time()))
     is_draining: bool = False
+    stopped: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     _status: Status | None = None
     _status_at: float = 0.0
+    _asking: asyncio.Task[None] | None = None
     _in_background: set[asyncio.Task[Any]] = field(default_factory=set)
 
     @property
@@ -61,27 +67,43 @@ class Gateway:
         forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in status.workers if worker.weights})
         return "_".join(["cactus", status.version, *forms])
 
-    async def check_ready(self) -> None:
+    async def check_serves(self) -> None:
         """Raise Unavailable while there is nobody who could answer."""
         try:
             self._check(self.status)
         except Unavailable:  # that may be over since the status was asked for
             self._check(await self.fresh_status())
 
+    async def check_ready(self) -> None:
+        """Raise Unavailable while new work should go elsewhere: nobody could answer, or keep it on disk."""
+        await self.check_serves()
+        if self._status is not None and self._status.storage_error:
+            raise Unavailable("the journal cannot be written", retry_after=5.0)
+
     def _check(self, status: Status | None) -> None:
         if self.is_draining or (status is not None and status.draining):
-            raise Unavailable("the service is stopping", retry_after=5.0)
+            raise is_stopping()
         if status is None:
             raise Unavailable("the service does not answer", retry_after=1.0)
-        if not any(worker.kind == "local" and worker.state == "ready" for worker in status.workers):
+        age = time.monotonic() - self._status_at
+        if not any(
+            worker.kind == "local" and worker.state == "ready" and worker.last_seen_s + age < WORKER_TIMEOUT_S
+            for worker in status.workers
+        ):
             raise Unavailable("Loading model", retry_after=1.0)
 
     async def fresh_status(self) -> Status | None:
-        """The service's status now, or None if it does not answer."""
+        """The service's status now, or None if it does not answer soon; asked once for all who want it."""
+        if self._asking is None or self._asking.done():
+            self._asking = self.start(self._ask())
+        await asyncio.wait((self._asking,), timeout=ANSWER_TIMEOUT_S)
+        return self.status
+
+    async def _ask(self) -> None:
+        asked_at = time.monotonic()
         with contextlib.suppress(CactusError):
             self._status = await self.client.status()
-            self._status_at = time.monotonic()
-        return self.status
+            self._status_at = asked_at
 
     async def status_with_totals(self) -> Status | None:
         """As `fresh_status`, for one who counts, and who waits no longer than WATCHER_PATIENCE_S."""
@@ -107,6 +129,12 @@ class Gateway:
         self.go_on(task)
         return task
 
+    def stop(self) -> None:
+        """Wait for no answer any longer."""
+        self.is_draining = True
+        if not self.stopped.done():
+            self.stopped.set_result(None)
+
     async def close(self) -> None:
         """End what runs in the background."""
         tasks = [*self._in_background]
@@ -118,6 +146,11 @@ class Gateway:
         self._in_background.discard(task)
         if not task.cancelled():
             task.exception()  # its asker is gone
+
+
+def is_stopping() -> Unavailable:
+    """What is said to whoever comes, or still waits, while the service stops."""
+    return Unavailable("the service is draining: it takes no new work and stops soon", retry_after=5.0)
 
 
 def gateway_of(request: HttpRequest) -> Gateway:

@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from litestar.types import Receive
 
-from cactus_actors.gateway.gateway import Gateway
+from cactus_actors.gateway.gateway import Gateway, is_stopping
 from cactus_actors.gateway.request_body import ClientGone
 
 T = TypeVar("T")
@@ -23,17 +23,17 @@ async def disconnected(receive: Receive) -> None:
 async def unless_gone(
     gateway: Gateway, receive: Receive, work: Coroutine[Any, Any, T], *, outlives: bool = False
 ) -> T:
-    """The value of `work`; raises ClientGone when nobody waits for it any more.
+    """The value of `work`; raises ClientGone when nobody waits for it, Unavailable when the gateway stops.
 
     It is cancelled then, and jobs that it waits for with it, unless it `outlives` its asker.
     """
     task = asyncio.ensure_future(work)
     gone = asyncio.ensure_future(disconnected(receive))
     try:
-        await asyncio.wait((task, gone), return_when=asyncio.FIRST_COMPLETED)
+        await asyncio.wait((task, gone, gateway.stopped), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             return task.result()
-        raise ClientGone
+        raise ClientGone if gone.done() else is_stopping()
     finally:
         gone.cancel()
         if not task.done():

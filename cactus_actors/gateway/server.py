@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import socket
 from pathlib import Path
 
@@ -61,15 +62,22 @@ class GatewayServer:
             return 0
         return asyncio.run_coroutine_threadsafe(_count(self._gateway), self._loop).result()
 
-    def drain(self) -> None:
-        """Refuse new requests; those that are open go on."""
-        if self._gateway is not None:
-            self._gateway.is_draining = True
+    def drain(self) -> bool:
+        """Refuse new work; what is open goes on. Whether nothing is."""
+        if self._gateway is None:
+            return False
+        self._gateway.is_draining = True
+        return self.num_open() == 0
 
     def stop(self) -> None:
-        """Let `run` end, once open requests are answered or CLOSING_S are over."""
+        """Let `run` end: who still waits is told so, and has CLOSING_S to take it.
+
+        Jobs that somebody can come back for go on; the others are cancelled.
+        """
         self._is_stopping = True
-        self.drain()
+        if self._loop is not None and self._gateway is not None:
+            with contextlib.suppress(RuntimeError):  # it has ended already
+                self._loop.call_soon_threadsafe(self._gateway.stop)
         if self._server is not None:
             self._server.should_exit = True
 

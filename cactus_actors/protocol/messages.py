@@ -278,7 +278,8 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     """What the service is doing now; `refused` counts by reason what connections had no right to.
 
-    `totals` are there for who asked for them.
+    `totals` are there for who asked for them. `storage_error` is why the journal cannot be written, empty while
+    it can.
     """
 
     request_id: str = ""
@@ -295,6 +296,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     refused: dict[str, int] = {}
     held: Held = Held()
     totals: Totals | None = None
+    storage_error: str = ""
 
 
 RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Restarting | Status

@@ -71,7 +71,7 @@ def running_service(config: ServeConfig) -> Iterator[Running]:
     finally:
         stop.set()
         tending.join()
-        service.stop(drain_s=0.0)
+        service.stop()
 
 
 @pytest.fixture
