@@ -328,8 +328,8 @@ class RouterHarness:
         assert self.disk is not None
         self._take(self.core.on_unrecorded(self.disk.refuse(), reason))
 
-    def stop(self) -> None:
-        self._take(self.core.on_stop(self.now))
+    def stop(self, *, leaves_jobs: bool = False) -> None:
+        self._take(self.core.on_stop(self.now, leaves_jobs=leaves_jobs))
 
     # what is seen
 

@@ -113,6 +113,9 @@ class GatewayServer:
                 await server.serve(sockets=[self._socket])
             finally:
                 self._loop = None
+                await (
+                    client.close()
+                )  # first: work that loses its client leaves its jobs, cancelled work ends them
                 await gateway.close()
 
 

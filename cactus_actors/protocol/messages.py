@@ -278,8 +278,7 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     """What the service is doing now; `refused` counts by reason what connections had no right to.
 
-    `totals` are there for who asked for them. `storage_error` is why the journal cannot be written, empty while
-    it can.
+    `totals` are there for who asked for them; `storage_error` is why the journal cannot be written, if so.
     """
 
     request_id: str = ""

@@ -244,6 +244,22 @@ def test_a_result_that_was_damaged_is_not_read_back(
     assert "job bad cannot be read" in caplog.text
 
 
+def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("router.journal.RETRY_S", 0.05)
+    writer.accept("one")
+    writer.journal._database.execute("PRAGMA query_only = ON")
+    assert writer.accept("two")[1]
+    names, reason = writer.said.get(timeout=PATIENCE_S)
+    assert (names, bool(reason)) == ([], True)  # it tried, and it still cannot
+    writer.journal._database.execute("PRAGMA query_only = OFF")
+    while reason:
+        names, reason = writer.said.get(timeout=PATIENCE_S)
+    assert names == []
+    assert writer.accept("three") == (["three"], "")
+
+
 class JournalIsADict(RuleBasedStateMachine):
     """Whatever is written and however often it is opened again, the file holds what a dict would."""
 

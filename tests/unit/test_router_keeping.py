@@ -180,3 +180,38 @@ def test_what_is_forgotten_here_is_forgotten_there(disk: Disk) -> None:
     router.pass_time(11.0)
     router.write_to_disk()
     assert disk.recovered() == []
+
+
+def test_a_stop_leaves_what_is_on_disk_to_the_next_router(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.connect()
+    first.client(submit(1, seed=5))
+    first.write_to_disk()
+    first.generate(1, "ab")
+    first.stop(leaves_jobs=True)
+    first.write_to_disk()
+    assert first.finished(1) == []
+    second = RouterHarness(disk=disk)
+    second.connect()
+    second.client(submit(1, seed=5))
+    second.generate(1, "abc", finish=Finish("stop"))
+    assert second.result(1).text == "abc"
+
+
+@pytest.mark.parametrize("leaves_jobs", [False, True])
+def test_a_stop_ends_what_is_on_no_disk(leaves_jobs: bool) -> None:
+    router = RouterHarness()
+    router.submit(1)
+    router.stop(leaves_jobs=leaves_jobs)
+    error = router.result(1).error
+    assert error is not None
+    assert error.status == 503
+
+
+def test_the_status_tells_whether_the_journal_can_be_written(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    router.client(submit(1))
+    router.fail_to_write("disk full")
+    assert router.core.status(router.now).storage_error == "disk full"
+    router.write_to_disk()
+    assert router.core.status(router.now).storage_error == ""

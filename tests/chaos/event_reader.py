@@ -1,0 +1,38 @@
+"""A reader of one stream of events that comes back where it was."""
+
+from __future__ import annotations
+
+import json
+import re
+from typing import Any
+
+import httpx
+
+
+class EventReader:
+    """Reads one stream of text, over as many connections as it takes."""
+
+    def __init__(self, url: str, body: dict[str, Any], key: str) -> None:
+        self.text = ""
+        self.is_done = False
+        self.num_connections = 0
+        self._url, self._body = url, body | {"stream": True}
+        self._headers = {"idempotency-key": key}
+
+    def read(self) -> None:
+        """Read as far as this connection goes; raises httpx.HTTPError where it breaks or is refused."""
+        self.num_connections += 1
+        with httpx.stream("POST", self._url, json=self._body, headers=self._headers, timeout=60) as response:
+            response.raise_for_status()
+            for line in response.iter_lines():
+                if line.startswith("id: "):
+                    self._headers["last-event-id"] = line.removeprefix("id: ")
+                elif line == "data: [DONE]":
+                    self.is_done = True
+                elif match := re.match("data: (.*)", line):
+                    self._take(json.loads(match[1]))
+
+    def _take(self, chunk: dict[str, Any]) -> None:
+        if "error" in chunk:
+            raise httpx.RemoteProtocolError(chunk["error"]["message"])
+        self.text += chunk["choices"][0]["text"]

@@ -1,0 +1,156 @@
+"""A gateway that is told to stop, and one whose router is gone."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.gateway.played_service import PlayedService, played_service
+from tests.scripted_router import until
+
+WORDS = tuple(f"{number} " for number in range(40))
+READY_TO_UNREADY_S = 0.1
+COMPLETIONS = "/v1/completions"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[PlayedService]:
+    with played_service(tmp_path, words=WORDS, step_s=0.02) as service:
+        yield service
+
+
+class Asked:
+    """A request that is made in a thread; `response` is there when it has ended."""
+
+    def __init__(self, service: PlayedService, headers: dict[str, str] | None = None, **body: Any) -> None:
+        self.response: httpx.Response
+        self._service, self._headers, self._body = service, headers, body
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+
+    def ended(self) -> httpx.Response:
+        self._thread.join(20)
+        return self.response
+
+    def _ask(self) -> None:
+        with self._service.http() as http:
+            self.response = http.post(COMPLETIONS, json={"prompt": "a", **self._body}, headers=self._headers)
+
+
+def drain(service: PlayedService) -> bool:
+    assert service.gateway is not None
+    return service.gateway.drain()
+
+
+def error_of(response: httpx.Response) -> dict[str, Any]:
+    error: dict[str, Any] = response.json()["error"]
+    return error
+
+
+def test_a_draining_gateway_refuses_new_work_and_ends_what_it_has(service: PlayedService) -> None:
+    stream, whole = Asked(service, stream=True), Asked(service)
+    until(lambda: service.worker.num_running == 2)
+    with service.http() as http:
+        assert http.get("/readyz").status_code == 200
+        assert not drain(service)
+        told_at = time.monotonic()
+        refused = http.get("/readyz")
+        assert time.monotonic() - told_at < READY_TO_UNREADY_S
+        assert (refused.status_code, error_of(refused)["type"]) == (503, "unavailable_error")
+        assert refused.headers["connection"] == "close"
+        assert http.get("/healthz").status_code == 200
+        refused = http.post(COMPLETIONS, json={"prompt": "a"})
+        assert (refused.status_code, error_of(refused)["type"]) == (503, "unavailable_error")
+        assert "draining" in error_of(refused)["message"]
+        assert int(refused.headers["retry-after"]) >= 1
+        assert http.get("/v1/models").status_code == 200
+    assert whole.ended().json()["choices"][0]["text"] == "".join(WORDS)
+    assert stream.ended().text.endswith("data: [DONE]\n\n")
+    assert "error" not in stream.response.text
+    until(lambda: drain(service))
+
+
+def test_a_draining_gateway_lets_those_in_who_come_back(service: PlayedService) -> None:
+    headers = {"idempotency-key": "mine"}
+    with service.http() as http, pytest.raises(httpx.ReadTimeout):
+        http.post(COMPLETIONS, json={"prompt": "a", "seed": 1}, headers=headers, timeout=0.3)
+    drain(service)
+    with service.http() as http:
+        answer = http.post(COMPLETIONS, json={"prompt": "a", "seed": 1}, headers=headers)
+        assert answer.json()["choices"][0]["text"] == "".join(WORDS)
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_who_still_waits_when_it_stops_is_told_so(service: PlayedService, is_streamed: bool) -> None:
+    service.worker.step_s = 0.1
+    left = Asked(service, stream=is_streamed)
+    kept = Asked(service, {"idempotency-key": "mine"}, stream=is_streamed)
+    until(lambda: service.worker.num_running == 2)
+    time.sleep(0.3)
+    started = time.monotonic()
+    service.stop_gateway()
+    assert time.monotonic() - started < 2.0
+    for asked in (left, kept):
+        response = asked.ended()
+        if is_streamed:
+            *chunks, last, done = response.text.strip().split("\n\n")
+            assert done == "data: [DONE]"
+            error = json.loads(last.removeprefix("data: "))["error"]
+            assert "".join(WORDS).startswith(text_of(chunks))
+            assert '"finish_reason":"' not in response.text
+        else:
+            assert response.status_code == 503
+            assert int(response.headers["retry-after"]) >= 1
+            error = error_of(response)
+        assert (error["type"], error["code"]) == ("unavailable_error", 503)
+    with service.client() as client:
+        until(lambda: client.status().jobs.cancelled == 1)  # nobody can ask for that one again
+        assert client.status().jobs.running == 1
+    service.worker.step_s = 0.01
+    service.start_gateway()
+    answer = Asked(service, {"idempotency-key": "mine"}, stream=False).ended()
+    assert answer.json()["choices"][0]["text"] == "".join(WORDS)
+
+
+def text_of(chunks: list[str]) -> str:
+    data = [line[6:] for chunk in chunks for line in chunk.split("\n") if line.startswith("data: ")]
+    return "".join(json.loads(line)["choices"][0]["text"] for line in data)
+
+
+def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: PlayedService) -> None:
+    with service.http() as http:
+        assert http.get("/readyz").status_code == 200
+        service.router.stop()
+        started = time.monotonic()
+        until(lambda: http.get("/readyz").status_code == 503)
+        assert time.monotonic() - started < 5.0
+        started = time.monotonic()
+        refused = http.post(COMPLETIONS, json={"prompt": "a"})
+        assert time.monotonic() - started < 2.0
+        assert (refused.status_code, error_of(refused)["type"]) == (503, "unavailable_error")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert http.get("/healthz").status_code == 200
+
+
+def test_a_worker_that_is_silent_is_none(service: PlayedService) -> None:
+    with service.http() as http:
+        assert http.get("/readyz").status_code == 200
+        service.worker.is_silent = True
+        until(lambda: http.get("/readyz").status_code == 503)
+        assert http.get("/healthz").status_code == 200
+
+
+def test_a_journal_that_cannot_be_written_is_no_place_for_new_work(service: PlayedService) -> None:
+    with service.http() as http:
+        service.router._on_unrecorded([], "disk full")
+        until(lambda: http.get("/readyz").status_code == 503)
+        assert "journal" in error_of(http.get("/readyz"))["message"]
+        service.router._on_recorded([])
+        until(lambda: http.get("/readyz").status_code == 200)
