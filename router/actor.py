@@ -42,6 +42,7 @@ from cactus_actors.text import load_text_model
 from router.callers import NOBODY
 from router.core import RouterCore
 from router.documents import prepare_with_documents
+from router.doors import Doors
 from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendWorker
 from router.gate import Gate, KeyGate, OpenGate
 from router.intake import plain_salt
@@ -52,7 +53,7 @@ from router.known_keys import KnownKeys
 from router.prepare import PromptModel
 from router.preparing import Outcome, PreparingProcess, PreparingThread
 from router.records import Remembered
-from router.sockets import bind, jobs_socket, stream_socket, workers_socket
+from router.sockets import jobs_socket, stream_socket, workers_socket
 
 TICK_S = 0.05
 MAX_CLIENT_MESSAGES = 16
@@ -139,7 +140,7 @@ class RouterActor:
         self._journal = _journal_of(self._settings)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         refused: Counter[str] = Counter()
-        self._gate: Gate = OpenGate() if keys is None else KeyGate(self._context, keys, refused)
+        self._gate: Gate = OpenGate(refused) if keys is None else KeyGate(self._context, keys, refused)
         self._core = RouterCore(
             self._settings,
             epoch=epoch,
@@ -159,6 +160,7 @@ class RouterActor:
         self._workers = workers_socket(self._context)
         for socket, domain in ((self._jobs, "jobs"), (self._stream, "stream"), (self._workers, "workers")):
             self._gate.guard(socket, domain)
+        self._doors = Doors()
         self._preparing = self._start_preparing(model, corpus)
         try:
             if self._journal is not None:
@@ -168,9 +170,9 @@ class RouterActor:
                 assert self._settings.journal_dir is not None
                 self._reader = JournalReader(Path(self._settings.journal_dir), self._on_recalled)
             return Endpoints(
-                jobs=bind(self._jobs, self._settings.jobs_endpoint),
-                stream=bind(self._stream, self._settings.stream_endpoint),
-                workers=bind(self._workers, self._settings.workers_endpoint),
+                jobs=self._doors.bind(self._jobs, self._settings.jobs_endpoint),
+                stream=self._doors.bind(self._stream, self._settings.stream_endpoint),
+                workers=self._doors.bind(self._workers, self._settings.workers_endpoint),
             )
         except BaseException:
             self._close()
@@ -296,6 +298,7 @@ class RouterActor:
         if now < self._next_tick:
             return
         self._next_tick = now + TICK_S
+        self._doors.tend(now)
         self._perform(self._core.on_tick(now))
         self._health = Health(
             self._health.epoch,

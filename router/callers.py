@@ -20,6 +20,15 @@ class Caller:
 ANYONE = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
 """Who speaks with a service without keys: it trusts whoever can reach it."""
 
+MAX_TOPICS = 256
+"""Streams that a connection may follow at once where no key says whose it is."""
+
+
+def stranger(descriptor: int, inode: int) -> Caller:
+    """ANYONE behind one connection, for what connections have a limit of."""
+    return Caller(name=f"connection {descriptor}/{inode}", role="operator", tenant="", max_topics=MAX_TOPICS)
+
+
 NOBODY = Caller(name="", role="client", tenant="", max_topics=0)
 """Who had a key that is not accepted any more."""
 

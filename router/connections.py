@@ -33,20 +33,28 @@ class Connection:
                     connection.shutdown(socket.SHUT_RDWR)
 
 
+def connection_of(domain: str, public_key: str, identity: bytes, frame: zmq.Frame) -> Connection | None:
+    """What a frame came over; None if that has ended meanwhile."""
+    try:
+        descriptor = int(frame.get(zmq.SRCFD))
+        inode = os.fstat(descriptor).st_ino
+    except (zmq.ZMQError, OSError):
+        return None
+    return Connection(domain, public_key, identity, descriptor, inode)
+
+
 class Connections:
     """Those that a message came over; there are never more than descriptors."""
 
     def __init__(self) -> None:
         self._by_descriptor: dict[int, Connection] = {}
 
-    def note(self, domain: str, public_key: str, identity: bytes, frame: zmq.Frame) -> None:
-        """A message with that last frame came from the owner of the key."""
-        try:
-            descriptor = int(frame.get(zmq.SRCFD))
-            inode = os.fstat(descriptor).st_ino
-        except (zmq.ZMQError, OSError):  # it has ended meanwhile
-            return
-        self._by_descriptor[descriptor] = Connection(domain, public_key, identity, descriptor, inode)
+    def note(self, domain: str, public_key: str, identity: bytes, frame: zmq.Frame) -> Connection | None:
+        """A message with that last frame came from the owner of the key; over what, if that has not ended."""
+        connection = connection_of(domain, public_key, identity, frame)
+        if connection is not None:
+            self._by_descriptor[connection.descriptor] = connection
+        return connection
 
     def take(self, public_key: str) -> Sequence[Connection]:
         """The connections of that key, which are then no longer held here."""

@@ -12,8 +12,10 @@ import zmq
 from zmq.utils import z85
 from zmq.utils.monitor import parse_monitor_message
 
-from router.callers import ANYONE, Caller, Revoked
-from router.connections import Connection, Connections
+from cactus_actors.protocol.wire import JOB_ID_LENGTH
+from router.callers import ANYONE, Caller, Revoked, stranger
+from router.connections import Connection, Connections, connection_of
+from router.flood import ALLOWANCES, Floods
 from router.known_keys import KnownKeys
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
@@ -21,6 +23,7 @@ ZAP_VERSION = b"1.0"
 MAX_HANDSHAKES = 64
 """Handshakes answered in one turn of the router's loop."""
 LOG_INTERVAL_S = 1.0
+BAD_TOPIC_COST = 32.0
 FAREWELL_S = 0.5
 """How long a client whose key was revoked may read why."""
 FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
@@ -60,19 +63,37 @@ class Gate(Protocol):
 
 
 class OpenGate:
-    """Trusts whoever can reach the sockets."""
+    """Trusts whoever can reach the sockets, as long as it does not flood them.
+
+    What it refuses is counted in `refused`, by reason.
+    """
 
     sources: Sequence[Socket] = ()
 
+    def __init__(self, refused: Counter[str]) -> None:
+        self._domains: dict[Socket, str] = {}
+        self._floods = Floods(refused)
+
     def guard(self, socket: Socket, domain: str) -> None:
-        pass
+        self._domains[socket] = domain
 
     def attend(self) -> Sequence[Revoked]:
         return ()
 
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
-        for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK), limit):
-            yield ANYONE, frames
+        domain = self._domains[socket]
+        if domain not in ALLOWANCES:
+            for parts in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK), limit):
+                yield ANYONE, parts
+            return
+        for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
+            connection = connection_of(domain, "", b"", frames[-1])
+            if self._floods.is_stopped(connection, _cost(domain, frames)):
+                continue
+            if domain == "stream":
+                yield _stranger(connection), [frame.bytes for frame in frames]
+            else:
+                yield ANYONE, [frame.bytes for frame in frames]
 
     def close(self) -> None:
         pass
@@ -92,6 +113,7 @@ class KeyGate:
         self._next_log_at = 0.0
         self._domains: dict[Socket, str] = {}
         self._connections = Connections()
+        self._floods = Floods(refused)
         self._leaving: list[tuple[float, Connection]] = []
         self._monitored: list[Socket] = []
         self._monitors: list[Socket] = []
@@ -131,7 +153,9 @@ class KeyGate:
 
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
         for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
-            yield self._caller(socket, frames), [frame.bytes for frame in frames]
+            caller, connection = self._caller(socket, frames)
+            if not self._floods.is_stopped(connection, _cost(self._domains[socket], frames)):
+                yield caller, [frame.bytes for frame in frames]
 
     def close(self) -> None:
         for socket in self._monitored:
@@ -139,16 +163,16 @@ class KeyGate:
         for source in self.sources:
             source.close()
 
-    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> Caller | None:
+    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, Connection | None]:
         try:
             public_key = str(frames[-1].get("User-Id"))
         except zmq.ZMQError:  # ZeroMQ made the message itself: an unsubscription of a connection that ended
-            return None
+            return None, None
         caller = self._keys.of(public_key, time.monotonic())
-        if caller is not None:
-            identity = frames[0].bytes if socket.type == zmq.ROUTER else b""
-            self._connections.note(self._domains[socket], public_key, identity, frames[-1])
-        return caller
+        if caller is None:
+            return None, None
+        identity = frames[0].bytes if socket.type == zmq.ROUTER else b""
+        return caller, self._connections.note(self._domains[socket], public_key, identity, frames[-1])
 
     def _cut(self, public_key: str, caller: Caller, now: float) -> Revoked:
         """End the connections of a key; those of clients a moment later, after they were told why."""
@@ -184,6 +208,16 @@ class KeyGate:
             _log.warning(
                 "a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason
             )
+
+
+def _cost(domain: str, frames: Sequence[zmq.Frame]) -> float:
+    """A topic that can be no job's counts for many: ZeroMQ has taken up memory for each of its bytes."""
+    return BAD_TOPIC_COST if domain == "stream" and len(frames[-1]) != 1 + JOB_ID_LENGTH else 1.0
+
+
+def _stranger(connection: Connection | None) -> Caller | None:
+    """Who is behind a connection where nobody has a key; None if it has ended."""
+    return None if connection is None else stranger(connection.descriptor, connection.inode)
 
 
 def _waiting(receive: Any, limit: int) -> Iterator[Any]:

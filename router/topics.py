@@ -60,7 +60,7 @@ class Topics:
             return self.refuse(topic, caller, "foreign_topic")
         if topic not in self:
             if len(self._topics) >= MAX_TOPICS or self._num_of_key[caller.name] >= caller.max_topics:
-                return self.refuse(topic, caller, "too_many_topics")
+                return self.refuse(topic, caller, "too_many_subscriptions")
             known = self._topics.setdefault(topic, _Topic(caller.tenant, caller.name))
             known.tenant, known.key = caller.tenant, caller.name
             self._num_of_key[caller.name] += 1

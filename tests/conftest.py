@@ -25,5 +25,5 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run in several processes, a file stays in one, and all that stands on one Ray with it."""
     here = Path(__file__).parent
     for item in items:
-        folder = item.path.relative_to(here).parts[0]
+        folder = item.path.relative_to(here).parts[0] if item.path.is_relative_to(here) else ""
         item.add_marker(pytest.mark.xdist_group("ray" if folder == "cluster" else str(item.path)))

@@ -15,6 +15,7 @@ import zmq.asyncio
 from zmq.utils.monitor import parse_monitor_message
 
 from cactus_actors.client.follower import JobFollower, Patience
+from cactus_actors.client.listening import Listening
 from cactus_actors.client.sockets import LINGER_MS, connect, make_socket, refusal, refusals_of
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import (
@@ -113,17 +114,16 @@ class Connection:
         context = zmq.asyncio.Context()
         try:
             self._jobs = make_socket(context, zmq.DEALER, self._credentials)
-            self._stream = make_socket(context, zmq.SUB, self._credentials)
             self._refusals = refusals_of(context, self._jobs)
             connect(self._jobs, self._jobs_endpoint)
-            connect(self._stream, self._stream_endpoint)
+            self._context = context
+            self._listening = Listening(self._open_stream)
         except BaseException:
+            self._context = None
             context.destroy(linger=0)
             raise
-        self._context = context
-        self._tasks = [
-            asyncio.create_task(work())
-            for work in (self._read_replies, self._read_stream, self._watch_refusals, self._tick)
+        self._tasks += [
+            asyncio.create_task(work()) for work in (self._read_replies, self._watch_refusals, self._tick)
         ]
 
     async def close(self) -> None:
@@ -146,14 +146,15 @@ class Connection:
         self._jobs.disable_monitor()
         self._refusals.close(0)
         self._jobs.close(LINGER_MS)
-        self._stream.close(0)
+        for stream in self._listening.sockets:
+            stream.close(0)
         await asyncio.to_thread(self._context.term)  # blocks for as long as the sockets linger
 
     async def follow(self, job_id: str, submit: Submit | None, *, streamed: bool) -> Followed:
         """Subscribe to the job if `streamed`, then open it."""
         self.open()
         if streamed:
-            self._stream.setsockopt(zmq.SUBSCRIBE, job_id.encode())
+            self._listening.subscribe(job_id.encode())
         follower = JobFollower(
             job_id, submit, streamed=streamed, patience=self._patience, now=time.monotonic()
         )
@@ -172,7 +173,7 @@ class Connection:
         if job not in self.followed(job_id) or self._is_closed:
             return
         if job.follower.streamed:
-            self._stream.setsockopt(zmq.UNSUBSCRIBE, job_id.encode())
+            self._listening.unsubscribe(job_id.encode())
         job.follower.abandon()
         job.wake()
         task = asyncio.get_running_loop().create_task(self._send(Cancel(job_id=job_id)))
@@ -221,9 +222,17 @@ class Connection:
             except InvalidMessage as error:
                 await self._fail_all(error)
 
-    async def _read_stream(self) -> None:
+    def _open_stream(self) -> zmq.asyncio.Socket:
+        """One more connection to the stream socket, and a task that reads it."""
+        assert self._context is not None
+        stream = make_socket(self._context, zmq.SUB, self._credentials)
+        connect(stream, self._stream_endpoint)
+        self._tasks.append(asyncio.create_task(self._read_stream(stream)))
+        return stream
+
+    async def _read_stream(self, stream: zmq.asyncio.Socket) -> None:
         decoder = stream_message_decoder()
-        async for topic, *frames in _received(self._stream):
+        async for topic, *frames in _received(stream):
             jobs = self.followed(topic.decode("ascii", "replace"))
             if not jobs:
                 continue
@@ -291,7 +300,7 @@ class Connection:
             if not self._followed[job_id]:
                 del self._followed[job_id]
             if job.follower.streamed:
-                self._stream.setsockopt(zmq.UNSUBSCRIBE, job_id.encode())
+                self._listening.unsubscribe(job_id.encode())
         job.wake()
 
     async def _send(self, message: ClientMessage) -> None:

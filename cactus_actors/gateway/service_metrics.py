@@ -15,7 +15,7 @@ from cactus_actors.gateway.families import by_name, counter, gauge, histogram
 from cactus_actors.protocol.messages import JobCounts, Status, WorkerStatus
 from cactus_actors.protocol.totals import BreakerState, Distribution, Held, Totals
 
-_REFUSALS = ("handshake", "unknown_key", "wrong_role", "foreign_topic", "too_many_topics")
+_REFUSALS = ("handshake", "unknown_key", "wrong_role", "foreign_topic", "too_many_subscriptions", "flood")
 _HELD: Sequence[tuple[str, Callable[[Held], int], str]] = (
     ("arrivals", lambda held: held.arrivals, "Requests in preparation."),
     ("live_jobs", lambda held: held.live_jobs, "Jobs that have not ended."),

@@ -28,7 +28,7 @@ def test_a_key_has_so_many_topics() -> None:
     topics = Topics()
     for topic in "abc":
         assert topics.subscribe(topic, ALICE) is None
-    assert topics.subscribe("d", ALICE) == "too_many_topics"
+    assert topics.subscribe("d", ALICE) == "too_many_subscriptions"
     assert topics.subscribe("d", ANNA) is None
     assert topics.subscribe("d", ALICE) is None  # it costs nothing more
     topics.unsubscribe("a", ALICE)

@@ -181,7 +181,7 @@ def test_a_key_listens_to_so_many_jobs_at_once(router: SecuredRouter) -> None:
     topics = router.actor._core._topics
     until(lambda: len(list(topics)) == MAX_TOPICS)
     late = router.subscriber(key, job_id(1))
-    until(lambda: router.refused().get("too_many_topics") == 1)
+    until(lambda: router.refused().get("too_many_subscriptions") == 1)
     assert isinstance(client.ask(submit(1)), Accepted)
     generation = Generation(worker)
     generation.say("unheard")

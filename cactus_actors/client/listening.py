@@ -1,0 +1,52 @@
+"""Which streams a client listens to, and over which connection."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+import zmq
+import zmq.asyncio
+
+MAX_TOPICS = 256
+"""Topics of one connection: a router refuses more where no key tells whose they are."""
+
+
+class Listening:
+    """The SUB sockets of a client; `open_socket` connects one more when the others are full."""
+
+    def __init__(self, open_socket: Callable[[], zmq.asyncio.Socket]) -> None:
+        self._open_socket = open_socket
+        self._topics: dict[zmq.asyncio.Socket, Counter[bytes]] = {}
+        self._one_more()
+
+    @property
+    def sockets(self) -> list[zmq.asyncio.Socket]:
+        return list(self._topics)
+
+    def subscribe(self, topic: bytes) -> None:
+        """Listen to a topic, once more if that is done already."""
+        socket = self._listening_to(topic) or self._with_room() or self._one_more()
+        self._topics[socket][topic] += 1
+        socket.setsockopt(zmq.SUBSCRIBE, topic)
+
+    def unsubscribe(self, topic: bytes) -> None:
+        """Take one subscription back, if there is one."""
+        socket = self._listening_to(topic)
+        if socket is None:
+            return
+        socket.setsockopt(zmq.UNSUBSCRIBE, topic)
+        self._topics[socket][topic] -= 1
+        if not self._topics[socket][topic]:
+            del self._topics[socket][topic]
+
+    def _listening_to(self, topic: bytes) -> zmq.asyncio.Socket | None:
+        return next((socket for socket, topics in self._topics.items() if topic in topics), None)
+
+    def _with_room(self) -> zmq.asyncio.Socket | None:
+        return next((socket for socket, topics in self._topics.items() if len(topics) < MAX_TOPICS), None)
+
+    def _one_more(self) -> zmq.asyncio.Socket:
+        socket = self._open_socket()
+        self._topics[socket] = Counter()
+        return socket
