@@ -36,7 +36,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
     Documents below the directory `corpus` go into the prompts of conversations.
     With `keys_dir` all sockets ask for a key that is known there. `confidence_signal`, `probe_file` and
-    `max_handoff_share` are those of HandoffSettings.
+    `max_handoff_share` are those of HandoffSettings. Of each ended job a line is written to `job_log` and a
+    span sent to the OpenTelemetry collector at `otlp_endpoint`.
     """
 
     model: str = DEFAULT_MODEL
@@ -59,6 +60,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     confidence_signal: SignalName = "entropy"
     probe_file: str | None = None
     max_handoff_share: float = 1.0
+    job_log: str | None = None
+    otlp_endpoint: str | None = None
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
@@ -144,7 +147,9 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     stop, it lets them run for `drain_timeout_s` more. `http`
     is HOST:PORT of the HTTP gateway, empty for none; `alias` is the name that it serves the model under. With
     `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
-    in the state directory.
+    in the state directory. `job_log` is a file, `-` for standard error or `none`; by default it is in the
+    state directory. `otlp_endpoint` is an OpenTelemetry collector, by default the one that
+    OTEL_EXPORTER_OTLP_ENDPOINT names.
     """
 
     model: str = DEFAULT_MODEL
@@ -172,6 +177,8 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     gateway: GatewaySettings = GatewaySettings()
     curve: bool = False
     worker_key_file: Path | None = None
+    job_log: str | None = None
+    otlp_endpoint: str | None = None
 
 
 def read_config_file(path: Path) -> dict[str, object]:

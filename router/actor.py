@@ -39,6 +39,7 @@ from cactus_actors.protocol.wire import (
 )
 from cactus_actors.retrieval.corpus import corpus_directory
 from cactus_actors.text import load_text_model
+from router.books import Books, books_of
 from router.callers import NOBODY
 from router.core import RouterCore
 from router.documents import prepare_with_documents
@@ -108,7 +109,8 @@ class RouterActor:
     ) -> None:
         self._settings = settings
         self._text_model = text_model
-        self._observers = observers
+        self._observers = list(observers)
+        self._books: Books | None = None
         self._process: PreparingProcess | None = None
         self._reader: JournalReader | None = None
         self._decode_client = client_message_decoder().decode
@@ -137,6 +139,9 @@ class RouterActor:
         probe = probe_for(self._settings.confidence_signal, self._settings.probe_file, path)
         epoch = time.time_ns() // 1_000_000
         self._health = Health(epoch, self._settings.desired_workers, (), 0, 0)
+        self._books = books_of(self._settings, _version())
+        if self._books is not None:
+            self._observers.append(self._books.observe)
         self._journal = _journal_of(self._settings)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         refused: Counter[str] = Counter()
@@ -357,6 +362,8 @@ class RouterActor:
             self._reader.close()
         if self._journal is not None:
             self._journal.close()
+        if self._books is not None:
+            self._books.close()
 
 
 def _delivered(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:

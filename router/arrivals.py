@@ -34,6 +34,7 @@ class Arrival:
     later: list[tuple[bytes, Later]] = field(default_factory=list)
     record: AcceptedRecord | None = None
     refusal: CactusError | None = None
+    traceparent: str | None = None
 
     @property
     def load(self) -> Load:

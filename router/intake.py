@@ -16,6 +16,7 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result, Source
+from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
 from router.arrivals import Arrival, Arrivals
 from router.callers import Caller
@@ -71,6 +72,9 @@ class Intake:
         """Have a job prepared, or attach this client to it if it is known already."""
         if not is_job_id(submit.job_id):
             raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
+        traceparent = submit.traceparent
+        if traceparent is not None and not is_traceparent(traceparent):
+            raise InvalidRequest("traceparent is not one of W3C's, version 00", param="traceparent")
         content = _content(submit)
         digest = hashlib.blake2b(content, digest_size=16).digest()
         known = self.arrivals.holding(submit.job_id) or self._table.get(submit.job_id)
@@ -80,7 +84,14 @@ class Intake:
         if self.is_closed:
             raise Unavailable("the service is draining", retry_after=5.0)
         arrival = Arrival(
-            submit.job_id, content, digest, encoding, caller.tenant, now, askers={identity: encoding}
+            submit.job_id,
+            content,
+            digest,
+            encoding,
+            caller.tenant,
+            now,
+            askers={identity: encoding},
+            traceparent=traceparent,
         )
         self._dispatcher.queue.check_room(arrival.load, now)  # before it costs anything
         self._prepare(arrival)
@@ -96,6 +107,7 @@ class Intake:
             record.tenant,
             arrived_at,
             record=record,
+            traceparent=record.submit.traceparent,
         )
         self._prepare(arrival, record.sources)
 
@@ -151,7 +163,8 @@ class Intake:
         job.attached.update(arrival.askers)
         self._table.add(job)
         if self._keeper.is_on and arrival.record is None:
-            self._keeper.accepted(job, decode_submit(arrival.content))
+            submit = decode_submit(arrival.content)
+            self._keeper.accepted(job, msgspec.structs.replace(submit, traceparent=arrival.traceparent))
             self._on_way_to_disk[job.job_id] = load
             self._dispatcher.queue.coming += load
         else:
@@ -247,6 +260,7 @@ class Intake:
             load=load,
             is_recorded=False,
             tenant=arrival.tenant,
+            traceparent=arrival.traceparent,
         )
 
 
@@ -262,7 +276,9 @@ def _salted(prepared: Prepared, salt: str) -> Prepared:
 
 
 def _content(submit: Submit) -> bytes:
-    """The same bytes for the same request, whichever encoding it came in."""
+    """The same bytes for the same request, whichever encoding it came in and whatever its trace is."""
+    if submit.traceparent is not None:
+        submit = msgspec.structs.replace(submit, traceparent=None)
     try:
         return msgspec.msgpack.encode(submit)
     except (OverflowError, RecursionError):

@@ -87,6 +87,7 @@ class Job:
     breach: Breach | None = None
     verdict: Verdict | None = None
     tenant: str = ""
+    traceparent: str | None = None
 
     @property
     def state(self) -> JobState:

@@ -75,6 +75,7 @@ def report_of(job: Job, result: Result, state: JobState, epoch: int, now: float)
         handoff=result.handoff.status,
         provider=result.handoff.provider,
         confidence=result.confidence,
+        traceparent=job.traceparent,
     )
 
 
@@ -92,6 +93,7 @@ def report_of_unprepared(
         error=result.error.type if result.error else None,
         queue_s=seconds,
         total_s=seconds,
+        traceparent=submit.traceparent,
     )
 
 

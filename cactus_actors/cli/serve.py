@@ -70,6 +70,14 @@ def serve(
     drain_timeout: Annotated[
         float | None, typer.Option(min=0, help="Seconds that running jobs have when the service is stopped.")
     ] = None,
+    job_log: Annotated[
+        str | None,
+        typer.Option(help="File that gets a line of each ended job; - is standard error, none is no log."),
+    ] = None,
+    otlp_endpoint: Annotated[
+        str | None,
+        typer.Option(help="OpenTelemetry collector, http://HOST:4318; it gets a span of each job."),
+    ] = None,
     ray_address: Annotated[
         str | None, typer.Option(help="An existing Ray cluster; without it a private local Ray starts.")
     ] = None,
@@ -98,6 +106,8 @@ def serve(
         "state_dir": None if state_dir is None else str(state_dir),
         "journal": journal,
         "drain_timeout_s": drain_timeout,
+        "job_log": job_log,
+        "otlp_endpoint": otlp_endpoint,
         "ray_address": ray_address,
     }
     run_service(make_config(read_config_file(config) if config else {}, flags))
@@ -117,7 +127,7 @@ def run_service(config: ServeConfig) -> None:
     def on_early_signal(number: int, _: FrameType | None) -> None:
         sys.exit(128 + number)  # an interrupted start cleans up by its exception
 
-    service = Service(config, announce=lambda line: print(line, file=sys.stderr, flush=True))
+    service = Service(config, announce=_say)
     signal.signal(signal.SIGTERM, on_early_signal)
     service.start()
     signal.signal(signal.SIGINT, on_signal)
@@ -136,3 +146,9 @@ def run_service(config: ServeConfig) -> None:
     print(
         "stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s", flush=True
     )
+
+
+def _say(line: str) -> None:
+    """One line on standard error, whole though several threads speak."""
+    sys.stderr.write(f"{line}\n")
+    sys.stderr.flush()

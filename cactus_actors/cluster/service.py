@@ -20,8 +20,10 @@ import ray
 from ray.exceptions import RayError
 
 from cactus_actors.cluster import ray_session
+from cactus_actors.cluster.collector import otlp_endpoint
 from cactus_actors.cluster.control_plane import ControlPlane
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
+from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.cluster.service_keys import ServiceKeys, service_keys
 from cactus_actors.cluster.watched import Watched, answer_of
 from cactus_actors.config import RouterSettings, ServeConfig, WorkerSettings
@@ -73,6 +75,8 @@ class Service:
         self._ready_workers: tuple[str, ...] = ()
         self._num_restarts_heard = 0
         self._journal_dir = _journal_dir(config) if config.journal else None
+        self._job_log: JobLogPlace | None = None
+        self._otlp_endpoint = config.otlp_endpoint
 
     @property
     def endpoints(self) -> Endpoints:
@@ -93,7 +97,9 @@ class Service:
         self._read_keys()
         self._keys = service_keys(self._config)
         self._resolve_model()  # a wrong path need not wait for Ray
+        self._otlp_endpoint = otlp_endpoint(self._config, os.environ, self._announce)
         try:
+            self._job_log = JobLogPlace(self._config, self._announce)
             state_dir = self._config.state_dir.expanduser()
             self._owns_session = ray_session.connect(self._config.ray_address, state_dir)
             self._control_plane = ControlPlane(ray_session.server_address(), self._announce)
@@ -141,6 +147,8 @@ class Service:
         self._router = self._handoff = self._gateway = None
         if self._owns_session:
             ray_session.disconnect()
+        if self._job_log is not None:
+            self._job_log.close()
         if self._journal_dir is not None and not leaves_jobs:
             shutil.rmtree(self._journal_dir, ignore_errors=True)
 
@@ -188,6 +196,8 @@ class Service:
             confidence_signal=config.handoff.confidence_signal,
             probe_file=config.handoff.probe_file,
             max_handoff_share=config.handoff.max_share,
+            job_log=None if self._job_log is None else self._job_log.path,
+            otlp_endpoint=self._otlp_endpoint,
         )
         router = Watched(RouterActor, settings, where=ray_session.this_node())
         try:

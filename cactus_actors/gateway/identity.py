@@ -13,6 +13,7 @@ from cactus_actors.gateway.request_ids import job_id_of, read_request_id, reques
 from cactus_actors.gateway.stream_position import Place, read_event_id
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.trace_context import read_traceparent
 
 
 @dataclass(frozen=True)
@@ -27,6 +28,7 @@ class Identity:
     received_at: float
     outlives: bool = False
     places: list[Place] = field(default_factory=list)
+    traceparent: str | None = None
 
     @staticmethod
     def of(request: HttpRequest) -> Identity:
@@ -47,7 +49,9 @@ class Identity:
             request_id = named
         state["request_id"] = request_id
         outlives = key is not None or bool(last_event)
-        return Identity(tenant, request_id, state["received_at"], outlives, places)
+        traces = request.headers.getall("traceparent", [])
+        traceparent = read_traceparent(traces[0]) if len(traces) == 1 else None
+        return Identity(tenant, request_id, state["received_at"], outlives, places, traceparent)
 
     def job_id(self, choice: int) -> str:
         """The id of the job that makes a choice."""
@@ -65,7 +69,12 @@ class Identity:
         return self.places
 
     def owned(self, submit: Submit) -> Submit:
-        """The job as this tenant's: what it leaves in the prefix cache is found by the same tenant only."""
+        """The job as this tenant's and of this trace.
+
+        What it leaves in the prefix cache is found by the same tenant only.
+        """
+        if self.traceparent is not None:
+            submit = msgspec.structs.replace(submit, traceparent=self.traceparent)
         if not self.tenant:
             return submit
         given = submit.options.cache_salt or ""

@@ -71,7 +71,8 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     A prompt of integers is token ids, taken as they are. The same id and the same content again is the same
     job: the answer is Accepted, and Finished if it has ended. `profile` names the defaults of what is left
     out; the native surface's are `cactus`. `choice` tells apart the answers that one seed gives to one
-    prompt. The task `embed` asks for the prompt's embedding instead of a completion.
+    prompt. The task `embed` asks for the prompt's embedding instead of a completion. `traceparent` names the
+    trace that the job belongs to, as W3C's header does; it is no part of the content.
     """
 
     job_id: str
@@ -83,6 +84,7 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     profile: ProfileName | None = None
     choice: int = 0
     task: Task = "generate"
+    traceparent: str | None = None
 
 
 class Cancel(ClientStruct, frozen=True, kw_only=True, tag="cancel"):

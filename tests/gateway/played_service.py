@@ -153,10 +153,14 @@ class PlayedService:
 
 @contextmanager
 def played_service(
-    state_dir: Path, *, gateway: dict[str, Any] | None = None, **worker: Any
+    state_dir: Path,
+    *,
+    gateway: dict[str, Any] | None = None,
+    router_settings: dict[str, Any] | None = None,
+    **worker: Any,
 ) -> Iterator[PlayedService]:
     """A service whose worker is a PlayedWorker made with `worker`."""
-    settings = RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT)
+    settings = RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT, **(router_settings or {}))
     router = RouterActor(settings, LetterModel())
     endpoints = router.start()
     routing = threading.Thread(target=router.run, daemon=True)

@@ -1,0 +1,36 @@
+"""Which OpenTelemetry collector the service tells of its jobs."""
+
+from __future__ import annotations
+
+import importlib.util
+from collections.abc import Callable, Mapping
+
+from cactus_actors.config import ServeConfig
+
+ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
+DISABLED_VARIABLE = "OTEL_SDK_DISABLED"
+
+
+def otlp_endpoint(
+    config: ServeConfig, environment: Mapping[str, str], announce: Callable[[str], None]
+) -> str | None:
+    """The configured one, else the one of the environment.
+
+    The environment may speak to all programs of a machine: what is missing for it is said, and no error.
+    """
+    if config.otlp_endpoint is not None:
+        return config.otlp_endpoint or None
+    endpoint = environment.get(ENDPOINT_VARIABLE, "")
+    if not endpoint or environment.get(DISABLED_VARIABLE, "").lower() == "true":
+        return None
+    if not _has_exporter():
+        announce(f"{ENDPOINT_VARIABLE} is set, but no spans are sent: pip install 'cactus-actors[otel]'")
+        return None
+    return endpoint
+
+
+def _has_exporter() -> bool:
+    try:
+        return importlib.util.find_spec("opentelemetry.exporter.otlp.proto.http") is not None
+    except ModuleNotFoundError:
+        return False

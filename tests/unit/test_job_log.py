@@ -1,0 +1,166 @@
+"""What the job log says, and that nobody waits for it."""
+
+from __future__ import annotations
+
+import json
+import logging
+import threading
+import time
+from pathlib import Path
+
+import msgspec
+import pytest
+
+from router import books
+from router.books import Books
+from router.job_log import MAX_LINE, JobLog, tenant_hash
+from router.job_report import JobReport
+from router.line_file import LineFile
+
+ENDED_AT = 1_700_000_000.25
+REPORT = JobReport(
+    job_id="0" * 31 + "1",
+    tenant="alice",
+    epoch=7,
+    model="letters",
+    operation="chat",
+    worker="w1",
+    attempts=2,
+    state="finished",
+    finish_reason="stop",
+    prompt_tokens=6,
+    cached_tokens=4,
+    completion_tokens=3,
+    max_tokens=9,
+    queue_s=2.0,
+    prefill_s=0.5,
+    first_token_s=2.5,
+    decode_s=0.25,
+    total_s=2.75,
+    confidence=0.91234567,
+    traceparent="00-0af7651916cd43dd8448eb211c80319c-b7ad6b7169203331-01",
+)
+
+
+def written(path: Path) -> list[dict[str, object]]:
+    return [json.loads(line) for line in path.read_text().splitlines()]
+
+
+def test_a_line_says_how_the_job_went(tmp_path: Path) -> None:
+    log = JobLog(LineFile(tmp_path / "jobs.jsonl"))
+    log.enter(REPORT, ENDED_AT)
+    log.close()
+    assert written(tmp_path / "jobs.jsonl") == [
+        {
+            "ts": "2023-11-14T22:13:20.250Z",
+            "level": "info",
+            "job_id": REPORT.job_id,
+            "tenant_hash": tenant_hash("alice"),
+            "epoch": 7,
+            "operation": "chat",
+            "model": "letters",
+            "state": "finished",
+            "finish_reason": "stop",
+            "worker": "w1",
+            "attempt": 2,
+            "dur_ms": 2750.0,
+            "queue_ms": 2000.0,
+            "prefill_ms": 500.0,
+            "first_token_ms": 2500.0,
+            "decode_ms": 250.0,
+            "prompt_tokens": 6,
+            "cached_tokens": 4,
+            "completion_tokens": 3,
+            "max_tokens": 9,
+            "confidence": 0.9123,
+            "trace_id": "0af7651916cd43dd8448eb211c80319c",
+            "event": "job",
+            "code": None,
+            "handoff": "none",
+            "provider": None,
+        }
+    ]
+    assert "alice" not in (tmp_path / "jobs.jsonl").read_text()
+    assert tenant_hash("bob") != tenant_hash("alice") == tenant_hash("alice")
+    assert tenant_hash("") is None
+
+
+def test_a_line_is_one_line_and_short_whatever_it_is_told(tmp_path: Path) -> None:
+    log = JobLog(LineFile(tmp_path / "jobs.jsonl"))
+    hostile = '\x00\n\r"\\\x1b' * 2000
+    log.enter(
+        msgspec.structs.replace(
+            REPORT, model=hostile, worker=hostile, provider=hostile, job_id=hostile, error="poison_job"
+        ),
+        ENDED_AT,
+    )
+    log.close()
+    content = (tmp_path / "jobs.jsonl").read_bytes()
+    assert content.count(b"\n") == 1
+    assert len(content) <= MAX_LINE
+    [line] = written(tmp_path / "jobs.jsonl")
+    assert line["model"] == hostile[:120]
+    assert (line["level"], line["code"]) == ("warning", "poison_job")
+
+
+def test_lines_that_cannot_be_written_are_counted_and_it_is_said_once(
+    tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    path = tmp_path / "logs" / "jobs.jsonl"
+    log = JobLog(LineFile(path))
+    path.unlink()
+    path.parent.rmdir()
+    for _ in range(5):
+        log.enter(REPORT, ENDED_AT)
+    assert len(caplog.records) == 1
+    path.parent.mkdir()
+    log.enter(REPORT, ENDED_AT)
+    log.close()
+    first, second = written(path)
+    assert (first["event"], first["count"]) == ("left_out", 5)
+    assert second["job_id"] == REPORT.job_id
+    assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
+
+
+class StuckBookkeeper:
+    def __init__(self) -> None:
+        self.go_on = threading.Event()
+        self.num_entered = 0
+        self.num_missed = 0
+
+    def enter(self, report: JobReport, ended_at: float) -> None:
+        self.go_on.wait(10)
+        self.num_entered += 1
+
+    def miss(self, count: int) -> None:
+        self.num_missed += count
+
+    def close(self) -> None:
+        pass
+
+
+def test_nobody_waits_for_a_bookkeeper_that_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(books, "MAX_WAITING", 3)
+    stuck = StuckBookkeeper()
+    kept = Books([stuck])
+    started = time.monotonic()
+    for _ in range(100):
+        kept.observe(REPORT)
+    assert time.monotonic() - started < 1
+    stuck.go_on.set()
+    kept.close()
+    assert stuck.num_entered + stuck.num_missed == 100
+    assert 3 <= stuck.num_entered <= 4  # what waited, and what was being entered
+
+
+def test_an_entry_that_fails_is_not_the_last(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    class Broken(StuckBookkeeper):
+        def enter(self, report: JobReport, ended_at: float) -> None:
+            raise RuntimeError("boom")
+
+    kept = Books([Broken(), JobLog(LineFile(tmp_path / "jobs.jsonl"))])
+    kept.observe(REPORT)
+    kept.observe(REPORT)
+    kept.close()
+    assert len(written(tmp_path / "jobs.jsonl")) == 2
+    assert len(caplog.records) == 2

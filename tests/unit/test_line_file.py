@@ -1,0 +1,104 @@
+"""A file of lines: whole lines only, whatever becomes of the disk, the path and other writers."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import resource
+import threading
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from router.line_file import LineFile
+
+
+def line(number: int) -> bytes:
+    return f"{number:06}{'x' * 93}\n".encode()
+
+
+def test_it_is_put_aside_at_its_size_and_the_oldest_is_forgotten(tmp_path: Path) -> None:
+    path = tmp_path / "logs" / "jobs.jsonl"
+    file = LineFile(path, max_bytes=1000, num_kept=2)
+    for number in range(35):
+        file.append(line(number))
+    file.close()
+    names = sorted(found.name for found in path.parent.iterdir())
+    assert names == ["jobs.jsonl", "jobs.jsonl.1", "jobs.jsonl.2"]
+    newest_first = [path, path.with_name("jobs.jsonl.1"), path.with_name("jobs.jsonl.2")]
+    first_lines = [found.read_bytes()[:6] for found in newest_first]
+    assert first_lines == [b"000030", b"000020", b"000010"]
+    assert {found.stat().st_mode & 0o777 for found in newest_first} == {0o600}
+
+
+def test_a_file_that_was_moved_or_deleted_is_made_anew(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.jsonl"
+    file = LineFile(path)
+    file.append(line(1))
+    path.rename(tmp_path / "moved")
+    file.append(line(2))
+    path.unlink()
+    file.append(line(3))
+    file.close()
+    assert (tmp_path / "moved").read_bytes() == line(1)
+    assert path.read_bytes() == line(3)
+
+
+def test_writers_of_one_path_lose_and_tear_nothing(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.jsonl"
+
+    def write(first: int) -> None:
+        file = LineFile(path, max_bytes=2000, num_kept=60)
+        for number in range(first, first + 300):
+            file.append(line(number))
+        file.close()
+
+    threads = [threading.Thread(target=write, args=(first,)) for first in (0, 300, 600)]
+    for thread in threads:
+        thread.start()
+    for thread in threads:
+        thread.join()
+    written = [each for found in tmp_path.iterdir() for each in found.read_bytes().splitlines(keepends=True)]
+    assert sorted(written) == [line(number) for number in range(900)]
+
+
+def test_a_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
+    path = tmp_path / "jobs.jsonl"
+    file = LineFile(path)
+    file.append(line(1))
+    limits = resource.getrlimit(resource.RLIMIT_FSIZE)
+    resource.setrlimit(resource.RLIMIT_FSIZE, (len(line(1)) + 40, limits[1]))  # the kernel takes 40 bytes
+    try:
+        with pytest.raises(OSError, match="File too large"):
+            file.append(line(2))
+    finally:
+        resource.setrlimit(resource.RLIMIT_FSIZE, limits)
+    file.append(line(3))
+    file.close()
+    assert path.read_bytes() == line(1) + line(3)
+
+
+def test_a_pipe_takes_whole_lines_until_it_is_full(tmp_path: Path) -> None:
+    path = tmp_path / "pipe"
+    os.mkfifo(path)
+    reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
+    file = LineFile(path)
+    num_written = 0
+    with contextlib.suppress(BlockingIOError):
+        for num_written in range(10_000):
+            file.append(line(num_written))
+    assert 100 < num_written < 9_999
+    content = os.read(reader, 1 << 20)
+    file.append(line(7))
+    content += os.read(reader, 1 << 20)
+    assert content == b"".join(map(line, range(num_written))) + line(7)
+    file.close()
+    os.close(reader)
+
+
+def test_a_path_where_no_file_can_be_is_named_at_the_start(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    for path in (tmp_path, tmp_path / "file" / "jobs.jsonl", tmp_path / ("x" * 300)):
+        with pytest.raises(ConfigurationInvalid, match=str(path)):
+            LineFile(path)
