@@ -65,13 +65,14 @@ class TrappedModel:
         return True
 
 
-def trapped(settings: WorkerSettings) -> Loaded:
-    """`workers.actor.load`, with traps."""
+def trapped(settings: WorkerSettings, armed: Path) -> Loaded:
+    """`workers.actor.load`, with traps; `armed` has the files of those that spring once."""
     loaded = load(settings)
-    loaded.engine._model = TrappedModel(loaded.model, Path(os.environ[ARMED_VARIABLE]))
+    loaded.engine._model = TrappedModel(loaded.model, armed)
     return loaded
 
 
 def main(name: str, endpoint: str, key_file: str) -> None:
     settings = WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or None)
-    WorkerActor(settings, load=trapped).run(endpoint)
+    armed = Path(os.environ[ARMED_VARIABLE])
+    WorkerActor(settings, load=lambda settings: trapped(settings, armed)).run(endpoint)
