@@ -66,6 +66,14 @@ def good_history() -> list[Event]:
         {"kind": "cancel", "job": "c"},
         {"kind": "ok", "job": "c", "reader": "s", "tokens": [1], "text": "a", "finish": "cancelled"},
         {"kind": "status", "jobs": jobs, "workers": [worker]},
+        {"kind": "file", "file": 1, "keys": ["1"]},
+        {"kind": "line", "file": 1, "key": "1", "text": "abc"},
+        {"kind": "file", "file": 2, "keys": ["1"]},
+        {"kind": "line", "file": 2, "key": "1", "text": "abc"},
+        {"kind": "sse begun", "stream": "s", "key": "1", "reader": "h"},
+        {"kind": "sse", "stream": "s", "key": "1", "text": "abc"},
+        {"kind": "sse begun", "stream": "t", "key": "1", "reader": "h"},
+        {"kind": "sse", "stream": "t", "key": "1", "text": "abc"},
     ]
     return [{"at": float(at), **event} for at, event in enumerate(events)]
 
@@ -104,6 +112,13 @@ def test_a_good_history_has_no_violation() -> None:
         (with_fields(11, workers=[{**good_history()[11]["workers"][0], "free_blocks": 8}]), "leaks"),
         (with_fields(11, workers=[{**good_history()[11]["workers"][0], "free_slots": 3}]), "still runs"),
         (without(11), "no status"),
+        (without(13), "has answers [] to its lines ['1']"),
+        (lambda events: events.append(events[13]), "has answers ['1', '1'] to its lines"),
+        (with_fields(15, text="abd"), "a line of request 1 has another text"),
+        (with_fields(15, error="server_error"), "a line of request 1 failed with server_error"),
+        (without(17), "stream s of h never ended"),
+        (with_fields(19, text="ab"), "a stream of request 1 has another text"),
+        (with_fields(19, error="server_error"), "a stream of request 1 failed with server_error"),
     ],
 )
 def test_a_spoilt_history_is_found_out(spoil: Callable[[list[Event]], Any], complaint: str) -> None:

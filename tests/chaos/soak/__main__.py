@@ -12,6 +12,7 @@ from pathlib import Path
 
 from tests.chaos.soak.checker import violations
 from tests.chaos.soak.history import read
+from tests.chaos.soak.memory import told
 from tests.chaos.soak.running import soak
 
 
@@ -39,6 +40,7 @@ def main() -> None:
     counts = Counter(event["kind"] for event in events)
     faults = Counter(event["name"] for event in events if event["kind"] == "fault")
     failures = Counter(event["error"] for event in events if event["kind"] == "fail")
+    print("\n".join(told(events)))
     print(f"events   {dict(counts)}\nfaults   {dict(faults)}\nfailures {dict(failures)}")
     found = violations(events)
     print("\n".join(found) or "every promise held")

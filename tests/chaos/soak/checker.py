@@ -3,6 +3,9 @@
 Events of jobs: `invoke` (job, key of the request), `cancel` (job), `delta` (job, reader, index, tokens,
 text), `ok` (job, reader, tokens, text, finish), `fail` (job, reader, error type). Events of faults: `fault`
 (name). At the end `status`: the counts of jobs, and what each worker still holds.
+
+Events of prompt files: `file` (number, keys of its lines), `line` (file, key, text or error type). Events of
+readers over HTTP: `sse begun` (stream, key), `sse` (stream, key, text or error type).
 """
 
 from __future__ import annotations
@@ -36,6 +39,7 @@ def violations(events: Iterable[Event]) -> list[str]:
     jobs: dict[str, JobHistory] = {}
     kills: list[float] = []
     status: Event | None = None
+    rest: list[Event] = []
     for event in events:
         match event["kind"]:
             case "fault":
@@ -50,9 +54,13 @@ def violations(events: Iterable[Event]) -> list[str]:
             case "ok" | "fail":
                 jobs[event["job"]].ends.append(event)
                 jobs[event["job"]].ended_at = event["at"]
+            case "file" | "line" | "sse begun" | "sse":
+                rest.append(event)
     found = [text for job in jobs.values() for text in [*_ends(job, kills), *_streams(job)]]
     found += _same_tokens(jobs.values())
     found += _books(status)
+    found += _files(rest)
+    found += _readers(rest)
     return found
 
 
@@ -104,6 +112,35 @@ def _same_tokens(jobs: Iterable[JobHistory]) -> Iterable[str]:
         first, expected = answers.setdefault(job.key, (job.job, tokens))
         if tokens != expected:
             yield f"jobs {first} and {job.job} of request {job.key} have different tokens"
+
+
+def _files(events: list[Event]) -> Iterable[str]:
+    """Every line of a prompt file is answered once, and the same line the same in every file."""
+    lines = [event for event in events if event["kind"] == "line"]
+    for file in (event for event in events if event["kind"] == "file"):
+        answered = sorted(line["key"] for line in lines if line["file"] == file["file"])
+        if answered != sorted(file["keys"]):
+            yield f"file {file['file']} has answers {answered} to its lines {sorted(file['keys'])}"
+    yield from _same_texts("line", lines)
+
+
+def _readers(events: list[Event]) -> Iterable[str]:
+    """Every stream over HTTP ended, and the same request has the same text, however often it broke off."""
+    ended = {event["stream"] for event in events if event["kind"] == "sse"}
+    for event in events:
+        if event["kind"] == "sse begun" and event["stream"] not in ended:
+            yield f"stream {event['stream']} of {event['reader']} never ended"
+    yield from _same_texts("stream", [event for event in events if event["kind"] == "sse"])
+
+
+def _same_texts(what: str, events: list[Event]) -> Iterable[str]:
+    texts: dict[str, str] = {}
+    for event in events:
+        if "error" in event:
+            if event["error"] not in EXPECTED_FAILURES | {"poison_job"}:
+                yield f"a {what} of request {event['key']} failed with {event['error']}"
+        elif event["text"] != texts.setdefault(event["key"], event["text"]):
+            yield f"a {what} of request {event['key']} has another text than before"
 
 
 def _books(status: Event | None) -> Iterable[str]:

@@ -8,20 +8,24 @@ import os
 import random
 import signal
 from collections.abc import Awaitable, Callable, Collection
-from pathlib import Path
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
+from tests.chaos.serving import below
 from tests.chaos.soak.history import History
+from tests.chaos.soak.prompt_files import PromptFiles
 
 Fault = Callable[[], Awaitable[None]]
 
 
 class Nemesis:
-    """Breaks something every few seconds; `root` is the process of the service."""
+    """Breaks something every few seconds; `root` is the process of the service, `batch` runs beside it."""
 
-    def __init__(self, root: int, client: AsyncClient, history: History, chance: random.Random) -> None:
+    def __init__(
+        self, root: int, client: AsyncClient, history: History, chance: random.Random, batch: PromptFiles
+    ) -> None:
         self._root = root
+        self._batch = batch
         self._client = client
         self._history = history
         self._chance = chance
@@ -33,8 +37,12 @@ class Nemesis:
             "stop worker": self._stop("ray::WorkerActor", 8.0),
             "kill router": self._kill("ray::RouterActor"),
             "stop router": self._stop("ray::RouterActor", 3.0),
+            "kill preparing": self._kill("router.preparing.child"),
             "kill handoff": self._kill("ray::HandoffActor"),
+            "stop handoff": self._stop("ray::HandoffActor", 4.0),
             "kill gateway": self._kill("ray::GatewayActor"),
+            "stop gateway": self._stop("ray::GatewayActor", 4.0),
+            "kill batch": self._kill_batch,
             "scale": self._scale,
             "restart": self._restart,
         }
@@ -47,14 +55,14 @@ class Nemesis:
 
     def _kill(self, title: str) -> Fault:
         async def kill() -> None:
-            if pids := self._actors(title):
+            if pids := processes_of(self._root, title):
                 _signal(self._chance.choice(pids), signal.SIGKILL)
 
         return kill
 
     def _stop(self, title: str, seconds: float) -> Fault:
         async def stop() -> None:
-            if pids := self._actors(title):
+            if pids := processes_of(self._root, title):
                 pid = self._chance.choice(pids)
                 _signal(pid, signal.SIGSTOP)
                 try:
@@ -64,28 +72,19 @@ class Nemesis:
 
         return stop
 
+    async def _kill_batch(self) -> None:
+        self._batch.kill()
+
     async def _scale(self) -> None:
         await self._client.scale(self._chance.randint(1, 3))
 
     async def _restart(self) -> None:
         await self._client.restart_workers()
 
-    def _actors(self, title: str) -> list[int]:
-        """Processes below the service that have this title (Ray names them after their actors)."""
-        parents: dict[int, int] = {}
-        titled: list[int] = []
-        for directory in Path("/proc").glob("[0-9]*"):
-            with contextlib.suppress(OSError):
-                pid = int(directory.name)
-                parents[pid] = int((directory / "stat").read_text().rpartition(")")[2].split()[1])
-                if (directory / "cmdline").read_bytes().startswith(title.encode()):
-                    titled.append(pid)
-        return sorted(pid for pid in titled if self._is_below(pid, parents))
 
-    def _is_below(self, pid: int, parents: dict[int, int]) -> bool:
-        while pid in parents and pid != self._root:
-            pid = parents[pid]
-        return pid == self._root
+def processes_of(root: int, title: str) -> list[int]:
+    """Processes below `root` with `title` in their command line (Ray names them after their actors)."""
+    return sorted(pid for pid, command in below(root).items() if title in command.replace("\0", " "))
 
 
 def _signal(pid: int, number: signal.Signals) -> None:

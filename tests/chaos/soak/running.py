@@ -5,65 +5,36 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-import re
-import subprocess
-import sys
-from collections.abc import Collection, Iterator
-from contextlib import contextmanager
+from collections.abc import Collection
+from contextlib import AsyncExitStack
 from pathlib import Path
+from typing import Protocol
 
 import msgspec
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Status
+from tests.chaos.serving import serving
 from tests.chaos.soak.clients import Worker, request
 from tests.chaos.soak.history import History
+from tests.chaos.soak.http_readers import HttpReader
+from tests.chaos.soak.memory import watch_memory
 from tests.chaos.soak.nemesis import Nemesis
+from tests.chaos.soak.prompt_files import PromptFiles
 from tests.chaos.soak.witness import Witness
 
-ANYWHERE = "tcp://127.0.0.1:*"
+NUM_HTTP_READERS = 2
 QUIET_S = 90.0
 RECONNECT_S = 60.0
 
 
-@contextmanager
-def service(directory: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], str, str]]:
-    """The process of `cactus serve`, and where its clients connect."""
-    command = [
-        sys.executable,
-        "-m",
-        "cactus_actors.cli.main",
-        "serve",
-        "--state-dir",
-        str(directory / "state"),
-    ]
-    with (directory / "service.log").open("w") as log:
-        process = subprocess.Popen(
-            [
-                *command,
-                "--workers",
-                "2",
-                "--jobs-endpoint",
-                ANYWHERE,
-                "--stream-endpoint",
-                ANYWHERE,
-                *options,
-            ],
-            stdout=subprocess.PIPE,
-            stderr=log,
-            text=True,
-            start_new_session=True,
-        )
-    assert process.stdout is not None
-    try:
-        ready = next(line for line in process.stdout if line.startswith("ready"))
-        jobs, stream = re.findall(r"(?:jobs|stream)=(\S+)", ready)
-        yield process, jobs, stream
-    finally:
-        process.terminate()
-        process.wait(timeout=60.0)
-        process.stdout.close()
+class Endless(Protocol):
+    """Work without end, until it is told to finish."""
+
+    is_finishing: bool
+
+    async def run(self) -> None: ...
 
 
 async def soak(
@@ -81,39 +52,41 @@ async def soak(
     history = History(path)
     chance = random.Random(seed)
     try:
-        with service(directory, *options) as (process, jobs, stream):
-            async with AsyncClient(jobs, stream, reconnect_timeout=RECONNECT_S) as operator:
-                clients = [
-                    AsyncClient(jobs, stream, reconnect_timeout=RECONNECT_S) for _ in range(num_clients)
+        with serving(directory, "--workers", "2", *options) as service:
+            assert service.http is not None
+            async with AsyncExitStack() as stack:
+                operator, *clients = [
+                    await stack.enter_async_context(
+                        AsyncClient(service.jobs, service.stream, reconnect_timeout=RECONNECT_S)
+                    )
+                    for _ in range(1 + num_clients)
                 ]
-                async with contextlib.AsyncExitStack() as stack:
-                    workers = [
-                        Worker(
-                            Witness(
-                                f"client-{n}",
-                                await stack.enter_async_context(client),
-                                operator,
-                                history,
-                                _fork(chance),
-                                request,
-                            ),
-                            _fork(chance),
-                        )
-                        for n, client in enumerate(clients)
-                    ]
-                    nemesis = Nemesis(process.pid, operator, history, _fork(chance))
-                    breaking = asyncio.create_task(nemesis.run(fault_every_s, faults))
-                    working = [asyncio.create_task(worker.run()) for worker in workers]
-                    await asyncio.sleep(seconds)
-                    breaking.cancel()
-                    await asyncio.wait([breaking])
-                    for worker in workers:
-                        worker.is_finishing = True
-                    await asyncio.wait(working, timeout=QUIET_S)
-                    for task in working:
-                        if task.done():
-                            task.result()  # a client that broke is a failure of the run
-                        task.cancel()
+                batch = PromptFiles(directory, service.jobs, service.stream, history)
+                workers: list[Endless] = [batch]
+                for number, client in enumerate(clients):
+                    name = f"client-{number}"
+                    witness = Witness(name, client, operator, history, _fork(chance), request)
+                    workers.append(Worker(witness, _fork(chance)))
+                workers += [
+                    HttpReader(f"http-{number}", service.http, history, _fork(chance))
+                    for number in range(NUM_HTTP_READERS)
+                ]
+                nemesis = Nemesis(service.process.pid, operator, history, _fork(chance), batch)
+                breaking = asyncio.create_task(nemesis.run(fault_every_s, faults))
+                watching = asyncio.create_task(watch_memory(service.process.pid, history))
+                working = [asyncio.create_task(worker.run()) for worker in workers]
+                await asyncio.sleep(seconds)
+                for task in (breaking, watching):
+                    task.cancel()
+                await asyncio.wait([breaking, watching])
+                for worker in workers:
+                    worker.is_finishing = True
+                await asyncio.wait(working, timeout=QUIET_S)
+                for task in working:
+                    if task.done():
+                        task.result()  # a client that broke is a failure of the run
+                    task.cancel()
+                await asyncio.wait(working)
                 status = await _settled(operator)
                 history.note("status", **msgspec.to_builtins(status))
     finally:
