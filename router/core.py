@@ -390,6 +390,7 @@ class RouterCore:
 
     def status(self, now: float, request_id: str = "", *, with_totals: bool = False) -> Status:
         """What the service is doing now."""
+        waiting = self._dispatcher.queue.load
         return Status(
             request_id=request_id,
             version=self._version,
@@ -409,7 +410,10 @@ class RouterCore:
                 live_jobs=len(self._table.live),
                 dispatches=self._dispatcher.ledger.num_dispatches,
                 topics=len(self._topics),
+                waiting_tokens=waiting.num_tokens,
+                waiting_bytes=waiting.num_bytes,
                 ended_jobs=len(self._table.ended),
+                result_bytes=self._results.num_bytes,
             ),
             totals=self._tally.totals() if with_totals else None,
         )

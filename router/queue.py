@@ -51,6 +51,14 @@ class JobQueue:
         self._rate = DrainRate()
         self._shares = FairShare()
 
+    @property
+    def load(self) -> Load:
+        """What waits here, and what is on its way."""
+        load = Load()
+        load += self._waiting
+        load += self.coming
+        return load
+
     def __len__(self) -> int:
         return len(self._keys)
 

@@ -89,9 +89,8 @@ class Metrics:
         self._first_token_seconds.observe(seconds)
 
     def note_tokens(self, num_tokens: int, seconds: float) -> None:
-        """Tokens came together, so long after the one before."""
-        for _ in range(num_tokens):
-            self._inter_token_seconds.observe(seconds / num_tokens)
+        """Tokens came together, so long after the one before: one value, however many they are."""
+        self._inter_token_seconds.observe(seconds / num_tokens)
 
     def exposition(self, status: Status | None) -> bytes:
         """Everything as text; without `status` the service does not answer, and only `cactus_up` says so."""

@@ -21,7 +21,10 @@ _HELD: Sequence[tuple[str, Callable[[Held], int], str]] = (
     ("live_jobs", lambda held: held.live_jobs, "Jobs that have not ended."),
     ("live_dispatches", lambda held: held.dispatches, "Dispatches running or on their way."),
     ("subscribed_jobs", lambda held: held.topics, "Jobs that somebody listens to."),
+    ("waiting_prompt_tokens", lambda held: held.waiting_tokens, "Prompt tokens of requests that wait."),
+    ("waiting_bytes", lambda held: held.waiting_bytes, "Memory of requests that wait."),
     ("ended_jobs", lambda held: held.ended_jobs, "Ended jobs that can still be read."),
+    ("result_bytes", lambda held: held.result_bytes, "Memory of results that can still be read."),
 )
 _JOBS: Sequence[tuple[str, Callable[[JobCounts], int]]] = (
     ("accepted", lambda jobs: jobs.accepted),
@@ -113,6 +116,7 @@ def _of_service(status: Status) -> Iterator[Metric]:
     yield gauge("router_start_time_seconds", "When the router started, Unix time.", status.epoch / 1000)
     yield gauge("draining", "Whether new jobs are refused.", status.draining)
     yield gauge("workers_desired", "Local workers that are wished for.", status.desired_workers)
+    yield gauge("storage_writable", "Whether the journal takes new jobs.", not status.storage_error)
     for name, value, meaning in _HELD:
         yield gauge(name, meaning, value(status.held))
     refused = dict.fromkeys(_REFUSALS, 0) | status.refused

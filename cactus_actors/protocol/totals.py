@@ -66,10 +66,18 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):
-    """What the router holds now; all but `ended_jobs`, which can still be read, is 0 when nobody asks."""
+    """What the router holds now; all of it is 0 when nobody asks, but for what can still be read.
+
+    Waiting requests, those in preparation included, have `waiting_tokens` in their prompts and take
+    `waiting_bytes` of memory. `ended_jobs` can still be read; their results take `result_bytes` of memory,
+    apart from those that are on disk.
+    """
 
     arrivals: int = 0
     live_jobs: int = 0
     dispatches: int = 0
     topics: int = 0
+    waiting_tokens: int = 0
+    waiting_bytes: int = 0
     ended_jobs: int = 0
+    result_bytes: int = 0

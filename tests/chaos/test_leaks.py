@@ -13,6 +13,7 @@ import pytest
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import DeadlineExceeded
 from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.totals import Held
 from tests.chaos.processes import Processes
 from tests.chaos.watching import until_status
 
@@ -40,7 +41,7 @@ async def operator(processes: Processes) -> AsyncIterator[AsyncClient]:
 def is_free(status: Status) -> bool:
     """Whether the router holds nothing for anybody, and every worker all its slots and blocks."""
     held = status.held
-    return (held.arrivals, held.live_jobs, held.dispatches, held.topics) == (0, 0, 0, 0) and all(
+    return held == Held(ended_jobs=held.ended_jobs, result_bytes=held.result_bytes) and all(
         (worker.free_slots, worker.free_blocks, worker.num_running)
         == (worker.num_slots, worker.num_blocks, 0)
         for worker in status.workers

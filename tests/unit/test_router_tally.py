@@ -198,12 +198,18 @@ def test_what_is_held_is_let_go() -> None:
     for number in (1, 2, 3):
         router.subscribe(number)
         router.submit(number)
-    assert held_of(router) == Held(live_jobs=3, dispatches=2, topics=3)
+    held = held_of(router)
+    assert held == Held(
+        live_jobs=3, dispatches=2, topics=3, waiting_tokens=6, waiting_bytes=held.waiting_bytes
+    )
+    assert held.waiting_bytes > 0
     router.generate(1, "a", finish=STOP)
     for number in (2, 3):
         router.client(Cancel(job_id=job_id(number)))
     for number in (1, 2, 3):
         router.core.on_unsubscribed(job_id(number))
-    assert held_of(router) == Held(ended_jobs=3)
+    held = held_of(router)
+    assert held == Held(ended_jobs=3, result_bytes=held.result_bytes)
+    assert held.result_bytes > 0
     router.pass_time(61.0)
     assert held_of(router) == Held()
