@@ -1,44 +1,32 @@
-"""kill -9 of `cactus batch` at any moment, then --resume: every line exactly once."""
+"""`cactus batch` killed at any moment, or the service under it: every line once, and the same answers."""
 
 from __future__ import annotations
 
 import json
-import os
 import random
 import signal
-import subprocess
-import sys
 import time
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 
-from cactus_actors.protocol.messages import Submit
-from tests.scripted_router import ScriptedRouter
+from cactus_actors.client import Client
+from cactus_actors.protocol.messages import Cancel, JobCounts, Submit
+from tests.chaos.forked_commands import ForkedCommands
+from tests.chaos.processes import Processes
+from tests.scripted_router import ScriptedRouter, until
 
 NUM_LINES = 9
+NUM_KILLS = 50
+NUM_STORIES = 150
 
-# Dies by SIGKILL at the n-th call that changes a file, before it or half-way through it.
-KILLED_AT = """
-import os, sys
-calls, limit = 0, int(sys.argv.pop(1))
-def dying(name):
-    original = getattr(os, name)
-    def call(*arguments, **more):
-        global calls
-        calls += 1
-        if calls == limit:
-            if name in ("write", "pwrite"):
-                original(arguments[0], bytes(arguments[1])[: len(arguments[1]) // 2], *arguments[2:])
-            os.kill(os.getpid(), 9)
-        return original(*arguments, **more)
-    setattr(os, name, call)
-for name in ("write", "pwrite", "ftruncate", "fsync", "rename", "replace", "unlink"):
-    dying(name)
-from cactus_actors.cli.main import main
-main()
-"""
+
+@pytest.fixture(scope="module")
+def commands(tmp_path_factory: pytest.TempPathFactory) -> Iterator[ForkedCommands]:
+    with ForkedCommands(tmp_path_factory.mktemp("commands")) as commands:
+        yield commands
 
 
 @pytest.fixture
@@ -66,12 +54,16 @@ def line_ids(path: Path) -> list[str]:
     return [json.loads(line)["custom_id"] for line in path.read_text().splitlines()]
 
 
+def whole_lines(path: Path) -> list[str]:
+    if not path.exists():
+        return []
+    return [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
+
+
 def prompts_done(path: Path) -> set[str]:
     """The prompts of the whole lines in a partial output."""
-    if not path.exists():
-        return set()
-    whole = [line for line in path.read_text().splitlines(keepends=True) if line.endswith("\n")]
-    return {f"prompt {int(json.loads(line)['custom_id'].removeprefix('line-')) - 1}" for line in whole}
+    ids = [json.loads(line)["custom_id"] for line in whole_lines(path)]
+    return {f"prompt {int(name.removeprefix('line-')) - 1}" for name in ids}
 
 
 def check_each_line_once(directory: Path) -> None:
@@ -87,35 +79,27 @@ def check_each_line_once(directory: Path) -> None:
     assert sorted(succeeded) == sorted(expected - {"line-5"})
 
 
-def resume(arguments: list[str]) -> None:
-    finished = subprocess.run(
-        [sys.executable, "-m", "cactus_actors.cli.main", *arguments],
-        capture_output=True,
-        text=True,
-        timeout=60,
-    )
-    assert finished.returncode == 1, finished.stderr  # one line is malformed
+def resume(commands: ForkedCommands, arguments: list[str]) -> None:
+    assert commands.run(*arguments) == 1, commands.output  # one line is malformed
 
 
 @pytest.mark.slow
 def test_killed_at_every_change_of_a_file(
-    arguments: list[str], router: ScriptedRouter, tmp_path: Path
+    commands: ForkedCommands, arguments: list[str], router: ScriptedRouter, tmp_path: Path
 ) -> None:
-    """One run that dies at its 1st, 2nd, 3rd... change, each time resumed by one that dies a little later."""
+    """One run that dies at its 1st, 2nd, 3rd... change, each time resumed."""
     for limit in range(1, 100):
         for path in tmp_path.glob("out*"):
             path.unlink()
-        killed = subprocess.run(
-            [sys.executable, "-c", KILLED_AT, str(limit), *arguments], capture_output=True, timeout=60
-        )
-        if killed.returncode == 1:
+        killed = commands.run(*arguments, dies_at=limit)
+        if killed == 1:
             break
-        assert killed.returncode == -signal.SIGKILL, killed.stderr
+        assert killed == -signal.SIGKILL, commands.output
         final_exists = (tmp_path / "out.jsonl").exists()
         assert not final_exists or len(line_ids(tmp_path / "out.jsonl")) == NUM_LINES - 1
         done = prompts_done(tmp_path / "out.jsonl.partial")
         router.received.clear()
-        resume(arguments)
+        resume(commands, arguments)
         check_each_line_once(tmp_path)
         # what was written is not computed again
         submitted = {
@@ -131,68 +115,146 @@ def test_killed_at_every_change_of_a_file(
 
 @pytest.mark.parametrize("limit", range(1, 6))
 def test_an_overwrite_killed_as_it_begins_never_passes_old_results_for_new(
-    arguments: list[str], tmp_path: Path, limit: int
+    commands: ForkedCommands, arguments: list[str], tmp_path: Path, limit: int
 ) -> None:
-    resume(arguments)
+    resume(commands, arguments)
     finished = (tmp_path / "out.jsonl").read_bytes()
     source = tmp_path / "prompts.jsonl"
     source.write_text(source.read_text().replace("prompt", "changed"))
     again = [argument for argument in arguments if argument != "--resume"]
-    killed = subprocess.run(
-        [sys.executable, "-c", KILLED_AT, str(limit), *again, "--overwrite"], capture_output=True, timeout=60
-    )
-    assert killed.returncode == -signal.SIGKILL
+    assert commands.run(*again, "--overwrite", dies_at=limit) == -signal.SIGKILL
     assert (tmp_path / "out.jsonl").read_bytes() == finished
-    resumed = subprocess.run(
-        [sys.executable, "-m", "cactus_actors.cli.main", *arguments], capture_output=True, timeout=60
-    )
-    if resumed.returncode == 66:
+    if commands.run(*arguments) == 66:
         assert (tmp_path / "out.jsonl").read_bytes() == finished
     else:
-        assert resumed.returncode == 1
         check_each_line_once(tmp_path)
         assert b"prompt " not in (tmp_path / "out.jsonl").read_bytes()
 
 
-@pytest.mark.slow
-def test_killed_again_and_again_at_random(
-    arguments: list[str], router: ScriptedRouter, tmp_path: Path
+@pytest.mark.parametrize(
+    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
+)
+def test_an_interrupted_run_gives_back_its_jobs_and_says_how_to_go_on(
+    commands: ForkedCommands,
+    arguments: list[str],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    number: signal.Signals,
+    exit_code: int,
 ) -> None:
-    router.step_s = 0.02
-    chance = random.Random(20)
-    for _ in range(12):
-        process = subprocess.Popen(
-            [sys.executable, "-m", "cactus_actors.cli.main", *arguments],
-            stdout=subprocess.DEVNULL,
-            stderr=subprocess.DEVNULL,
-        )
-        time.sleep(chance.uniform(0.2, 0.5))
-        os.kill(process.pid, signal.SIGKILL)
-        process.wait()
-    resume(arguments)
-    check_each_line_once(tmp_path)
-
-
-def test_an_interrupted_run_says_how_to_go_on(
-    arguments: list[str], router: ScriptedRouter, tmp_path: Path
-) -> None:
-    router.step_s = 0.2
-    process = subprocess.Popen(
-        [sys.executable, "-m", "cactus_actors.cli.main", *arguments],
-        stderr=subprocess.PIPE,
-        text=True,
-        # a test run that itself was started in the background hands down an ignored SIGINT
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
-    )
-    deadline = time.monotonic() + 20
-    while not router.received_of(Submit):
-        assert time.monotonic() < deadline
-        time.sleep(0.01)
-    process.send_signal(signal.SIGINT)
-    _, stderr = process.communicate(timeout=20)
-    assert process.returncode == 130
-    assert "--resume" in stderr
-    assert "Traceback" not in stderr
+    router.step_s = 30.0
+    command = commands.start(*arguments)
+    until(lambda: len(router.received_of(Submit)) == 3)
+    command.send_signal(number)
+    assert command.wait() == exit_code
+    *_, last = commands.output.splitlines()
+    assert last == "interrupted; 0 of 9 lines are done; the same command with --resume continues"
+    submitted = {submit.job_id for submit in router.received_of(Submit)}  # type: ignore[union-attr]
+    assert submitted == {cancel.job_id for cancel in router.received_of(Cancel)}  # type: ignore[union-attr]
     router.step_s = 0.001
-    resume(arguments)
+    resume(commands, arguments)
     check_each_line_once(tmp_path)
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    processes = Processes(tmp_path_factory.mktemp("service"))
+    try:
+        yield processes
+    finally:
+        processes.stop()
+
+
+@pytest.fixture(scope="module")
+def stories(
+    commands: ForkedCommands, service: Processes, tmp_path_factory: pytest.TempPathFactory
+) -> Stories:
+    return Stories(commands, service, tmp_path_factory.mktemp("stories"))
+
+
+class Stories:
+    """A prompt file for a real service, and what an undisturbed run makes of it."""
+
+    def __init__(self, commands: ForkedCommands, service: Processes, directory: Path) -> None:
+        self.service = service
+        self.directory = directory
+        source = directory / "stories.jsonl"
+        prompts = [f"Tell me a story about {number} foxes." for number in range(NUM_STORIES)]
+        source.write_text("".join(json.dumps(prompt) + "\n" for prompt in prompts))
+        self.arguments = (
+            *("batch", str(source), "--resume", "--max-in-flight", "4"),
+            *("--max-tokens", "24", "--temperature", "0.8", "--seed", "11"),
+            *("--endpoint", service.jobs, "--stream-endpoint", service.stream),
+        )
+        assert commands.run(*self.arguments, "-o", str(self.output("undisturbed"))) == 0, commands.output
+        self.answers = self.read("undisturbed")
+
+    def output(self, name: str) -> Path:
+        return self.directory / f"{name}.jsonl"
+
+    def read(self, name: str) -> dict[str, Any]:
+        """The answers by custom_id, without what names the run."""
+        answers = {}
+        for line in map(json.loads, self.output(name).read_text().splitlines()):
+            assert line["custom_id"] not in answers
+            answers[line["custom_id"]] = line["response"]["body"]["choices"]
+        assert not self.output(f"{name}.errors").read_text()
+        return answers
+
+    def counts(self) -> JobCounts:
+        with Client(self.service.jobs, self.service.stream) as client:
+            return client.status().jobs
+
+
+@pytest.mark.slow
+def test_fifty_kills_at_random_change_no_answer_and_compute_none_twice(
+    commands: ForkedCommands, stories: Stories
+) -> None:
+    chance = random.Random(50)
+    before = stories.counts()
+    num_kills = num_runs = 0
+    num_done_at_kills = set()
+    while num_kills < NUM_KILLS:
+        num_runs += 1
+        output = stories.output(f"killed-{num_runs}")
+        written: list[str] = []
+        while True:
+            command = commands.start(*stories.arguments, "-o", str(output))
+            if num_kills == NUM_KILLS:
+                assert command.wait() == 0, commands.output
+                break
+            time.sleep(chance.uniform(0.0, 0.6))
+            if command.kill_and_wait() == 0:
+                break
+            num_kills += 1
+            # nothing that was written is written anew
+            partial = output.with_name(f"{output.name}.partial")
+            lines = whole_lines(partial if partial.exists() else output)
+            assert lines[: len(written)] == written
+            written = lines
+            num_done_at_kills.add(len(written))
+        assert stories.read(f"killed-{num_runs}") == stories.answers
+    assert len(num_done_at_kills) > NUM_KILLS // 4, "the kills all came before the first answer"
+    after = stories.counts()
+    assert after.accepted - before.accepted == num_runs * NUM_STORIES
+    assert after.finished - before.finished == num_runs * NUM_STORIES
+
+
+@pytest.mark.slow
+def test_a_run_goes_on_through_kills_of_the_service(commands: ForkedCommands, stories: Stories) -> None:
+    output = stories.output("survivor")
+    partial = output.with_name(f"{output.name}.partial")
+    command = commands.start(*stories.arguments, "-o", str(output))
+
+    def until_done(share: float) -> None:
+        until(lambda: len(whole_lines(partial)) >= share * NUM_STORIES, deadline_s=60)
+
+    until_done(0.2)
+    stories.service.kill_router()
+    until_done(0.4)
+    stories.service.workers.append(stories.service.start_worker("another"))
+    stories.service.workers[0].kill()
+    until_done(0.6)
+    stories.service.kill_router()
+    assert command.wait() == 0, commands.output
+    assert stories.read("survivor") == stories.answers

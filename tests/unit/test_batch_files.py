@@ -11,7 +11,8 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.batch.failures import OutputFailed, OutputLocked
+from cactus_actors.batch.failures import OutputFailed, OutputLocked, OutputRefused
+from cactus_actors.batch.journal import Journal, Run
 from cactus_actors.batch.key_set import KeySet, id_key
 from cactus_actors.batch.result_file import ResultFile
 
@@ -119,3 +120,48 @@ def test_results_count_once_they_are_on_the_disk(tmp_path: Path, monkeypatch: py
     monkeypatch.setattr(os, "fsync", fail)
     with pytest.raises(OutputFailed, match="Input/output error"):
         ResultFile(path)
+
+
+@pytest.mark.parametrize("is_complete", [False, True])
+def test_no_flipped_bit_in_the_journal_makes_another_run(tmp_path: Path, is_complete: bool) -> None:
+    path = tmp_path / "out.jsonl.journal"
+    journal = Journal(path)
+    journal.begin(Run(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"raw": False}))
+    if is_complete:
+        journal.mark_complete()
+    begun = journal.read()
+    journal.close()
+    content = path.read_bytes()
+    num_refused = 0
+    for place in range(len(content)):
+        flipped = bytearray(content)
+        flipped[place] ^= 1 << place % 8
+        path.write_bytes(flipped)
+        journal = Journal(path)
+        # without the last line end it is as after a kill: what that ended was never written
+        torn = (begun[0], False) if is_complete else (None, False)
+        try:
+            assert journal.read() == (torn if place == len(content) - 1 else begun)
+        except OutputRefused:
+            num_refused += 1
+        journal.close()
+    assert num_refused > len(content) // 2  # the others only hit names of fields that are at their defaults
+
+
+def test_a_journal_that_the_disk_does_not_take_is_not_begun(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    path = tmp_path / "out.jsonl.journal"
+    write = os.pwrite
+
+    def write_half(descriptor: int, content: bytes, offset: int) -> int:
+        if offset:
+            raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
+        return write(descriptor, bytes(content)[:20], offset)
+
+    journal = Journal(path)
+    monkeypatch.setattr(os, "pwrite", write_half)
+    with pytest.raises(OutputFailed, match=r"out.jsonl.journal: No space left on device after 0 bytes"):
+        journal.begin(Run(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={}))
+    journal.close()
+    assert not path.exists()

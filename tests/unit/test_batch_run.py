@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cactus_actors.batch import (
@@ -26,7 +27,17 @@ from cactus_actors.batch import (
     run_batch,
 )
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.errors import InvalidRequest, ModelFailure, NotSupported, Overloaded, Unavailable
+from cactus_actors.protocol.errors import (
+    AuthenticationFailed,
+    CactusError,
+    InvalidRequest,
+    JobConflict,
+    ModelFailure,
+    NotSupported,
+    Overloaded,
+    StorageFailure,
+    Unavailable,
+)
 from cactus_actors.protocol.messages import Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
@@ -265,6 +276,101 @@ def test_exit_codes(router: ScriptedRouter, source: Path, tmp_path: Path) -> Non
         assert failed.returncode == 1
         assert failed.stdout.startswith("20 of 21 lines done")
         assert "1 failed" in failed.stdout
+
+
+def test_a_priority_is_the_callers_and_no_parameter_of_the_run(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
+) -> None:
+    interrupted(lambda **changes: run(options=Options(priority=3), **changes), router, after=3)
+    assert {submit.options.priority for submit in router.received_of(Submit)} == {3}  # type: ignore[union-attr]
+    router.received.clear()
+    assert run(resume=True, options=Options(priority=-1)).num_done == 20
+    assert {submit.options.priority for submit in router.received_of(Submit)} == {-1}  # type: ignore[union-attr]
+
+
+def seeds(router: ScriptedRouter) -> dict[Any, set[int]]:
+    """The seeds under which each prompt was asked for."""
+    found: dict[Any, set[int]] = {}
+    for submit in router.received_of(Submit):
+        found.setdefault(submit.prompt, set()).add(submit.options.seed)  # type: ignore[union-attr]
+    return found
+
+
+def test_a_job_that_was_stopped_or_taken_runs_under_another_id_to_the_same_tokens(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
+) -> None:
+    """A service that stops ends its jobs for good; one that was asked for at another priority is another."""
+    stopped: set[str] = set()
+
+    def stop_some(job: ScriptedJob, finished: Finished) -> None:
+        if len(stopped) < 5:
+            stopped.add(job.submit.job_id)
+            error = Unavailable("the service was stopped", retry_after=0.01).info()
+            finished = job.finish(success=False, error=error, finish_reason="error")
+        end(job, finished)
+
+    def refuse_some(identity: bytes, submit: Submit) -> None:
+        if submit.prompt == "prompt 7" and not conflicts:
+            conflicts.append(submit.job_id)
+            error = JobConflict("the job id was used for another request")
+            router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
+        else:
+            on_submit(identity, submit)
+
+    conflicts: list[str] = []
+    on_submit, router.on_submit = router.on_submit, refuse_some  # type: ignore[method-assign]
+    end, router.end = router.end, stop_some  # type: ignore[method-assign]
+    assert run().num_succeeded == 20
+    assert len(router.received_of(Submit)) == 26
+    assert len(records(tmp_path / "out.jsonl")) == 20
+    assert all(len(of_prompt) == 1 for of_prompt in seeds(router).values())
+
+
+@pytest.mark.parametrize("error", [StorageFailure("the disk is full"), AuthenticationFailed("revoked")])
+def test_a_service_that_fails_as_a_whole_fails_no_line(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path, error: CactusError
+) -> None:
+    def refuse_later(identity: bytes, submit: Submit) -> None:
+        if len(router.jobs_run) < 7:
+            on_submit(identity, submit)
+        else:
+            router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
+
+    on_submit, router.on_submit = router.on_submit, refuse_later  # type: ignore[method-assign]
+    with pytest.raises(type(error)):
+        run(max_in_flight=2)
+    assert (tmp_path / "out.errors.jsonl.partial").read_bytes() == b""
+    router.on_submit = on_submit  # type: ignore[method-assign]
+    assert run(resume=True).num_succeeded == 20
+
+
+def test_a_run_is_not_gone_on_with_by_another_model(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    interrupted(run, router, after=3)
+    status = router.status
+    monkeypatch.setattr(
+        router,
+        "status",
+        lambda request_id: msgspec.structs.replace(status(request_id), model="another"),
+    )
+    with pytest.raises(InputChanged, match="began with the model scripted, the service has another"):
+        run(resume=True)
+    monkeypatch.undo()
+    assert run(resume=True).num_done == 20
+
+
+@pytest.mark.parametrize("name", ["out.jsonl.partial", "out.errors.jsonl.partial", "out.errors.jsonl"])
+def test_results_that_no_journal_tells_of_are_not_thrown_away(
+    run: Callable[..., BatchProgress], tmp_path: Path, name: str
+) -> None:
+    (tmp_path / name).write_bytes(b'{"custom_id":"job-1"}\n')
+    for changes in ({}, {"resume": True}):
+        with pytest.raises(OutputRefused, match=rf"{name}: holds results.*--overwrite"):
+            run(**changes)
+    assert (tmp_path / name).read_bytes() == b'{"custom_id":"job-1"}\n'
+    assert run(overwrite=True).num_succeeded == 20
+    assert names(tmp_path) == FINISHED
 
 
 def test_in_flight_is_bounded(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
@@ -579,18 +685,30 @@ def test_two_runs_on_one_output(
     assert run(resume=True).num_done == 20  # the lock went with the process
 
 
-@pytest.mark.parametrize("output", ["prompts.jsonl", "missing/out.jsonl", "directory", "link.jsonl"])
+@pytest.mark.parametrize(
+    "output",
+    [
+        "prompts.jsonl",
+        "missing/out.jsonl",
+        "directory",
+        "link.jsonl",
+        "fifo.jsonl",
+        "x" * 250,
+        "prompts.jsonl/out",
+    ],
+)
 def test_outputs_that_are_refused(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path, output: str
 ) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "link.jsonl").symlink_to(source)
+    os.mkfifo(tmp_path / "fifo.jsonl")
     before = source.read_bytes()
     for changes in ({}, {"overwrite": True}, {"resume": True}):
         with pytest.raises(OutputRefused):
             run(output=tmp_path / output, **changes)
     assert source.read_bytes() == before
-    assert names(tmp_path) == {"directory", "link.jsonl"}
+    assert names(tmp_path) == {"directory", "link.jsonl", "fifo.jsonl"}
 
 
 def test_a_missing_service_leaves_no_file(source: Path, tmp_path: Path) -> None:

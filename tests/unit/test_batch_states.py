@@ -17,7 +17,8 @@ from cactus_actors.batch.paths import BatchPaths
 
 RUN = Run(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"form": "jsonl"})
 NAMES = st.integers(0, 9).map(str)
-SHARES = st.floats(0, 1)
+LINE_BYTES = 31  # about what an answer here has
+BYTES = st.tuples(st.integers(0, 2 * LINE_BYTES), st.integers(0, 2 * LINE_BYTES))
 
 
 class PromptFileRun(RuleBasedStateMachine):
@@ -43,33 +44,34 @@ class PromptFileRun(RuleBasedStateMachine):
         self.journal.begin(RUN)
         self.output = BatchOutput(self.paths)
 
-    @rule(name=NAMES, succeeded=st.booleans())
-    def answer(self, name: str, succeeded: bool) -> None:
-        if self.output.has(name):
-            return
-        self.num_made += 1
-        line = json.dumps({"custom_id": name, "made": self.num_made}).encode()
-        self.output.add(name, line, succeeded=succeeded)
-        self.answers[not succeeded].append((name, line))
+    @rule(names=st.lists(NAMES, min_size=1, unique=True), succeeded=st.booleans())
+    def answer(self, names: list[str], succeeded: bool) -> None:
+        for name in names:
+            if self.output.has(name):
+                continue
+            self.num_made += 1
+            line = json.dumps({"custom_id": name, "made": self.num_made}).encode()
+            self.output.add(name, line, succeeded=succeeded)
+            self.answers[not succeeded].append((name, line))
 
     @rule()
     def sync(self) -> None:
         self.output.sync()
         self.num_safe = [len(of_file) for of_file in self.answers]
 
-    @rule(kept=st.tuples(SHARES, SHARES), zeroed=st.tuples(SHARES, SHARES))
-    def crash(self, kept: tuple[float, float], zeroed: tuple[float, float]) -> None:
+    @rule(num_lost=BYTES, num_zeroed=BYTES)
+    def crash(self, num_lost: tuple[int, int], num_zeroed: tuple[int, int]) -> None:
         self.leave()
         for number, path in enumerate(self.partials):
             safe = self.content(number, self.num_safe[number])
             doubtful = path.read_bytes()[len(safe) :]
-            left = doubtful[: round(len(doubtful) * kept[number])]
-            num_whole = len(left) - round(len(left) * zeroed[number])
-            path.write_bytes(safe + left[:num_whole] + bytes(len(left) - num_whole))
-            del self.answers[number][self.num_safe[number] + left[:num_whole].count(b"\n") :]
+            left = doubtful[: max(0, len(doubtful) - num_lost[number])]
+            whole = left[: max(0, len(left) - num_zeroed[number])]
+            path.write_bytes(safe + whole + bytes(len(left) - len(whole)))
+            del self.answers[number][self.num_safe[number] + whole.count(b"\n") :]
         self.resume()
 
-    @rule(number=st.integers(0, 1), place=st.integers(0, 9))
+    @rule(number=st.integers(0, 1), place=st.integers(0, 4))
     def damage_a_line(self, number: int, place: int) -> None:
         self.leave()
         if place < len(self.answers[number]):
@@ -79,7 +81,7 @@ class PromptFileRun(RuleBasedStateMachine):
             del self.answers[number][place]
         self.resume()
 
-    @rule(number=st.integers(0, 1), place=st.integers(0, 9))
+    @rule(number=st.integers(0, 1), place=st.integers(0, 4))
     def write_a_line_twice(self, number: int, place: int) -> None:
         self.leave()
         if place < len(self.answers[number]):

@@ -19,6 +19,8 @@ import pytest
 import typer.testing
 from huggingface_hub import constants
 
+from cactus_actors.batch import BatchProgress
+from cactus_actors.cli.batch_progress import ProgressLog
 from cactus_actors.cli.bench_service import percentile
 from cactus_actors.cli.main import app, exit_code, main
 from cactus_actors.cli.terminal import natural_order
@@ -270,6 +272,19 @@ def test_batch_writes_results_and_says_so(
         10,
     )
     assert report["errors"] == "out.errors.jsonl"
+
+
+def test_a_log_tells_the_progress_of_a_prompt_file_now_and_then() -> None:
+    log = ProgressLog("in.txt")
+    progress = BatchProgress(
+        num_lines=1000, num_succeeded=200, num_failed=0, num_resumed=200, completion_tokens=0, started=50.0
+    )
+    assert log.line(progress, 50.0) == "in.txt: 200 of 1000 lines"
+    progress.num_succeeded, progress.num_failed, progress.completion_tokens = 390, 10, 5000
+    assert log.line(progress, 59.9) is None
+    assert log.line(progress, 60.0) == "in.txt: 400 of 1000 lines, 10 failed, 500 tokens/s, 30 s left"
+    assert log.line(progress, 60.1) is None
+    assert log.line(progress, 450.0) == "in.txt: 400 of 1000 lines, 10 failed, 12 tokens/s, 20 min left"
 
 
 def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
