@@ -99,6 +99,16 @@ class Job:
         return self.assignment is None and self.local_ending is None
 
     @property
+    def is_background(self) -> bool:
+        """Whether nobody waits for it: any priority below the usual one says so."""
+        return self.prepared.policy.priority > 0
+
+    @property
+    def may_yield(self) -> bool:
+        """Whether it may be taken from its worker and go on later; what a cloud works on is left alone."""
+        return self.is_background and self.cloud is None
+
+    @property
     def is_suspect(self) -> bool:
         """Whether so many workers died while they ran it that it may be what they died of."""
         return self.num_lost >= SUSPECT_AFTER

@@ -27,7 +27,10 @@ class Assignment:
 
 @dataclass(slots=True, eq=False)
 class WorkerRecord:
-    """One connected worker; `num_sent` and the report's `num_accepted` both count since its Hello."""
+    """One connected worker; `num_sent` and the report's `num_accepted` both count since its Hello.
+
+    What was taken back since its last report is vacated: it frees that before it reads what is sent next.
+    """
 
     identity: bytes
     hello: Hello
@@ -37,6 +40,8 @@ class WorkerRecord:
     is_draining: bool = False
     assignments: dict[int, Assignment] = field(default_factory=dict)
     unaccepted_blocks: deque[int] = field(default_factory=deque)
+    vacated_slots: int = 0
+    vacated_blocks: int = 0
 
     @property
     def worker_id(self) -> str:
@@ -46,7 +51,8 @@ class WorkerRecord:
     def free_slots(self) -> int:
         """Reported free slots less what is on its way, and never more than what is not assigned."""
         on_its_way = max(0, self.num_sent - self.report.num_accepted)
-        return min(self.report.free_slots - on_its_way, self.hello.num_slots - len(self.assignments))
+        num_reported = self.report.free_slots + self.vacated_slots - on_its_way
+        return min(num_reported, self.hello.num_slots - len(self.assignments))
 
     @property
     def num_not_running(self) -> int:
@@ -55,16 +61,22 @@ class WorkerRecord:
 
     @property
     def free_blocks(self) -> int:
-        return self.report.free_blocks - sum(self.unaccepted_blocks)
+        return self.report.free_blocks + self.vacated_blocks - sum(self.unaccepted_blocks)
 
     def num_blocks_of(self, job: Job) -> int:
         """Cache blocks for what a job must compute and its next token."""
         block_size = self.hello.block_size
         return job.num_tokens_to_compute // block_size + 1 if block_size > 0 else 0
 
+    def vacate(self, assignment: Assignment) -> None:
+        """A dispatch is being taken back."""
+        self.vacated_slots += 1
+        self.vacated_blocks += self.num_blocks_of(assignment.job)
+
     def take_report(self, report: Report, now: float) -> None:
         self.report = report
         self.last_seen = now
+        self.vacated_slots = self.vacated_blocks = 0
         on_its_way = max(0, self.num_sent - report.num_accepted)
         while len(self.unaccepted_blocks) > on_its_way:
             self.unaccepted_blocks.popleft()

@@ -103,11 +103,22 @@ class JobQueue:
     def add(self, job: Job) -> None:
         if not job.is_retry:
             job.turn = self._shares.turn_of(job)
+        self._insert(job)
+
+    def _insert(self, job: Job) -> None:
         key = _key(job)
         assert key not in self._jobs
         insort(self._keys, key)
         self._jobs[key] = job
         self._waiting += job.load
+
+    def put_back(self, job: Job) -> None:
+        """Take in a job again that was taken back from its worker, at the turn that it had."""
+        self._insert(job)
+
+    def urgent(self, count: int) -> list[Job]:
+        """Those of the first `count` jobs that somebody waits for."""
+        return [job for job in islice(self, count) if not job.is_background]
 
     def take(self, job: Job, now: float) -> None:
         """Remove a job that is being dispatched."""
@@ -123,4 +134,6 @@ class JobQueue:
 
 
 def _key(job: Job) -> Key:
-    return (not job.is_retry, job.prepared.policy.priority, job.turn, job.arrival)
+    # Only within a tenant may a client put its work before the usual.
+    priority = max(0, job.prepared.policy.priority) if job.tenant else job.prepared.policy.priority
+    return (not job.is_retry, priority, job.turn, job.arrival)

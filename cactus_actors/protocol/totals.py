@@ -8,9 +8,10 @@ import msgspec
 
 from cactus_actors.protocol.results import FinishReason
 
-AttemptOutcome = Literal["completed", "failed", "lost", "returned", "broken", "aborted"]
+AttemptOutcome = Literal["completed", "failed", "lost", "returned", "broken", "yielded", "aborted"]
 """Of a dispatch to a local worker: `lost` with its worker, `returned` by one that left, `broken` where tokens
-were missing, `aborted` by the router because the job had ended or the cloud answered."""
+were missing, `yielded` to a job that somebody waits for, `aborted` by the router because the job had ended or
+the cloud answered."""
 
 CloudOutcome = Literal["completed", "failed", "aborted"]
 WorkerLoss = Literal["silent", "died", "unreachable", "reconnected"]
