@@ -40,7 +40,8 @@ class Spans:
         self._tracer = self._provider.get_tracer("cactus_actors", version)
 
     def enter(self, report: JobReport, ended_at: float) -> None:
-        start = ended_at - report.total_s
+        end = _nanoseconds(ended_at)
+        start = end - _nanoseconds(report.total_s)
         parent = TraceContextTextMapPropagator().extract({"traceparent": report.traceparent or ""})
         operation = _OPERATIONS[report.operation]
         span = self._tracer.start_span(
@@ -48,15 +49,15 @@ class Spans:
             parent,
             SpanKind.SERVER,
             attributes=attributes_of(report),
-            start_time=_nanoseconds(start),
+            start_time=start,
         )
         if report.error is not None:
             span.set_status(Status(StatusCode.ERROR))
         within = set_span_in_context(span)
         for name, since, seconds in phases_of(report):
-            phase = self._tracer.start_span(name, within, start_time=_nanoseconds(start + since))
-            phase.end(_nanoseconds(start + since + seconds))
-        span.end(_nanoseconds(ended_at))
+            phase = self._tracer.start_span(name, within, start_time=start + _nanoseconds(since))
+            phase.end(min(end, start + _nanoseconds(since + seconds)))
+        span.end(end)
 
     def miss(self, count: int) -> None:
         self._exporter.num_lost += count
@@ -134,5 +135,5 @@ def phases_of(report: JobReport) -> list[tuple[str, float, float]]:
     return phases
 
 
-def _nanoseconds(unix_s: float) -> int:
-    return round(unix_s * 1e9)
+def _nanoseconds(seconds: float) -> int:
+    return round(seconds * 1e9)

@@ -89,8 +89,8 @@ def test_each_job_has_a_line_and_a_span_below_the_callers(written: Written) -> N
         phases = written.collector.phases(span)
         assert list(phases) == ["queue", "prefill", "decode"]
         assert phases["queue"][0] == span.start_time_unix_nano
-        assert phases["queue"][1] == pytest.approx(phases["prefill"][0], abs=2000)
-        assert phases["prefill"][1] == pytest.approx(phases["decode"][0], abs=2000)
+        assert phases["queue"][1] == pytest.approx(phases["prefill"][0], abs=2)
+        assert phases["prefill"][1] == pytest.approx(phases["decode"][0], abs=2)
         assert phases["decode"][1] <= span.end_time_unix_nano
     assert written.collector.resource["service.name"] == "cactus"
 
