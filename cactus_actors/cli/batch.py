@@ -33,12 +33,18 @@ if TYPE_CHECKING:
 
 def batch(
     source: Annotated[
-        Path, typer.Argument(metavar="IN", help="JSONL, or plain text with one prompt a line.")
+        Path,
+        # what is wrong with a file is told by who opens it
+        typer.Argument(metavar="IN", readable=False, help="JSONL, or plain text with one prompt a line."),
     ],
     output: Annotated[
         Path,
         typer.Option(
-            "-o", "--output", metavar="OUT", help="OpenAI batch lines; OUT's stem names the error file."
+            "-o",
+            "--output",
+            metavar="OUT",
+            readable=False,
+            help="OpenAI batch lines; OUT's stem names the error file.",
         ),
     ],
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was cut off.")] = False,

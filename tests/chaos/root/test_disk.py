@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-import json
-import subprocess
-import sys
-import time
 from collections.abc import Callable
 from pathlib import Path
 
@@ -14,7 +10,6 @@ import pytest
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import StorageFailure
 from tests.chaos.processes import Processes
-from tests.scripted_router import ScriptedRouter
 
 LONG = "x" * 20_000
 
@@ -66,31 +61,3 @@ async def test_a_job_whose_sync_failed_was_not_accepted(tmp_path: Path, need: Ca
                 await client.look(job_id)
     finally:
         again.stop()
-
-
-def test_a_prompt_file_whose_output_disk_is_full_stops_and_goes_on_later(
-    small_disk: Callable[[int], Path], tmp_path: Path
-) -> None:
-    disk = small_disk(64)
-    prompts = tmp_path / "prompts.jsonl"
-    prompts.write_text("\n".join(json.dumps(f"prompt {number}") for number in range(400)))
-    with ScriptedRouter(num_tokens=40, step_s=0.0) as router:
-        command = [
-            sys.executable,
-            "-m",
-            "cactus_actors.cli.main",
-            "batch",
-            str(prompts),
-            "-o",
-            str(disk / "out.jsonl"),
-        ]
-        command += ["--resume", "--endpoint", router.endpoint, "--stream-endpoint", router.stream_endpoint]
-        full = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert full.returncode == 74
-        assert str(disk) in full.stderr
-        subprocess.run(["mount", "-o", "remount,size=4m", str(disk)], check=True)
-        time.sleep(0.1)
-        rest = subprocess.run(command, capture_output=True, text=True, timeout=120, check=False)
-        assert rest.returncode == 0, rest.stderr
-    lines = [json.loads(line) for line in (disk / "out.jsonl").read_text().splitlines()]
-    assert len({line["custom_id"] for line in lines}) == len(lines) == 400
