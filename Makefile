@@ -2,9 +2,11 @@
 PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
+EXAMPLES ?= 2000
+SEED   := $(or $(SEED),$(shell date +%s))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test clients chaos chaos-root soak check format eval-model train bench clean
+.PHONY: help demo test clients fuzz chaos chaos-root soak check format eval-model train bench clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -33,6 +35,11 @@ test: $(VENV)/.dev       ## every test that needs neither network nor root, with
 
 clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
+
+fuzz: $(VENV)/.dev       ## damage everything that is read, EXAMPLES times a test, drawn from SEED
+	@echo "seed $(SEED), $(EXAMPLES) examples a test"
+	FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/fuzz tests/unit -k "fuzz or Machine" \
+		--hypothesis-profile=fuzz --hypothesis-seed=$(SEED)
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
 	$(BIN)/python -m pytest -q -m slow --ignore=tests/chaos/root

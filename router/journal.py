@@ -91,7 +91,8 @@ class Journal:
         """The jobs and when they were accepted; of those that have ended only what finds them again."""
         with self._database:
             self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (time.time() - retention_s,))
-        rows = self._database.execute("SELECT job_id, accepted, ended FROM jobs")
+        # the id as bytes: a damaged one is no text, and must not hide the others
+        rows = self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs")
         for job_id, accepted_bytes, ended_bytes in rows:
             try:
                 accepted = self._decode_accepted(checked(accepted_bytes))
@@ -100,8 +101,9 @@ class Journal:
                 else:
                     ended = self._decode_ended(checked(ended_bytes))
                     yield accepted.accepted_at, end_of(accepted, ended)
-            except (Damaged, msgspec.DecodeError) as error:
-                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, job_id, error)
+            except (Damaged, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                name = job_id.decode(errors="replace")
+                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
 
     def start(
         self,
@@ -275,8 +277,10 @@ def _with_sum(record: bytes) -> bytes:
     return record + zlib.crc32(record).to_bytes(4, "little")
 
 
-def checked(record: bytes) -> bytes:
+def checked(record: object) -> bytes:
     """A record without its sum; raises Damaged if that is wrong."""
+    if not isinstance(record, bytes):  # whatever the column is said to be
+        raise Damaged("it is not a record")
     if zlib.crc32(record[:-4]).to_bytes(4, "little") != record[-4:]:
         raise Damaged("its checksum is wrong")
     return record[:-4]

@@ -82,7 +82,7 @@ class LetterModel:
         reasoning: bool = False,
     ) -> list[int]:
         names = [f"[{tool['function']['name']}]" for tool in tools or ()]
-        turns = "|".join(message["content"] for message in messages)
+        turns = "|".join(message.get("content") or "" for message in messages)
         text = "".join([*names, "[reason]" * reasoning, turns, ">" * bool(answer_begins), answer_begins])
         return self.tokenizer.encode(text, add_special=True)
 

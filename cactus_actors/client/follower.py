@@ -11,6 +11,7 @@ from cactus_actors.protocol.errors import (
     JobConflict,
     JobNotFound,
     Overloaded,
+    ServerFailure,
     Unavailable,
     error_from_info,
 )
@@ -29,6 +30,7 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 RESEND_S = 1.0  # an unanswered first message goes out again, it is idempotent
 STREAM_SILENCE_S = 2.0  # a running job's stream has a Progress every second
@@ -36,6 +38,7 @@ RESULT_SILENCE_S = 5.0  # without a stream silence is normal, but the router may
 OVERTAKEN_S = 0.25  # Finished on the job socket may overtake the last deltas on the stream socket
 RESUME_CREDIT = 1024
 DEFAULT_RETRY_S = 1.0
+MAX_STREAM_ITEMS = MAX_MESSAGE_BYTES  # a result is one message, and each item takes a byte of it
 
 
 class Patience(msgspec.Struct, frozen=True, kw_only=True):
@@ -241,6 +244,9 @@ class JobFollower:
     def _complete(self, finished: Finished) -> None:
         """Put out what the stream lost, which the whole result still has, and end."""
         result = finished.result
+        if finished.length > MAX_STREAM_ITEMS:
+            self.fail(ServerFailure(f"the router tells of a stream of {finished.length} items"))
+            return
         missing = max(0, finished.length - self._next_index)
         written = result.text if result.stream_text is None else result.stream_text
         text = written[self._num_characters :]

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -11,6 +12,10 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 
 PICKLE_SUFFIXES = frozenset({".bin", ".pt", ".pth", ".ckpt", ".pkl"})
 MAX_CONFIG_BYTES = 16 << 20
+MAX_SHOWN_CHARACTERS = 500
+
+# half of a UTF-16 surrogate pair, where a backslash before it does not make it text
+_SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 _EMBEDDED = Path(__file__).parent
 
@@ -46,8 +51,9 @@ def resolve_model(name_or_path: str, announce: Callable[[str], None] = lambda _:
 
 
 def invalid(path: Path, what: str) -> ModelFileInvalid:
-    """The error that names a model file and what is wrong with it."""
-    return ModelFileInvalid(f"{path}: {what}", param=path.name)
+    """The error that names a model file and what is wrong with it; what the file says is shown in part."""
+    shown = what if len(what) <= MAX_SHOWN_CHARACTERS else f"{what[:MAX_SHOWN_CHARACTERS]}..."
+    return ModelFileInvalid(f"{path}: {shown}", param=path.name)
 
 
 def read_json_object(path: Path, *, max_bytes: int = MAX_CONFIG_BYTES) -> dict[str, Any]:
@@ -56,7 +62,7 @@ def read_json_object(path: Path, *, max_bytes: int = MAX_CONFIG_BYTES) -> dict[s
 
 
 def parse_json_object(path: Path, content: bytes) -> dict[str, Any]:
-    """Strict JSON: UTF-8, no key twice, an object at the root. `path` is for the error only."""
+    """Strict JSON: Unicode text, no key twice, an object at the root. `path` is for the error only."""
 
     def without_duplicates(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         members = dict(pairs)
@@ -66,6 +72,8 @@ def parse_json_object(path: Path, content: bytes) -> dict[str, Any]:
 
     try:
         root = json.loads(content.decode("utf-8"), object_pairs_hook=without_duplicates)
+        if _SURROGATE.search(content):
+            json.dumps(root, ensure_ascii=False).encode("utf-8")  # raises for half of a pair
     except (ValueError, RecursionError) as error:
         raise invalid(path, f"not valid JSON: {error}") from error
     if not isinstance(root, dict):

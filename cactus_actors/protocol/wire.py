@@ -20,6 +20,8 @@ Encoding = Literal["m", "j"]
 MSGPACK: Encoding = "m"
 JSON: Encoding = "j"
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
+MAX_SHOWN_CHARACTERS = 300
+"""Of what a message holds, in an error that names it."""
 JOB_ID_LENGTH = 32
 
 _HEADERS: dict[Encoding, bytes] = {
@@ -82,7 +84,7 @@ class Decoder(Generic[M]):
         try:
             return decoder.decode(payload)
         except msgspec.ValidationError as error:
-            raise InvalidMessage(str(error)) from None
+            raise InvalidMessage(str(error)[:MAX_SHOWN_CHARACTERS]) from None
         except msgspec.DecodeError as error:
             raise InvalidMessage(f"not decodable: {error}") from None
         except RecursionError:

@@ -7,6 +7,7 @@ keyword is enforced or refused by name.
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Iterator
 from typing import Any, NamedTuple
 from urllib.parse import unquote
@@ -27,6 +28,10 @@ from cactus_actors.structured.limits import (
 from cactus_actors.structured.rewriting import rewritten
 
 Schema = dict[str, Any] | bool
+
+_INDEX = re.compile(r"0|[1-9][0-9]{0,8}", re.ASCII)
+_LEAST = -(2**63)
+"""An integer that is this one as a float64 ends the compiler's process (llguidance 1.9)."""
 
 
 def normalised(schema: Any, *, param: str) -> dict[str, Schema]:
@@ -167,12 +172,14 @@ class _Reader:
         return list(value)
 
     def _const(self, value: Any, where: _Place) -> Any:
-        for text in _strings(value):
-            if UNWRITABLE.search(text):
+        for one in _scalars(value):
+            if isinstance(one, str) and UNWRITABLE.search(one):
                 raise NotSupported(
-                    f"the control characters of {short(text)} cannot be generated, at {where}",
+                    f"the control characters of {short(one)} cannot be generated, at {where}",
                     param=self._param,
                 )
+            if type(one) is int and _LEAST <= one < _LEAST + 512:
+                raise NotSupported(f"the number {one} cannot be generated, at {where}", param=self._param)
         return value
 
     def _count(self, value: Any, where: _Place) -> int:
@@ -233,7 +240,7 @@ class _Reader:
             name = segment.replace("~1", "/").replace("~0", "~")
             if isinstance(value, dict) and name in value:
                 value = value[name]
-            elif isinstance(value, list) and name.isascii() and name.isdigit() and int(name[:9]) < len(value):
+            elif isinstance(value, list) and _INDEX.fullmatch(name) and int(name) < len(value):
                 value = value[int(name)]
             else:
                 raise self._invalid(where, f"there is nothing at {short(pointer)}")
@@ -288,18 +295,18 @@ def _escaped(name: str) -> str:
     return name.replace("~", "~0").replace("/", "~1")
 
 
-def _strings(value: Any) -> Iterator[str]:
-    """All strings in plain data, however deep."""
+def _scalars(value: Any) -> Iterator[Any]:
+    """All that is no list or object in plain data, however deep; names, too."""
     pending = [value]
     while pending:
         match pending.pop():
-            case str() as text:
-                yield text
             case list() as items:
                 pending += items
             case dict() as fields:
                 pending += fields.keys()
                 pending += fields.values()
+            case scalar:
+                yield scalar
 
 
 def _places(root: Any) -> Iterator[tuple[str, dict[str, Any]]]:

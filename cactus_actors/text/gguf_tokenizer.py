@@ -40,8 +40,8 @@ def _sentencepiece(vocabulary: Vocabulary) -> Tokenizer:
     a trainer makes them.
     """
     scores = vocabulary.metadata.get("tokenizer.ggml.scores")
-    if not isinstance(scores, np.ndarray) or len(scores) != len(vocabulary.tokens):
-        raise invalid(vocabulary.path, f"tokenizer.ggml.scores must have {len(vocabulary.tokens)} entries")
+    if not isinstance(scores, np.ndarray) or len(scores) != len(vocabulary.tokens) or np.isnan(scores).any():
+        raise invalid(vocabulary.path, f"tokenizer.ggml.scores must be {len(vocabulary.tokens)} numbers")
     ids = _first_ids(vocabulary.tokens)
     joinable = {vocabulary.tokens[i] for i in vocabulary.ids_of(TokenType.NORMAL, TokenType.USER_DEFINED)}
     ranked = sorted(joinable, key=lambda token: (-float(scores[ids[token]]), ids[token]))

@@ -13,6 +13,7 @@ from cactus_actors.models.files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 
 NO_TOKEN = 0xFFFFFFFF
+MAX_TOKEN_CHARACTERS = 1024  # every place to cut a token is looked at
 
 # Tokens that end a turn or a text in the chat formats of well-known models: control tokens that end
 # generation, even where the file calls them text or names another end.
@@ -47,11 +48,14 @@ class Vocabulary:
         tokens = file.metadata.get("tokenizer.ggml.tokens")
         if not isinstance(tokens, list) or not tokens:
             raise invalid(file.path, "tokenizer.ggml.tokens is missing or not a list of strings")
+        longest = max(map(len, tokens))
+        if longest > MAX_TOKEN_CHARACTERS:
+            raise invalid(file.path, f"a token of {longest} characters ({MAX_TOKEN_CHARACTERS} allowed)")
         types = file.metadata.get("tokenizer.ggml.token_type")
         if types is None:
             types = np.full(len(tokens), TokenType.NORMAL)
-        if not isinstance(types, np.ndarray) or len(types) != len(tokens):
-            raise invalid(file.path, f"tokenizer.ggml.token_type must have {len(tokens)} entries")
+        if not isinstance(types, np.ndarray) or types.dtype.kind not in "iu" or len(types) != len(tokens):
+            raise invalid(file.path, f"tokenizer.ggml.token_type must be {len(tokens)} integers")
         kinds = [
             TokenType.CONTROL if token in _END_NAMES else int(kind)
             for token, kind in zip(tokens, types, strict=True)
@@ -66,7 +70,7 @@ class Vocabulary:
     def token_id(self, key: str) -> int | None:
         """The token id under `tokenizer.ggml.{key}_token_id`, None if there is none."""
         value = self.metadata.get(f"tokenizer.ggml.{key}_token_id")
-        if value is None or value == NO_TOKEN or value == -1:
+        if value is None or (type(value) is int and value in (NO_TOKEN, -1)):
             return None
         if type(value) is not int or not 0 <= value < len(self.tokens):
             raise invalid(

@@ -30,6 +30,8 @@ def tokenizer_from_json(path: Path, tokenizer_config: Mapping[str, Any]) -> Toke
     content = read_bytes(path, max_bytes=MAX_TOKENIZER_BYTES)
     description = parse_json_object(path, content)
     inner = guarded(path, "not a usable tokenizer", lambda: tokenizers.Tokenizer.from_str(content.decode()))
+    inner.no_padding()  # to any width
+    inner.no_truncation()
     decoders = set(_types(description.get("decoder")))
     byte_level = "ByteLevel" in decoders
     if not byte_level and not decoders & {"Metaspace", "Replace"}:
@@ -116,8 +118,9 @@ def tool_template(tokenizer_config: Mapping[str, Any]) -> str | None:
     return template if isinstance(template, str) else None
 
 
-def _named_templates(declared: list[Any]) -> dict[Any, Any]:
-    return {entry.get("name"): entry.get("template") for entry in declared if isinstance(entry, dict)}
+def _named_templates(declared: list[Any]) -> dict[str, Any]:
+    named = [entry for entry in declared if isinstance(entry, dict) and isinstance(entry.get("name"), str)]
+    return {entry["name"]: entry.get("template") for entry in named}
 
 
 def _types(component: Any) -> Iterator[str]:
@@ -125,7 +128,8 @@ def _types(component: Any) -> Iterator[str]:
     if isinstance(component, dict):
         if isinstance(component.get("type"), str):
             yield component["type"]
-        for inner in component.get("decoders") or ():
+        decoders = component.get("decoders")
+        for inner in decoders if isinstance(decoders, list) else ():
             yield from _types(inner)
 
 

@@ -12,6 +12,7 @@ import tokenizers
 from tokenizers import pre_tokenizers
 
 from cactus_actors.models.files import invalid
+from cactus_actors.protocol.errors import RequestTooComplex
 
 Result = TypeVar("Result")
 
@@ -38,8 +39,6 @@ class Tokenizer:
         existing = [inner.pre_tokenizer] if inner.pre_tokenizer is not None else []
         steps = [remove_breaks, *existing] if byte_level else [*existing, remove_breaks]
         inner.pre_tokenizer = pre_tokenizers.Sequence(steps)
-        inner.no_truncation()
-        inner.no_padding()
         self._inner = inner
         self._token_bytes = token_bytes
         self._special_ids = frozenset(special_ids)
@@ -56,12 +55,23 @@ class Tokenizer:
 
         `add_special` puts the beginning-of-sequence token in front if the model wants one and the text does
         not begin with it already. Without `parse_special` nothing in `text` becomes a control token.
+
+        Raises RequestTooComplex where one of the tokenizer's expressions gives up on the text.
         """
         if not parse_special:
             text = self.shield(text)
-        ids: list[int] = self._inner.encode(text, add_special_tokens=False).ids
+        ids = self._ids_of(text)
         if add_special and self._add_bos and self.bos_id is not None and ids[:1] != [self.bos_id]:
             return [self.bos_id, *ids]
+        return ids
+
+    def _ids_of(self, text: str) -> list[int]:
+        try:
+            ids: list[int] = self._inner.encode(text, add_special_tokens=False).ids
+        except (KeyboardInterrupt, SystemExit, MemoryError):
+            raise
+        except BaseException as error:  # a Rust panic is a BaseException of no public type
+            raise RequestTooComplex("the model's tokenizer gives up on this text") from error
         return ids
 
     def shield(self, text: str) -> str:

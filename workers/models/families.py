@@ -43,7 +43,7 @@ def family_of_architectures(path: Path, architectures: object) -> Family:
             if any(name in architectures for name in family.architectures):
                 return family
     supported = ", ".join(name for family in FAMILIES for name in family.architectures)
-    raise invalid(path, f"architectures is {architectures}; supported: {supported}")
+    raise invalid(path, f"architectures is {architectures!r:.100}; supported: {supported}")
 
 
 def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
@@ -60,7 +60,7 @@ def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
     for family in sorted(families, key=lambda family: family.has_experts != has_experts):
         return family
     supported = ", ".join(dict.fromkeys(name for family in FAMILIES for name in family.gguf_architectures))
-    raise invalid(path, f"general.architecture is {architecture!r}; supported: {supported}")
+    raise invalid(path, f"general.architecture is {architecture!r:.50}; supported: {supported}")
 
 
 def family_named(name: str) -> Family:

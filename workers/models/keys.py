@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-import math
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -77,7 +77,7 @@ class Keys:
     def number(self, key: str, bounds: str, default: float | None = None) -> float:
         """A finite number within the bounds of that name."""
         value = self._given(key, default)
-        if type(value) not in (int, float) or not math.isfinite(value):
+        if not is_finite(value):
             raise invalid(self.path, f"{self.prefix}{key} must be a finite number, not {value!r:.100}")
         self._check_bounds(key, value, bounds)
         return float(value)
@@ -125,4 +125,9 @@ class Keys:
     def _check_bounds(self, key: str, value: float, bounds: str) -> None:
         low, high = _BOUNDS[bounds]
         if not low <= value <= high:
-            raise invalid(self.path, f"{self.prefix}{key} is {value}, outside {low} to {high}")
+            raise invalid(self.path, f"{self.prefix}{key} is {value!r:.40}, outside {low} to {high}")
+
+
+def is_finite(value: Any) -> bool:
+    """Whether `value` is a number that a float64 can hold."""
+    return type(value) in (int, float) and abs(value) <= sys.float_info.max

@@ -12,7 +12,7 @@ import numpy as np
 from cactus_actors.models.files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.models.keys import Keys
+from workers.models.keys import Keys, is_finite
 from workers.models.rope_scaling import (
     FactorsScaling,
     LinearScaling,
@@ -161,7 +161,7 @@ def _scaling_of_gguf(keys: Keys, file: GGUFFile) -> Scaling | None:
 
 def _factors(keys: Keys, key: str) -> tuple[float, ...]:
     values = keys.get(key)
-    is_list = isinstance(values, list) and all(type(value) in (int, float) for value in values)
+    is_list = isinstance(values, list) and all(map(is_finite, values))
     keys.require(is_list, key, "a list of numbers")
     return tuple(float(value) for value in values)
 

@@ -118,6 +118,7 @@ def _complete(
     readers: Mapping[str, Read],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> ModelFiles:
+    _check_size(path, config, len(shapes))
     graph = graph_of(family, config)
     expected = graph.tensor_shapes
     if missing := [name for name in expected if name not in shapes]:
@@ -131,6 +132,15 @@ def _complete(
             )
     tensors = {name: partial(_reshaped, readers[name], shape) for name, shape in expected.items()}
     return ModelFiles(family, config, graph, TensorSource(tensors))
+
+
+def _check_size(path: Path, config: ModelConfig, num_tensors: int) -> None:
+    """No layer and no expert is without a tensor: absurd numbers are not written down as a graph."""
+    num_experts = config.experts.num_experts if config.experts else 1
+    num_parts = sum(num_experts if layer.has_experts else 1 for layer in config.layers)
+    if num_parts > num_tensors:
+        experts = f" and {num_experts} experts" if config.experts else ""
+        raise invalid(path, f"{num_tensors} tensors are too few for {config.num_layers} layers{experts}")
 
 
 def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:

@@ -1,0 +1,50 @@
+"""What every decoder owes to whoever sent the bytes: a value, or one typed error, soon."""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Callable, Collection
+from typing import Any, TypeVar
+
+from hypothesis import HealthCheck, settings
+
+from cactus_actors.protocol.errors import CactusError
+
+MAX_SECONDS = 2.0
+MAX_MESSAGE_CHARACTERS = 1000
+# what a message of ours never holds: a stack, an address, an unnamed object
+INSIDES = re.compile(r"Traceback|0x[0-9a-f]{8,}|<[\w.]+ object")
+
+Decoded = TypeVar("Decoded")
+
+
+def fuzzed(quick: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+    """So many examples, always the same ones; under the profile `fuzz` as many as that says, drawn anew."""
+    if settings.get_current_profile_name() == "fuzz":
+        return settings()
+    checks = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
+    return settings(max_examples=quick, derandomize=True, suppress_health_check=checks)
+
+
+def answer(
+    decode: Callable[..., Decoded], *arguments: Any, names: Collection[str] = (), **keywords: Any
+) -> Decoded | CactusError:
+    """What `decode` returns or refuses with; a refusal names one of `names`, if there are any.
+
+    Whatever else it raises, and more than MAX_SECONDS of this thread's time, fails the test.
+    """
+    began = time.thread_time()
+    result: Decoded | CactusError
+    try:
+        result = decode(*arguments, **keywords)
+    except CactusError as error:
+        result = error
+        message = error.message
+        assert message.strip(), "a refusal says what is wrong"
+        assert len(message) <= MAX_MESSAGE_CHARACTERS, f"{len(message)} characters: {message[:200]}"
+        assert not INSIDES.search(message), message
+        assert not names or any(name in message for name in names), f"{message!r} names none of {names}"
+    seconds = time.thread_time() - began
+    assert seconds < MAX_SECONDS, f"it took {seconds:.1f} s"
+    return result
