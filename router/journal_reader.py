@@ -58,6 +58,13 @@ class JournalReader:
                 return None
             accepted = self._decode_accepted(checked(row[0]))
             return Remembered(accepted.accepted, self._decode_ended(checked(row[1])))
-        except (sqlite3.Error, Damaged, msgspec.DecodeError, MemoryError) as error:
+        except (
+            sqlite3.Error,
+            Damaged,
+            msgspec.DecodeError,
+            UnicodeDecodeError,
+            RecursionError,
+            MemoryError,
+        ) as error:
             _log.error("journal %s: the result of job %s cannot be read: %s", self._path, job_id, error)
             return None

@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cactus_actors.batch.failures import InputInvalid
 from cactus_actors.batch.lines import decode_line, request_of_line
 from cactus_actors.batch.reader import PromptFile, RawLine
-from cactus_actors.batch.scan import scan
+from cactus_actors.batch.scan import Scanner
 from cactus_actors.client.request import new_job_id
 from cactus_actors.gateway.infill import InfillBody, infill_ids
 from cactus_actors.gateway.request_body import strict_json
@@ -201,7 +201,9 @@ def test_prompt_files(folder: Path, content: bytes) -> None:
 
     def read() -> None:
         with PromptFile(path) as file:
-            scan(file, "jsonl")
+            scanner = Scanner(file, "jsonl")
+            while scanner.step():
+                pass
 
     result = answer(read, names=[str(path)])
     assert result is None or isinstance(result, InputInvalid)
