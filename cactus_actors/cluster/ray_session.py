@@ -46,7 +46,7 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
     # Ray runs its workers at nice 15: router and models would wait for everything else on the machine.
     os.environ.setdefault("RAY_worker_niceness", "0")
     with _own_handlers():
-        ray.init(
+        local: Any = ray.init(
             address="local",
             num_cpus=os.cpu_count(),
             include_dashboard=False,
@@ -54,7 +54,7 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
             logging_level=logging.ERROR,
             object_store_memory=OBJECT_STORE_BYTES,
         )
-    outlive(os.getpid())
+    outlive(os.getpid(), Path(local.address_info["raylet_socket_name"]).parent)
     return True
 
 

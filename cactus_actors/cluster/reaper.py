@@ -21,15 +21,15 @@ PROCESSES = Path("/proc")
 _reapers: list[subprocess.Popen[bytes]] = []  # their pipes are never closed, only by the end of this process
 
 
-def outlive(root: int) -> None:
+def outlive(root: int, sockets: Path) -> None:
     """Have all processes that descend from `root` now end soon after this process, however it ends.
 
-    Where there is no /proc nothing happens.
+    Their sockets, files in the directory `sockets`, go with them. Where there is no /proc nothing happens.
     """
     if not PROCESSES.is_dir():
         return
     reaper = subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__, *descendants(root)],
+        [sys.executable, "-I", "-S", __file__, str(sockets), *descendants(root)],
         stdin=subprocess.PIPE,
         start_new_session=True,  # what is typed at the parent's terminal is not meant for it
     )
@@ -61,6 +61,14 @@ def reap(processes: list[str]) -> None:
                 os.kill(int(pid), signal.SIGKILL)
 
 
+def remove_sockets(directory: Path) -> None:
+    """Remove what processes that were killed could not."""
+    with contextlib.suppress(OSError):
+        for path in directory.iterdir():
+            if path.is_socket():
+                path.unlink()
+
+
 def _stat(pid: int) -> list[str]:
     """The fields of /proc/PID/stat from the state on (proc_pid_stat(5)), or none if it has ended."""
     try:
@@ -72,7 +80,9 @@ def _stat(pid: int) -> list[str]:
 def main() -> None:
     sys.stdin.buffer.read()
     time.sleep(GRACE_S)
-    reap(sys.argv[1:])
+    sockets, *processes = sys.argv[1:]
+    reap(processes)
+    remove_sockets(Path(sockets))
 
 
 if __name__ == "__main__":

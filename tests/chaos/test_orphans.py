@@ -1,77 +1,160 @@
-"""Whatever ends `cactus serve`, nothing of it is left ten seconds later."""
+"""Whatever is killed, ten seconds later nothing of it is left: no process, port, socket or shared memory."""
 
 from __future__ import annotations
 
-import re
+import asyncio
+import json
+import os
 import signal
-import socket
 import subprocess
 import sys
 import time
+from collections import Counter
 from collections.abc import Iterator
+from contextlib import suppress
 from pathlib import Path
 
 import pytest
 
+from cactus_actors.client import AsyncClient, Client
+from tests.chaos.serving import Serving, below, in_session, serving, wait_for_nothing
+from tests.chaos.watching import until_status
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc"),
+]
+
 NOTHING_LEFT_S = 10.0
-ANYWHERE = "tcp://127.0.0.1:*"
+LISTENS = "0A"  # the state of a socket in /proc/net/tcp: proc_pid_net(5)
 
 
-@pytest.fixture
-def service(tmp_path: Path) -> Iterator[tuple[subprocess.Popen[str], list[int]]]:
-    """A service with a Ray of its own, in a session of its own, and the ports of its ready line."""
-    command = [sys.executable, "-m", "cactus_actors.cli.main", "serve", "--state-dir", str(tmp_path)]
-    process = subprocess.Popen(
-        [*command, "--jobs-endpoint", ANYWHERE, "--stream-endpoint", ANYWHERE],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,
-        text=True,
-        start_new_session=True,
-    )
-    assert process.stdout is not None
-    ready = next(line for line in process.stdout if line.startswith("ready"))
-    yield process, [int(port) for port in re.findall(r"tcp://127\.0\.0\.1:(\d+)", ready)]
-    process.kill()
-    process.wait()
-    process.stdout.close()
-    for pid in members_of_session(process.pid):
-        subprocess.run(["kill", "-9", str(pid)], check=False)
+def sockets_of(pids: set[int]) -> set[str]:
+    """The inodes of the sockets that these processes have open."""
+    found = set()
+    for pid in pids:
+        for link in Path(f"/proc/{pid}/fd").glob("*"):
+            with suppress(OSError):
+                target = str(link.readlink())
+                if target.startswith("socket:["):
+                    found.add(target[8:-1])
+    return found
 
 
-def members_of_session(session: int) -> dict[int, str]:
-    """Processes of the session that have not ended, by number; field 6 of proc_pid_stat(5)."""
-    members: dict[int, str] = {}
-    for directory in Path("/proc").iterdir():
-        try:
-            state, _, _, sid = (directory / "stat").read_text().rpartition(")")[2].split()[:4]
-            if directory.name.isdigit() and int(sid) == session and state != "Z":
-                members[int(directory.name)] = (directory / "cmdline").read_text()[:80]
-        except OSError:
-            continue
-    return members
+def ports_of(pids: set[int]) -> set[tuple[int, str]]:
+    """What these processes have of `listening`."""
+    inodes = sockets_of(pids)
+    return {(port, inode) for port, inode in listening() if inode in inodes}
 
 
-def is_open(port: int) -> bool:
+def listening() -> set[tuple[int, str]]:
+    """Every TCP port of this machine at which somebody listens, and the socket's inode."""
+    rows = [
+        line.split()
+        for table in ("tcp", "tcp6")
+        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+    ]
+    return {(int(row[1].rpartition(":")[2], 16), row[9]) for row in rows if row[3] == LISTENS}
+
+
+def socket_files_of(pids: set[int]) -> set[Path]:
+    """The unix sockets in the file system that these processes have open."""
+    inodes = sockets_of(pids)
+    rows = [line.split() for line in Path("/proc/net/unix").read_text().splitlines()[1:]]
+    return {Path(row[7]) for row in rows if len(row) > 7 and row[6] in inodes and row[7].startswith("/")}
+
+
+def shared_memory() -> set[str]:
+    return {path.name for path in Path("/dev/shm").iterdir()}
+
+
+def is_alive(pid: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1.0).close()
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
     except OSError:
         return False
-    return True
 
 
-@pytest.mark.slow
-@pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with serving(tmp_path_factory.mktemp("orphans"), "--workers", "2") as service:
+        yield service
+
+
+@pytest.mark.parametrize(
+    "victim", ["WorkerActor", "HandoffActor", "GatewayActor", "RouterActor", "router.preparing.child"]
+)
+async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: Serving, victim: str) -> None:
+    async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
+        await client.complete("hello", max_tokens=4)
+        parts = Counter(parts_of(service).values())
+        num_ports = len(ports_of(set(parts_of(service))))
+        files, memory = socket_files_of(set(parts_of(service))), shared_memory()
+        killed = next(pid for pid, part in parts_of(service).items() if part == victim)
+        dead = {killed, *below(killed)}
+        os.kill(killed, signal.SIGKILL)
+        killed_at = time.monotonic()
+        while left := [pid for pid in dead if is_alive(pid)]:
+            assert time.monotonic() < killed_at + NOTHING_LEFT_S, left
+            await asyncio.sleep(0.05)
+        print(f"{victim}: {time.monotonic() - killed_at:.1f} s")
+        await client.complete("hello", max_tokens=4)
+        await until_status(client, lambda status: len(status.workers) == 3)
+        while (
+            Counter(parts_of(service).values()) != parts or len(ports_of(set(parts_of(service)))) != num_ports
+        ):
+            assert time.monotonic() < killed_at + 60.0, (parts_of(service), num_ports)
+            await asyncio.sleep(0.1)
+        assert socket_files_of(set(parts_of(service))) <= files
+        assert shared_memory() == memory
+
+
+def parts_of(service: Serving) -> dict[int, str]:
+    """The service's own processes, Ray's apart, by what they are."""
+    names = ("WorkerActor", "HandoffActor", "GatewayActor", "RouterActor", "router.preparing.child")
+    processes = below(service.process.pid)
+    return {pid: name for pid, command in processes.items() for name in names if name in command}
+
+
+def test_a_prompt_file_s_run_that_is_killed_leaves_no_job_for_ever(service: Serving, tmp_path: Path) -> None:
+    source = tmp_path / "prompts.jsonl"
+    line = {"prompt": "Tell me a story.", "max_tokens": 400, "ignore_eos": True}
+    source.write_text("".join(json.dumps(line) + "\n" for _ in range(40)))
+    command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", str(source), "-o", f"{source}.out"]
+    command += ["--endpoint", service.jobs, "--stream-endpoint", service.stream]
+    running = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
+    with Client(service.jobs, service.stream) as client:
+        while not client.status().jobs.running:
+            assert running.poll() is None
+            time.sleep(0.05)
+        running.kill()
+        running.wait()
+        assert in_session(running.pid) == {}
+        killed_at = time.monotonic()
+        while (jobs := client.status().jobs).running or jobs.queued:  # they were accepted: they end
+            assert time.monotonic() < killed_at + 60.0, jobs
+            time.sleep(0.1)
+        assert all(worker.num_running == 0 for worker in client.status().workers)
+
+
 @pytest.mark.parametrize("ending", [signal.SIGKILL, signal.SIGTERM])
-def test_no_process_and_no_port_is_left(
-    service: tuple[subprocess.Popen[str], list[int]], ending: signal.Signals
-) -> None:
-    process, ports = service
-    assert len(members_of_session(process.pid)) >= 5  # a router, a worker, and Ray
-    assert all(map(is_open, ports))
-    process.send_signal(ending)
-    process.wait(timeout=30.0)
-    ended_at = time.monotonic()
-    while left := members_of_session(process.pid):
-        assert time.monotonic() < ended_at + NOTHING_LEFT_S, left
-        time.sleep(0.2)
-    assert not any(map(is_open, ports))
+def test_a_service_that_is_killed_leaves_nothing(tmp_path: Path, ending: signal.Signals) -> None:
+    memory = shared_memory()
+    with serving(tmp_path) as service:
+        pids = set(in_session(service.process.pid))
+        assert len(pids) >= 5  # a router, a worker, and Ray
+        ports, files = ports_of(pids), socket_files_of(pids)
+        assert len(ports) >= 4
+        assert files
+        service.process.send_signal(ending)
+        service.process.wait(timeout=30.0)
+        print(f"the last process ended {wait_for_nothing(service.process.pid, NOTHING_LEFT_S):.1f} s later")
+        until_gone(files, time.monotonic() + NOTHING_LEFT_S)
+        assert not ports & listening()
+        assert shared_memory() <= memory
+
+
+def until_gone(files: set[Path], deadline: float) -> None:
+    while left := {path for path in files if path.exists()}:
+        assert time.monotonic() < deadline, left
+        time.sleep(0.1)
