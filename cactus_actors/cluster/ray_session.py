@@ -15,6 +15,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
+from cactus_actors.cluster.places import check_places
 from cactus_actors.cluster.ray_token import check_token, make_token
 from cactus_actors.cluster.reaper import outlive
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
@@ -28,8 +29,8 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
     """Join the cluster at `ray_address`, or start a local Ray that only this user's token opens.
 
     Returns False if this process was in a session already, which is then kept. Raises Unavailable when no
-    cluster answers there, ConfigurationInvalid when Ray would not ask for a token. The processes of a
-    local Ray end with this one.
+    cluster answers there, ConfigurationInvalid when Ray would not ask for a token or cannot write
+    where it needs to. The processes of a local Ray end with this one.
     """
     if ray.is_initialized():
         return False
@@ -43,6 +44,7 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
             raise Unavailable(f"no Ray cluster at {ray_address}: {_first_line(error)}") from None
         return True
     make_token(state_dir)
+    check_places()
     # Ray runs its workers at nice 15: router and models would wait for everything else on the machine.
     os.environ.setdefault("RAY_worker_niceness", "0")
     with _own_handlers():
