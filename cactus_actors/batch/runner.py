@@ -15,6 +15,7 @@ from cactus_actors.batch.journal import Journal, Run
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.open_lines import OpenLines
 from cactus_actors.batch.output import BatchOutput, discard_partial, publish
+from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.reader import Format, PromptFile
 from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer
 from cactus_actors.batch.scan import Scan, check_unchanged, scan
@@ -74,7 +75,7 @@ async def run_batch(
             begun = wanted
         else:
             begun.check_same(wanted, request.source)
-        output = await asyncio.to_thread(BatchOutput, paths)
+        output = await _opened_output(paths)
         try:
             answerer = LineAnswerer(client, request, begun, scanned.model)
             progress = await _Runner(request, form, scanned, answerer, output, observe).run()
@@ -95,6 +96,21 @@ def _read(journal: Journal, request: BatchRequest) -> tuple[Run | None, bool]:
         if not request.overwrite:
             raise
         return None, False
+
+
+async def _opened_output(paths: BatchPaths) -> BatchOutput:
+    """The output, which may have much to read first; it is not left open where the task is cancelled."""
+    opening = asyncio.create_task(asyncio.to_thread(BatchOutput, paths))
+    try:
+        return await asyncio.shield(opening)
+    except asyncio.CancelledError:
+        opening.add_done_callback(_close_unwanted)
+        raise
+
+
+def _close_unwanted(opening: asyncio.Task[BatchOutput]) -> None:
+    if not opening.cancelled() and opening.exception() is None:
+        opening.result().close()
 
 
 class _Runner:

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import gzip
 import json
 import os
 import subprocess
 import sys
+import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +27,10 @@ from cactus_actors.batch import (
     OutputRefused,
     open_lines,
     run_batch,
+    runner,
 )
+from cactus_actors.batch.output import BatchOutput
+from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
@@ -683,6 +688,35 @@ def test_two_runs_on_one_output(
         other.wait()
     router.step_s = 0.002
     assert run(resume=True).num_done == 20  # the lock went with the process
+
+
+async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
+    router: ScriptedRouter, source: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """As a batch of the gateway is, whose process lives on."""
+    is_opening, may_open = threading.Event(), threading.Event()
+
+    def open_slowly(paths: BatchPaths) -> BatchOutput:
+        is_opening.set()
+        assert may_open.wait(10)
+        return BatchOutput(paths)
+
+    monkeypatch.setattr(runner, "BatchOutput", open_slowly)
+    request = BatchRequest(source=source, output=tmp_path / "out.jsonl", resume=True)
+    async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=2) as client:
+        task = asyncio.create_task(run_batch(request, client))
+        await asyncio.to_thread(is_opening.wait)
+        task.cancel()
+        await asyncio.wait([task])
+        assert task.cancelled()
+        may_open.set()
+        monkeypatch.undo()
+        async with asyncio.timeout(10):
+            while not (tmp_path / "out.jsonl").exists():
+                with contextlib.suppress(OutputLocked):  # until the thread has opened and closed them
+                    await run_batch(request, client)
+                await asyncio.sleep(0.01)
+    assert len(records(tmp_path / "out.jsonl")) == 20
 
 
 @pytest.mark.parametrize(
