@@ -28,6 +28,7 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, status_failure
+from cactus_actors.handoff.redaction import redacted_logs
 from cactus_actors.protocol.openai import chat_request_body
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
@@ -141,8 +142,9 @@ class Cloud:
         self._budget.spend()
         outcome: Outcome = "neutral"  # also what an aborted request counts as
         try:
-            async with asyncio.timeout_at(exchange.ends_at):
-                answer = await self._exchange(exchange)
+            with redacted_logs(exchange.key):
+                async with asyncio.timeout_at(exchange.ends_at):
+                    answer = await self._exchange(exchange)
             outcome = "success"
             return answer
         except (CloudFailure, TimeoutError, httpx.TransportError) as error:

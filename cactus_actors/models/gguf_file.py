@@ -214,13 +214,14 @@ class _Header:
         raise self.error(f"GGUF version {version}; versions 2 and 3 are supported", at=4)
 
     def check_alignment(self, alignment: Value) -> int:
-        valid = type(alignment) is int and 8 <= alignment <= MAX_ALIGNMENT and alignment.bit_count() == 1
-        if not valid:
-            raise self.error(
-                f"general.alignment is {alignment}, not a power of two from 8 to {MAX_ALIGNMENT}"
-            )
-        assert isinstance(alignment, int)
-        return alignment
+        if (
+            isinstance(alignment, int)
+            and not isinstance(alignment, bool)
+            and 8 <= alignment <= MAX_ALIGNMENT
+            and alignment.bit_count() == 1
+        ):
+            return alignment
+        raise self.error(f"general.alignment is {alignment}, not a power of two from 8 to {MAX_ALIGNMENT}")
 
     def take(self, size: int, what: str) -> bytes:
         if size > self.remaining:

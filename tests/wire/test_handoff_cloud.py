@@ -297,7 +297,7 @@ async def test_the_key_is_in_no_log_or_error(asker_of: MakeAsker, caplog: pytest
         await connection.send(EVENTS)
         await connection.event(f'{{"error": {{"message": "who is {SECRET}?"}}}}')
 
-    echo = status(400, f"you sent {SECRET}", X_Echo="ok")
+    echo = status(400, f"you sent {SECRET}", X_Echo=SECRET)
     answers = [
         fast,
         echo,

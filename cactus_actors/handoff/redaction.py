@@ -1,0 +1,44 @@
+"""What the HTTP library logs of a cloud's answers, without the key that a cloud may repeat in them."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+from collections.abc import Iterator
+
+from cactus_actors.handoff.credentials import CloudKey
+
+# A logger's filters do not hold for the loggers below it.
+_LOGGERS = tuple(
+    logging.getLogger(name)
+    for name in (
+        "httpx",
+        *(f"httpcore.{part}" for part in ("connection", "http11", "http2", "proxy", "socks")),
+    )
+)
+
+
+class _Redaction(logging.Filter):
+    def __init__(self, key: CloudKey) -> None:
+        super().__init__()
+        self._key = key
+
+    def filter(self, record: logging.LogRecord) -> bool:
+        record.msg, record.args = self._key.redact(record.getMessage()), ()
+        return True
+
+
+@contextlib.contextmanager
+def redacted_logs(key: CloudKey | None) -> Iterator[None]:
+    """Meanwhile nothing that the HTTP library logs has the key in it."""
+    if key is None:
+        yield
+        return
+    redaction = _Redaction(key)
+    for logger in _LOGGERS:
+        logger.addFilter(redaction)
+    try:
+        yield
+    finally:
+        for logger in _LOGGERS:
+            logger.removeFilter(redaction)
