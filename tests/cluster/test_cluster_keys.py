@@ -17,6 +17,7 @@ from cactus_actors import AuthenticationFailed, Client, JobNotFound
 from cactus_actors.cluster.service_keys import GATEWAY_KEY, WORKER_KEY
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.store import KeyStore, keys_dir
+from router.job_log import tenant_hash
 
 ANY_PORT = "tcp://127.0.0.1:*"
 API_KEY = "sk-planted-0123456789abcdef"
@@ -39,7 +40,7 @@ def serving_with_keys(ray_address: str, state_dir: Path, output: Path) -> Iterat
         "--curve",
     ]
     command += ["--state-dir", str(state_dir), "--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT]
-    command += ["--http", "127.0.0.1:0", "--api-key-file", str(api_keys)]
+    command += ["--http", "127.0.0.1:0", "--api-key-file", str(api_keys), "--job-log", "-"]
     with (
         output.open("w") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
@@ -114,4 +115,8 @@ def test_keys_open_the_service_to_who_has_them_and_show_nowhere(ray_address: str
             place for place, content in seen.items() if any(secret.encode() in content for secret in secrets)
         ]
         assert shown == []
-    assert not any(secret in (outside / "output").read_text() for secret in secrets)
+    output = (outside / "output").read_text()
+    assert not any(secret in output for secret in secrets)
+    logged = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
+    assert job_id in [line["job_id"] for line in logged]
+    assert {line["tenant_hash"] for line in logged} == set(map(tenant_hash, ("team", "bob", GATEWAY_KEY)))
