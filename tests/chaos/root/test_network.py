@@ -146,7 +146,7 @@ async def test_in_a_long_partition_the_job_moves_and_what_comes_late_is_fenced_o
 
         assert await broken_after(client, 20, partition) == expected
         assert mended_at == 0.0  # it did not wait for the far worker
-        while len((await client.status()).workers) < 2:
+        while len((await client.status()).workers) < 2:  # noqa: ASYNC110
             await asyncio.sleep(0.2)
         assert mended_at > 0.0
         assert await undisturbed(client) == expected
