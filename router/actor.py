@@ -154,7 +154,7 @@ class RouterActor:
             max_context=model.max_context,
             vocab_size=model.tokenizer.vocab_size,
             version=_version(),
-            unix_offset=None if self._journal is None else time.time() - time.monotonic(),
+            unix_offset=None if self._journal is None else self._journal.unix_offset,
             texts=model.tokenizer,
             salt=plain_salt if keys is None else keys.salt,
             refused=refused,

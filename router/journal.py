@@ -30,6 +30,7 @@ from router.records import (
     WriteAccepted,
     WriteEnded,
 )
+from router.wall_clock import unix_offset
 
 FILE_NAME = "jobs.sqlite"
 VERSION = 1
@@ -63,6 +64,7 @@ class Journal:
         """Open or create the journal; ConfigurationInvalid if it is in use, closed to us or too new."""
         self._path = directory / FILE_NAME
         self._lock = _locked(directory)
+        self.unix_offset = unix_offset(directory)
         try:
             self._database = _opened(self._path)
         except BaseException:
@@ -90,7 +92,8 @@ class Journal:
     def _known(self, retention_s: float) -> Iterator[tuple[float, Recovered]]:
         """The jobs and when they were accepted; of those that have ended only what finds them again."""
         with self._database:
-            self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (time.time() - retention_s,))
+            oldest = time.monotonic() + self.unix_offset - retention_s
+            self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (oldest,))
         # the id as bytes: a damaged one is no text, and must not hide the others
         rows = self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs")
         for job_id, accepted_bytes, ended_bytes in rows:

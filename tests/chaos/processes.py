@@ -63,6 +63,7 @@ class Processes:
         worker_prefix: Sequence[str] = (),
         worker_host: str = "127.0.0.1",
         num_workers: int = 1,
+        router_program: str = ROUTER,
     ) -> None:
         self.jobs, self.stream = free_endpoints(2)
         (self.workers_endpoint,) = free_endpoints(1, worker_host)
@@ -75,6 +76,7 @@ class Processes:
             self.client_key = str(store.add("client", "client"))
             self._worker_key = str(store.add("worker", "worker"))
         self._router_prefix = router_prefix
+        self._router_program = router_program
         self._worker_prefix = worker_prefix
         self.workers: list[subprocess.Popen[bytes]] = []
         self.router = self._start_router()
@@ -105,7 +107,14 @@ class Processes:
 
     def _start_router(self) -> subprocess.Popen[str]:
         endpoints = [self.jobs, self.stream, self.workers_endpoint]
-        command = [*self._router_prefix, sys.executable, "-c", ROUTER, *endpoints, self._journal]
+        command = [
+            *self._router_prefix,
+            sys.executable,
+            "-c",
+            self._router_program,
+            *endpoints,
+            self._journal,
+        ]
         router = subprocess.Popen(
             [*command, self._keys], stdout=subprocess.PIPE, text=True, start_new_session=True
         )

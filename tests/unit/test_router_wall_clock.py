@@ -1,0 +1,47 @@
+"""Unix time of a journal: setting the clock does not move it, another start of the machine does."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from router import wall_clock
+from router.wall_clock import FILE_NAME, unix_offset
+
+DAY_S = 86_400.0
+
+
+@pytest.fixture
+def boot_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    path = tmp_path / "boot_id"
+    path.write_text("first start\n")
+    monkeypatch.setattr(wall_clock, "_BOOT_ID", path)
+    return path
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
+    real = time.time
+    monkeypatch.setattr("router.wall_clock.time.time", lambda: real() + by)
+
+
+@pytest.mark.parametrize("by", [2 * DAY_S, -2 * DAY_S])
+def test_a_clock_that_is_set_moves_nothing_until_the_machine_starts_again(
+    tmp_path: Path, boot_id: Path, monkeypatch: pytest.MonkeyPatch, by: float
+) -> None:
+    before = unix_offset(tmp_path)
+    assert abs(before + time.monotonic() - time.time()) < 1.0
+    set_clock(monkeypatch, by)
+    assert unix_offset(tmp_path) == before
+    boot_id.write_text("second start\n")
+    assert abs(unix_offset(tmp_path) - before - by) < 1.0
+
+
+def test_what_cannot_be_kept_is_the_clock_of_now(tmp_path: Path, boot_id: Path) -> None:
+    assert abs(unix_offset(tmp_path / "missing") + time.monotonic() - time.time()) < 1.0
+    (tmp_path / FILE_NAME).write_bytes(b"\xff not json")
+    kept = unix_offset(tmp_path)
+    assert unix_offset(tmp_path) == kept
+    boot_id.unlink()
+    assert abs(unix_offset(tmp_path) + time.monotonic() - time.time()) < 1.0
