@@ -16,6 +16,8 @@ WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
 """How keys and values are held; auto is float32 beside float32 weights, float16 otherwise."""
 
+LogFormat = Literal["text", "json"]
+
 Positive = Annotated[int, Meta(ge=1)]
 
 DEFAULT_MODEL = "cactus-sprout"
@@ -149,7 +151,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
     in the state directory. `job_log` is a file, `-` for standard error or `none`; by default it is in the
     state directory. `otlp_endpoint` is an OpenTelemetry collector, by default the one that
-    OTEL_EXPORTER_OTLP_ENDPOINT names.
+    OTEL_EXPORTER_OTLP_ENDPOINT names. `log_format` is that of what the service says on standard error.
     """
 
     model: str = DEFAULT_MODEL
@@ -179,6 +181,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     worker_key_file: Path | None = None
     job_log: str | None = None
     otlp_endpoint: str | None = None
+    log_format: LogFormat = "text"
 
 
 def read_config_file(path: Path) -> dict[str, object]:

@@ -73,7 +73,7 @@ class JobLog:
         self._num_left_out = 0
 
     def enter(self, report: JobReport, ended_at: float) -> None:
-        ts = _timestamp(ended_at)
+        ts = timestamp(ended_at)
         try:
             if self._num_left_out:
                 self._append(LeftOut(ts=ts, count=self._num_left_out))
@@ -145,5 +145,6 @@ def _milliseconds_or_none(seconds: float | None) -> float | None:
     return None if seconds is None else _milliseconds(seconds)
 
 
-def _timestamp(unix_s: float) -> str:
+def timestamp(unix_s: float) -> str:
+    """UTC in ISO 8601, to the millisecond."""
     return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="milliseconds").replace("+00:00", "Z")

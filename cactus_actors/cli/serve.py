@@ -6,13 +6,24 @@ import os
 import signal
 import sys
 import threading
+import time
 from pathlib import Path
 from types import FrameType
 from typing import Annotated
 
+import msgspec
 import typer
 
-from cactus_actors.config import CacheFormat, ServeConfig, WeightFormat, make_config, read_config_file
+from cactus_actors.config import (
+    CacheFormat,
+    LogFormat,
+    ServeConfig,
+    WeightFormat,
+    make_config,
+    read_config_file,
+)
+
+MAX_MESSAGE = 2000
 
 
 def serve(
@@ -74,6 +85,9 @@ def serve(
         str | None,
         typer.Option(help="File that gets a line of each ended job; - is standard error, none is no log."),
     ] = None,
+    log_format: Annotated[
+        LogFormat | None, typer.Option(help="How standard error says what becomes of the service.")
+    ] = None,
     otlp_endpoint: Annotated[
         str | None,
         typer.Option(help="OpenTelemetry collector, http://HOST:4318; it gets a span of each job."),
@@ -107,6 +121,7 @@ def serve(
         "journal": journal,
         "drain_timeout_s": drain_timeout,
         "job_log": job_log,
+        "log_format": log_format,
         "otlp_endpoint": otlp_endpoint,
         "ray_address": ray_address,
     }
@@ -127,7 +142,7 @@ def run_service(config: ServeConfig) -> None:
     def on_early_signal(number: int, _: FrameType | None) -> None:
         sys.exit(128 + number)  # an interrupted start cleans up by its exception
 
-    service = Service(config, announce=_say)
+    service = Service(config, _say if config.log_format == "text" else _say_as_json, log_line=_say)
     signal.signal(signal.SIGTERM, on_early_signal)
     service.start()
     signal.signal(signal.SIGINT, on_signal)
@@ -152,3 +167,15 @@ def _say(line: str) -> None:
     """One line on standard error, whole though several threads speak."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
+
+
+def _say_as_json(message: str) -> None:
+    from router.job_log import timestamp
+
+    line = {
+        "ts": timestamp(time.time()),
+        "level": "info",
+        "event": "service",
+        "message": message[:MAX_MESSAGE],
+    }
+    _say(msgspec.json.encode(line).decode())

@@ -52,13 +52,20 @@ STUCK_AFTER_S = 20.0
 class Service:
     """Starts the actors, keeps the wished number of workers alive, and stops everything.
 
-    `announce` is told, in one line each, what a person running the service wants to know.
+    `announce` is told, in one line each, what a person running the service wants to know; `log_line` gets the
+    lines of a job log that goes to standard error.
     """
 
-    def __init__(self, config: ServeConfig, announce: Callable[[str], None] = lambda _: None) -> None:
+    def __init__(
+        self,
+        config: ServeConfig,
+        announce: Callable[[str], None] = lambda _: None,
+        log_line: Callable[[str], None] = lambda _: None,
+    ) -> None:
         self._config = config
         self._model = config.model
         self._announce = announce
+        self._log_line = log_line
         self._fleet = Fleet(desired=config.workers)
         self._workers: dict[str, Watched] = {}
         self._router: Watched | None = None
@@ -99,7 +106,7 @@ class Service:
         self._resolve_model()  # a wrong path need not wait for Ray
         self._otlp_endpoint = otlp_endpoint(self._config, os.environ, self._announce)
         try:
-            self._job_log = JobLogPlace(self._config, self._announce)
+            self._job_log = JobLogPlace(self._config, self._log_line)
             state_dir = self._config.state_dir.expanduser()
             self._owns_session = ray_session.connect(self._config.ray_address, state_dir)
             self._control_plane = ControlPlane(ray_session.server_address(), self._announce)

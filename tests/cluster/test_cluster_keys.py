@@ -41,6 +41,7 @@ def serving_with_keys(ray_address: str, state_dir: Path, output: Path) -> Iterat
     ]
     command += ["--state-dir", str(state_dir), "--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT]
     command += ["--http", "127.0.0.1:0", "--api-key-file", str(api_keys), "--job-log", "-"]
+    command += ["--log-format", "json"]
     with (
         output.open("w") as log,
         subprocess.Popen(command, stdout=subprocess.PIPE, stderr=log, text=True) as process,
@@ -117,6 +118,11 @@ def test_keys_open_the_service_to_who_has_them_and_show_nowhere(ray_address: str
         assert shown == []
     output = (outside / "output").read_text()
     assert not any(secret in output for secret in secrets)
-    logged = [json.loads(line) for line in output.splitlines() if line.startswith("{")]
-    assert job_id in [line["job_id"] for line in logged]
-    assert {line["tenant_hash"] for line in logged} == set(map(tenant_hash, ("team", "bob", GATEWAY_KEY)))
+    said_on_stdout = ("ready ", "stopping: ", "stopped")
+    logged = [json.loads(line) for line in output.splitlines() if not line.startswith(said_on_stdout)]
+    jobs_logged = [line for line in logged if line["event"] == "job"]
+    assert job_id in [line["job_id"] for line in jobs_logged]
+    assert {line["tenant_hash"] for line in jobs_logged} == set(
+        map(tenant_hash, ("team", "bob", GATEWAY_KEY))
+    )
+    assert any("starts" in line["message"] for line in logged if line["event"] == "service")
