@@ -34,7 +34,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     `max_queued_jobs`, `max_queued_tokens` and `max_queued_bytes` bound the waiting queue, with the requests
     that are being prepared for it; `retention_s` is how long an ended job stays readable by id, without a
     journal only the newest `max_result_bytes` of results; `on_deck` dispatches may wait at a full worker, so
-    that a freed slot never idles.
+    that a freed slot never idles. A router that allocates more than `max_memory_bytes` beyond what it has
+    when it has started ends at once.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
     Documents below the directory `corpus` go into the prompts of conversations.
     With `keys_dir` all sockets ask for a key that is known there. `confidence_signal`, `probe_file` and
@@ -51,6 +52,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_queued_tokens: int = 10_000_000
     max_queued_bytes: int = 256 * 1024 * 1024
     max_result_bytes: int = 64 * 1024 * 1024
+    max_memory_bytes: int | None = None
     max_attempts: int = 3
     retention_s: float = 600.0
     on_deck: int = 1
@@ -151,7 +153,8 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
     in the state directory. `job_log` is a file, `-` for standard error or `none`; by default it is in the
     state directory. `otlp_endpoint` is an OpenTelemetry collector, by default the one that
-    OTEL_EXPORTER_OTLP_ENDPOINT names. `log_format` is that of what the service says on standard error.
+    OTEL_EXPORTER_OTLP_ENDPOINT names. `log_format` is that of what the service says on standard error. A
+    router that takes `max_router_bytes` of memory beyond what it starts with is ended and started again.
     """
 
     model: str = DEFAULT_MODEL
@@ -171,6 +174,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     token_budget: Positive = 256
     cache_tokens: Positive = 32_768
     max_queued_jobs: Positive = 10_000
+    max_router_bytes: Positive = 1024 * 1024 * 1024
     speculation: Annotated[int, Meta(ge=0, le=64)] = 0
     handoff: HandoffSettings = HandoffSettings()
     http: str = DEFAULT_HTTP

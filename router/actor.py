@@ -51,6 +51,7 @@ from router.job_report import JobReport
 from router.journal import Journal
 from router.journal_reader import JournalReader
 from router.known_keys import KnownKeys
+from router.memory_limit import limit_memory, out_of_memory
 from router.prepare import PromptModel
 from router.preparing import Outcome, PreparingProcess, PreparingThread
 from router.records import Remembered
@@ -174,11 +175,14 @@ class RouterActor:
                 self._journal.start(self._on_recorded, self._on_unrecorded, self._on_results_written)
                 assert self._settings.journal_dir is not None
                 self._reader = JournalReader(Path(self._settings.journal_dir), self._on_recalled)
-            return Endpoints(
+            endpoints = Endpoints(
                 jobs=self._doors.bind(self._jobs, self._settings.jobs_endpoint),
                 stream=self._doors.bind(self._stream, self._settings.stream_endpoint),
                 workers=self._doors.bind(self._workers, self._settings.workers_endpoint),
             )
+            if self._settings.max_memory_bytes is not None:
+                limit_memory(self._settings.max_memory_bytes)
+            return endpoints
         except BaseException:
             self._close()
             raise
@@ -198,6 +202,10 @@ class RouterActor:
                 self._take_worker_messages()  # right before the tick, which judges who was silent
                 self._tick()
             self._perform(self._core.on_stop(time.monotonic(), leaves_jobs=self._leaves_jobs))
+        except MemoryError:
+            if self._settings.max_memory_bytes is not None:
+                out_of_memory()
+            raise
         finally:
             self._close()
         return "stopped"

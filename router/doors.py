@@ -7,6 +7,7 @@ could open nothing itself. Those who are connected notice nothing; those who com
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import resource
 from pathlib import Path
@@ -49,7 +50,8 @@ class Doors:
         """Look how many descriptors are left; to be called several times a second."""
         if now < self._look_at:
             return
-        num_left = self._limit - _num_descriptors()
+        num_open = _num_descriptors()
+        num_left = 0 if num_open is None else self._limit - num_open
         if num_left > 8 * self._margin:  # it takes a while to use up so many
             self._look_at = now + LOOK_INTERVAL_S
         if self._open and num_left < self._margin:
@@ -77,9 +79,9 @@ class Doors:
             self._open.append(self._shut.pop(0))
 
 
-def _num_descriptors() -> int:
-    """Open ones; the one that lists them is not counted."""
+def _num_descriptors() -> int | None:
+    """Open ones, without the one that lists them; None if there is none left for that."""
     try:
         return sum(1 for _ in Path("/dev/fd").iterdir()) - 1
-    except OSError:
-        return 0
+    except OSError as error:
+        return None if error.errno == errno.EMFILE else 0

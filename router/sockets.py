@@ -11,8 +11,11 @@ from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 MAX_FRAME = MAX_MESSAGE_BYTES + 1024
 MAX_SUBSCRIPTION_FRAME = 1024
 HIGH_WATER_MARK = 10_000
-CLIENT_HIGH_WATER_MARK = 256
+UNREAD_REQUESTS = 64
+UNREAD_REPLIES = 2_000
 STREAM_HIGH_WATER_MARK = 2_000
+STREAM_SEND_BUFFER = 256 * 1024
+UNREAD_SUBSCRIPTIONS = 256
 LINGER_MS = 500
 MAX_PORT = 65_535
 
@@ -20,10 +23,11 @@ MAX_PORT = 65_535
 def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     """ROUTER for clients; a reply that cannot be delivered raises instead of vanishing.
 
-    What one client may have waiting to be read is bounded in number, and each in size.
+    What one client may have waiting to be read, on either side, is bounded in number, and each in size.
     """
     socket = _router(context)
-    socket.setsockopt(zmq.RCVHWM, CLIENT_HIGH_WATER_MARK)
+    socket.setsockopt(zmq.RCVHWM, UNREAD_REQUESTS)
+    socket.setsockopt(zmq.SNDHWM, UNREAD_REPLIES)
     return socket
 
 
@@ -34,10 +38,15 @@ def workers_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]
 
 def stream_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
     """XPUB whose subscriptions take effect only when the router sets them: topics match by prefix, and a
-    short or empty one would be everybody's tokens."""
+    short or empty one would be everybody's tokens.
+
+    Who does not read costs his own high water mark of messages and his own send buffer, and then misses some.
+    """
     socket = context.socket(zmq.XPUB)
     _limit(socket, MAX_SUBSCRIPTION_FRAME)
     socket.setsockopt(zmq.SNDHWM, STREAM_HIGH_WATER_MARK)
+    socket.setsockopt(zmq.RCVHWM, UNREAD_SUBSCRIPTIONS)
+    socket.setsockopt(zmq.SNDBUF, STREAM_SEND_BUFFER)
     socket.setsockopt(zmq.XPUB_MANUAL, 1)
     return socket
 

@@ -11,7 +11,7 @@ from router.tally import Tally
 from router.topics import Topics
 
 REPLAY_CHUNK = 256
-MAX_CREDIT = 8192
+MAX_CREDIT = 2048
 PROGRESS_INTERVAL_S = 1.0
 
 

@@ -197,6 +197,7 @@ class Service:
             workers_endpoint=known.workers if known else config.workers_endpoint,
             desired_workers=self._fleet.desired,
             max_queued_jobs=config.max_queued_jobs,
+            max_memory_bytes=config.max_router_bytes,
             journal_dir=None if self._journal_dir is None else str(self._journal_dir),
             corpus=None if config.corpus is None else str(config.corpus.expanduser().resolve()),
             keys_dir=self._keys.directory,

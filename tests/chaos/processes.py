@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import signal
 import socket
@@ -15,13 +16,14 @@ from typing import Any
 from cactus_actors.keys.store import KeyStore
 
 ROUTER = """
+import json
 import sys
 from cactus_actors.config import RouterSettings
 from router.actor import RouterActor
-jobs, stream, workers, journal, keys = sys.argv[1:]
+jobs, stream, workers, journal, keys, others = sys.argv[1:]
 router = RouterActor(RouterSettings(
     jobs_endpoint=jobs, stream_endpoint=stream, workers_endpoint=workers,
-    journal_dir=journal, keys_dir=keys or None))
+    journal_dir=journal or None, keys_dir=keys or None, **json.loads(others)))
 router.start()
 print("ready", flush=True)
 router.run()
@@ -52,7 +54,7 @@ class Processes:
 
     `router_prefix` and `worker_prefix` are put before the commands, such as `strace ...`. Workers find the
     router at `worker_host`, where it listens for them; off loopback everybody has a key, the client at
-    `client_key`.
+    `client_key`. `router_settings` are more RouterSettings.
     """
 
     def __init__(
@@ -64,10 +66,13 @@ class Processes:
         worker_host: str = "127.0.0.1",
         num_workers: int = 1,
         router_program: str = ROUTER,
+        has_journal: bool = True,
+        **router_settings: Any,
     ) -> None:
         self.jobs, self.stream = free_endpoints(2)
         (self.workers_endpoint,) = free_endpoints(1, worker_host)
-        self._journal = str(directory / "journal")
+        self._journal = str(directory / "journal") if has_journal else ""
+        self._router_settings = json.dumps(router_settings)
         self._keys, self.client_key, self._worker_key = "", "", ""
         if worker_host != "127.0.0.1":
             store = KeyStore(directory / "keys")
@@ -116,7 +121,10 @@ class Processes:
             self._journal,
         ]
         router = subprocess.Popen(
-            [*command, self._keys], stdout=subprocess.PIPE, text=True, start_new_session=True
+            [*command, self._keys, self._router_settings],
+            stdout=subprocess.PIPE,
+            text=True,
+            start_new_session=True,
         )
         assert router.stdout is not None
         with router.stdout:

@@ -1,0 +1,51 @@
+"""A limit of the process's memory, for what ZeroMQ does not bound.
+
+ZeroMQ ends the process when it gets no more memory; Python raises MemoryError, in whichever thread asked for
+it. Either way the whole process ends, so that it is started again and goes on from the journal.
+"""
+
+from __future__ import annotations
+
+import logging
+import os
+import resource
+import threading
+from pathlib import Path
+
+EXIT_CODE = os.EX_OSERR
+STATUS = Path("/proc/self/status")
+
+_log = logging.getLogger(__name__)
+
+
+def limit_memory(max_bytes: int) -> None:
+    """Let the process allocate so much more than it has by now; its threads must be its own business.
+
+    Where the system does not say what it has, nothing happens.
+    """
+    if not STATUS.exists():
+        return
+    limit = _data_bytes() + max_bytes
+    resource.setrlimit(resource.RLIMIT_DATA, (limit, limit))
+    usual = threading.excepthook
+
+    def on_failed_thread(failure: threading.ExceptHookArgs) -> None:
+        if issubclass(failure.exc_type, MemoryError):
+            out_of_memory()
+        usual(failure)
+
+    threading.excepthook = on_failed_thread
+
+
+def out_of_memory() -> None:
+    """End the process at once."""
+    _log.critical("the limit of the router's memory is reached: it ends, and is started again")
+    os._exit(EXIT_CODE)
+
+
+def _data_bytes() -> int:
+    """Private memory that the process may write, touched or not: what RLIMIT_DATA counts."""
+    for line in STATUS.read_text().splitlines():
+        if line.startswith("VmData:"):
+            return int(line.split()[1]) * 1024
+    return 0

@@ -1,0 +1,318 @@
+"""Floods against a router: what they may take is bounded, and whoever means well is served beside them."""
+
+from __future__ import annotations
+
+import asyncio
+import itertools
+import random
+import signal
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+import zmq
+
+from cactus_actors.client import AsyncClient, Client
+from cactus_actors.protocol.messages import Cancel, StatusRequest, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.worker_messages import Report
+from tests.chaos.processes import Processes
+from tests.chaos.raw_peer import MORE, RawPeer, address_of, frame
+from tests.chaos.vitals import MIB, Watch, cpu_seconds, resident_bytes
+
+pytestmark = pytest.mark.slow
+
+LONG = {"max_tokens": 400, "ignore_eos": True, "temperature": 0.0}
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    service = Processes(tmp_path_factory.mktemp("floods"), has_journal=False)
+    with Client(service.jobs, service.stream, timeout=60.0) as client:
+        client.complete("Hi", max_tokens=2)  # the worker is there, and its code is compiled
+    yield service
+    service.stop()
+
+
+def serves(service: Processes) -> None:
+    """A client that means well gets its tokens at once, and all of them."""
+    with Client(service.jobs, service.stream, timeout=20.0) as client:
+        stream = client.stream("Once upon a time", **LONG)
+        tokens = [token for delta in stream for token in delta.token_ids]
+        assert tokens == stream.result().token_ids
+        assert len(tokens) == LONG["max_tokens"]
+
+
+def refused(service: Processes) -> dict[str, int]:
+    with Client(service.jobs, service.stream, timeout=20.0) as client:
+        return client.status().refused
+
+
+def test_bytes_that_are_no_zeromq_harm_nothing(service: Processes) -> None:
+    chance = random.Random(7)
+    watch = Watch(service.router.pid)
+    for endpoint in (service.jobs, service.stream, service.workers_endpoint):
+        contents = [chance.randbytes(chance.randrange(1, 2000)) for _ in range(60)]
+        contents += [b"GET / HTTP/1.1\r\nHost: x\r\n\r\n", bytes(200), b"\xff" * 200]
+        for content in contents:
+            with socket.create_connection(address_of(endpoint), timeout=5.0) as connection:
+                connection.sendall(content)
+    watch.look_for(0.5)
+    serves(service)
+    assert watch.most < 16 * MIB
+
+
+def test_a_flood_of_subscriptions_is_cut(service: Processes) -> None:
+    before = refused(service)
+    watch = Watch(service.router.pid)
+    peer = RawPeer(service.stream, "SUB")
+    flood = b"".join(frame(b"\1" + f"{number:032x}".encode()) for number in range(100_000))
+    peer.socket.settimeout(20.0)
+    peer.send(flood)
+    assert peer.is_cut()
+    watch.look_for(0.5)
+    peer.close()
+    after = refused(service)
+    assert after["flood"] == before.get("flood", 0) + 1
+    assert after["too_many_subscriptions"] - before.get("too_many_subscriptions", 0) > 1000
+    serves(service)
+    assert watch.most < 128 * MIB
+
+
+def test_topics_that_can_be_no_jobs_are_cut_sooner(service: Processes) -> None:
+    watch = Watch(service.router.pid)
+    peer = RawPeer(service.stream, "SUB")
+    chance = random.Random(3)
+    peer.send(b"".join(frame(b"\1" + chance.randbytes(1000)) for _ in range(20_000)))
+    assert peer.is_cut()
+    watch.look_for(0.5)
+    peer.close()
+    serves(service)
+    assert watch.most < 256 * MIB
+
+
+def test_frames_without_end_take_no_more_than_they_bring(service: Processes) -> None:
+    """ZeroMQ keeps the frames of an unfinished message; a limit of the process is what bounds them."""
+    watch = Watch(service.router.pid)
+    peer = RawPeer(service.jobs, "DEALER")
+    peer.send(frame(b"", MORE) * 1_000_000)
+    peer.send(frame(bytes(60_000), MORE) * 1000)
+    watch.look_for(0.5)
+    serves(service)
+    assert watch.most < 256 * MIB
+    peer.close()
+    until = time.monotonic() + 10.0
+    while watch.look() > 160 * MIB:
+        assert time.monotonic() < until, "what the frames took is not given back"
+        time.sleep(0.1)
+    serves(service)
+
+
+def test_a_flood_of_reports_is_cut_and_streams_go_on(service: Processes) -> None:
+    before = refused(service).get("flood", 0)
+    watch = Watch(service.router.pid)
+    peer = RawPeer(service.workers_endpoint, "DEALER")
+    header, payload = encode(Report(0, 1, 1, 0, []))
+    peer.socket.settimeout(20.0)
+    peer.send((frame(header, MORE) + frame(payload)) * 100_000)
+    assert peer.is_cut()
+    peer.close()
+    watch.look()
+    serves(service)
+    assert refused(service)["flood"] == before + 1
+    assert watch.most < 64 * MIB
+
+
+def test_who_asks_for_the_status_and_never_reads_it_holds_up_nobody(service: Processes) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.setsockopt(zmq.RCVHWM, 1)
+    socket.connect(service.jobs)
+    watch = Watch(service.router.pid)
+    for _ in range(20_000):
+        socket.send_multipart(encode(StatusRequest()))
+    serves(service)
+    watch.look_for(0.2)
+    socket.close()
+    context.term()
+    assert watch.most < 96 * MIB
+
+
+async def test_a_storm_of_cancellations_leaks_nothing(service: Processes) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.LINGER, 0)
+    socket.connect(service.jobs)
+    async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
+        before = (await client.status()).workers[0]
+        chance = random.Random(5)
+        for round_number in range(10):
+            for number in range(100):
+                job_id = f"{0xC0000 + round_number * 100 + number:032x}"
+                options = Options(max_tokens=400, ignore_eos=True)
+                socket.send_multipart(encode(Submit(job_id=job_id, prompt="A storm", options=options)))
+                for _ in range(chance.randrange(1, 4)):
+                    socket.send_multipart(encode(Cancel(job_id=job_id)))
+            await asyncio.sleep(chance.uniform(0.0, 0.1))
+        until = time.monotonic() + 20.0
+        while (status := await client.status()).jobs.queued or status.jobs.running:
+            assert time.monotonic() < until, status.jobs
+        jobs = status.jobs
+        assert jobs.accepted == jobs.finished + jobs.failed + jobs.cancelled
+        until = time.monotonic() + 5.0
+        while (now := (await client.status()).workers[0]).free_blocks != before.num_blocks:
+            assert time.monotonic() < until, f"{before.num_blocks - now.free_blocks} blocks are gone"
+            await asyncio.sleep(0.05)
+        assert now.free_slots == now.num_slots
+    socket.close()
+    context.term()
+    serves(service)
+
+
+FROZEN = """
+import sys, zmq
+stream, job_id, count = sys.argv[1:]
+context = zmq.Context()
+context.set(zmq.MAX_SOCKETS, 4000)
+sockets = []
+for _ in range(int(count)):
+    socket = context.socket(zmq.SUB)
+    socket.setsockopt(zmq.RCVHWM, 10)
+    socket.connect(stream)
+    socket.subscribe(job_id)
+    sockets.append(socket)
+for socket in sockets:
+    assert socket.poll(10_000)
+print("listening", flush=True)
+sys.stdin.read()
+"""
+
+
+class Frozen:
+    """A process of subscribers to one job that is stopped: it reads nothing, and its connections stay."""
+
+    def __init__(self, service: Processes, job_id: str, count: int) -> None:
+        command = [sys.executable, "-c", FROZEN, service.stream, job_id, str(count)]
+        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
+        assert self._process.stdout is not None
+        assert self._process.stdout.readline() == "listening\n"
+        self._process.send_signal(signal.SIGSTOP)
+
+    def end(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+async def gaps_of(client: AsyncClient, seconds: float) -> list[float]:
+    """The times between the tokens that a client is told, beside whatever else goes on."""
+    times: list[float] = []
+    until = time.monotonic() + seconds
+    while time.monotonic() < until:
+        async for _ in client.stream("Tell me about the sea", **LONG):
+            times.append(time.monotonic())
+    return [later - sooner for sooner, later in itertools.pairwise(times)]
+
+
+async def publish_to(client: AsyncClient, job_id: str) -> asyncio.Task[None]:
+    """Go on generating under a name that somebody listens to; a name ends with its job."""
+
+    async def run() -> None:
+        for number in range(1000):
+            name = job_id if number == 0 else f"{number:032x}"
+            async for _ in client.stream("An endless story", job_id=name, **LONG):
+                pass
+
+    return asyncio.create_task(run())
+
+
+@pytest.mark.parametrize("count", [200])
+async def test_subscribers_that_never_read_take_their_share_and_others_notice_nothing(
+    service: Processes, count: int
+) -> None:
+    """The memory that each takes, and the rhythm of another stream, with and without them."""
+    job_id = "f" * 31 + "1"
+    async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
+        running = client.stream("An endless story", job_id=job_id, max_tokens=900, ignore_eos=True)
+        await anext(running)
+        before = resident_bytes(service.router.pid)
+        frozen = await asyncio.to_thread(Frozen, service, job_id, count)
+        try:
+            async for _ in running:
+                pass
+            taken = resident_bytes(service.router.pid) - before
+            assert taken / count < MIB
+        finally:
+            await asyncio.to_thread(frozen.end)
+    serves(service)
+    print(f"{taken / count / 1024:.0f} KiB a subscriber")
+
+
+@pytest.fixture(scope="module")
+def cramped(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
+    """A router that may open 256 files."""
+    few_files = ("bash", "-c", 'ulimit -n 256; exec "$@"', "--")
+    service = Processes(tmp_path_factory.mktemp("cramped"), router_prefix=few_files, has_journal=False)
+    with Client(service.jobs, service.stream, timeout=60.0) as client:
+        client.complete("Hi", max_tokens=2)
+    yield service
+    service.stop()
+
+
+async def test_silent_connections_leave_the_connected_alone_and_soon_room_for_others(
+    cramped: Processes,
+) -> None:
+    address = address_of(cramped.jobs)
+    async with AsyncClient(cramped.jobs, cramped.stream, timeout=60.0) as client:
+        await client.complete("Hi", max_tokens=2)
+        idle = [socket.socket() for _ in range(2000)]
+        used, since = cpu_seconds(cramped.router.pid), time.monotonic()
+        for connection in idle:
+            connection.setblocking(False)
+            connection.connect_ex(address)
+        async with AsyncClient(cramped.jobs, cramped.stream, timeout=30.0) as newcomer:
+            waiting = asyncio.create_task(newcomer.complete("Hi", max_tokens=2))
+            while time.monotonic() - since < 5.0:
+                await asyncio.wait_for(client.complete("Still there?", max_tokens=8), 2.0)
+                await asyncio.sleep(0.1)
+            assert waiting.done()
+            await waiting
+        used = cpu_seconds(cramped.router.pid) - used
+        for connection in idle:
+            connection.close()
+    print(f"{used:.2f} s of CPU in 5 s")
+    assert used < 2.5
+
+
+def test_a_router_that_takes_too_much_memory_ends_and_its_jobs_go_on(tmp_path: Path) -> None:
+    service = Processes(tmp_path, max_memory_bytes=200 * MIB)
+    try:
+        with Client(service.jobs, service.stream, timeout=60.0) as client:
+            expected = client.complete("Tell me a story", seed=1, **LONG)
+            watch = Watch(service.router.pid)
+            large = RawPeer(service.jobs, "DEALER")
+            large.send(frame(bytes(1_000_000), MORE) * 300)
+            watch.look()
+            is_cut = large.is_cut()
+            large.close()
+            assert is_cut  # ZeroMQ itself lets go of who brings more than there is room for
+            assert service.router.poll() is None
+            assert watch.most < 220 * MIB
+
+            job_id = client.submit("Tell me a story", seed=1, **LONG)
+            small = RawPeer(service.jobs, "DEALER")
+            small.send(frame(b"", MORE) * 6_000_000)
+            small.close()
+            assert service.router.wait(timeout=20.0) != 0
+            since = time.monotonic()
+            service.kill_router()  # what is gone is started again
+            assert client.result(job_id).token_ids == expected.token_ids
+            print(f"back after {time.monotonic() - since:.1f} s")
+        assert service.workers[0].poll() is None  # the same worker, which decoded on
+    finally:
+        service.stop()

@@ -1,0 +1,46 @@
+"""What a process uses, read from outside."""
+
+from __future__ import annotations
+
+import os
+import time
+from pathlib import Path
+
+MIB = 1024 * 1024
+
+
+def resident_bytes(pid: int) -> int:
+    """Memory that the process has in RAM."""
+    return int(Path(f"/proc/{pid}/statm").read_text().split()[1]) * os.sysconf("SC_PAGE_SIZE")
+
+
+def cpu_seconds(pid: int) -> float:
+    """Time of all its threads on any core."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def percentile(values: list[float], share: float) -> float:
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))]
+
+
+class Watch:
+    """The most that a process has in RAM beyond what it had when the watch began."""
+
+    def __init__(self, pid: int) -> None:
+        self._pid = pid
+        self._before = resident_bytes(pid)
+        self.most = 0
+
+    def look(self) -> int:
+        """Bytes beyond the beginning, now."""
+        grown = resident_bytes(self._pid) - self._before
+        self.most = max(self.most, grown)
+        return grown
+
+    def look_for(self, seconds: float) -> None:
+        until = time.monotonic() + seconds
+        while time.monotonic() < until:
+            self.look()
+            time.sleep(0.02)

@@ -1,0 +1,94 @@
+"""Limits of one connection at a router that asks for no key."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Callable, Iterator
+
+import pytest
+import zmq
+
+from cactus_actors.client import AsyncClient
+from cactus_actors.protocol.messages import Accepted, Status, StatusRequest, Submit
+from cactus_actors.protocol.wire import encode, router_reply_decoder
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report
+from router.callers import MAX_TOPICS
+from tests.router_harness import job_id, make_delta, make_hello
+from tests.wire.test_router_actor import PATIENCE_MS, Service, serving
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with serving() as service:
+        yield service
+
+
+def status_of(service: Service) -> Status:
+    client = service.client()
+    client.send(StatusRequest())
+    status: Status = client.receive(Status)
+    return status
+
+
+def num_subscriptions(service: Service) -> int:
+    return len(list(service.actor._core._topics))
+
+
+def until(is_so: Callable[[], bool]) -> None:
+    deadline = time.monotonic() + 5.0
+    while not is_so():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.01)
+
+
+def test_a_connection_may_follow_so_many_streams_and_another_one_as_many(service: Service) -> None:
+    topics = [job_id(number) for number in range(1, MAX_TOPICS + 45)]
+    crowd = service.subscriber(*topics)
+    until(lambda: status_of(service).refused.get("too_many_subscriptions") == 44)
+    service.subscriber(*topics[-44:])
+    until(lambda: num_subscriptions(service) == MAX_TOPICS + 44)
+    for topic in topics[:10]:
+        crowd.socket.unsubscribe(topic)
+    crowd.socket.subscribe(job_id(9999))
+    until(lambda: num_subscriptions(service) == MAX_TOPICS + 44 - 10 + 1)
+    assert status_of(service).refused == {"too_many_subscriptions": 44}
+
+
+async def test_a_client_follows_more_streams_than_a_connection_may(service: Service) -> None:
+    num_jobs = MAX_TOPICS + 10
+    async with AsyncClient(service.endpoints.jobs, service.endpoints.stream) as client:
+        streams = [client.stream("x") for _ in range(num_jobs)]
+        for stream in streams:
+            await stream
+        await asyncio.to_thread(until, lambda: num_subscriptions(service) == num_jobs)
+        for stream in streams:
+            await stream.close()
+    assert status_of(service).refused == {}
+
+
+def test_the_second_of_two_connections_with_one_identity_gets_nothing(service: Service) -> None:
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    first, second = context.socket(zmq.DEALER), context.socket(zmq.DEALER)
+    decoder = router_reply_decoder()
+    for number, socket in enumerate((first, second), 1):
+        socket.linger = 0
+        socket.setsockopt(zmq.ROUTING_ID, b"the same")
+        socket.connect(service.endpoints.jobs)
+        socket.send_multipart(encode(Submit(job_id=job_id(number), prompt="x")))
+        if socket is first:
+            assert socket.poll(PATIENCE_MS)
+            assert isinstance(decoder.decode(socket.recv_multipart()), Accepted)
+    assert not second.poll(200)
+    worker = service.stranger()
+    worker.send(make_hello())
+    dispatch = worker.receive(Dispatch)
+    assert dispatch.job_id == job_id(1)
+    delta = make_delta(dispatch.dispatch_id, 0, "hello", finish=Finish("stop"))
+    worker.send(Report(1, 2, 64, 0, [delta]))
+    assert first.poll(PATIENCE_MS)
+    assert decoder.decode(first.recv_multipart()).job_id == job_id(1)
+    assert not second.poll(200)
+    first.close()
+    second.close()
+    context.term()
