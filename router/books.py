@@ -26,7 +26,7 @@ _log = logging.getLogger(__name__)
 class Bookkeeper(Protocol):
     """Somebody who writes ended jobs down; called by one thread, which may wait for it."""
 
-    def enter(self, report: JobReport, ended_at: float) -> None:
+    def enter(self, report: JobReport, ended_at: float, /) -> None:
         """One job has ended; `ended_at` is Unix seconds."""
         ...
 
@@ -84,11 +84,11 @@ def books_of(settings: RouterSettings, version: str) -> Books | None:
     if settings.job_log is not None:
         bookkeepers.append(JobLog(LineFile(Path(settings.job_log))))
     if settings.otlp_endpoint is not None:
-        bookkeepers.append(_spans_to(settings.otlp_endpoint, version))
+        bookkeepers += _told(settings.otlp_endpoint, version)
     return Books(bookkeepers) if bookkeepers else None
 
 
-def _spans_to(endpoint: str, version: str) -> Bookkeeper:
+def _told(endpoint: str, version: str) -> list[Bookkeeper]:
     try:
         parts = urlsplit(endpoint)
         is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
@@ -97,10 +97,12 @@ def _spans_to(endpoint: str, version: str) -> Bookkeeper:
     if not is_address:
         raise ConfigurationInvalid(f"{endpoint!r} is no http://HOST:PORT", param="otlp_endpoint")
     try:
-        from router.spans import Spans
+        from router.genai_metrics import GenAIMetrics
+        from router.spans import Spans, resource_of
     except ModuleNotFoundError as error:
         raise ConfigurationInvalid(
             f"OpenTelemetry is not installed ({error.name}): pip install 'cactus-actors[otel]'",
             param="otlp_endpoint",
         ) from None
-    return Spans(endpoint, version)
+    resource = resource_of(version)
+    return [Spans(endpoint, resource, version), GenAIMetrics(endpoint, resource, version)]

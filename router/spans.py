@@ -27,13 +27,11 @@ _log = logging.getLogger(__name__)
 class Spans:
     """Tells a collector of each job; its phases are child spans. Sending happens in the SDK's own thread."""
 
-    def __init__(self, endpoint: str, version: str, exporter: SpanExporter | None = None) -> None:
-        """`endpoint` is the collector's root, before /v1/traces; `exporter` stands in for the one to it."""
+    def __init__(self, endpoint: str, resource: Resource, version: str) -> None:
+        """`endpoint` is the collector's root, before /v1/traces."""
         for name in ("opentelemetry.exporter.otlp", "opentelemetry.sdk.trace.export"):
             logging.getLogger(name).setLevel(logging.CRITICAL)  # what fails is counted, and said once
-        target = f"{endpoint.rstrip('/')}/v1/traces"
-        exporter = exporter or OTLPSpanExporter(endpoint=target)
-        resource = Resource.create({SERVICE_NAME: "cactus", SERVICE_VERSION: version})
+        exporter = OTLPSpanExporter(endpoint=f"{endpoint.rstrip('/')}/v1/traces")
         self._provider = TracerProvider(resource=resource, shutdown_on_exit=False)
         self._exporter = CountedExporter(exporter)
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
@@ -98,6 +96,11 @@ class CountedExporter(SpanExporter):
 
     def force_flush(self, timeout_millis: int = 30_000) -> bool:
         return self._exporter.force_flush(timeout_millis)
+
+
+def resource_of(version: str) -> Resource:
+    """Who speaks, unless the SDK's own variables say otherwise."""
+    return Resource.create({SERVICE_NAME: "cactus", SERVICE_VERSION: version})
 
 
 def attributes_of(report: JobReport) -> dict[str, Any]:

@@ -9,24 +9,32 @@ from contextlib import contextmanager
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
+from opentelemetry.proto.collector.metrics.v1.metrics_service_pb2 import ExportMetricsServiceRequest
 from opentelemetry.proto.collector.trace.v1.trace_service_pb2 import ExportTraceServiceRequest
 from opentelemetry.proto.common.v1.common_pb2 import AnyValue, KeyValue
+from opentelemetry.proto.metrics.v1.metrics_pb2 import Metric
 from opentelemetry.proto.trace.v1.trace_pb2 import Span
 
 
 class Collector:
-    """`spans` in the order of their arrival; `bodies` as they were sent."""
+    """`spans` in the order of their arrival, the newest of `metrics` by name; `bodies` as they were sent."""
 
     def __init__(self) -> None:
         self.spans: list[Span] = []
         self.bodies: list[bytes] = []
+        self.metrics: dict[str, Metric] = {}
         self.resource: dict[str, Any] = {}
         self.url = ""
 
     def take(self, path: str, body: bytes) -> int:
+        self.bodies.append(body)
+        if path == "/v1/metrics":
+            for resource_metrics in ExportMetricsServiceRequest.FromString(body).resource_metrics:
+                for scope_metrics in resource_metrics.scope_metrics:
+                    self.metrics |= {metric.name: metric for metric in scope_metrics.metrics}
+            return 200
         if path != "/v1/traces":
             return 404
-        self.bodies.append(body)
         for resource_spans in ExportTraceServiceRequest.FromString(body).resource_spans:
             self.resource = attributes(resource_spans.resource.attributes)
             for scope_spans in resource_spans.scope_spans:

@@ -47,7 +47,8 @@ class Written:
 @pytest.fixture(scope="module")
 def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     directory = tmp_path_factory.mktemp("books")
-    os.environ["OTEL_BSP_SCHEDULE_DELAY"] = "100"  # milliseconds between two sendings
+    environment = {"OTEL_BSP_SCHEDULE_DELAY": "100", "OTEL_METRIC_EXPORT_INTERVAL": "200"}  # milliseconds
+    os.environ |= environment
     settings = {"job_log": str(directory / "jobs.jsonl")}
     try:
         with (
@@ -59,7 +60,8 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
         ):
             yield Written(service, http, directory / "jobs.jsonl", collector)
     finally:
-        del os.environ["OTEL_BSP_SCHEDULE_DELAY"]
+        for name in environment:
+            del os.environ[name]
 
 
 def test_each_job_has_a_line_and_a_span_below_the_callers(written: Written) -> None:
@@ -139,3 +141,34 @@ def test_no_word_of_a_prompt_or_an_answer_is_written(written: Written) -> None:
     for word in (SECRET_PROMPT, "secret", "no end", " small"):
         assert word.encode() not in everything
     assert written.job_log.stat().st_mode & 0o777 == 0o600
+
+
+def test_the_collector_gets_the_conventions_histograms(written: Written) -> None:
+    written.ask()
+    names = {
+        "gen_ai.server.request.duration",
+        "gen_ai.server.time_to_first_token",
+        "gen_ai.server.time_per_output_token",
+    }
+
+    def told() -> bool:
+        num_jobs = len(written.job_log.read_text().splitlines())
+        duration = written.collector.metrics.get("gen_ai.server.request.duration")
+        counts = [point.count for point in duration.histogram.data_points] if duration else []
+        return sum(counts) == num_jobs
+
+    for _ in range(100):
+        if told():
+            break
+        time.sleep(0.05)
+    assert told()
+    assert written.collector.metrics.keys() == names
+    for metric in written.collector.metrics.values():
+        assert metric.unit == "s"
+        for point in metric.histogram.data_points:
+            labels = attributes(point.attributes)
+            assert labels["gen_ai.operation.name"] == "text_completion"
+            assert labels["gen_ai.provider.name"] == "cactus"
+            assert "gen_ai.response.id" not in labels
+    token = written.collector.metrics["gen_ai.server.time_per_output_token"].histogram.data_points[0]
+    assert 0.02 < token.sum / token.count < 0.2  # the played worker takes 0.03 s for each
