@@ -55,7 +55,7 @@ def test_the_collector_is_the_configured_one_or_the_environments() -> None:
 def test_an_environment_that_asks_for_what_is_not_installed_is_no_error(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto", None)
+    monkeypatch.setitem(sys.modules, "opentelemetry.exporter.otlp.proto.http", None)
     said: list[str] = []
     assert otlp_endpoint(make_config(), {"OTEL_EXPORTER_OTLP_ENDPOINT": URL}, said.append) is None
     assert len(said) == 1
