@@ -9,7 +9,7 @@ import threading
 import time
 from pathlib import Path
 from types import FrameType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
@@ -24,6 +24,9 @@ from cactus_actors.config import (
 )
 
 MAX_MESSAGE = 2000
+
+if TYPE_CHECKING:
+    from cactus_actors.cluster.service import Service
 
 
 def serve(
@@ -128,6 +131,11 @@ def serve(
     run_service(make_config(read_config_file(config) if config else {}, flags))
 
 
+def _refuse_after(service: Service, stop: threading.Event) -> None:
+    stop.wait()
+    service.refuse()
+
+
 def run_service(config: ServeConfig) -> None:
     """Serve until SIGINT or SIGTERM, then let what runs finish; a second signal ends it at once."""
     from cactus_actors.cluster.service import Service
@@ -152,6 +160,8 @@ def run_service(config: ServeConfig) -> None:
     if service.http:
         listening += f" http=http://{service.http}"
     print(f"ready {listening} model={config.model} workers={config.workers}", flush=True)
+    # Beside whatever the tending waits for just then.
+    threading.Thread(target=_refuse_after, args=(service, stop), daemon=True).start()
     try:
         service.tend(stop)
         print("stopping: what runs may finish; a second signal does not wait for it", flush=True)

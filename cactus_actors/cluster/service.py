@@ -128,6 +128,12 @@ class Service:
         while not stop.wait(TEND_INTERVAL_S):
             self._tend_all()
 
+    def refuse(self) -> None:
+        """Take no new work from now on; may be called from any thread."""
+        for watched, arguments in ((self._gateway, ()), (self._router, (0.0,))):
+            if watched is not None:
+                watched.tell("drain", *arguments)
+
     def drain(self, timeout_s: float) -> bool:
         """Refuse new jobs and tend those that run; whether all had ended within `timeout_s` seconds."""
         give_up_at = time.monotonic() + timeout_s
