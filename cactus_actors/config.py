@@ -125,6 +125,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     `key_digests` are SHA-256 of the API keys, the keys themselves are never passed. Of a `chat_profile` and a
     `completions_profile` come the defaults of their endpoints. `strict` refuses fields that are not known;
     `public_metrics` tells /metrics without a key. Batches run `batch_in_flight` lines at once.
+    The bodies of all open requests hold at most `max_open_bytes`.
     """
 
     model: str = DEFAULT_MODEL
@@ -139,6 +140,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     max_body_bytes: Positive = 4 * 1024 * 1024
     max_file_bytes: Positive = 200 * 1024 * 1024
     max_open_requests: Positive = 4096
+    max_open_bytes: Positive = 256 * 1024 * 1024
     ping_interval_s: Annotated[float, Meta(gt=0)] = 15.0
     batch_in_flight: Positive = 16
     key_file: str | None = None

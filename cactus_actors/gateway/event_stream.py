@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import time
 from collections.abc import AsyncIterator
 from typing import Any
 
@@ -17,8 +16,6 @@ from cactus_actors.gateway.request_body import ClientGone
 
 DONE = b"data: [DONE]\n\n"
 PING = b": ping\n\n"
-WRITE_TIMEOUT_S = 30.0
-LOOKS_A_TIMEOUT = 4
 
 _encode = msgspec.json.Encoder().encode
 
@@ -31,7 +28,7 @@ def event(data: Any, event_id: str | None = None) -> bytes:
 
 
 class ByteStream(ASGIResponse):
-    """Sends what `frames` yields; closes it when the reader leaves or takes nothing for WRITE_TIMEOUT_S."""
+    """Sends what `frames` yields; closes it when the reader leaves."""
 
     __slots__ = ("_frames",)
 
@@ -50,9 +47,7 @@ class ByteStream(ASGIResponse):
         try:
             async with contextlib.aclosing(self._frames) as frames:  # type: ignore[type-var]
                 async for frame in frames:
-                    reader.waited_since = time.monotonic()
                     await send(_body(frame, is_more=True))
-                    reader.waited_since = None
             reader.release()
             await send(_body(b"", is_more=False))
         except asyncio.CancelledError:
@@ -75,39 +70,20 @@ class EventStream(ByteStream):
 
 
 class _Reader:
-    """Cancels the task that sends when its reader left, or has let it wait for WRITE_TIMEOUT_S.
-
-    A look now and then, so that the many writes that need not wait cost nothing.
-    """
+    """Cancels the task that sends when its reader left."""
 
     def __init__(self, sending: asyncio.Task[Any], receive: Receive) -> None:
         self.is_gone = False
-        self.waited_since: float | None = None
         self._sending = sending
         self._watching = asyncio.create_task(disconnected(receive))
-        self._watching.add_done_callback(self._on_disconnected)
-        self._look_again()
+        self._watching.add_done_callback(self._leave)
 
     def release(self) -> None:
         """Watch no longer."""
-        self._timer.cancel()
-        self._watching.remove_done_callback(self._on_disconnected)
+        self._watching.remove_done_callback(self._leave)
         self._watching.cancel()
 
-    def _look_again(self) -> None:
-        loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(WRITE_TIMEOUT_S / LOOKS_A_TIMEOUT, self._look)
-
-    def _look(self) -> None:
-        if self.waited_since is not None and time.monotonic() - self.waited_since > WRITE_TIMEOUT_S:
-            self._leave()
-        else:
-            self._look_again()
-
-    def _on_disconnected(self, _: asyncio.Task[None]) -> None:
-        self._leave()
-
-    def _leave(self) -> None:
+    def _leave(self, _: asyncio.Task[None]) -> None:
         self.is_gone = True
         self._sending.cancel()
 

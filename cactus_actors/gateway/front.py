@@ -13,7 +13,8 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from cactus_actors.gateway.failures import failure_response, info_of
 from cactus_actors.gateway.gateway import Gateway, is_stopping
-from cactus_actors.gateway.http_protocol import abort
+from cactus_actors.gateway.holding import Holding, Holdings
+from cactus_actors.gateway.http_protocol import abort, has_come
 from cactus_actors.gateway.keys import EVERYBODY, Tenant, host_and_port
 from cactus_actors.gateway.request_body import ClientGone
 from cactus_actors.gateway.request_ids import new_request_id
@@ -35,6 +36,7 @@ class Front:
         self._metrics = gateway.metrics
         self._public_paths = PUBLIC_PATHS | ({METRICS_PATH} if settings.public_metrics else set())
         self._max_open = settings.max_open_requests
+        self._holdings = Holdings(settings.max_open_bytes)
         self._host = host_and_port(settings.listen)[0]
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
@@ -46,6 +48,7 @@ class Front:
         state: dict[str, Any] = scope["state"]
         state["request_id"] = new_request_id(EVERYBODY)
         state["received_at"] = started
+        state["holding"] = holding = Holding(self._holdings)
         status = 0
 
         async def answer(message: Message) -> None:
@@ -53,7 +56,7 @@ class Front:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 more = [(b"x-request-id", state["request_id"].encode())]
-                if self._gateway.is_draining:
+                if self._gateway.is_draining or not has_come(scope):
                     more.append((b"connection", b"close"))
                 message["headers"] = [*message["headers"], *more]
             await send(message)
@@ -72,13 +75,17 @@ class Front:
                 raise
             await failure_response(info, state["request_id"])(scope, receive, answer)
         finally:
+            holding.release()
             self._metrics.num_open -= 1
             route = str(scope.get("path_template") or "")
             self._metrics.note_answer(route or "-", status or 499, time.monotonic() - started)
 
     def _admitted(self, scope: HTTPScope) -> Tenant:
         headers = scope["headers"]
-        self._check_host([value for name, value in headers if name == b"host"])
+        hosts = [value for name, value in headers if name == b"host"]
+        if not hosts and scope["http_version"] == "1.1":
+            raise InvalidRequest("a request of HTTP/1.1 has a Host header", param="Host")
+        self._check_host(hosts)
         if scope["path"] in self._public_paths:
             return EVERYBODY
         authorizations = [value for name, value in headers if name == b"authorization"]

@@ -1,8 +1,10 @@
-"""Uvicorn's HTTP connection, with bounds on what a request may be before it is one."""
+"""Uvicorn's HTTP connection, with bounds on what a request may be and on how long a reader may take."""
 
 from __future__ import annotations
 
 import asyncio
+import socket
+import struct
 from typing import Any
 
 from litestar.types import Scope
@@ -11,30 +13,54 @@ from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 HEADERS_TIMEOUT_S = 15.0
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
-_ABORT = "cactus.abort"
+READER_TIMEOUT_S = 30.0
+LINGER_S = 5.0
+_CONNECTION = "cactus.connection"
+_NO_LINGERING = struct.pack("ii", 1, 0)
 
 
 class BoundedProtocol(HttpToolsProtocol):
-    """A connection whose request line and headers must come soon and be few."""
+    """A connection whose request line and headers must come soon and be few.
+
+    What cannot be a request is refused behind the answers to all before it, and nothing after it is read.
+    An answer to a request that has not come whole ends the connection: its rest is thrown away for LINGER_S,
+    so that the answer is not lost to a sender who is still sending. A reader who lets the buffer of what is
+    sent stay full for READER_TIMEOUT_S is dropped.
+    """
 
     _num_header_bytes = 0
-    _is_refused = False
-    _timer: asyncio.TimerHandle | None = None
+    _num_unanswered = 0  # requests whose headers are complete
+    _is_in_message = False
+    _has_headers = False
+    _is_deaf = False  # nothing more is read
+    _refusal: bytes | None = None  # for whom it is written when all before were answered
+    _headers_timer: asyncio.TimerHandle | None = None
+    _end_timer: asyncio.TimerHandle | None = None
+    _reader_timer: asyncio.TimerHandle | None = None
 
     def connection_made(self, transport: asyncio.Transport) -> None:  # type: ignore[override]
         super().connection_made(transport)
         self._await_headers()
 
     def connection_lost(self, exc: Exception | None) -> None:
-        self._stop_awaiting()
+        for timer in (self._headers_timer, self._end_timer, self._reader_timer):
+            if timer is not None:
+                timer.cancel()
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if not self._is_refused:
-            super().data_received(data)
+        if self._is_deaf:
+            return
+        super().data_received(data)
+        if not (self._is_in_message or self._num_unanswered or self._headers_timer):
+            self._await_headers()  # line ends between two requests are no request, and no reason to stay
+
+    def send_400_response(self, msg: str) -> None:  # noqa: ARG002
+        self._refuse(b"400 Bad Request")
 
     def on_message_begin(self) -> None:
         super().on_message_begin()
+        self._is_in_message, self._has_headers = True, False
         self._num_header_bytes = 0
         self._await_headers()
 
@@ -43,32 +69,75 @@ class BoundedProtocol(HttpToolsProtocol):
         self._count(len(url))
 
     def on_header(self, name: bytes, value: bytes) -> None:
-        super().on_header(name, value)
         self._count(len(name) + len(value))
+        if not self._has_headers:  # what follows a body in chunks says nothing about it
+            super().on_header(name, value)
 
     def on_headers_complete(self) -> None:
         self._stop_awaiting()
-        if self._is_refused:
+        if self._is_deaf:
             return
-        self.scope.setdefault("extensions", {})[_ABORT] = {"abort": self.transport.abort}
         super().on_headers_complete()
+        self._has_headers = True
+        self._num_unanswered += 1
+        self.cycle.transport = _Answering(self)
+        connection: dict[object, object] = {"abort": self.transport.abort, "cycle": self.cycle}
+        self.cycle.scope.setdefault("extensions", {})[_CONNECTION] = connection
+        if self.parser.should_upgrade():  # what comes behind it is read by nobody
+            self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        if not self._is_refused:
+        if not self._is_deaf:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
-        if not self._is_refused:
+        self._is_in_message = False
+        if not self._is_deaf:
             super().on_message_complete()
+
+    def on_response_complete(self) -> None:
+        self._num_unanswered -= 1
+        super().on_response_complete()
+        if self.transport.is_closing() or self._num_unanswered:
+            return
+        if self._refusal is not None:
+            self._write_refusal(self._refusal)
+
+    def close(self) -> None:
+        """Close, behind what is sent, but not upon what still comes: the other side would lose the answer."""
+        if self._is_in_message:
+            self._end()
+        else:
+            self.transport.close()
+
+    def pause_writing(self) -> None:
+        super().pause_writing()
+        self._reader_timer = self.loop.call_later(READER_TIMEOUT_S, self._drop_reader)
+
+    def resume_writing(self) -> None:
+        super().resume_writing()
+        if self._reader_timer is not None:
+            self._reader_timer.cancel()
+
+    def _drop_reader(self) -> None:
+        """What the kernel still holds for a reader goes too."""
+        self.transport.get_extra_info("socket").setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, _NO_LINGERING)
+        self.transport.abort()
 
     def _await_headers(self) -> None:
         self._stop_awaiting()
-        self._timer = self.loop.call_later(HEADERS_TIMEOUT_S, self._refuse, b"408 Request Timeout")
+        self._headers_timer = self.loop.call_later(HEADERS_TIMEOUT_S, self._on_no_headers)
+
+    def _on_no_headers(self) -> None:
+        if self._is_in_message:
+            self._refuse(b"408 Request Timeout")
+        else:
+            self.transport.close()
 
     def _stop_awaiting(self) -> None:
-        if self._timer is not None:
-            self._timer.cancel()
-            self._timer = None
+        if self._headers_timer is not None:
+            self._headers_timer.cancel()
+            self._headers_timer = None
 
     def _count(self, num_bytes: int) -> None:
         self._num_header_bytes += num_bytes
@@ -76,17 +145,67 @@ class BoundedProtocol(HttpToolsProtocol):
             self._refuse(b"431 Request Header Fields Too Large")
 
     def _refuse(self, status: bytes) -> None:
-        if self._is_refused or self.transport.is_closing():
+        """Answer the message that is being read, or the lack of one, with a status, and read no further."""
+        if self._is_deaf or self.transport.is_closing():
             return
-        self._is_refused = True
+        self._is_deaf = True
         self._stop_awaiting()
-        answer = b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n"
-        self.transport.write(answer)
-        self.transport.close()
+        is_being_answered = self._is_in_message and self._has_headers
+        if self._num_unanswered > is_being_answered:  # those before it have their answers first
+            if is_being_answered:
+                self.pipeline.popleft()
+                self._num_unanswered -= 1
+            self._refusal = status
+        elif is_being_answered and self.cycle.response_started:
+            self.transport.abort()
+        else:
+            self._write_refusal(status)
+
+    def _write_refusal(self, status: bytes) -> None:
+        self.transport.write(b"HTTP/1.1 " + status + b"\r\ncontent-length: 0\r\nconnection: close\r\n\r\n")
+        self._end()
+
+    def _end(self) -> None:
+        """Say that nothing more comes, and leave when the other side has, or after LINGER_S."""
+        self._is_deaf = True
+        self._unset_keepalive_if_required()
+        if self._num_unanswered:
+            self.cycle.disconnected = True
+            self.cycle.message_event.set()
+            self.cycle.scope["extensions"].pop(_CONNECTION)  # the refusal must leave
+        self.flow.resume_reading()
+        self.transport.write_eof()
+        self._end_timer = self.loop.call_later(LINGER_S, self.transport.abort)
+
+
+class _Answering(asyncio.Transport):
+    """A connection as a request's answer sees it."""
+
+    def __init__(self, protocol: BoundedProtocol) -> None:
+        self._protocol = protocol
+
+    def write(self, data: bytes | bytearray | memoryview) -> None:
+        self._protocol.transport.write(data)
+
+    def is_closing(self) -> bool:
+        return self._protocol.transport.is_closing()
+
+    def close(self) -> None:
+        self._protocol.close()
 
 
 def abort(scope: Scope) -> None:
     """Drop the connection of a request at once, with whatever is unsent."""
+    if connection := _connection(scope):
+        connection["abort"]()
+
+
+def has_come(scope: Scope) -> bool:
+    """Whether the whole request is here, so that its connection can take another one."""
+    connection = _connection(scope)
+    return connection is None or not connection["cycle"].more_body
+
+
+def _connection(scope: Scope) -> dict[str, Any] | None:
     extensions: dict[str, Any] = scope.get("extensions") or {}
-    if _ABORT in extensions:
-        extensions[_ABORT]["abort"]()
+    return extensions.get(_CONNECTION)

@@ -3,14 +3,17 @@
 from __future__ import annotations
 
 import asyncio
+import gc
 import json
-from collections.abc import AsyncIterator
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
 from typing import Any
 
 import msgspec
 from litestar import Request
 from litestar.datastructures import State
 
+from cactus_actors.gateway.holding import Holding
 from cactus_actors.gateway.keys import Tenant
 from cactus_actors.protocol.errors import (
     InvalidJSON,
@@ -20,6 +23,7 @@ from cactus_actors.protocol.errors import (
 )
 
 BODY_TIMEOUT_S = 60.0
+MIN_BYTES_A_SECOND = 4096
 
 HttpRequest = Request[Tenant, Any, State]
 
@@ -29,22 +33,32 @@ class ClientGone(BaseException):
 
 
 async def read_json(request: HttpRequest, max_bytes: int) -> dict[str, Any]:
-    """The decoded body; raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut or InvalidJSON."""
+    """The decoded body.
+
+    Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut, InvalidJSON, or Overloaded where open
+    requests hold as much already as they may.
+    """
     _check_is_json(request)
     body = bytearray()
+    held: Holding = request.scope["state"]["holding"]
     async for chunk in body_chunks(request, max_bytes):
+        held.add(len(chunk))
         body += chunk
-    return strict_json(bytes(body))
+    with _uncollected():
+        return strict_json(bytes(body))
 
 
 async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[bytes]:
     """The body as it comes; raises PayloadTooLarge before more than `max_bytes` were taken."""
-    if (encoding := request.headers.get("content-encoding", "identity")) != "identity":
-        raise UnsupportedMediaType(f"a body encoded as {encoding[:40]!r} is not taken; send it plain")
+    for encoding in request.headers.getall("content-encoding", []):
+        if encoding != "identity":
+            raise UnsupportedMediaType(f"a body encoded as {encoding[:40]!r} is not taken; send it plain")
     announced = request.headers.get("content-length", "")
     if announced.isdigit() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
     num_bytes = 0
+    now = asyncio.get_running_loop().time
+    begun_at = now()
     try:
         async with asyncio.timeout(BODY_TIMEOUT_S) as limit:
             is_more = True
@@ -56,10 +70,14 @@ async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[byt
                 num_bytes += len(chunk)
                 if num_bytes > max_bytes:
                     raise _too_large(max_bytes)
-                limit.reschedule(asyncio.get_running_loop().time() + BODY_TIMEOUT_S)
+                slowest = begun_at + num_bytes / MIN_BYTES_A_SECOND
+                limit.reschedule(min(now(), slowest) + BODY_TIMEOUT_S)
                 yield chunk
     except TimeoutError:
-        raise RequestTimedOut(f"nothing of the body came for {BODY_TIMEOUT_S:g} s") from None
+        raise RequestTimedOut(
+            f"the body came too slowly: nothing of it for {BODY_TIMEOUT_S:g} s, "
+            f"or less than {MIN_BYTES_A_SECOND} bytes a second"
+        ) from None
 
 
 def strict_json(body: bytes) -> dict[str, Any]:
@@ -80,6 +98,16 @@ def strict_json(body: bytes) -> dict[str, Any]:
     if not isinstance(value, dict):
         raise InvalidJSON(f"the body must be a JSON object, not {_kind(value)} (byte 0)")
     return value
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looks for garbage: a body of a million empty lists would be looked through again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
 
 
 def _check_is_json(request: HttpRequest) -> None:

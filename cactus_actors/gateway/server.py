@@ -24,6 +24,7 @@ from cactus_actors.text import TextModel, load_text_model
 
 BACKLOG = 2048
 CLOSING_S = 2
+SEND_BUFFER_BYTES = 256 * 1024
 KEEP_ALIVE_S = 30
 
 
@@ -129,6 +130,8 @@ def _bound(listen: str) -> socket.socket:
     listener = socket.socket(family, socket.SOCK_STREAM)
     try:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
+        # What the kernel holds for a reader who takes nothing, and how late a slow one is seen to read.
+        listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except (OSError, UnicodeError) as error:

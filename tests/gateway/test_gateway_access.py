@@ -194,7 +194,8 @@ def test_headers_that_do_not_come_are_not_waited_for(
     for begun in (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
         with socket.create_connection((host, int(port)), timeout=10) as connection:
             connection.sendall(begun)
-            assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
+            if begun:  # an answer to nothing would be taken for one to what is sent just then
+                assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
             assert connection.recv(4096) == b""
 
 

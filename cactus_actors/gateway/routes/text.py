@@ -13,12 +13,14 @@ from cactus_actors.gateway.answering import json_response
 from cactus_actors.gateway.gateway import gateway_of
 from cactus_actors.gateway.request_body import HttpRequest, read_json
 from cactus_actors.gateway.typed_body import typed
-from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.errors import InvalidRequest, NotSupported, RequestTooComplex
 from cactus_actors.protocol.openai import request_from_chat
 from cactus_actors.text import TextModel
 
 LONG_TEXT = 20_000
 """Characters or ids that take long enough to be worth a thread of their own."""
+MAX_TEXT = 500_000
+"""Characters or ids that a tokenizer is busy with for about a second."""
 
 
 class TokenizeBody(msgspec.Struct, frozen=True, kw_only=True):
@@ -41,6 +43,7 @@ async def tokenize(request: HttpRequest) -> ASGIResponse:
     """The token ids of a text."""
     gateway = gateway_of(request)
     body = typed(await read_json(request, gateway.settings.max_body_bytes), TokenizeBody)
+    _check_length(len(body.content), "content")
     tokenizer = gateway.text.tokenizer
 
     def work() -> list[Any]:
@@ -55,6 +58,7 @@ async def detokenize(request: HttpRequest) -> ASGIResponse:
     """The text of token ids."""
     gateway = gateway_of(request)
     body = typed(await read_json(request, gateway.settings.max_body_bytes), DetokenizeBody)
+    _check_length(len(body.tokens), "tokens")
     vocab_size = gateway.text.tokenizer.vocab_size
     for place, token in enumerate(body.tokens):
         if not 0 <= token < vocab_size:
@@ -80,6 +84,11 @@ async def apply_template(request: HttpRequest) -> ASGIResponse:
     messages = [msgspec.to_builtins(message) for message in submit.messages or []]
     prompt = await asyncio.to_thread(template.render, messages, submit.tools, True)
     return json_response({"prompt": prompt})
+
+
+def _check_length(length: int, param: str) -> None:
+    if length > MAX_TEXT:
+        raise RequestTooComplex(f"{param} is of length {length}, at most {MAX_TEXT} is taken", param=param)
 
 
 def _piece(text: TextModel, token: int) -> dict[str, Any]:
