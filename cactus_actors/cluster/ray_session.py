@@ -16,7 +16,7 @@ import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cactus_actors.cluster.places import check_places
-from cactus_actors.cluster.ray_token import check_token, make_token
+from cactus_actors.cluster.ray_token import check_token, make_token, token_place
 from cactus_actors.cluster.reaper import outlive
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
@@ -41,7 +41,10 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
             with _own_handlers():
                 ray.init(ray_address, log_to_driver=False, logging_level=logging.ERROR)
         except (ConnectionError, RuntimeError, ValueError) as error:
-            raise Unavailable(f"no Ray cluster at {ray_address}: {_first_line(error)}") from None
+            raise Unavailable(
+                f"no Ray cluster at {ray_address}: {_first_line(error)}; is its token ours "
+                f"({token_place()}), and its version?"
+            ) from None
         return True
     make_token(state_dir)
     check_places()

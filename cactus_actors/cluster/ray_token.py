@@ -40,8 +40,17 @@ def check_token(environment: Mapping[str, str] = os.environ) -> None:
     _check_file(environment)
 
 
+def token_place(environment: Mapping[str, str] = os.environ) -> str:
+    """Where Ray takes its token from: a variable's name, or a path."""
+    return TOKEN if environment.get(TOKEN) else str(_path(environment))
+
+
+def _path(environment: Mapping[str, str]) -> Path:
+    return Path(environment.get(PATH) or _RAYS_OWN_PATH).expanduser()
+
+
 def _check_file(environment: Mapping[str, str]) -> None:
     if not environment.get(TOKEN):
-        path = Path(environment.get(PATH) or _RAYS_OWN_PATH).expanduser()
+        path = _path(environment)
         if not read_private(path).strip():
             raise ConfigurationInvalid(f"{path} holds no token")

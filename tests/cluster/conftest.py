@@ -11,6 +11,7 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,8 +23,8 @@ CPUS_A_NODE = 3
 
 
 @pytest.fixture(scope="session")
-def ray_address() -> Iterator[str]:
-    """The address of a Ray cluster of two nodes on this machine."""
+def ray_cluster() -> Iterator[Any]:
+    """A Ray cluster of two nodes on this machine."""
     # Ray's unix sockets need a short path, shorter than pytest's own temporary directories.
     temp_dir = Path(tempfile.mkdtemp(prefix="cactus-"))
     token = temp_dir / "token"
@@ -39,9 +40,15 @@ def ray_address() -> Iterator[str]:
     head = {"num_cpus": CPUS_A_NODE, "include_dashboard": False, "temp_dir": str(temp_dir / "ray")}
     cluster = Cluster(initialize_head=True, head_node_args=head)
     cluster.add_node(num_cpus=CPUS_A_NODE)
-    yield cluster.address
+    yield cluster
     cluster.shutdown()
     shutil.rmtree(temp_dir, ignore_errors=True)
+
+
+@pytest.fixture(scope="session")
+def ray_address(ray_cluster: Any) -> str:
+    """The address of the cluster."""
+    return str(ray_cluster.address)
 
 
 @dataclass
