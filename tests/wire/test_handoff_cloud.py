@@ -3,7 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import logging
+import socket
 import time
 from collections.abc import AsyncIterator, Callable
 from typing import Any
@@ -21,6 +23,7 @@ from cactus_actors.handoff.failures import CloudFailure
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import CloudRequest
+from tests.chaos.proxy import proxied
 from tests.fake_cloud import (
     EVENTS,
     Answering,
@@ -246,6 +249,49 @@ async def test_nobody_listening_is_a_connection_failure(asker_of: MakeAsker) -> 
         asker = asker_of(cloud)
         await cloud.close()
         assert (await asker.fail()).kind == "cloud_connection"
+
+
+async def test_a_cloud_that_lets_nobody_in_is_given_up_in_time(asker_of: MakeAsker) -> None:
+    """As behind a firewall that drops: a full queue of connections leaves the next one without an answer."""
+    with socket.socket() as listening, contextlib.ExitStack() as stack:
+        listening.bind(("127.0.0.1", 0))
+        listening.listen(0)
+        for _ in range(4):
+            waiting = stack.enter_context(socket.socket())
+            waiting.setblocking(False)
+            with contextlib.suppress(BlockingIOError):
+                waiting.connect(listening.getsockname())
+        cloud = FakeCloud([fast], port=listening.getsockname()[1])
+        asker = asker_of(cloud, connect_timeout_s=0.2, breaker_failures=3)
+        start = time.monotonic()
+        failure = await asker.fail()
+        assert (failure.kind, "ConnectTimeout" in failure.message) == ("cloud_timeout", True)
+        assert time.monotonic() - start < 3.0
+        assert asker.breaker_state == "open"
+        assert (await asker.fail()).message == "cloud_unavailable: breaker open"
+
+
+async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker) -> None:
+    """Neither end closes the connection: nothing comes any more."""
+
+    async def goes_on(connection: Connection) -> None:
+        await connection.send(EVENTS)
+        while True:
+            await connection.chunk("Par")
+            await asyncio.sleep(0.01)
+
+    async with fake_cloud(goes_on) as cloud, proxied(f"tcp://127.0.0.1:{cloud.port}") as link:
+        asker = asker_of(FakeCloud([], port=link.port))
+        chunks: list[str] = []
+
+        def forward(text: str) -> None:
+            chunks.append(text)
+            if len(chunks) == 3:
+                link.hold()
+
+        assert (await asker.fail(forward=forward)).kind == "cloud_timeout"
+        assert len(chunks) >= 3
+        assert len(cloud.requests) == link.num_connections == 1
 
 
 @pytest.mark.parametrize(("job_s", "state"), [(None, "open"), (0.3, "closed")])
