@@ -121,7 +121,8 @@ def planted() -> Iterator[Planted]:
     (directory / "debug").mkdir()
     (directory / "debug" / "sitecustomize.py").write_text(LOGS_EVERYTHING)
     alice = KeyStore(keys_dir(directory / "state")).add("alice", "client")
-    (directory / "home").mkdir()
+    for name in ("home", "ray"):
+        (directory / name).mkdir(mode=0o700)
     for path, content in (
         (directory / "api-keys", API_KEY),
         (directory / "home" / "credentials.json", json.dumps({"cloud_key": CLOUD_KEY})),
