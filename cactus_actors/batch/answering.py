@@ -32,7 +32,8 @@ from cactus_actors.protocol.results import Result
 
 BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
 MAX_ATTEMPTS = 100  # each interrupted run of a line is one, and the router remembers them all
-STALLED_S = 120.0
+STALLED_S = 120.0  # a service may be away for so long, as while it is started again; a full one for any time
+DEFAULT_RETRY_S = 1.0
 MAX_RETRY_S = 30.0
 SERVICE_FAILURES = (Overloaded, Unavailable, StorageFailure, AuthenticationFailed)  # no line's fault
 
@@ -63,7 +64,7 @@ class LineAnswerer:
         if options.priority is None:
             options = msgspec.structs.replace(options, priority=BATCH_PRIORITY)
         self._options = options
-        self._advanced_at = time.monotonic()
+        self._heard_at = time.monotonic()
 
     async def answer(self, line: PromptLine) -> Outcome:
         """The outcome of `line`, failed or not; raises SERVICE_FAILURES, which are not its own."""
@@ -72,7 +73,7 @@ class LineAnswerer:
         except NotSupported:
             self._plain_is_chat = False
             outcome = await self._outcome(line, as_chat=False)
-        self._advanced_at = time.monotonic()
+        self._heard_at = time.monotonic()
         return outcome
 
     async def _outcome(self, line: PromptLine, *, as_chat: bool) -> Outcome:
@@ -113,12 +114,14 @@ class LineAnswerer:
                 result = await self._client.run(submit)
             except JobConflict:  # an earlier run asked at another priority
                 attempt += 1
-            except (Overloaded, Unavailable, StorageFailure) as error:
-                if time.monotonic() - self._advanced_at > STALLED_S or error.retry_after is None:
+            except Overloaded as error:
+                self._heard_at = time.monotonic()
+                await _pause(error)
+            except (Unavailable, StorageFailure) as error:
+                if time.monotonic() - self._heard_at > STALLED_S:
                     raise
                 attempt += error.result is not None  # a job that was ended so stays so
-                wait_s = min(error.retry_after, MAX_RETRY_S)
-                await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)
+                await _pause(error)
             else:
                 # An interrupted run has cancelled what it had in flight, and the router remembers.
                 if result.finish_reason != "cancelled":
@@ -131,3 +134,8 @@ class LineAnswerer:
         form = "chat" if as_chat else "as written"
         name = f"{self._run.run_id}/{self._run.input_sha256}/{line.number}/{form}/{attempt}/{choice}"
         return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+
+
+async def _pause(error: CactusError) -> None:
+    wait_s = min(error.retry_after or DEFAULT_RETRY_S, MAX_RETRY_S)
+    await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)

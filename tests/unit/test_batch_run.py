@@ -13,6 +13,7 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
+from unittest import mock
 
 import msgspec
 import pytest
@@ -25,6 +26,7 @@ from cactus_actors.batch import (
     OutputFailed,
     OutputLocked,
     OutputRefused,
+    answering,
     open_lines,
     run_batch,
     runner,
@@ -342,7 +344,7 @@ def test_a_service_that_fails_as_a_whole_fails_no_line(
             router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
 
     on_submit, router.on_submit = router.on_submit, refuse_later  # type: ignore[method-assign]
-    with pytest.raises(type(error)):
+    with mock.patch.object(answering, "STALLED_S", 0.0), pytest.raises(type(error)):
         run(max_in_flight=2)
     assert (tmp_path / "out.errors.jsonl.partial").read_bytes() == b""
     router.on_submit = on_submit  # type: ignore[method-assign]
@@ -405,6 +407,23 @@ def test_a_full_queue_is_waited_for(run: Callable[..., BatchProgress], router: S
     on_submit, router.on_submit = router.on_submit, refuse_once  # type: ignore[method-assign]
     assert run().num_succeeded == 20
     assert len(refused) == 20
+
+
+def test_a_service_that_is_away_for_a_while_is_waited_for(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Longer than a first answer may take, and longer than nothing was heard of the lines in flight."""
+    monkeypatch.setattr(answering, "DEFAULT_RETRY_S", 0.05)
+
+    def go_away(identity: bytes, submit: Submit) -> None:
+        on_submit(identity, submit)
+        if len(router.jobs_run) == 8:
+            router.on_submit = on_submit  # type: ignore[method-assign]
+            router.is_silent.set()
+            threading.Timer(2.5, router.is_silent.clear).start()
+
+    on_submit, router.on_submit = router.on_submit, go_away  # type: ignore[method-assign]
+    assert run(max_in_flight=2).num_succeeded == 20
 
 
 def test_an_empty_file_makes_empty_results(
@@ -492,7 +511,7 @@ def interrupted(run: Callable[..., BatchProgress], router: ScriptedRouter, after
                 router.reply(identity, job.finish(success=False, error=error, finish_reason="error"))
 
     end, router.end = router.end, go_away  # type: ignore[method-assign]
-    with pytest.raises(Unavailable):
+    with mock.patch.object(answering, "STALLED_S", 0.0), pytest.raises(Unavailable):
         run(max_in_flight=2)
     router.end = end  # type: ignore[method-assign]
     router.restart()
