@@ -105,7 +105,7 @@ class Journal:
                     ended = self._decode_ended(checked(ended_bytes))
                     yield accepted.accepted_at, end_of(accepted, ended)
             except (Damaged, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
-                name = job_id.decode(errors="replace")
+                name = (job_id or b"of no name").decode(errors="replace")
                 _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
 
     def start(

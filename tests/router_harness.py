@@ -25,6 +25,7 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     SequenceExtras,
 )
+from router.callers import ANYONE, Caller
 from router.core import RouterCore
 from router.documents import Find, no_documents, prepare_with_documents
 from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker
@@ -174,6 +175,8 @@ class Disk:
             match entry:
                 case WriteAccepted(job_id, record):
                     self.accepted[job_id] = record
+                case WriteEnded(job_id, record) if job_id not in self.accepted:
+                    pass  # there is no such row
                 case WriteEnded(job_id, record):
                     self.ended[job_id] = record
                 case _:
@@ -244,10 +247,10 @@ class RouterHarness:
         self._take(self.core.on_worker(worker.identity, worker.hello, self.now))
         return worker
 
-    def client(self, message: Any, identity: bytes = CLIENT) -> list[Any]:
+    def client(self, message: Any, identity: bytes = CLIENT, caller: Caller = ANYONE) -> list[Any]:
         """Send a client's message; returns the replies that it caused to that client."""
         before = len(self.replies)
-        self._take(self.core.on_client(identity, message, "m", self.now))
+        self._take(self.core.on_client(identity, message, "m", self.now, caller))
         return [reply for receiver, reply in self.replies[before:] if receiver == identity]
 
     def submit(self, number: int, prompt: Any = "hello", identity: bytes = CLIENT, **options: Any) -> Any:

@@ -71,5 +71,5 @@ class Records(Generic[R]):
         for path in self._directory.glob("*.json"):
             try:
                 yield path.stem, self._decoder.decode(path.read_bytes())
-            except msgspec.DecodeError:
+            except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
                 continue

@@ -25,9 +25,9 @@ def tokenizer_from_gguf(file: GGUFFile) -> Tokenizer:
     """The tokenizer of a GGUF file; ModelFileInvalid names the key that is wrong or not supported."""
     vocabulary = Vocabulary.of(file)
     model = file.metadata.get("tokenizer.ggml.model")
-    if model == "llama":
+    if isinstance(model, str) and model == "llama":
         return _sentencepiece(vocabulary)
-    if model == "gpt2":
+    if isinstance(model, str) and model == "gpt2":
         return _byte_level(vocabulary)
     raise invalid(file.path, f"tokenizer.ggml.model is {model!r:.50}; supported: llama, gpt2")
 

@@ -34,7 +34,7 @@ from cactus_actors.protocol.tool_splitter import Splitter, parse_calls
 from cactus_actors.protocol.wire import client_message_decoder, encode
 from router.prepare import prepare
 from router.prepared import Prepared
-from tests.fuzz.damage import changed_data, changed_json, damaged
+from tests.fuzz.damage import changed_json, damaged
 from tests.fuzz.judging import answer, fuzzed
 from tests.fuzz.values import HUGE_INTEGERS, json_bytes, of_type, texts
 from tests.router_harness import LetterModel
@@ -151,8 +151,9 @@ LLAMA_CPP = {
 
 
 @fuzzed(5)
-@given(body=changed_data(LLAMA_CPP | SAMPLING))
-def test_llama_cpp_bodies(body: Any) -> None:
+@given(raw=changed_json(LLAMA_CPP | SAMPLING))
+def test_llama_cpp_bodies(raw: bytes) -> None:
+    body = answer(strict_json, raw)
     if isinstance(body, dict):
         ours = answer(in_our_words, body)
         if not isinstance(ours, CactusError):

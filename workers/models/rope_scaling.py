@@ -17,6 +17,7 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 
 Floats = NDArray[np.float32]
 ONE = np.float32(1)
+LEAST, MOST = 1e-30, 1e30
 
 
 class Scaling(ABC):
@@ -181,7 +182,8 @@ class LongRopeScaling(Scaling):
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
         served = self.factor * self.original_context if self.max_context is None else self.max_context
         factors = self.long_factors if served > self.original_context else self.short_factors
-        return ONE / (_one_for_each(factors, wavelengths) * wavelengths)
+        with np.errstate(over="ignore"):  # what does not turn at all
+            return ONE / (_one_for_each(factors, wavelengths) * wavelengths)
 
 
 def _one_for_each(factors: tuple[float, ...], wavelengths: Floats) -> Floats:
@@ -191,7 +193,8 @@ def _one_for_each(factors: tuple[float, ...], wavelengths: Floats) -> Floats:
 
 
 def _require_positive(*numbers: float) -> None:
-    _require(all(0 < number < math.inf for number in numbers), "rotary scaling needs positive numbers")
+    are_usable = all(LEAST <= number <= MOST for number in numbers)
+    _require(are_usable, f"rotary scaling needs positive numbers, {LEAST} to {MOST}")
 
 
 def _require(condition: bool, message: str) -> None:

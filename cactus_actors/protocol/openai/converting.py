@@ -11,6 +11,9 @@ from cactus_actors.protocol.errors import InvalidRequest
 
 S = TypeVar("S")
 
+MAX_SHOWN_CHARACTERS = 300
+"""Of a value and its place, in an error that names them."""
+
 
 def converted(value: object, kind: type[S]) -> S:
     """`value` as a `kind`; raises InvalidRequest whose `param` is the path of the first field that is not."""
@@ -23,4 +26,7 @@ def converted(value: object, kind: type[S]) -> S:
         parts = [path.group(1) if path else "", missing.group(1) if missing else ""]
         param = ".".join(part for part in parts if part)
         reason = text[: path.start()] if path else text
-        raise InvalidRequest(f"{param}: {reason}" if param else reason, param=param or None) from None
+        shown = f"{param}: {reason}" if param else reason
+        raise InvalidRequest(
+            shown[:MAX_SHOWN_CHARACTERS], param=param[:MAX_SHOWN_CHARACTERS] or None
+        ) from None
