@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import time
@@ -17,6 +16,7 @@ import pytest
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.results import Result
 from tests.chaos.event_reader import EventReader
+from tests.chaos.http_batches import COMPLETIONS, begun, texts_of
 from tests.chaos.restartable import RestartableService
 from tests.scripted_router import until
 
@@ -24,14 +24,13 @@ pytestmark = pytest.mark.slow
 
 UNREADY_S = 0.1
 AT_ONCE_S = 2.0
-COMPLETIONS = "/v1/completions"
 OPTIONS: dict[str, Any] = {"ignore_eos": True, "temperature": 0.9}
-SHORT, LONG, NUM_LONG = 40, 1000, 64
+SHORT, LONG, NUM_LONG, NUM_LINES = 20, 1000, 40, 40
 """Tokens of jobs that end in the time which the service is given, and of so many that together do not."""
 
 CONFIG = """
-max_sequences = 72
-cache_tokens = 81920
+max_sequences = 48
+cache_tokens = 57344
 """
 
 
@@ -39,7 +38,7 @@ cache_tokens = 81920
 def service(tmp_path: Path) -> Iterator[RestartableService]:
     config = tmp_path / "config.toml"
     config.write_text(CONFIG)
-    service = RestartableService(tmp_path, "--drain-timeout", "2", "--config", str(config))
+    service = RestartableService(tmp_path, "--drain-timeout", "1", "--config", str(config))
     service.start()
     yield service
     service.stop()
@@ -47,6 +46,11 @@ def service(tmp_path: Path) -> Iterator[RestartableService]:
 
 def prompt(number: int) -> str:
     return f"Tell me story number {number} about a fox."
+
+
+LINES = [
+    {"prompt": prompt(number), "seed": number, "max_tokens": 60, **OPTIONS} for number in range(NUM_LINES)
+]
 
 
 def completed(service: RestartableService, number: int, max_tokens: int) -> Result:
@@ -71,45 +75,13 @@ def seconds_until_unready(service: RestartableService, number: signal.Signals) -
         return time.monotonic() - told_at - max(answers)
 
 
-def uploaded(http: httpx.Client, num_lines: int) -> str:
-    """The id of a batch of so many lines that takes no time to speak of."""
-    lines = [
-        json.dumps(
-            {
-                "custom_id": f"line-{number}",
-                "method": "POST",
-                "url": COMPLETIONS,
-                "body": {"prompt": prompt(number), "seed": number, "max_tokens": 60, **OPTIONS},
-            }
-        )
-        for number in range(num_lines)
-    ]
-    file = {"file": ("lines.jsonl", "\n".join(lines).encode())}
-    file_id = http.post("/v1/files", files=file, data={"purpose": "batch"}).json()["id"]
-    batch = {"input_file_id": file_id, "endpoint": COMPLETIONS, "completion_window": "24h"}
-    batch_id: str = http.post("/v1/batches", json=batch).json()["id"]
-    return batch_id
-
-
-def texts_of_batch(http: httpx.Client, batch_id: str) -> dict[str, str]:
-    """What each line of a batch came to, once it has ended."""
-    until(lambda: http.get(f"/v1/batches/{batch_id}").json()["status"] == "completed", 120)
-    record = http.get(f"/v1/batches/{batch_id}").json()
-    assert record["error_file_id"] is None
-    lines = http.get(f"/v1/files/{record['output_file_id']}/content").text.splitlines()
-    read = [json.loads(line) for line in lines]
-    texts = {line["custom_id"]: line["response"]["body"]["choices"][0]["text"] for line in read}
-    assert len(texts) == len(read)
-    return texts
-
-
 def test_what_is_short_ends_and_what_is_long_goes_on_in_the_next_service(service: RestartableService) -> None:
     short, long = completed(service, 1, SHORT), completed(service, 2, LONG)
     body = {"prompt": prompt(2), "seed": 2, "max_tokens": LONG, **OPTIONS}
     with service.http() as http:
         long_text = http.post(COMPLETIONS, json=body).json()["choices"][0]["text"]
-        undisturbed = texts_of_batch(http, uploaded(http, 40))
-        batch_id = uploaded(http, 40)
+        undisturbed = texts_of(http, begun(http, LINES))
+        batch_id = begun(http, LINES)
     reader = EventReader(service.url + COMPLETIONS, body, "long")
     with ThreadPoolExecutor() as threads, service.client() as following, service.client() as leaving:
         kept = [leaving.submit(prompt(2), seed=2, max_tokens=LONG, **OPTIONS) for _ in range(NUM_LONG)]
@@ -145,7 +117,7 @@ def test_what_is_short_ends_and_what_is_long_goes_on_in_the_next_service(service
             assert all(client.result(job_id).token_ids == long.token_ids for job_id in kept)
             assert client.status().jobs.failed == 0
     with service.http() as http:
-        assert texts_of_batch(http, batch_id) == undisturbed
+        assert texts_of(http, batch_id) == undisturbed
 
     with service.client() as client:  # killed while it drains
         kept = [client.submit(prompt(2), seed=2, max_tokens=LONG, **OPTIONS) for _ in range(NUM_LONG)]

@@ -1,0 +1,61 @@
+"""Who listens where: the sockets of processes, from /proc."""
+
+from __future__ import annotations
+
+import contextlib
+import ipaddress
+from collections import Counter
+from collections.abc import Iterable
+from pathlib import Path
+
+LISTENS = "0A"
+"""The state of a socket that listens, in proc_net_tcp."""
+
+
+def listening(pids: Iterable[int]) -> Counter[tuple[str, str]]:
+    """How many TCP ports each kind of process has open, by its name and the address; `*` is every address."""
+    addresses = _addresses()
+    found: Counter[tuple[str, str]] = Counter()
+    for pid in pids:
+        with contextlib.suppress(OSError):
+            name = _name((Path("/proc") / str(pid) / "cmdline").read_bytes())
+            inodes = {_inode(link) for link in (Path("/proc") / str(pid) / "fd").iterdir()}
+            found.update((name, addresses[inode]) for inode in inodes if inode in addresses)
+    return found
+
+
+def _addresses() -> dict[str, str]:
+    addresses: dict[str, str] = {}
+    for table in ("tcp", "tcp6"):
+        for line in (Path("/proc/net") / table).read_text().splitlines()[1:]:
+            row = line.split()
+            if row[3] == LISTENS:
+                addresses[row[9]] = _readable(row[1].partition(":")[0])
+    return addresses
+
+
+def _readable(written: str) -> str:
+    """An address from its words of 32 bits, each in the machine's own order (little, where Ray runs)."""
+    words = [bytes.fromhex(written[place : place + 8])[::-1] for place in range(0, len(written), 8)]
+    address = ipaddress.ip_address(b"".join(words))
+    if isinstance(address, ipaddress.IPv6Address) and address.ipv4_mapped:
+        address = address.ipv4_mapped
+    return "*" if address.is_unspecified else str(address)
+
+
+def _inode(link: Path) -> str:
+    try:
+        return str(link.readlink()).removeprefix("socket:[").removesuffix("]")
+    except OSError:
+        return ""
+
+
+def _name(cmdline: bytes) -> str:
+    """The title that Ray gives an actor, or the program, or the script that Python runs."""
+    words = cmdline.decode(errors="replace").split("\0")
+    if words[0].startswith("ray::"):
+        return words[0].split()[0].partition(".")[0]
+    if "cactus_actors.cli.main" in words:
+        return "cactus serve"
+    scripts = [Path(word).name for word in words if word.endswith(".py")]
+    return scripts[0] if scripts else Path(words[0]).name

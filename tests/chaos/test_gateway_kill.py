@@ -1,0 +1,204 @@
+"""A real service whose gateway or router dies, whose clients leave, whose workers change: what HTTP shows."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import socket
+import statistics
+import time
+from collections import Counter
+from collections.abc import Callable, Iterator
+from concurrent.futures import ThreadPoolExecutor
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cactus_actors.client import Client
+from cactus_actors.protocol.messages import WorkerStatus
+from tests.chaos.event_reader import EventReader
+from tests.chaos.http_batches import COMPLETIONS, begun, texts_of
+from tests.chaos.listening import listening
+from tests.chaos.restartable import RestartableService
+from tests.gateway.raw_http import connection, post
+from tests.scripted_router import until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="looks at /proc"),
+]
+
+NUM_STREAMS = 8
+OPTIONS: dict[str, Any] = {"ignore_eos": True, "temperature": 0.9}
+BACK_WITHIN_S = 20.0
+FREED_WITHIN_S = 0.25
+ANSWERED_WITHIN_S = 12.0
+SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+
+
+@pytest.fixture(scope="module")
+def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[RestartableService]:
+    service = RestartableService(tmp_path_factory.mktemp("service"))
+    service.start()
+    yield service
+    service.stop()
+
+
+@pytest.fixture
+def client(service: RestartableService) -> Iterator[Client]:
+    with service.client() as client:
+        yield client
+
+
+def body(number: int, max_tokens: int) -> dict[str, Any]:
+    prompt = f"Tell me story number {number} about a fox."
+    return {"prompt": prompt, "seed": number, "max_tokens": max_tokens, **OPTIONS}
+
+
+def worker(client: Client) -> WorkerStatus:
+    [local] = [worker for worker in client.status().workers if worker.kind == "local"]
+    return local
+
+
+def test_nothing_listens_that_is_not_documented(service: RestartableService) -> None:
+    rows = re.findall(
+        r"^\| `([^`]+)` \| (\*|127\.0\.0\.1|the machine's own) \| (\d+) \|", SECURITY.read_text(), re.M
+    )
+    documented = {(name, address): int(count) for name, address, count in rows}
+    assert len(documented) >= 10
+    found: Counter[tuple[str, str]] = Counter()
+    for (name, address), count in listening(service.pids()).items():
+        found[name, address if address in ("*", "127.0.0.1") else "the machine's own"] += count
+    assert dict(found) == documented
+
+
+def test_killed_with_streams_and_a_batch_it_comes_back_and_everything_goes_on(
+    service: RestartableService, client: Client
+) -> None:
+    bodies = [body(number, 900) for number in range(NUM_STREAMS)]
+    lines = [body(number, 60) for number in range(40)]
+    with service.http() as http:
+        undisturbed = [http.post(COMPLETIONS, json=one).json()["choices"][0]["text"] for one in bodies]
+        texts = texts_of(http, begun(http, lines))
+        num_before = client.status().jobs.accepted
+        batch_id = begun(http, lines)
+        kept = http.post("/v1/files", files={"file": ("a", b"{}\n")}, data={"purpose": "batch"}).json()["id"]
+    readers = [EventReader(service.url + COMPLETIONS, one, f"stream-{one['seed']}") for one in bodies]
+    with ThreadPoolExecutor(NUM_STREAMS) as threads:
+        reading = [threads.submit(read_to_the_end, reader) for reader in readers]
+        until(lambda: all(reader.text for reader in readers))
+        os.kill(service.pid_of("GatewayActor"), signal.SIGKILL)
+        killed_at = time.monotonic()
+        until(lambda: is_ready(service), BACK_WITHIN_S)
+        print(f"back after {time.monotonic() - killed_at:.1f} s")
+        for done in reading:
+            done.result(60)
+    assert [reader.text for reader in readers] == undisturbed
+    assert max(reader.num_connections for reader in readers) > 1
+    with service.http() as http:
+        assert http.get(f"/v1/files/{kept}/content").content == b"{}\n"
+        assert texts_of(http, batch_id) == texts
+    jobs = client.status().jobs
+    # a line that was in flight may have run once more, nothing else has
+    assert NUM_STREAMS + len(lines) <= jobs.accepted - num_before <= NUM_STREAMS + len(lines) + 16
+    assert (jobs.failed, jobs.running, jobs.queued) == (0, 0, 0)
+
+
+def read_to_the_end(reader: EventReader) -> None:
+    while not reader.is_done:
+        try:
+            reader.read()
+        except httpx.HTTPError:
+            time.sleep(0.1)
+
+
+def is_ready(service: RestartableService) -> bool:
+    try:
+        return httpx.get(f"{service.url}/readyz", timeout=5.0).status_code == 200
+    except httpx.HTTPError:
+        return False
+
+
+def leave_http(service: RestartableService, client: Client, *, streamed: bool) -> float:
+    """When a client that reads had closed its connection."""
+    asked = post(body=httpx.Request("POST", "http://x", json=body(1, 1000) | {"stream": streamed}).content)
+    with connection(service.url) as opened:
+        opened.sendall(asked)
+        if streamed:
+            assert opened.recv(4096)
+        until(lambda: worker(client).num_running == 1)
+        opened.shutdown(socket.SHUT_RDWR)
+        return time.monotonic()
+
+
+def leave_zeromq(service: RestartableService, client: Client) -> float:
+    """When a ZeroMQ client had cancelled a stream that it read."""
+    with service.client() as leaving:
+        stream = leaving.stream(body(1, 1000)["prompt"], max_tokens=1000, **OPTIONS)
+        next(stream)
+        until(lambda: worker(client).num_running == 1)
+        stream.close()
+        return time.monotonic()
+
+
+def test_who_leaves_frees_its_slot_and_its_blocks(service: RestartableService, client: Client) -> None:
+    idle = worker(client)
+    assert idle.free_slots == idle.num_slots
+    ways: dict[str, Callable[[], float]] = {
+        "stream": lambda: leave_http(service, client, streamed=True),
+        "whole answer": lambda: leave_http(service, client, streamed=False),
+        "ZeroMQ": lambda: leave_zeromq(service, client),
+    }
+    for name, leave in ways.items():
+        seconds: list[float] = []
+        for _ in range(10):
+            left_at = leave()
+            until(lambda: is_idle(worker(client), idle))
+            seconds.append(time.monotonic() - left_at)
+        print(f"{name}: freed after {statistics.median(seconds):.3f} s, at most {max(seconds):.3f} s")
+        assert statistics.median(seconds) < FREED_WITHIN_S
+    assert client.status().jobs.cancelled >= 30
+
+
+def is_idle(now: WorkerStatus, before: WorkerStatus) -> bool:
+    return (now.num_running, now.free_slots, now.free_blocks) == (0, before.num_slots, before.num_blocks)
+
+
+def test_a_renewed_fleet_fails_no_request(service: RestartableService, client: Client) -> None:
+    with service.http() as http, ThreadPoolExecutor(4) as threads:
+        before = worker(client).worker_id
+        client.restart_workers()
+        statuses: list[int] = []
+        while before in worker_ids(client):
+            answers = threads.map(lambda number: http.post(COMPLETIONS, json=body(number, 20)), range(4))
+            statuses += [answer.status_code for answer in answers]
+        print(f"{len(statuses)} requests while the worker was replaced")
+        assert set(statuses) == {200}
+    assert client.status().jobs.failed == 0
+
+
+def worker_ids(client: Client) -> set[str]:
+    return {worker.worker_id for worker in client.status().workers if worker.kind == "local"}
+
+
+def test_while_the_router_is_gone_everybody_is_answered(service: RestartableService) -> None:
+    bodies = [body(number, 20) for number in range(NUM_STREAMS)]
+    with service.http() as http, ThreadPoolExecutor(NUM_STREAMS) as threads:
+        undisturbed = [http.post(COMPLETIONS, json=one).json()["choices"][0]["text"] for one in bodies]
+        os.kill(service.pid_of("RouterActor"), signal.SIGKILL)
+        started = time.monotonic()
+        answers = list(threads.map(lambda one: http.post(COMPLETIONS, json=one), bodies))
+        assert time.monotonic() - started < ANSWERED_WITHIN_S
+        for answer, text in zip(answers, undisturbed, strict=True):
+            if answer.status_code == 200:
+                assert answer.json()["choices"][0]["text"] == text
+            else:
+                error = answer.json()["error"]
+                assert (answer.status_code, error["type"]) == (503, "unavailable_error")
+                assert int(answer.headers["retry-after"]) >= 1
+        assert http.get("/healthz").status_code == 200
+        until(lambda: is_ready(service), BACK_WITHIN_S)
+        assert http.post(COMPLETIONS, json=bodies[0]).json()["choices"][0]["text"] == undisturbed[0]
