@@ -12,7 +12,7 @@ from router.prefix_index import PrefixIndex
 from router.quarantine import Quarantine, runs_suspect
 from router.queue import JobQueue
 from router.tally import Tally
-from router.yielding import victims_for
+from router.yielding import ways_for
 
 
 class Dispatcher:
@@ -34,7 +34,7 @@ class Dispatcher:
     def pump(self, now: float) -> None:
         """Place waiting jobs until nothing more fits."""
         reserved = self._place_suspects(now)
-        self._make_way(reserved)
+        self._make_way(reserved, now)
         while len(self.queue):
             workers = [
                 worker
@@ -103,22 +103,24 @@ class Dispatcher:
             self.quarantine.remove(job)
             self._send(job, worker, now)
 
-    def _make_way(self, reserved: WorkerRecord | None) -> None:
-        """Take background work back for jobs that somebody waits for and that have no slot."""
+    def _make_way(self, reserved: WorkerRecord | None, now: float) -> None:
+        """Take back work that gives way to jobs that have no slot."""
         if not len(self.queue):
             return
         workers = [
             worker for worker in self.ledger.local if worker is not reserved and not runs_suspect(worker)
         ]
-        if not any(it.job.may_yield for worker in workers for it in worker.assignments.values()):
-            return
         num_slots = sum(worker.hello.num_slots for worker in workers)
-        for assignment in victims_for(self.queue.urgent(num_slots), workers):
-            assignment.worker.vacate(assignment)
-            self.abort(assignment)
-            self._tally.attempts["yielded"] += 1
-            assignment.job.assignment = None
-            self.queue.put_back(assignment.job)
+        for way in ways_for(self.queue.urgent(num_slots), workers):
+            for assignment in way.victims:
+                assignment.worker.vacate(assignment)
+                self.abort(assignment)
+                self._tally.attempts["yielded"] += 1
+                assignment.job.assignment = None
+                self.queue.put_back(assignment.job)
+            if way.job is not None and way.worker is not None:
+                self.queue.take(way.job, now)
+                self._send(way.job, way.worker, now)
 
     def _place_one(self, workers: list[WorkerRecord], now: float) -> bool:
         waiting = self.queue.first(LOOKAHEAD)

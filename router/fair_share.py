@@ -27,9 +27,8 @@ class FairShare:
 
     def turn_of(self, job: Job) -> float:
         """The turn of a job that has just come."""
-        user = job.tenant or job.prepared.policy.user  # a name that a client chose divides no other's share
-        turn = max(self._now, self._ends.get(user, 0.0))
-        self._ends[user] = turn + _cost(job)
+        turn = max(self._now, self._ends.get(job.user, 0.0))
+        self._ends[job.user] = turn + _cost(job)
         return turn
 
     def served(self, job: Job) -> None:

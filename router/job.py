@@ -106,7 +106,12 @@ class Job:
     @property
     def may_yield(self) -> bool:
         """Whether it may be taken from its worker and go on later; what a cloud works on is left alone."""
-        return self.is_background and self.cloud is None
+        return self.cloud is None
+
+    @property
+    def user(self) -> str:
+        """Who gets a share of the service; a name that a client chose divides no other tenant's."""
+        return self.tenant or self.prepared.policy.user
 
     @property
     def is_suspect(self) -> bool:

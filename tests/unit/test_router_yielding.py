@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections import Counter
+
 import msgspec
 import pytest
 from hypothesis import given
@@ -144,6 +146,59 @@ def test_a_tenant_cannot_put_itself_before_the_others() -> None:
         order += running(worker)
         router.generate(order[-1], "x", finish=STOP)
     assert order == [1, 2, 3]
+
+
+def shares(router: RouterHarness, users: dict[int, str]) -> Counter[str]:
+    [worker] = router.workers.values()
+    return Counter(users[number] for number in running(worker))
+
+
+def test_a_user_who_comes_to_a_full_service_need_not_wait_for_anothers_jobs_to_end() -> None:
+    router = RouterHarness(on_deck=0)
+    worker = router.connect(num_slots=4)
+    users = dict.fromkeys(range(1, 21), "busy") | dict.fromkeys(range(100, 105), "rare")
+    for number in range(1, 21):
+        router.submit(number, user="busy")
+    router.report(worker)
+    router.submit(100, user="rare")
+    assert running(worker) == [1, 2, 3, 100]
+    for number in range(101, 105):
+        router.submit(number, user="rare")
+    assert shares(router, users) == {"busy": 3, "rare": 1}  # who runs something waits for his turn
+    assert len(worker.aborted) == 1
+
+
+def test_what_gave_way_to_another_user_is_not_lost_and_not_run_twice() -> None:
+    router = RouterHarness(on_deck=0)
+    router.connect(num_slots=2)
+    for number in (1, 2):
+        router.submit(number, user="busy")
+        router.generate(number, "ab")
+    router.submit(100, user="rare")
+    assert not router.is_running(2)
+    router.generate(100, "x", finish=STOP)
+    _, dispatch = router.running(2)
+    assert dispatch.emitted_ids == [97, 98]
+    router.generate(2, "c", finish=STOP)
+    assert router.result(2).text == "abc"
+
+
+def test_who_runs_one_job_alone_keeps_it() -> None:
+    router = RouterHarness(on_deck=0)
+    worker = router.connect(num_slots=3)
+    for number, user in enumerate("abcdef", 1):
+        router.submit(number, user=user)
+    assert running(worker) == [1, 2, 3]
+    assert worker.aborted == []
+
+
+def test_one_users_jobs_do_not_take_from_each_other() -> None:
+    router = RouterHarness(on_deck=0)
+    worker = router.connect(num_slots=3)
+    for number in range(1, 20):
+        router.submit(number, user="busy")
+    assert running(worker) == [1, 2, 3]
+    assert worker.aborted == []
 
 
 @given(st.lists(st.tuples(st.booleans(), st.integers(1, 40)), min_size=1, max_size=30), st.integers(0, 1))

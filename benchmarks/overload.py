@@ -1,0 +1,314 @@
+"""A service under more work than it can do: what is refused, what it takes, and what the others notice.
+
+python -m benchmarks.overload --seconds 60
+
+`cactus serve` is started with one worker; the clients run beside it on the same machine.
+"""
+
+from __future__ import annotations
+
+import argparse
+import asyncio
+import contextlib
+import json
+import os
+import random
+import time
+from collections.abc import AsyncIterator, Awaitable, Callable
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any
+
+import zmq
+
+from benchmarks.server_process import cactus_serve, end_servers_on_signal
+from cactus_actors.client import AsyncClient
+from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.messages import Accepted, Cancel, Finished, Rejected, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.wire import encode, router_reply_decoder
+
+MIB = 1024 * 1024
+PROMPT = "Tell me a story about a fox and a crow who share one piece of cheese."
+TURN_S = 0.005
+
+
+@dataclass(frozen=True)
+class Target:
+    """A running service."""
+
+    jobs: str
+    stream: str
+    router_pid: int
+
+    def resident_mib(self) -> float:
+        pages = int(Path(f"/proc/{self.router_pid}/statm").read_text().split()[1])
+        return pages * os.sysconf("SC_PAGE_SIZE") / MIB
+
+    @contextlib.asynccontextmanager
+    async def client(self) -> AsyncIterator[AsyncClient]:
+        async with AsyncClient(self.jobs, self.stream, timeout=120.0) as client:
+            yield client
+
+
+def percentile(values: list[float], share: float) -> float:
+    """NaN without values."""
+    ordered = sorted(values)
+    return ordered[min(len(ordered) - 1, int(len(ordered) * share))] if ordered else float("nan")
+
+
+def milliseconds(values: list[float], share: float) -> float:
+    return round(1000 * percentile(values, share), 2)
+
+
+@dataclass
+class Flood:
+    """Submits at a rate, whatever the answers are; when each was refused, and when each was accepted."""
+
+    target: Target
+    rate: float
+    options: Options
+    num_sent: int = 0
+    refused_s: list[float] = field(default_factory=list)
+    accepted_s: list[float] = field(default_factory=list)
+    retry_after_s: list[float] = field(default_factory=list)
+    num_finished: int = 0
+
+    async def run(self, seconds: float) -> None:
+        context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        socket = context.socket(zmq.DEALER)
+        socket.setsockopt(zmq.LINGER, 0)
+        socket.setsockopt(zmq.SNDHWM, 0)
+        socket.connect(self.target.jobs)
+        decode = router_reply_decoder().decode
+        sent_at: dict[str, float] = {}
+        prefix = random.randrange(1 << 64)
+        started = time.perf_counter()
+        while (now := time.perf_counter()) < started + seconds:
+            while self.num_sent < (now - started) * self.rate:
+                job_id = f"{prefix:016x}{self.num_sent:016x}"
+                sent_at[job_id] = time.perf_counter()
+                socket.send_multipart(encode(Submit(job_id=job_id, prompt=PROMPT, options=self.options)))
+                self.num_sent += 1
+            while socket.poll(0):
+                self._take(decode(socket.recv_multipart()), sent_at)
+            await asyncio.sleep(TURN_S)
+        socket.close()
+        context.term()
+
+    def _take(self, reply: Any, sent_at: dict[str, float]) -> None:
+        match reply:
+            case Rejected() if reply.job_id is not None:
+                self.refused_s.append(time.perf_counter() - sent_at[reply.job_id])
+                self.retry_after_s.append(reply.error.retry_after or 0.0)
+            case Accepted():
+                self.accepted_s.append(time.perf_counter() - sent_at[reply.job_id])
+            case Finished():
+                self.num_finished += 1
+
+
+async def first_token_times(
+    client: AsyncClient, seconds: float, *, pause_s: float = 0.05, **options: Any
+) -> list[float]:
+    """Seconds to the first token of one request after the other."""
+    times: list[float] = []
+    until = time.perf_counter() + seconds
+    while time.perf_counter() < until:
+        started = time.perf_counter()
+        stream = client.stream(PROMPT, **{"max_tokens": 8, "ignore_eos": True, **options})
+        async for _ in stream:
+            times.append(time.perf_counter() - started)
+            break
+        with contextlib.suppress(CactusError):
+            await stream.close()
+        await asyncio.sleep(pause_s)
+    return times
+
+
+async def overload(target: Target, seconds: float, factor: float = 10.0) -> dict[str, float]:
+    """Refusals at `factor` times what is done: their time, the router's memory, and the recovery after."""
+    async with target.client() as client:
+        alone = await first_token_times(client, min(5.0, seconds), user="alone")
+        capacity = await _jobs_a_second(client, min(5.0, seconds))
+        flood = Flood(target, capacity * factor, Options(max_tokens=64, ignore_eos=True, user="flood"))
+        before, most = target.resident_mib(), 0.0
+        running = asyncio.create_task(flood.run(seconds))
+        while not running.done():
+            await asyncio.sleep(0.1)
+            most = max(most, target.resident_mib())
+        await running
+        await asyncio.sleep(5.0)
+        after = await first_token_times(client, min(5.0, seconds), user="alone")
+    settled = flood.refused_s[len(flood.refused_s) // 10 :]
+    return {
+        "jobs_per_second": round(capacity, 1),
+        "offered_per_second": round(flood.num_sent / seconds, 1),
+        "refused": len(flood.refused_s),
+        "refusal_ms_p50": milliseconds(settled, 0.5),
+        "refusal_ms_p99": milliseconds(settled, 0.99),
+        "retry_after_s_p50": round(percentile(flood.retry_after_s, 0.5), 2),
+        "router_mib_before": round(before, 1),
+        "router_mib_most": round(most, 1),
+        "first_token_ms_p95_before": milliseconds(alone, 0.95),
+        "first_token_ms_p95_5s_after": milliseconds(after, 0.95),
+    }
+
+
+async def _jobs_a_second(client: AsyncClient, seconds: float) -> float:
+    """What the service finishes with always enough to do."""
+    num_done, started = 0, time.perf_counter()
+
+    async def work() -> None:
+        nonlocal num_done
+        while time.perf_counter() < started + seconds:
+            await client.complete(PROMPT, max_tokens=64, ignore_eos=True, user="flood")
+            num_done += 1
+
+    await asyncio.gather(*(work() for _ in range(24)))
+    return num_done / (time.perf_counter() - started)
+
+
+async def two_users(target: Target, seconds: float, factor: int = 20) -> dict[str, float]:
+    """First-token times of a user beside one who has `factor` times as many requests under way."""
+    return await _beside_others(target, seconds, factor, user="busy", max_tokens=128)
+
+
+async def prompt_file(target: Target, seconds: float, num_lines: int = 64) -> dict[str, float]:
+    """First-token times of a user beside background work that fills every slot."""
+    return await _beside_others(target, seconds, num_lines, user="", max_tokens=256, priority=10)
+
+
+async def _beside_others(target: Target, seconds: float, count: int, **others: Any) -> dict[str, float]:
+    async with target.client() as client, target.client() as crowd:
+        alone = await first_token_times(client, seconds, user="rare", pause_s=0.02)
+        is_over = False
+        num_done = 0
+
+        async def keep_busy() -> None:
+            nonlocal num_done
+            while not is_over:
+                await crowd.complete(PROMPT, ignore_eos=True, **others)
+                num_done += 1
+
+        busy = [asyncio.create_task(keep_busy()) for _ in range(count)]
+        await asyncio.sleep(1.0)
+        beside = await first_token_times(client, seconds, user="rare", pause_s=0.02)
+        is_over = True
+        await asyncio.gather(*busy)
+    p95_alone, p95_beside = percentile(alone, 0.95), percentile(beside, 0.95)
+    return {
+        "first_token_ms_p50_alone": milliseconds(alone, 0.5),
+        "first_token_ms_p50_beside": milliseconds(beside, 0.5),
+        "first_token_ms_p95_alone": milliseconds(alone, 0.95),
+        "first_token_ms_p95_beside": milliseconds(beside, 0.95),
+        "ratio_p95": round(p95_beside / p95_alone, 2),
+        "requests": len(beside),
+        "others_done": num_done,
+    }
+
+
+async def cancellations(target: Target, count: int) -> dict[str, float]:
+    """The time from a cancellation until slot and blocks are free, and what is missing after `count`."""
+    chance = random.Random(1)
+    times: list[float] = []
+    async with target.client() as client:
+        whole = (await client.status()).workers[0].num_blocks
+        for _ in range(min(count, 50)):
+            stream = client.stream(PROMPT, max_tokens=2000, ignore_eos=True)
+            await anext(stream)
+            await asyncio.sleep(chance.uniform(0.0, 0.02))
+            started = time.perf_counter()
+            await stream.close()
+            await _until(lambda: _is_empty(client))
+            times.append(time.perf_counter() - started)
+        await _storm(target, count, chance)
+        await _until(lambda: _is_empty(client))
+        worker = (await client.status()).workers[0]
+    return {
+        "free_ms_p50": milliseconds(times, 0.5),
+        "free_ms_p99": milliseconds(times, 0.99),
+        "cycles": count,
+        "blocks_lost": whole - worker.free_blocks,
+        "slots_lost": worker.num_slots - worker.free_slots,
+    }
+
+
+async def _storm(target: Target, count: int, chance: random.Random) -> None:
+    """Jobs that are cancelled at every phase: before they are prepared, waiting, computing, generating."""
+    context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+    socket = context.socket(zmq.DEALER)
+    socket.setsockopt(zmq.LINGER, 1000)
+    socket.connect(target.jobs)
+    prefix = chance.randrange(1 << 64)
+    under_way: list[tuple[float, str]] = []
+    for number in range(count):
+        job_id = f"{prefix:016x}{number:016x}"
+        options = Options(max_tokens=200, ignore_eos=True)
+        socket.send_multipart(encode(Submit(job_id=job_id, prompt=PROMPT, options=options)))
+        under_way.append((time.perf_counter() + chance.choice((0.0, 0.001, 0.01, 0.1)), job_id))
+        now = time.perf_counter()
+        for _, due in [it for it in under_way if it[0] <= now]:
+            socket.send_multipart(encode(Cancel(job_id=due)))
+        under_way = [it for it in under_way if it[0] > now]
+        while socket.poll(0):
+            socket.recv_multipart()
+        if number % 20 == 0:
+            await asyncio.sleep(0.005)
+    for _, job_id in under_way:
+        socket.send_multipart(encode(Cancel(job_id=job_id)))
+    socket.close()
+    await asyncio.to_thread(context.term)
+
+
+async def _is_empty(client: AsyncClient) -> bool:
+    status = await client.status()
+    return (
+        not status.jobs.queued
+        and not status.jobs.running
+        and all(worker.free_blocks == worker.num_blocks for worker in status.workers)
+    )
+
+
+async def _until(is_so: Callable[[], Awaitable[bool]], patience_s: float = 60.0) -> None:
+    until = time.perf_counter() + patience_s
+    while not await is_so():
+        if time.perf_counter() > until:
+            raise TimeoutError("the service does not come to rest")
+        await asyncio.sleep(0.001)
+
+
+async def measure(target: Target, seconds: float) -> None:
+    """Print every table."""
+    for name, figures in (
+        ("overload", overload(target, seconds)),
+        ("two users", two_users(target, min(20.0, seconds))),
+        ("prompt file", prompt_file(target, min(20.0, seconds))),
+        ("cancellations", cancellations(target, 10_000)),
+    ):
+        print(json.dumps({"what": name, **await figures}), flush=True)
+
+
+def _router_of(service_pid: int) -> int:
+    """The process of the newest router actor that a service started."""
+    routers = [
+        int(path.parent.name)
+        for path in Path("/proc").glob("[0-9]*/cmdline")
+        if path.read_bytes().startswith(b"ray::RouterActor")
+    ]
+    return max(pid for pid in routers if pid > service_pid)
+
+
+def main() -> None:
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawTextHelpFormatter)
+    parser.add_argument("--seconds", type=float, default=60.0)
+    parser.add_argument("--options", default="", help="more options of cactus serve, between blanks")
+    arguments = parser.parse_args()
+    end_servers_on_signal()
+    options = ["--no-http", *arguments.options.split()]
+    with cactus_serve(options, Path(__file__).parents[1]) as service:
+        target = Target(service.jobs, service.stream, _router_of(service.pid))
+        asyncio.run(measure(target, arguments.seconds))
+
+
+if __name__ == "__main__":
+    main()
