@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import asyncio
-import itertools
+import contextlib
 import random
 import signal
 import socket
@@ -16,17 +16,20 @@ from pathlib import Path
 import pytest
 import zmq
 
+from benchmarks.overload import Target, frozen_subscribers
 from cactus_actors.client import AsyncClient, Client
 from cactus_actors.protocol.messages import Cancel, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Report
+from router.sockets import STREAM_HIGH_WATER_MARK
 from tests.chaos.processes import Processes
 from tests.chaos.raw_peer import MORE, RawPeer, address_of, frame
-from tests.chaos.vitals import MIB, Watch, cpu_seconds, resident_bytes
+from tests.chaos.vitals import MIB, Watch, cpu_seconds
 
 pytestmark = pytest.mark.slow
 
+ENDLESS = {"max_tokens": 900, "ignore_eos": True}
 LONG = {"max_tokens": 400, "ignore_eos": True, "temperature": 0.0}
 
 
@@ -175,82 +178,61 @@ async def test_a_storm_of_cancellations_leaks_nothing(service: Processes) -> Non
     serves(service)
 
 
-FROZEN = """
-import sys, zmq
-stream, job_id, count = sys.argv[1:]
-context = zmq.Context()
-context.set(zmq.MAX_SOCKETS, 4000)
-sockets = []
-for _ in range(int(count)):
-    socket = context.socket(zmq.SUB)
-    socket.setsockopt(zmq.RCVHWM, 10)
-    socket.connect(stream)
-    socket.subscribe(job_id)
-    sockets.append(socket)
-for socket in sockets:
-    assert socket.poll(10_000)
-print("listening", flush=True)
-sys.stdin.read()
+@pytest.mark.parametrize("count", [200])
+async def test_subscribers_that_never_read_take_no_more_than_their_share(
+    service: Processes, count: int
+) -> None:
+    target = Target(service.jobs, service.stream, service.router.pid)
+    topics = [f"{0xF000 + number:032x}" for number in range(4)]
+    async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
+        first = client.stream("An endless story", job_id=topics[0], **ENDLESS)
+        await anext(first)
+        with contextlib.ExitStack() as stack:
+            subscribers = frozen_subscribers(service.stream, count, topics)
+            await asyncio.to_thread(stack.enter_context, subscribers)
+            before = target.resident_mib()
+            results = [await first.result()]
+            for topic in topics[1:]:
+                results.append(await client.stream("An endless story", job_id=topic, **ENDLESS).result())
+            taken = target.resident_mib() - before
+    print(f"{1024 * taken / count:.0f} KiB a subscriber")
+    assert sum(len(result.token_ids) for result in results) > STREAM_HIGH_WATER_MARK
+    assert taken / count < 1.0
+    serves(service)
+
+
+READER = """
+import sys
+from cactus_actors.client import Client
+jobs, stream = sys.argv[1:]
+with Client(jobs, stream, timeout=60.0) as client:
+    told = client.stream("An endless story", max_tokens=900, ignore_eos=True, seed=4)
+    tokens = next(told).token_ids
+    print("reading", flush=True)
+    for delta in told:
+        tokens += delta.token_ids
+    assert tokens == told.result().token_ids, "tokens were lost"
+    print(len(tokens), flush=True)
 """
 
 
-class Frozen:
-    """A process of subscribers to one job that is stopped: it reads nothing, and its connections stay."""
-
-    def __init__(self, service: Processes, job_id: str, count: int) -> None:
-        command = [sys.executable, "-c", FROZEN, service.stream, job_id, str(count)]
-        self._process = subprocess.Popen(command, stdin=subprocess.PIPE, stdout=subprocess.PIPE, text=True)
-        assert self._process.stdout is not None
-        assert self._process.stdout.readline() == "listening\n"
-        self._process.send_signal(signal.SIGSTOP)
-
-    def end(self) -> None:
-        self._process.kill()
-        self._process.communicate()
-
-
-async def gaps_of(client: AsyncClient, seconds: float) -> list[float]:
-    """The times between the tokens that a client is told, beside whatever else goes on."""
-    times: list[float] = []
-    until = time.monotonic() + seconds
-    while time.monotonic() < until:
-        async for _ in client.stream("Tell me about the sea", **LONG):
-            times.append(time.monotonic())
-    return [later - sooner for sooner, later in itertools.pairwise(times)]
-
-
-async def publish_to(client: AsyncClient, job_id: str) -> asyncio.Task[None]:
-    """Go on generating under a name that somebody listens to; a name ends with its job."""
-
-    async def run() -> None:
-        for number in range(1000):
-            name = job_id if number == 0 else f"{number:032x}"
-            async for _ in client.stream("An endless story", job_id=name, **LONG):
-                pass
-
-    return asyncio.create_task(run())
-
-
-@pytest.mark.parametrize("count", [200])
-async def test_subscribers_that_never_read_take_their_share_and_others_notice_nothing(
-    service: Processes, count: int
+def test_a_client_that_was_stopped_gets_every_token_when_it_goes_on(
+    service: Processes,
 ) -> None:
-    """The memory that each takes, and the rhythm of another stream, with and without them."""
-    job_id = "f" * 31 + "1"
-    async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
-        running = client.stream("An endless story", job_id=job_id, max_tokens=900, ignore_eos=True)
-        await anext(running)
-        before = resident_bytes(service.router.pid)
-        frozen = await asyncio.to_thread(Frozen, service, job_id, count)
-        try:
-            async for _ in running:
-                pass
-            taken = resident_bytes(service.router.pid) - before
-            assert taken / count < MIB
-        finally:
-            await asyncio.to_thread(frozen.end)
-    serves(service)
-    print(f"{taken / count / 1024:.0f} KiB a subscriber")
+    command = [sys.executable, "-c", READER, service.jobs, service.stream]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, text=True)
+    assert process.stdout is not None
+    with process.stdout:
+        assert process.stdout.readline() == "reading\n"
+        process.send_signal(signal.SIGSTOP)
+        with Client(service.jobs, service.stream, timeout=60.0) as client:
+            until = time.monotonic() + 60.0
+            while client.status().jobs.running:
+                assert time.monotonic() < until
+                time.sleep(0.05)
+        process.send_signal(signal.SIGCONT)
+        assert process.stdout.readline() == "900\n"
+    assert process.wait() == 0
 
 
 @pytest.fixture(scope="module")

@@ -92,3 +92,33 @@ def test_the_second_of_two_connections_with_one_identity_gets_nothing(service: S
     first.close()
     second.close()
     context.term()
+
+
+async def test_what_was_published_too_fast_is_asked_for_and_nothing_is_missing(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    monkeypatch.setattr("router.sockets.STREAM_HIGH_WATER_MARK", 10)
+    monkeypatch.setattr("router.sockets.STREAM_SEND_BUFFER", 4096)
+    num_tokens = 3000
+    with serving() as service:
+        async with AsyncClient(service.endpoints.jobs, service.endpoints.stream) as client:
+            stream = client.stream("x", max_tokens=num_tokens)
+            await stream
+            worker = service.stranger()
+            worker.send(make_hello())
+            dispatch = await asyncio.to_thread(worker.receive, Dispatch)
+            for position in range(num_tokens):
+                delta = make_delta(dispatch.dispatch_id, position, "abc"[position % 3])
+                worker.send(Report(1, 1, 64, 1, [delta]))
+            indices: list[int] = []
+            while len(indices) < num_tokens:
+                told = await anext(stream)
+                indices += range(told.index, told.index + len(told.token_ids))
+            finish = make_delta(dispatch.dispatch_id, num_tokens, "", finish=Finish("length"))
+            worker.send(Report(1, 2, 64, 0, [finish]))
+            result = await stream.result()
+            totals = (await client.status(with_totals=True)).totals
+    assert indices == list(range(num_tokens))
+    assert result.text == "abc" * (num_tokens // 3)
+    assert totals is not None
+    assert totals.stream_gaps > 0

@@ -1,0 +1,80 @@
+"""More work than a service can do: who is refused is told at once, and who has a right to a place gets it.
+
+Times are compared with those of the same machine in the same minute.
+"""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import Iterator
+
+import pytest
+
+from benchmarks.overload import Flood, Target, cancellations, percentile, prompt_file, two_users
+from cactus_actors.client import Client
+from cactus_actors.protocol.options import Options
+from tests.chaos.processes import Processes
+
+pytestmark = pytest.mark.slow
+
+MAX_QUEUED = 100
+
+
+@pytest.fixture(scope="module")
+def target(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Target]:
+    service = Processes(tmp_path_factory.mktemp("overload"), max_queued_jobs=MAX_QUEUED)
+    with Client(service.jobs, service.stream, timeout=60.0) as client:
+        client.complete("Hi", max_tokens=2)
+    yield Target(service.jobs, service.stream, service.router.pid)
+    service.stop()
+
+
+async def test_what_does_not_fit_is_refused_at_once_and_the_rest_is_done(target: Target) -> None:
+    before = target.resident_mib()
+    flood = Flood(target, 600.0, Options(max_tokens=32, ignore_eos=True))
+    async with target.client() as client:
+        flooding = asyncio.create_task(flood.run(4.0))
+        questions: list[float] = []
+        while not flooding.done():
+            asked_at = time.perf_counter()
+            await client.status()
+            questions.append(time.perf_counter() - asked_at)
+            await asyncio.sleep(0.02)
+        await flooding
+    assert len(flood.refused_s) > len(flood.accepted_s) > 0
+    assert all(0.1 <= seconds <= 60.0 for seconds in flood.retry_after_s)
+    # A question that costs nothing takes as long on this machine now.
+    assert percentile(flood.refused_s, 0.5) < 0.05 + 2 * percentile(questions, 0.5)
+    assert percentile(flood.refused_s, 0.99) < 0.05 + 2 * percentile(questions, 0.99)
+    assert target.resident_mib() - before < 64
+    async with target.client() as client:
+        jobs = (await client.status()).jobs
+        assert jobs.queued <= MAX_QUEUED
+        for _ in range(600):
+            jobs = (await client.status()).jobs
+            if not jobs.queued and not jobs.running:
+                break
+            await asyncio.sleep(0.1)
+        assert jobs.accepted == jobs.finished
+
+
+async def test_a_user_beside_one_who_has_twenty_times_as_much(target: Target) -> None:
+    figures = await two_users(target, 4.0)
+    print(figures)
+    assert figures["others_done"] > 0
+    assert figures["first_token_ms_p50_beside"] < 3 * figures["first_token_ms_p50_alone"] + 30
+
+
+async def test_somebody_who_waits_beside_a_prompt_file_that_fills_every_slot(target: Target) -> None:
+    figures = await prompt_file(target, 4.0, num_lines=24)
+    print(figures)
+    assert figures["others_done"] > 0
+    assert figures["first_token_ms_p50_beside"] < 3 * figures["first_token_ms_p50_alone"] + 30
+
+
+async def test_cancelled_jobs_give_back_all_that_they_had(target: Target) -> None:
+    figures = await cancellations(target, 2000)
+    print(figures)
+    assert figures["blocks_lost"] == figures["slots_lost"] == 0
+    assert figures["free_ms_p50"] < 250
