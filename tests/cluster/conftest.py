@@ -7,6 +7,7 @@ import secrets
 import shutil
 import tempfile
 import threading
+import time
 from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass
@@ -53,11 +54,12 @@ def ray_address(ray_cluster: Any) -> str:
 
 @dataclass
 class Running:
-    """A service that is being tended, and a client of it."""
+    """A service that is being tended, a client of it, and what it said, when."""
 
     client: Client
     endpoints: Endpoints
     lines: list[str]
+    said_at: list[float]
     http: str | None
 
 
@@ -67,14 +69,20 @@ def running_service(config: ServeConfig) -> Iterator[Running]:
     from cactus_actors.cluster.service import Service
 
     lines: list[str] = []
-    service = Service(config, announce=lines.append)
+    said_at: list[float] = []
+
+    def announce(line: str) -> None:
+        said_at.append(time.monotonic())
+        lines.append(line)
+
+    service = Service(config, announce=announce)
     service.start()
     stop = threading.Event()
     tending = threading.Thread(target=service.tend, args=(stop,))
     tending.start()
     try:
         with Client(service.endpoints.jobs, service.endpoints.stream) as client:
-            yield Running(client, service.endpoints, lines, service.http)
+            yield Running(client, service.endpoints, lines, said_at, service.http)
     finally:
         stop.set()
         tending.join()
