@@ -83,7 +83,7 @@ class Journal:
                     return run, is_complete
                 what = "is damaged"
             else:
-                what = f"is of version {version}, this program reads version {JOURNAL_VERSION}"
+                what = f"is of version {version!r:.40}, this program reads version {JOURNAL_VERSION}"
         except (msgspec.DecodeError, UnicodeDecodeError, KeyError, IndexError, TypeError, RecursionError):
             what = "is damaged"
         raise OutputRefused(

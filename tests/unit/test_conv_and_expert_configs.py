@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import json
 import shutil
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -266,3 +268,17 @@ def test_a_gguf_file_that_is_not_supported_is_refused(
     path = rewritten(write_gguf(GOLDENS / golden, tmp_path / "model.gguf"), change, **metadata)
     with pytest.raises(ModelFileInvalid, match=named):
         read_model(path)
+
+
+@pytest.mark.parametrize(("name", "key"), [("mixtral", "num_local_experts"), ("qwen3moe", "num_experts")])
+def test_layers_and_experts_that_no_file_holds_are_refused_at_once(
+    tmp_path: Path, name: str, key: str
+) -> None:
+    path = tmp_path / name
+    shutil.copytree(GOLDENS / name, path)
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {key: 4096, "num_hidden_layers": 4096}))
+    began = time.monotonic()
+    with pytest.raises(ModelFileInvalid, match="too few for 4096 layers and 4096 experts"):
+        read_model(path)
+    assert time.monotonic() - began < 2.0

@@ -268,14 +268,21 @@ def test_gguf_and_safetensors_agree_on_the_config(tmp_path: Path) -> None:
         ("num_hidden_layers", 3),
         ("num_hidden_layers", 1),
         ("num_hidden_layers", 10**9),
+        ("rope_theta", 10**400),
+        ("rms_norm_eps", 10**400),
+        ("rope_scaling", {"rope_type": "linear", "factor": 10**400}),
+        ("rope_scaling", {"rope_type": "longrope", "short_factor": [10**400] * 2, "long_factor": [1, 1]}),
+        ("rope_scaling", {"rope_type": "longrope", "short_factor": [1e-40] * 2, "long_factor": [1, 1]}),
+        ("architectures", ["x" * 100_000]),
         ("tie_word_embeddings", "no"),
         ("tie_word_embeddings", False),
     ],
 )
 def test_a_config_that_is_not_supported_is_refused(tmp_path: Path, key: str, value: Any) -> None:
     path = write_directory(tmp_path / "model", make_tensors(), **{key: value})
-    with pytest.raises(ModelFileInvalid, match="model"):
+    with pytest.raises(ModelFileInvalid, match="model") as caught:
         read_model(path)
+    assert len(caught.value.message) < 1000
 
 
 @pytest.mark.parametrize(
@@ -320,6 +327,15 @@ def test_a_link_out_of_the_model_directory_is_refused(tmp_path: Path) -> None:
     (path / "model.safetensors").rename(tmp_path / "outside.safetensors")
     (path / "model.safetensors").symlink_to(tmp_path / "outside.safetensors")
     with pytest.raises(ModelFileInvalid, match="out of the model directory"):
+        read_model(path)
+
+
+def test_links_in_a_circle_are_no_file(tmp_path: Path) -> None:
+    path = write_directory(tmp_path / "model", make_tensors())
+    (path / "model.safetensors").unlink()
+    (path / "model.safetensors").symlink_to("other.safetensors")
+    (path / "other.safetensors").symlink_to("model.safetensors")
+    with pytest.raises(ModelFileInvalid, match="missing"):
         read_model(path)
 
 

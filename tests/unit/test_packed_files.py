@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import faulthandler
 import logging
 import os
 import resource
 import shutil
+import signal
 import subprocess
 import sys
 from collections.abc import Callable
@@ -138,6 +140,22 @@ def test_a_damaged_file_is_packed_anew(model: Path, cache: Path, damage: Callabl
     assert again.is_right
     assert packed_files(cache) == [packed]
     assert not Loading(model).has_packed
+
+
+def test_a_file_that_is_cut_while_it_is_mapped_ends_one_process_and_is_packed_anew(
+    model: Path, cache: Path
+) -> None:
+    mapped = Loading(model).arenas
+    (packed,) = packed_files(cache)
+    pid = os.fork()
+    if pid == 0:
+        faulthandler.disable()
+        os.truncate(packed, 4096)
+        os._exit(int(mapped.body.sum() == 0))
+    assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGBUS
+    again = Loading(model)
+    assert again.has_packed
+    assert again.is_right
 
 
 def test_a_model_that_cannot_be_packed_leaves_no_file(model: Path, cache: Path) -> None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
@@ -14,7 +15,7 @@ from hypothesis import strategies as st
 from tokenizers import AddedToken, decoders, models, normalizers, pre_tokenizers, processors
 
 from cactus_actors.models.gguf_file import open_gguf
-from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.protocol.errors import ModelFileInvalid, RequestTooComplex
 from cactus_actors.text import TextModel, Tokenizer, load_text_model
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.tokenizer import byte_of_character
@@ -349,6 +350,110 @@ def test_a_corrupt_tokenizer_json_is_refused(tmp_path: Path) -> None:
         (path / "tokenizer.json").write_text(fault)
         with pytest.raises(ModelFileInvalid, match=r"tokenizer\.json"):
             load_text_model(path)
+
+
+REGEX = {"type": "Split", "behavior": "Isolated", "invert": False}
+
+
+def write_changed(directory: Path, **changes: Any) -> Path:
+    """A directory whose tokenizer.json has other components."""
+    path = write_directory(directory, make_json_tokenizer())
+    description = json.loads((path / "tokenizer.json").read_text())
+    (path / "tokenizer.json").write_text(json.dumps(description | changes))
+    return path
+
+
+def test_a_tokenizer_json_larger_than_any_is_not_read(tmp_path: Path) -> None:
+    path = write_directory(tmp_path / "m", make_json_tokenizer())
+    with (path / "tokenizer.json").open("ab") as file:
+        file.truncate(1 << 30)
+    with pytest.raises(ModelFileInvalid, match=r"tokenizer\.json: larger than"):
+        load_text_model(path)
+
+
+def test_an_expression_that_gives_up_costs_its_text_only(tmp_path: Path) -> None:
+    """The package panics where its engine of expressions has tried too often."""
+    catastrophic = REGEX | {"pattern": {"Regex": "(a+)+$"}}
+    model = load_text_model(write_changed(tmp_path / "m", pre_tokenizer=catastrophic))
+    began = time.monotonic()
+    with pytest.raises(RequestTooComplex, match="gives up on this text"):
+        model.tokenizer.encode("a" * 60 + "b", add_special=True)
+    assert time.monotonic() - began < 5.0
+    assert model.tokenizer.encode("hello", add_special=False)
+
+
+def test_padding_and_truncation_of_a_file_mean_nothing_here(tmp_path: Path) -> None:
+    padding = {
+        "strategy": {"Fixed": 10**9},
+        "direction": "Right",
+        "pad_to_multiple_of": None,
+        "pad_id": 0,
+        "pad_type_id": 0,
+        "pad_token": "<|end|>",
+    }
+    truncation = {"direction": "Right", "max_length": 1, "strategy": "LongestFirst", "stride": 0}
+    plain = load_text_model(write_directory(tmp_path / "plain", make_json_tokenizer())).tokenizer
+    model = load_text_model(write_changed(tmp_path / "m", padding=padding, truncation=truncation))
+    ids = model.tokenizer.encode("hello world", add_special=True)
+    assert ids == plain.encode("hello world", add_special=True)
+
+
+@pytest.mark.parametrize(
+    "config",
+    [
+        {"eos_token": "\ud800"},
+        {"bos_token": {"content": "\udfff"}},
+        {"chat_template": "{{ '\ud800' }}"},
+        {"other": {"a\udc00": 1}},
+    ],
+)
+def test_half_a_surrogate_pair_is_no_text(tmp_path: Path, config: dict[str, Any]) -> None:
+    path = write_directory(tmp_path / "m", make_json_tokenizer(), config)
+    with pytest.raises(ModelFileInvalid, match=r"tokenizer_config\.json: not valid JSON"):
+        load_text_model(path)
+
+
+def test_escaped_pairs_and_backslashes_before_a_u_are_text(tmp_path: Path) -> None:
+    config = {"chat_template": "🌵 \\ud800"}
+    model = load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), config))
+    assert model.chat_template is not None
+    assert model.chat_template.render([]) == "🌵 \\ud800"
+
+
+def test_templates_of_odd_names_are_no_templates(tmp_path: Path) -> None:
+    odd = [{"name": ["default"], "template": "no"}, {"template": "no"}, 5]
+    config = {"chat_template": [*odd, {"name": "default", "template": "yes"}]}
+    model = load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), config))
+    assert model.chat_template is not None
+    assert model.chat_template.render([]) == "yes"
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"scores": [float("nan")] * len(sentencepiece_tokens())}, "scores"),
+        ({"token_type": [1.5] * len(sentencepiece_tokens())}, "token_type"),
+        ({"bos_token_id": [1, 2]}, "bos_token_id"),
+        ({"model": ["llama"]}, "tokenizer.ggml.model"),
+        ({"pre": ["gpt-2"], "model": "gpt2"}, "tokenizer.ggml.pre"),
+        ({"tokens": ["a" * 2000, *sentencepiece_tokens()[1:]]}, "a token of 2000 characters"),
+    ],
+)
+def test_values_of_another_kind_are_refused(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
+    tokens = sentencepiece_tokens()
+    keys: dict[str, Any] = {"scores": [0.0] * len(tokens), "model": "llama", "tokens": tokens} | changes
+    path = tmp_path / "m.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(64)
+    for key, value in keys.items():
+        add = writer.add_array if isinstance(value, list) else writer.add_string
+        add(f"tokenizer.ggml.{key}", value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    with pytest.raises(ModelFileInvalid, match=named):
+        load_text_model(path)
 
 
 def test_chat_prompts_have_one_bos_and_no_control_token_of_the_user(tmp_path: Path) -> None:

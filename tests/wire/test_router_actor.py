@@ -355,6 +355,15 @@ BAD_FRAMES: dict[str, tuple[Sequence[bytes], str]] = {
     ),
     "not UTF-8": ([b"\x01m", b"\x81\xa4type\xa2\xff\xfe"], "invalid_message"),
     "pickle": ([b"\x01m", pickle.dumps({"type": "submit"})], "invalid_message"),
+    "protobuf": ([b"\x01m", b"\x0a\x06submit\x12\x01x"], "invalid_message"),
+    "an extension type": (
+        [b"\x01m", msgspec.msgpack.encode({"type": "cancel", "job_id": msgspec.msgpack.Ext(1, b"x")})],
+        "invalid_message",
+    ),
+    "nested deep where anything goes": (
+        [b"\x01m", b"\x82\xa4type\xa6submit\xa5tools\x91\x81\xa1a" + b"\x91" * 100_000],
+        "invalid_message",
+    ),
     "gzip": ([b"\x01m", b"\x1f\x8b\x08\x00" + bytes(20)], "invalid_message"),
     "bin where str": (
         [b"\x01m", msgspec.msgpack.encode({"type": "cancel", "job_id": b"x"})],
@@ -411,6 +420,30 @@ def test_bad_frames_are_rejected_and_change_nothing(service: Service, name: str)
     neighbour.send(StatusRequest())
     status = neighbour.receive()
     assert (status.jobs.accepted, status.jobs.rejected, status.workers) == (0, 1, [])
+
+
+class Canary:
+    """Its pickle makes a file."""
+
+    def __init__(self, path: Path) -> None:
+        self.path = path
+
+    def __reduce__(self) -> tuple[object, tuple[Path]]:
+        return Path.touch, (self.path,)
+
+
+def test_pickles_are_not_executed(service: Service, tmp_path: Path) -> None:
+    canary = tmp_path / "canary"
+    client, worker = service.client(), service.worker()
+    for header in (b"\x01m", b"\x01j"):
+        client.send_frames(header, pickle.dumps(Canary(canary)))
+        assert client.receive().error.type == "invalid_message"
+        worker.socket.send_multipart([header, pickle.dumps(Canary(canary))])
+    client.send(StatusRequest())
+    assert isinstance(client.receive(), Status)
+    assert not canary.exists()
+    pickle.loads(pickle.dumps(Canary(canary)))
+    assert canary.exists()
 
 
 def test_an_error_names_the_field(service: Service) -> None:
