@@ -6,9 +6,14 @@ from collections import deque
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
+import msgspec
+
 from cactus_actors.protocol.messages import WorkerStatus
 from cactus_actors.protocol.worker_messages import Dispatch, Hello, Report
 from router.job import Job
+
+MAX_SLOTS = 1 << 16
+"""Of one worker: whatever it says of itself, it is taken for no more."""
 
 
 @dataclass(slots=True, eq=False)
@@ -149,6 +154,7 @@ class Ledger:
         """A worker said Hello; an older record of its name or connection must have been removed."""
         assert identity not in self._by_identity
         assert hello.worker_id not in self._by_id
+        hello = msgspec.structs.replace(hello, num_slots=min(max(0, hello.num_slots), MAX_SLOTS))
         report = Report(0, hello.num_slots, hello.num_blocks, 0, [])
         worker = WorkerRecord(identity, hello, now, report)
         self._by_identity[identity] = self._by_id[hello.worker_id] = worker

@@ -368,6 +368,17 @@ def test_a_resume_that_cannot_be_is_rejected(router: RouterHarness, resume: dict
     assert error_of(reply).param == "next_index"
 
 
+@pytest.mark.parametrize("num_slots", [-1, 0, 2**63 - 1])
+def test_absurd_slots_of_a_worker_harm_nobody(router: RouterHarness, num_slots: int) -> None:
+    router.connect("odd", num_slots=num_slots)
+    router.connect("sound")
+    for number in range(1, 4):
+        router.submit(number)
+    router.pass_time(1.0)
+    assert all(0 <= worker.num_slots <= 1 << 16 for worker in router.core.status(router.now).workers)
+    assert sum(router.is_running(number) for number in range(1, 4)) >= 2
+
+
 def test_the_same_submit_again_is_the_same_job(router: RouterHarness) -> None:
     router.connect()
     first = router.submit(1, "hi")
