@@ -25,6 +25,8 @@ from cactus_actors.text import TextModel, load_text_model
 BACKLOG = 2048
 CLOSING_S = 2
 SEND_BUFFER_BYTES = 256 * 1024
+PEER_TIMEOUT_S = 30
+"""How long nothing may be heard from the machine of a reader, whether there is something to send or not."""
 KEEP_ALIVE_S = 30
 
 
@@ -132,6 +134,7 @@ def _bound(listen: str) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # What the kernel holds for a reader who takes nothing, and how late a slow one is seen to read.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
+        _watch_peers(listener)
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except (OSError, UnicodeError) as error:
@@ -139,3 +142,16 @@ def _bound(listen: str) -> socket.socket:
         raise ConfigurationInvalid(f"http: cannot listen on {listen}: {error}", param="http") from None
     listener.setblocking(False)
     return listener
+
+
+def _watch_peers(listener: socket.socket) -> None:
+    """Have the kernel drop connections whose other end has vanished; accepted ones inherit what is set."""
+    listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
+    if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
+        for option, value in (
+            (socket.TCP_KEEPIDLE, PEER_TIMEOUT_S // 2),
+            (socket.TCP_KEEPINTVL, PEER_TIMEOUT_S // 6),
+            (socket.TCP_KEEPCNT, 3),
+            (socket.TCP_USER_TIMEOUT, PEER_TIMEOUT_S * 1000),
+        ):
+            listener.setsockopt(socket.IPPROTO_TCP, option, value)

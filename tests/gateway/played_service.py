@@ -157,6 +157,7 @@ def played_service(
     *,
     gateway: dict[str, Any] | None = None,
     router_settings: dict[str, Any] | None = None,
+    listen: str = "127.0.0.1:0",
     **worker: Any,
 ) -> Iterator[PlayedService]:
     """A service whose worker is a PlayedWorker made with `worker`."""
@@ -166,7 +167,7 @@ def played_service(
     routing = threading.Thread(target=router.run, daemon=True)
     routing.start()
     with PlayedWorker(endpoints.workers, **worker) as played:
-        asked = GatewaySettings(listen="127.0.0.1:0", state_dir=str(state_dir), **(gateway or {}))
+        asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
         text = load_text_model(resolve_model(asked.model))
         service = PlayedService(router, endpoints, played, asked, text)
         service.start_gateway()

@@ -1,0 +1,56 @@
+"""An HTTP client whose cable is pulled: it says no word any more, and its job ends all the same."""
+
+from __future__ import annotations
+
+import json
+import subprocess
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.gateway.keys import digest_of
+from tests.chaos.root.test_network import Link
+from tests.gateway.played_service import PlayedService, played_service
+from tests.scripted_router import until
+
+KEY = "ann-0123456789abcdef"
+PEER_TIMEOUT_S = 6
+WORDS = ("word ",) * 100_000
+
+
+@pytest.fixture
+def link(need: Callable[[str], None]) -> Iterator[Link]:
+    need("ip")
+    need("curl")
+    link = Link()
+    yield link
+    link.remove()
+
+
+@pytest.fixture
+def service(tmp_path: Path, link: Link, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlayedService]:
+    monkeypatch.setattr("cactus_actors.gateway.server.PEER_TIMEOUT_S", PEER_TIMEOUT_S)
+    settings = {"key_digests": [digest_of(KEY)]}
+    with played_service(tmp_path, gateway=settings, listen=f"{link.host}:0", words=WORDS) as service:
+        yield service
+
+
+@pytest.mark.parametrize("is_streamed", [True, False])
+def test_the_job_of_a_client_that_vanished_ends(
+    service: PlayedService, link: Link, is_streamed: bool
+) -> None:
+    body = json.dumps({"prompt": "a", "stream": is_streamed})
+    curl = ["curl", "-sN", "-H", f"Authorization: Bearer {KEY}", "-H", "Content-Type: application/json"]
+    command = ["ip", "netns", "exec", link.name, *curl, "-d", body, f"{service.url}/v1/completions"]
+    with subprocess.Popen(command, stdout=subprocess.PIPE) as asking:
+        until(lambda: service.worker.num_running == 1)
+        if is_streamed:
+            assert asking.stdout is not None
+            assert asking.stdout.readline()
+        link.set("down")
+        gone_at = time.monotonic()
+        until(lambda: len(service.worker.aborted) == 1, 3 * PEER_TIMEOUT_S)
+        print(f"noticed after {time.monotonic() - gone_at:.1f} s")
+        asking.kill()
