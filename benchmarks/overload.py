@@ -152,6 +152,8 @@ async def overload(target: Target, seconds: float, factor: float = 10.0) -> dict
         "retry_after_s_p50": round(percentile(flood.retry_after_s, 0.5), 2),
         "router_mib_before": round(before, 1),
         "router_mib_most": round(most, 1),
+        "first_token_ms_p50_before": milliseconds(alone, 0.5),
+        "first_token_ms_p50_5s_after": milliseconds(after, 0.5),
         "first_token_ms_p95_before": milliseconds(alone, 0.95),
         "first_token_ms_p95_5s_after": milliseconds(after, 0.95),
     }
@@ -295,7 +297,6 @@ async def cancellations(target: Target, count: int) -> dict[str, float]:
     chance = random.Random(1)
     times: list[float] = []
     async with target.client() as client:
-        whole = (await client.status()).workers[0].num_blocks
         for _ in range(min(count, 50)):
             stream = client.stream(PROMPT, max_tokens=2000, ignore_eos=True)
             await anext(stream)
@@ -306,13 +307,13 @@ async def cancellations(target: Target, count: int) -> dict[str, float]:
             times.append(time.perf_counter() - started)
         await _storm(target, count, chance)
         await _until(lambda: _is_empty(client))
-        worker = (await client.status()).workers[0]
+        workers = [it for it in (await client.status()).workers if it.kind == "local"]
     return {
         "free_ms_p50": milliseconds(times, 0.5),
         "free_ms_p99": milliseconds(times, 0.99),
         "cycles": count,
-        "blocks_lost": whole - worker.free_blocks,
-        "slots_lost": worker.num_slots - worker.free_slots,
+        "blocks_lost": sum(worker.num_blocks - worker.free_blocks for worker in workers),
+        "slots_lost": sum(worker.num_slots - worker.free_slots for worker in workers),
     }
 
 

@@ -1,0 +1,51 @@
+"""A router that somebody fills with memory: it ends alone, comes back, and its jobs go on."""
+
+from __future__ import annotations
+
+import time
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.config import ServeConfig
+from tests.chaos.raw_peer import MORE, RawPeer, frame
+from tests.chaos.vitals import MIB
+from tests.cluster.conftest import running_service
+from tests.cluster.test_cluster_service import pid_of_router
+
+
+@pytest.mark.slow
+def test_a_router_that_reaches_its_limit_is_back_within_seconds_and_workers_go_on(
+    ray_address: str, tmp_path: Path
+) -> None:
+    config = ServeConfig(
+        workers=1,
+        jobs_endpoint="tcp://127.0.0.1:*",
+        stream_endpoint="tcp://127.0.0.1:*",
+        ray_address=ray_address,
+        state_dir=tmp_path,
+        http="",
+        max_router_bytes=200 * MIB,
+    )
+    with running_service(config) as running:
+        client, jobs = running.client, running.endpoints.jobs
+        options = {"max_tokens": 600, "ignore_eos": True, "seed": 3}
+        expected = client.complete("Tell me a story", **options)
+        before, router = client.status(), pid_of_router(jobs)
+        job_id = client.submit("Tell me a story", **options)
+        bomb = RawPeer(jobs, "DEALER")
+        for _ in range(40):
+            if not Path(f"/proc/{router}/fd/0").exists():
+                break
+            bomb.send(frame(b"", MORE) * 500_000)
+        else:
+            raise AssertionError("the router takes more than its limit")
+        died_at = time.monotonic()
+        bomb.close()
+        while client.status().epoch == before.epoch:
+            time.sleep(0.02)
+        back_s = time.monotonic() - died_at
+        print(f"back after {back_s:.1f} s")
+        assert back_s < 10.0
+        assert client.result(job_id).token_ids == expected.token_ids
+        assert {worker.pid for worker in client.status().workers} == {it.pid for it in before.workers}
