@@ -30,7 +30,9 @@ ANSWER_TIMEOUT_S = 1.0
 class Gateway:
     """Touched by the event loop alone.
 
-    `stopped` is done when those who still wait for an answer must be told that none comes here.
+    `text_work` is held by the one thread that may be busy with a text beside the loop: more would leave the
+    loop too little of the interpreter. `stopped` is done when those who still wait for an answer must be told
+    that none comes here.
     """
 
     settings: GatewaySettings
@@ -42,6 +44,7 @@ class Gateway:
     metrics: Metrics = field(default_factory=Metrics)
     created: int = field(default_factory=lambda: int(time.time()))
     is_draining: bool = False
+    text_work: asyncio.Lock = field(default_factory=asyncio.Lock)
     stopped: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     _status: Status | None = None
     _status_at: float = 0.0

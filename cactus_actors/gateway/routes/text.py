@@ -3,19 +3,22 @@
 from __future__ import annotations
 
 import asyncio
-from typing import Any
+from collections.abc import Callable
+from typing import Any, TypeVar
 
 import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answering import json_response
-from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.gateway import Gateway, gateway_of
 from cactus_actors.gateway.request_body import HttpRequest, read_json
 from cactus_actors.gateway.typed_body import typed
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported, RequestTooComplex
 from cactus_actors.protocol.openai import request_from_chat
 from cactus_actors.text import TextModel
+
+T = TypeVar("T")
 
 LONG_TEXT = 20_000
 """Characters or ids that take long enough to be worth a thread of their own."""
@@ -50,7 +53,9 @@ async def tokenize(request: HttpRequest) -> ASGIResponse:
         ids = tokenizer.encode(body.content, add_special=body.add_special, parse_special=body.parse_special)
         return [_piece(gateway.text, token) for token in ids] if body.with_pieces else ids
 
-    return json_response({"tokens": await (_aside(work) if len(body.content) > LONG_TEXT else _now(work))})
+    return json_response(
+        {"tokens": await (_aside(gateway, work) if len(body.content) > LONG_TEXT else _now(work))}
+    )
 
 
 @post("/detokenize", status_code=200)
@@ -69,7 +74,9 @@ async def detokenize(request: HttpRequest) -> ASGIResponse:
     def work() -> str:
         return gateway.text.tokenizer.decode(body.tokens)
 
-    return json_response({"content": await (_aside(work) if len(body.tokens) > LONG_TEXT else _now(work))})
+    return json_response(
+        {"content": await (_aside(gateway, work) if len(body.tokens) > LONG_TEXT else _now(work))}
+    )
 
 
 @post("/apply-template", status_code=200)
@@ -82,7 +89,7 @@ async def apply_template(request: HttpRequest) -> ASGIResponse:
     if template is None:
         raise NotSupported(f"the model {gateway.text.name} has no chat template", param="messages")
     messages = [msgspec.to_builtins(message) for message in submit.messages or []]
-    prompt = await asyncio.to_thread(template.render, messages, submit.tools, True)
+    prompt = await _aside(gateway, lambda: template.render(messages, submit.tools, True))
     return json_response({"prompt": prompt})
 
 
@@ -99,11 +106,12 @@ def _piece(text: TextModel, token: int) -> dict[str, Any]:
         return {"id": token, "piece": list(data)}
 
 
-async def _aside(work: Any) -> Any:
-    return await asyncio.to_thread(work)
+async def _aside(gateway: Gateway, work: Callable[[], T]) -> T:
+    async with gateway.text_work:
+        return await asyncio.to_thread(work)
 
 
-async def _now(work: Any) -> Any:
+async def _now(work: Callable[[], T]) -> T:
     return work()
 
 

@@ -1,0 +1,131 @@
+"""Bodies and readers that want the gateway's memory: it has a bound, and everybody is answered."""
+
+from __future__ import annotations
+
+import json
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections import Counter
+from collections.abc import Iterator
+from concurrent.futures import ThreadPoolExecutor
+from contextlib import suppress
+from pathlib import Path
+
+import httpx
+import pytest
+
+from tests.gateway.raw_http import connection, post, statuses
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc"),
+]
+
+MIB = 1024 * 1024
+NUM_BODIES, BODY_BYTES, AT_ONCE = 1000, 8 * MIB, 100
+MAX_OPEN_BYTES = 64 * MIB
+FIELD = b"a" * 60_000
+CHUNK = b"%x\r\n%b\r\n" % (len(FIELD), FIELD)
+HEAD = post(b"Transfer-Encoding: chunked", body=b'c\r\n{"prompt": "\r\n', has_length=False)
+
+GATEWAY = """
+import sys
+from cactus_actors.config import GatewaySettings
+from cactus_actors.gateway.server import GatewayServer
+state_dir, max_open_bytes = sys.argv[1:]
+gateway = GatewayServer(GatewaySettings(
+    listen="127.0.0.1:0", state_dir=state_dir, max_open_bytes=int(max_open_bytes)))
+print(gateway.address, flush=True)
+gateway.run("tcp://127.0.0.1:1", "tcp://127.0.0.1:2")
+"""
+
+
+class Gateway:
+    """A gateway in a process of its own, whose router is not there: what is asked of it is a 503."""
+
+    def __init__(self, state_dir: Path) -> None:
+        command = [sys.executable, "-c", GATEWAY, str(state_dir), str(MAX_OPEN_BYTES)]
+        self._process = subprocess.Popen(
+            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
+        )
+        assert self._process.stdout is not None
+        self.url = f"http://{self._process.stdout.readline().strip()}"
+
+    def memory(self, name: str = "VmRSS") -> float:
+        """Its MiB now, or with `VmHWM` the most that they ever were (proc_pid_status(5))."""
+        lines = Path(f"/proc/{self._process.pid}/status").read_text().splitlines()
+        [line] = [line for line in lines if line.startswith(f"{name}:")]
+        return int(line.split()[1]) / 1024
+
+    def stop(self) -> None:
+        self._process.kill()
+        self._process.communicate()
+
+
+@pytest.fixture
+def gateway(tmp_path: Path) -> Iterator[Gateway]:
+    gateway = Gateway(tmp_path)
+    yield gateway
+    gateway.stop()
+
+
+def test_a_thousand_bodies_above_the_limit_cost_no_more_than_what_may_be_held(gateway: Gateway) -> None:
+    before = gateway.memory()
+    with ThreadPoolExecutor(AT_ONCE) as threads:
+        all_have_sent = threading.Barrier(AT_ONCE)
+        asked = threads.map(lambda _: answer_to_a_body(gateway.url, all_have_sent), range(NUM_BODIES))
+        answers = Counter(asked)
+    grown = gateway.memory("VmHWM") - before
+    print(f"{dict(answers)}, {grown:.0f} MiB more than {before:.0f} at the most")
+    assert set(answers) <= {413, 429}
+    assert answers[413] > 0
+    assert answers[429] > 0
+    assert grown < 2 * MAX_OPEN_BYTES / MIB + AT_ONCE * 0.5
+    assert httpx.get(f"{gateway.url}/healthz").status_code == 200
+    small = httpx.post(f"{gateway.url}/v1/completions", json={"prompt": "a"})
+    assert small.status_code == 503  # nothing is held any more
+
+
+def answer_to_a_body(url: str, all_have_sent: threading.Barrier) -> int:
+    """The status of a body of BODY_BYTES whose length is not told; all have sent 3 MiB at one time."""
+    with connection(url, 60.0) as opened:
+        with suppress(OSError):
+            opened.sendall(HEAD + CHUNK * (3 * MIB // len(CHUNK)))
+        all_have_sent.wait(120)
+        with suppress(OSError):
+            opened.sendall(CHUNK * ((BODY_BYTES - 3 * MIB) // len(CHUNK)))
+        received = b""
+        with suppress(OSError):
+            while part := opened.recv(65536):
+                received += part
+        return statuses(received)[0]
+
+
+def test_readers_who_take_nothing_cost_little_each(gateway: Gateway) -> None:
+    body = json.dumps({"content": "word " * 20_000, "with_pieces": True}).encode()
+    size = len(
+        httpx.post(
+            f"{gateway.url}/tokenize", content=body, headers={"content-type": "application/json"}
+        ).content
+    )
+    num_readers = 100
+    before = gateway.memory()
+    readers: list[socket.socket] = []
+    try:
+        for _ in range(num_readers):
+            reader = socket.socket()
+            readers.append(reader)
+            reader.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
+            reader.connect(("127.0.0.1", int(gateway.url.rpartition(":")[2])))
+            reader.sendall(post(target=b"/tokenize", body=body))
+        time.sleep(3)
+        grown = gateway.memory() - before
+        print(f"answers of {size / MIB:.1f} MiB: {grown / num_readers:.2f} MiB a reader")
+        assert grown < num_readers * 2 * size / MIB + 64
+        assert httpx.get(f"{gateway.url}/healthz").status_code == 200
+    finally:
+        for reader in readers:
+            reader.close()
