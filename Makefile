@@ -42,7 +42,7 @@ fuzz: $(VENV)/.dev       ## damage everything that is read, EXAMPLES times a tes
 		--hypothesis-profile=fuzz --hypothesis-seed=$(SEED)
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
-	$(BIN)/python -m pytest -q -m slow --ignore=tests/chaos/root
+	$(BIN)/python -m pytest -q -m slow -n 2 --dist loadgroup --ignore=tests/chaos/root
 
 chaos-root: $(VENV)/.dev ## cut cables, fill disks, take memory away: needs root, namespaces, strace
 	$(BIN)/python -m pytest -q tests/chaos/root

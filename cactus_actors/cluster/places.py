@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import sys
 import tempfile
@@ -15,7 +16,10 @@ SHARED_MEMORY = Path("/dev/shm")  # noqa: S108  where Linux has it, shm_overview
 
 def check_places(environment: Mapping[str, str] = os.environ) -> None:
     """Raises ConfigurationInvalid naming the directory that is missing or cannot be written."""
-    _check(session_directory(environment), "Ray keeps its sessions there; RAY_TMPDIR names another place")
+    sessions = session_directory(environment)
+    with contextlib.suppress(OSError):  # then it is not there
+        sessions.mkdir(parents=True, exist_ok=True)
+    _check(sessions, "Ray keeps its sessions there; RAY_TMPDIR names another place")
     if sys.platform == "linux":
         _check(SHARED_MEMORY, "Ray needs it for its object store; in a container, mount it (--shm-size)")
 
