@@ -1,0 +1,238 @@
+"""Templates, expressions, schemas and grammars made to take all time and memory, beside a busy model."""
+
+from __future__ import annotations
+
+import itertools
+import shutil
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.structured import request as structured
+from cactus_actors.structured.matcher import MAX_TEMPLATES, Matchers
+from cactus_actors.text import load_text_model
+from router.preparing import PreparingProcess
+from router.preparing.child import MEMORY_BYTES
+from router.preparing.process import LIMIT_S
+from tests.router_harness import job_id
+from workers.engine import Engine
+from workers.models import load_model
+
+pytestmark = pytest.mark.slow
+
+GROWING = (
+    "{% set ns = namespace(x='aaaaaaaa') %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
+)
+TEMPLATES = {
+    "endless loop": "{% for i in range(10**9) %}{% endfor %}",
+    "nested loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
+    "recursive macro": "{% macro f(n) %}{{ f(n + 1) }}{{ f(n + 1) }}{% endmacro %}{{ f(0) }}",
+    "long text": "{{ 'a' * 10**10 }}",
+    "padded format": "{{ '%9999999999d' % 1 }}",
+    "lists of lists": GROWING + "{{ ns.x }}",
+    "lists of lists as JSON": GROWING + "{{ ns.x | tojson }}",
+    "much text": "{% for i in range(99999) %}{{ 'a' * 9999 }}{% endfor %}",
+}
+
+
+def all_templates() -> str:
+    return (
+        "".join(
+            f"{{% {'elif' if number else 'if'} messages[0].content == '{key}' %}}{source}"
+            for number, (key, source) in enumerate(TEMPLATES.items())
+        )
+        + "{% endif %}"
+    )
+
+
+def nested(depth: int) -> Any:
+    schema: Any = {"type": "string"}
+    for _ in range(depth):
+        schema = {"type": "array", "items": schema}
+    return schema
+
+
+def fields(number: int, *, nesting: int = 0) -> Any:
+    inner = fields(number, nesting=nesting - 1) if nesting else {"type": "string", "maxLength": 90_000}
+    return {"type": "object", "properties": {f"k{index}": inner for index in range(number)}}
+
+
+FORMS: dict[str, dict[str, Any]] = {
+    "(a+)+b": {"regex": "(a+)+b"},
+    "(.*){100}": {"regex": "(.*){100}"},
+    "a{1,100000}": {"regex": "a{1,100000}"},
+    "(.{0,99}x){0,99}": {"regex": "(.{0,99}x){0,99}"},
+    "((a?){50}){50}": {"regex": "((a?){50}){50}"},
+    "any of many expressions": {"regex": "|".join(f".*{chr(97 + n % 26)}.{{{n % 30}}}" for n in range(200))},
+    "400 deep": {"json_schema": nested(400)},
+    "100 k values": {"json_schema": {"enum": list(range(100_000))}},
+    "a thousand million items": {"json_schema": {"type": "array", "minItems": 10**9}},
+    "1000 optional properties": {"json_schema": fields(1000)},
+    "256 optional properties": {"json_schema": fields(256)},
+    "properties of properties": {"json_schema": fields(15, nesting=2)},
+    "10 k definitions": {
+        "json_schema": {
+            "anyOf": [{"$ref": f"#/$defs/d{n}"} for n in range(10_000)],
+            "$defs": {f"d{n}": {} for n in range(10_000)},
+        }
+    },
+    "all of many": {
+        "json_schema": {
+            "allOf": [{"anyOf": [{"pattern": f"^{n}.*{m}$"} for n in range(6)]} for m in range(6)]
+        }
+    },
+    "a grammar of 1 MB": {"grammar": 'root ::= "' + "a" * (1 << 20) + '"'},
+    "repetitions of repetitions": {"grammar": 'root ::= (("a"{100}){100}){100}'},
+    "many ways": {"grammar": "root ::= " + "x* " * 900 + '\nx ::= "a" | "ab" | "b"'},
+}
+REQUESTS: dict[str, Submit] = {
+    name: Submit(job_id=job_id(1), messages=[ChatMessage(role="user", content=name)]) for name in TEMPLATES
+} | {
+    name: Submit(job_id=job_id(1), prompt="x", options=Options(max_tokens=5, **form))
+    for name, form in FORMS.items()
+}
+
+
+class Decoding(threading.Thread):
+    """A model that writes all the time; `gaps` are the seconds from step to step."""
+
+    def __init__(self, path: Path) -> None:
+        super().__init__(name="decoding")
+        self.gaps: list[float] = []
+        self._is_ending = False
+        text = load_text_model(path)
+        self._prompt = text.tokenizer.encode("Once upon a time", add_special=True)
+        self._model = load_model(path, weights="int8", threads=1)
+        self._engine = Engine(self._model, text.tokenizer, [], cache_blocks=256)
+
+    def run(self) -> None:
+        last = time.monotonic()
+        for number in itertools.count(1):
+            params = SamplingParams(max_tokens=200, temperature=1.0, seed=number)
+            self._engine.add(Dispatch(number, job_id(number), self._prompt, [], params))
+            while self._engine.has_work:
+                self._engine.step()
+                now = time.monotonic()
+                self.gaps.append(now - last)
+                last = now
+                if self._is_ending:
+                    return
+
+    def end(self) -> None:
+        self._is_ending = True
+        self.join()
+        self._model.close()
+
+
+@pytest.fixture(scope="module")
+def hostile_model(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    path = tmp_path_factory.mktemp("models") / "hostile"
+    shutil.copytree(resolve_model("cactus-sprout"), path)
+    (path / "chat_template.jinja").write_text(all_templates())
+    return path
+
+
+@pytest.fixture
+def decoding(hostile_model: Path) -> Iterator[Decoding]:
+    thread = Decoding(hostile_model)
+    thread.start()
+    yield thread
+    thread.end()
+
+
+def peak_bytes(pid: int) -> int:
+    """The most memory that a process ever had; 0 if it is gone."""
+    try:
+        lines = Path(f"/proc/{pid}/status").read_text().splitlines()
+    except OSError:
+        return 0
+    return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")), 0)
+
+
+def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path, decoding: Decoding) -> None:
+    process = PreparingProcess(hostile_model)
+    try:
+        sound = Submit(job_id=job_id(1), prompt="Once")
+        process.prepare(sound)
+        least = peak_bytes(process.pid)
+        decoding.gaps.clear()
+        slowest = (0.0, "")
+        most = 0
+        for name, submit in REQUESTS.items():
+            began = time.monotonic()
+            assert outcome(process, submit) // 100 in (2, 4), name
+            slowest = max(slowest, (time.monotonic() - began, name))
+            most = max(most, peak_bytes(process.pid))
+            assert process.prepare(sound).prompt_ids, f"after {name}"
+        print(f"\n{len(REQUESTS)} requests, the slowest {slowest[0]:.1f} s ({slowest[1]}), ", end="")
+        print(
+            f"{(most - least) >> 20} MiB more than at first; {len(decoding.gaps)} steps beside them, ", end=""
+        )
+        print(f"the longest gap {max(decoding.gaps):.2f} s")
+        assert slowest[0] < LIMIT_S + 2.0, slowest
+        assert most - least <= MEMORY_BYTES
+        assert len(decoding.gaps) > 20
+        assert max(decoding.gaps) < 2.0, "a worker that says nothing for three seconds is given up"
+    finally:
+        process.close()
+
+
+def outcome(process: PreparingProcess, submit: Submit) -> int:
+    """The status that a client would see."""
+    try:
+        process.prepare(submit)
+    except CactusError as error:
+        return error.status
+    return 200
+
+
+def resident_bytes() -> int:
+    return int(Path("/proc/self/statm").read_text().split()[1]) * 4096
+
+
+def test_ten_thousand_schemas_stay_in_their_bounds() -> None:
+    text = load_text_model(resolve_model("cactus-sprout"))
+    seconds: list[float] = []
+    sizes: list[int] = []
+    for number in range(10_000):
+        schema = {
+            "type": "object",
+            "properties": {f"field {number}": {"enum": [f"{number}", number]}, "b": {"type": "integer"}},
+            "required": ["b"],
+        }
+        began = time.thread_time()
+        grammar = structured.compile_request(Options(json_schema=schema), text.tokenizer)
+        seconds.append(time.thread_time() - began)
+        if number % 1000 == 999:
+            sizes.append(resident_bytes())
+            assert structured._compiled._num_bytes <= structured.CACHE_BYTES
+            assert str(number) in grammar
+    first, last = sorted(seconds[:1000])[500], sorted(seconds[-1000:])[500]
+    print(f"\nmedian {first * 1e3:.2f} ms of the first thousand, {last * 1e3:.2f} ms of the last; ", end="")
+    print(f"{(sizes[-1] - sizes[2]) / 2**20:.1f} MiB more after 10,000 than after 3,000")
+    assert last < 2 * first
+    assert sizes[-1] - sizes[2] < 32 << 20
+
+
+def test_a_worker_keeps_few_of_many_grammars() -> None:
+    text = load_text_model(resolve_model("cactus-sprout"))
+    matchers = Matchers(text.tokenizer, text.eos_ids)
+    sizes: list[int] = []
+    for number in range(1500):
+        grammar = structured.compile_request(Options(regex=f"(yes|no {number}) [a-z]{{3}}"), text.tokenizer)
+        matchers(grammar).bitmask()
+        assert len(matchers._templates) <= MAX_TEMPLATES
+        if number % 500 == 499:
+            sizes.append(resident_bytes())
+    print(f"\n{(sizes[-1] - sizes[0]) / 2**20:.1f} MiB more after 1,500 grammars than after 500")
+    assert sizes[-1] - sizes[0] < 32 << 20
