@@ -116,9 +116,8 @@ class GatewayServer:
                 await server.serve(sockets=[self._socket])
             finally:
                 self._loop = None
-                await (
-                    client.close()
-                )  # first: work that loses its client leaves its jobs, cancelled work ends them
+                # First: work that loses its client leaves its jobs, work that is cancelled ends them.
+                await client.close()
                 await gateway.close()
 
 

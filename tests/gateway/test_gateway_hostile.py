@@ -5,6 +5,7 @@ from __future__ import annotations
 import gzip
 import http.client
 import json
+import select
 import socket
 import sys
 import time
@@ -326,7 +327,9 @@ def test_an_answer_that_is_not_taken_is_not_kept(
         opened.connect(("127.0.0.1", int(service.url.rpartition(":")[2])))
         opened.sendall(post(key=ANN, target=b"/tokenize", body=body))
         assert opened.recv(1) == b"H"
-        until(lambda: not _takes(opened, b" "))
+        polled = select.poll()
+        polled.register(opened, 0)  # errors and resets are always told
+        until(lambda: polled.poll(0) != [])
 
 
 def _takes(opened: socket.socket, data: bytes) -> bool:
