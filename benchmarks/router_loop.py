@@ -17,7 +17,7 @@ from cactus_actors.protocol.wire import encode, encode_published, worker_message
 from cactus_actors.protocol.worker_messages import CloudRequest, Hello, Report, SequenceDelta
 from router.core import RouterCore
 from router.effects import Prepare, Publish
-from router.prepared import Prepared
+from router.prepare.prepared import Prepared
 
 PROMPT_IDS = list(range(64))
 WORKER = b"worker"

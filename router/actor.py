@@ -39,23 +39,23 @@ from cactus_actors.protocol.wire import (
 )
 from cactus_actors.retrieval.corpus import corpus_directory
 from cactus_actors.text import load_text_model
-from router.books import Books, books_of
-from router.callers import NOBODY
+from router.access.callers import NOBODY
+from router.access.doors import Doors
+from router.access.gate import Gate, KeyGate, OpenGate
+from router.access.known_keys import KnownKeys
+from router.access.sockets import jobs_socket, stream_socket, workers_socket
+from router.books.books import Books, books_of
+from router.books.job_report import JobReport
 from router.core import RouterCore
-from router.documents import prepare_with_documents
-from router.doors import Doors
 from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendWorker
-from router.gate import Gate, KeyGate, OpenGate
-from router.intake import plain_salt
-from router.job_report import JobReport
-from router.journal import Journal
-from router.journal_reader import JournalReader
-from router.known_keys import KnownKeys
+from router.jobs.intake import plain_salt
+from router.journal.journal import Journal
+from router.journal.reader import JournalReader
+from router.journal.records import Remembered
 from router.memory_limit import limit_memory, out_of_memory
 from router.prepare import PromptModel
+from router.prepare.documents import prepare_with_documents
 from router.preparing import Outcome, PreparingProcess, PreparingThread
-from router.records import Remembered
-from router.sockets import jobs_socket, stream_socket, workers_socket
 
 TICK_S = 0.05
 MAX_CLIENT_MESSAGES = 16

@@ -49,26 +49,26 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
-from router.callers import ANYONE, Caller, Revoked
-from router.closing import Closing
-from router.cloud_desk import CloudDesk
-from router.dispatcher import Dispatcher
+from router.access.callers import ANYONE, Caller, Revoked
+from router.books.tally import Tally
+from router.dispatch.dispatcher import Dispatcher
+from router.dispatch.ledger import WorkerRecord
 from router.effects import Effect, Outbox
-from router.generation import Generation
-from router.intake import Intake, Salt, plain_salt
-from router.job import EndedJob, Ending
-from router.keeping import Keeper
-from router.ledger import WorkerRecord
-from router.likelihoods import TokenTexts
-from router.prepared import Prepared
-from router.recalling import Recalling
-from router.records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
-from router.result_store import ResultStore
-from router.revocation import revoke
-from router.streams import PROGRESS_INTERVAL_S, Streams
-from router.table import JobTable
-from router.tally import Tally
-from router.topics import Topics
+from router.handoff.cloud_desk import CloudDesk
+from router.jobs.closing import Closing
+from router.jobs.generation import Generation
+from router.jobs.intake import Intake, Salt, plain_salt
+from router.jobs.job import EndedJob, Ending
+from router.jobs.likelihoods import TokenTexts
+from router.jobs.revocation import revoke
+from router.jobs.streams import PROGRESS_INTERVAL_S, Streams
+from router.jobs.table import JobTable
+from router.jobs.topics import Topics
+from router.journal.keeping import Keeper
+from router.journal.recalling import Recalling
+from router.journal.records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
+from router.journal.result_store import ResultStore
+from router.prepare.prepared import Prepared
 
 MAX_WORKERS = 256
 

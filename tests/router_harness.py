@@ -25,13 +25,20 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     SequenceExtras,
 )
-from router.callers import ANYONE, Caller
+from router.access.callers import ANYONE, Caller
+from router.books.job_report import JobReport
 from router.core import RouterCore
-from router.documents import Find, no_documents, prepare_with_documents
 from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker
-from router.job_report import JobReport
-from router.journal import end_of
-from router.records import AcceptedRecord, EndedRecord, Recovered, Remembered, WriteAccepted, WriteEnded
+from router.journal.journal import end_of
+from router.journal.records import (
+    AcceptedRecord,
+    EndedRecord,
+    Recovered,
+    Remembered,
+    WriteAccepted,
+    WriteEnded,
+)
+from router.prepare.documents import Find, no_documents, prepare_with_documents
 
 CLIENT = b"client"
 SURE, UNSURE = 0.1, 0.9  # normalised entropies

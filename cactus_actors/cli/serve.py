@@ -180,7 +180,7 @@ def _say(line: str) -> None:
 
 
 def _say_as_json(message: str) -> None:
-    from router.job_log import timestamp
+    from router.books.job_log import timestamp
 
     line = {
         "ts": timestamp(time.time()),

@@ -6,8 +6,8 @@ from litestar import Litestar
 from litestar.datastructures import State
 
 from cactus_actors.gateway.failures import on_failure
-from cactus_actors.gateway.front import Front
 from cactus_actors.gateway.gateway import Gateway
+from cactus_actors.gateway.http.front import Front
 from cactus_actors.gateway.routes import (
     batches,
     document,

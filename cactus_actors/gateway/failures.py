@@ -10,7 +10,7 @@ from litestar import MediaType, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
     CactusError,

@@ -11,11 +11,11 @@ from typing import Any
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import WORKER_TIMEOUT_S, GatewaySettings
-from cactus_actors.gateway.batches import Batches
-from cactus_actors.gateway.file_store import FileStore
+from cactus_actors.gateway.files.batches import Batches
+from cactus_actors.gateway.files.file_store import FileStore
+from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.keys import ApiKeys
-from cactus_actors.gateway.metrics import Metrics
-from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.gateway.metrics.metrics import Metrics
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.protocol.messages import Status
 from cactus_actors.text import TextModel

@@ -7,10 +7,10 @@ from dataclasses import dataclass, field
 
 import msgspec
 
+from cactus_actors.gateway.answers.stream_position import Place, read_event_id
+from cactus_actors.gateway.http.request_body import HttpRequest
+from cactus_actors.gateway.http.request_ids import job_id_of, read_request_id, request_id_of_key
 from cactus_actors.gateway.keys import Tenant
-from cactus_actors.gateway.request_body import HttpRequest
-from cactus_actors.gateway.request_ids import job_id_of, read_request_id, request_id_of_key
-from cactus_actors.gateway.stream_position import Place, read_event_id
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.trace_context import read_traceparent

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Any
 
-from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.errors import InvalidRequest
 
 DEFAULT_LIMIT = 20

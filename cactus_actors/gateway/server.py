@@ -13,10 +13,10 @@ import uvloop
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.app import build_app
-from cactus_actors.gateway.batches import Batches
-from cactus_actors.gateway.file_store import FileStore
+from cactus_actors.gateway.files.batches import Batches
+from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.gateway import Gateway
-from cactus_actors.gateway.http_protocol import BoundedProtocol
+from cactus_actors.gateway.http.http_protocol import BoundedProtocol
 from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid

@@ -23,7 +23,7 @@ from cactus_actors.text import load_text_model
 from router.core import RouterCore
 from router.effects import Effect, Prepare, Publish, SendClient, SendWorker
 from router.prepare import prepare
-from router.prepared import Prepared
+from router.prepare.prepared import Prepared
 from workers.actor import hello_of, load_from
 from workers.core import WorkerCore
 

@@ -16,8 +16,8 @@ import msgspec
 
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.text import load_text_model
-from router.documents import Documents, no_documents, prepare_with_documents
-from router.prepared import Prepared
+from router.prepare.documents import Documents, no_documents, prepare_with_documents
+from router.prepare.prepared import Prepared
 from router.preparing.frames import Answer, Ready, Request, receive, send
 
 MEMORY_BYTES = 512 << 20

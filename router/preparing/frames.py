@@ -9,7 +9,7 @@ import msgspec
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from router.prepared import Prepared
+from router.prepare.prepared import Prepared
 
 _LENGTH_BYTES = 4
 

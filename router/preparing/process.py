@@ -16,7 +16,7 @@ import msgspec
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from router.prepared import Prepared
+from router.prepare.prepared import Prepared
 from router.preparing.frames import Answer, Ready, Request, receive, send
 
 LIMIT_S = 5.0

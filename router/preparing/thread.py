@@ -11,7 +11,7 @@ from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import decode_submit
-from router.prepared import Prepared
+from router.prepare.prepared import Prepared
 
 Outcome = Prepared | CactusError
 PrepareWith = Callable[[Submit, "list[Source] | None"], Prepared]

@@ -22,7 +22,7 @@ from cactus_actors.protocol.messages import Cancel, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Report
-from router.sockets import STREAM_HIGH_WATER_MARK
+from router.access.sockets import STREAM_HIGH_WATER_MARK
 from tests.chaos.processes import Processes
 from tests.chaos.raw_peer import MORE, RawPeer, address_of, frame
 from tests.chaos.vitals import MIB, Watch, cpu_seconds

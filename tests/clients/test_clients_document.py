@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.gateway.openapi import document
+from cactus_actors.gateway.openapi.openapi import document
 from tests.clients.real_service import RealService
 from tests.clients.shapes import CAPITAL, CLOCK, PLACE_FORMAT, STORY, WEATHER
 

@@ -14,14 +14,14 @@ from cactus_actors.batch.lines import decode_line, request_of_line
 from cactus_actors.batch.reader import PromptFile, RawLine
 from cactus_actors.batch.scan import Scanner
 from cactus_actors.client.request import new_job_id
+from cactus_actors.gateway.answers.stream_position import read_event_id
+from cactus_actors.gateway.http.request_body import strict_json
+from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.gateway.infill import InfillBody, infill_ids
-from cactus_actors.gateway.request_body import strict_json
 from cactus_actors.gateway.routes.batches import BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody, _inputs
 from cactus_actors.gateway.routes.llama_cpp import in_our_words
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
-from cactus_actors.gateway.stream_position import read_event_id
-from cactus_actors.gateway.typed_body import typed
 from cactus_actors.handoff.answer import AnswerReader
 from cactus_actors.handoff.event_stream import EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, parse_retry_after
@@ -33,7 +33,7 @@ from cactus_actors.protocol.tool_markup import MARKUPS
 from cactus_actors.protocol.tool_splitter import Splitter, parse_calls
 from cactus_actors.protocol.wire import client_message_decoder, encode
 from router.prepare import prepare
-from router.prepared import Prepared
+from router.prepare.prepared import Prepared
 from tests.fuzz.damage import changed_json, damaged
 from tests.fuzz.judging import answer, fuzzed
 from tests.fuzz.values import HUGE_INTEGERS, json_bytes, of_type, texts

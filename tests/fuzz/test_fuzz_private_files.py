@@ -16,17 +16,17 @@ from hypothesis import strategies as st
 from cactus_actors.batch.failures import OutputRefused
 from cactus_actors.batch.journal import Journal as BatchJournal
 from cactus_actors.batch.result_file import ResultFile
-from cactus_actors.gateway.batch_record import BatchRecord
+from cactus_actors.gateway.files.batch_record import BatchRecord
+from cactus_actors.gateway.files.records import Records
 from cactus_actors.gateway.keys import read_keys
-from cactus_actors.gateway.records import Records
 from cactus_actors.handoff.credentials import load_key
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.private_file import write_private
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
-from router.journal import Journal
-from router.records import AcceptedRecord, EndedRecord
+from router.journal.journal import Journal
+from router.journal.records import AcceptedRecord, EndedRecord
 from tests.fuzz.damage import changed_json, damaged
 from tests.fuzz.judging import answer, fuzzed
 from tests.fuzz.values import encodable, json_bytes, of_type

@@ -189,7 +189,7 @@ def test_a_wrong_key_takes_as_long_as_a_right_one() -> None:
 def test_headers_that_do_not_come_are_not_waited_for(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http_protocol.HEADERS_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.3)
     host, port = service.url.removeprefix("http://").split(":")
     for begun in (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
         with socket.create_connection((host, int(port)), timeout=10) as connection:
@@ -202,7 +202,7 @@ def test_headers_that_do_not_come_are_not_waited_for(
 def test_a_body_that_does_not_come_is_not_waited_for(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.request_body.BODY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("cactus_actors.gateway.http.request_body.BODY_TIMEOUT_S", 0.3)
     host, port = service.url.removeprefix("http://").split(":")
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     for body in (b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"):

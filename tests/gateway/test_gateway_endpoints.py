@@ -10,7 +10,7 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.infill import ExtraFile, InfillBody, infill_ids
-from cactus_actors.gateway.openapi import OPERATIONS, document
+from cactus_actors.gateway.openapi.openapi import OPERATIONS, document
 from cactus_actors.gateway.routes import (
     batches,
     embeddings,

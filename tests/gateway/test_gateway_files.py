@@ -9,9 +9,9 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.gateway.batch_check import faults_of
-from cactus_actors.gateway.batches import Batches
-from cactus_actors.gateway.file_store import FileStore
+from cactus_actors.gateway.files.batch_check import faults_of
+from cactus_actors.gateway.files.batches import Batches
+from cactus_actors.gateway.files.file_store import FileStore
 from tests.gateway.played_service import STORY, PlayedService, played_service
 from tests.scripted_router import until
 
@@ -242,7 +242,7 @@ def test_a_cancelled_batch_keeps_what_was_done(tmp_path: Path) -> None:
 def test_a_batch_whose_time_is_over_says_what_never_ran(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.batch_record.WINDOW_S", 1)
+    monkeypatch.setattr("cactus_actors.gateway.files.batch_record.WINDOW_S", 1)
     content = b"".join(line(str(number)) for number in range(300))
     with (
         played_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 2}) as service,

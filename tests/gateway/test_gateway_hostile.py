@@ -16,7 +16,7 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.app import build_app
-from cactus_actors.gateway.front import PUBLIC_PATHS
+from cactus_actors.gateway.http.front import PUBLIC_PATHS
 from cactus_actors.gateway.keys import digest_of
 from tests.gateway.played_service import JSON, PlayedService, played_service
 from tests.gateway.raw_http import PROMPT, asked, connection, post, request, statuses, until_closed
@@ -204,7 +204,7 @@ def test_answers_keep_their_order_whatever_follows_a_request(
     status: int,
     is_streamed: bool,
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http_protocol.HEADERS_TIMEOUT_S", 0.03)
+    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.03)
     body = json.dumps({"prompt": "a", "stream": is_streamed}).encode()
     with connection(service.url) as opened:
         opened.sendall(post(key=ANN, body=body) + request(target=b"/healthz") + behind)
@@ -218,7 +218,7 @@ def test_answers_keep_their_order_whatever_follows_a_request(
 def test_a_connection_is_not_kept_open_by_line_ends(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http_protocol.HEADERS_TIMEOUT_S", 0.2)
+    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.2)
     with connection(service.url) as opened:
         opened.sendall(request(target=b"/healthz"))
         assert opened.recv(4096)
@@ -228,7 +228,7 @@ def test_a_connection_is_not_kept_open_by_line_ends(
 def test_headers_that_trickle_are_not_waited_for(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http_protocol.HEADERS_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.3)
     with connection(service.url) as opened:
         opened.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         opened.settimeout(0.05)
@@ -248,7 +248,7 @@ def test_headers_that_trickle_are_not_waited_for(
 def test_a_body_that_trickles_is_not_waited_for(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch, head: bytes
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.request_body.BODY_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("cactus_actors.gateway.http.request_body.BODY_TIMEOUT_S", 0.3)
     part = b"1\r\n \r\n" if head == CHUNKED else b" "
     with connection(service.url) as opened:
         opened.sendall(post(head, key=ANN, body=b"", has_length=False))
@@ -279,7 +279,7 @@ def test_a_body_that_is_not_wanted_is_answered_before_it_comes_and_ends_the_conn
 def test_a_body_without_an_end_is_cut_at_the_limit_and_its_sender_still_hears_why(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http_protocol.LINGER_S", 0.3)
+    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.LINGER_S", 0.3)
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
     with connection(service.url) as opened:
         opened.sendall(post(CHUNKED, key=ANN, body=b"", has_length=False))
@@ -318,7 +318,7 @@ def test_all_bodies_together_have_a_size_too(service: PlayedService, http_client
 def test_an_answer_that_is_not_taken_is_not_kept(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http_protocol.READER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.READER_TIMEOUT_S", 0.3)
     assert service.gateway is not None
     body = json.dumps({"content": "a " * 200_000, "with_pieces": True}).encode()
     with socket.socket() as opened:

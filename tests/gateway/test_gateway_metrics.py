@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 from prometheus_client import Metric
 
-from cactus_actors.gateway.metrics import Metrics
+from cactus_actors.gateway.metrics.metrics import Metrics
 from tests.gateway.exposition import Families, families_in
 from tests.gateway.played_service import STORY, played_service
 

@@ -239,7 +239,7 @@ def test_a_request_can_be_looked_at_and_cancelled(tmp_path: Path) -> None:
 
 
 def test_a_reader_that_takes_nothing_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http_protocol.READER_TIMEOUT_S", 0.3)
+    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.READER_TIMEOUT_S", 0.3)
     words = ("y" * 100_000,) * 400
     with (
         played_service(tmp_path, words=words, step_s=0.005) as service,

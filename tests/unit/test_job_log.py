@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from router import books
-from router.books import Books
-from router.job_log import MAX_LINE, JobLog, tenant_hash
-from router.job_report import JobReport
-from router.line_file import LineFile
+from router.books import books
+from router.books.books import Books
+from router.books.job_log import MAX_LINE, JobLog, tenant_hash
+from router.books.job_report import JobReport
+from router.books.line_file import LineFile
 
 ENDED_AT = 1_700_000_000.25
 REPORT = JobReport(

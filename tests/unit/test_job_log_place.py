@@ -10,7 +10,7 @@ import pytest
 from cactus_actors.cluster.collector import otlp_endpoint
 from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.config import make_config
-from router.line_file import LineFile
+from router.books.line_file import LineFile
 
 URL = "http://collector:4318"
 

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.line_file import LineFile
+from router.books.line_file import LineFile
 
 
 def line(number: int) -> bytes:

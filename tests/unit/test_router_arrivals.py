@@ -19,7 +19,7 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.wire import decode_submit
-from router.callers import ANYONE, Revoked
+from router.access.callers import ANYONE, Revoked
 from router.core import RouterCore
 from router.effects import Effect, Prepare, SendClient
 from router.prepare import prepare

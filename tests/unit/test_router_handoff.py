@@ -11,9 +11,9 @@ from cactus_actors.protocol.messages import ChatMessage, Progress, Resume, Submi
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Usage
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
-from router.cloud_share import BURST
-from router.escalation import NO_KEY, Breach, Verdict, early_breach, end_breach, refusal
-from router.token_log import TokenLog
+from router.handoff.cloud_share import BURST
+from router.handoff.escalation import NO_KEY, Breach, Verdict, early_breach, end_breach, refusal
+from router.jobs.token_log import TokenLog
 from tests.router_harness import SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
 
 STOP = Finish("stop")

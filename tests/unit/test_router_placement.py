@@ -6,10 +6,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.placement import Candidate, Vacancy, place
-from router.prefix_index import BLOCK_SIZE, PrefixIndex, block_hashes
-from router.queue import DrainRate
-from router.token_log import TokenLog
+from router.dispatch.placement import Candidate, Vacancy, place
+from router.dispatch.prefix_index import BLOCK_SIZE, PrefixIndex, block_hashes
+from router.dispatch.queue import DrainRate
+from router.jobs.token_log import TokenLog
 
 
 def vacancy(worker_id: str, free_slots: int = 1, **fields: object) -> Vacancy:

@@ -11,9 +11,9 @@ from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidR
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import CloudRequest
-from router.prefix_index import block_hashes
+from router.dispatch.prefix_index import block_hashes
 from router.prepare import prepare
-from router.prepared import Prepared
+from router.prepare.prepared import Prepared
 from tests.router_harness import LetterModel, job_id
 
 

@@ -11,7 +11,7 @@ from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
 from cactus_actors.protocol.options import Options
 from router.prepare import prepare
 from router.prepare.conversation import SAFETY
-from router.prepared import Prepared
+from router.prepare.prepared import Prepared
 from tests.router_harness import LetterModel, job_id
 
 USER = ChatMessage(role="user", content="what time is it")

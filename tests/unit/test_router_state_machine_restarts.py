@@ -23,7 +23,7 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, Goodbye, Report
-from router.callers import Caller
+from router.access.callers import Caller
 from tests.router_harness import Disk, RouterHarness, job_id, make_delta
 
 MAX_TOKENS = 12

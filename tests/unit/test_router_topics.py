@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.callers import Caller
-from router.topics import Topics
+from router.access.callers import Caller
+from router.jobs.topics import Topics
 
 ALICE = Caller("alice", "client", "alice", max_topics=3)
 ANNA = Caller("anna", "client", "alice", max_topics=3)

@@ -23,10 +23,10 @@ RUNS_WHAT_IT_READS = {
 }  # fmt: skip
 CHECKS = (
     "cactus_actors/cluster/ray_token.py",
-    "cactus_actors/gateway/front.py",
+    "cactus_actors/gateway/http/front.py",
     "cactus_actors/gateway/identity.py",
     "cactus_actors/gateway/keys.py",
-    "cactus_actors/gateway/request_ids.py",
+    "cactus_actors/gateway/http/request_ids.py",
     "cactus_actors/handoff/access.py",
     "cactus_actors/handoff/credentials.py",
     "cactus_actors/keys",
@@ -34,15 +34,15 @@ CHECKS = (
     "cactus_actors/protocol/wire.py",
     "cactus_actors/text/sandbox.py",
     "cactus_actors/text/template_bounds.py",
-    "router/callers.py",
-    "router/connections.py",
-    "router/gate.py",
-    "router/intake.py",
-    "router/known_keys.py",
+    "router/access/callers.py",
+    "router/access/connections.py",
+    "router/access/gate.py",
+    "router/jobs/intake.py",
+    "router/access/known_keys.py",
     "router/prepare",
-    "router/revocation.py",
-    "router/table.py",
-    "router/topics.py",
+    "router/jobs/revocation.py",
+    "router/jobs/table.py",
+    "router/jobs/topics.py",
 )
 """Where keys, tenants, files and messages are checked."""
 

@@ -8,7 +8,7 @@ from typing import Any, get_args, get_origin, get_type_hints
 import msgspec
 import pytest
 
-from cactus_actors.gateway.service_metrics import families_of
+from cactus_actors.gateway.metrics.service_metrics import families_of
 from cactus_actors.protocol.messages import JobCounts, Status, WorkerStatus
 from cactus_actors.protocol.totals import Distribution, Held, Totals
 

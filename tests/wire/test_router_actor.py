@@ -52,7 +52,7 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
 )
 from router.actor import Endpoints, Observer, RouterActor
-from router.job_report import JobReport
+from router.books.job_report import JobReport
 from tests.router_harness import LetterModel, job_id, make_delta, make_hello
 
 PATIENCE_MS = 5000

@@ -13,7 +13,7 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.messages import Accepted, Status, StatusRequest, Submit
 from cactus_actors.protocol.wire import encode, router_reply_decoder
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report
-from router.callers import MAX_TOPICS
+from router.access.callers import MAX_TOPICS
 from tests.router_harness import job_id, make_delta, make_hello
 from tests.wire.test_router_actor import PATIENCE_MS, Service, serving
 
@@ -97,8 +97,8 @@ def test_the_second_of_two_connections_with_one_identity_gets_nothing(service: S
 async def test_what_was_published_too_fast_is_asked_for_and_nothing_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("router.sockets.STREAM_HIGH_WATER_MARK", 10)
-    monkeypatch.setattr("router.sockets.STREAM_SEND_BUFFER", 4096)
+    monkeypatch.setattr("router.access.sockets.STREAM_HIGH_WATER_MARK", 10)
+    monkeypatch.setattr("router.access.sockets.STREAM_SEND_BUFFER", 4096)
     num_tokens = 3000
     with serving() as service:
         async with AsyncClient(service.endpoints.jobs, service.endpoints.stream) as client:

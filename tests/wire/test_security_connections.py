@@ -19,8 +19,8 @@ from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.protocol.errors import ConfigurationInvalid, PermissionDenied
 from cactus_actors.protocol.messages import Accepted, Rejected, Scale, Scaling, StatusRequest
 from cactus_actors.protocol.worker_messages import Hello, Welcome
+from router.access.known_keys import RECHECK_S
 from router.actor import RouterActor
-from router.known_keys import RECHECK_S
 from tests.router_harness import job_id, make_hello
 from tests.secured_router import LOOPBACK, SecuredRouter, secured_router, submit, until
 from tests.wire.test_client_router import EchoWorker

@@ -10,8 +10,8 @@ from typing import Any
 from litestar import get
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answering import json_response
-from cactus_actors.gateway.openapi import OPERATIONS, document
+from cactus_actors.gateway.answers.answering import json_response
+from cactus_actors.gateway.openapi.openapi import OPERATIONS, document
 
 _STYLE = (
     "body{font:15px/1.5 system-ui;max-width:60rem;margin:2rem auto;padding:0 1rem}"

@@ -11,11 +11,11 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answering import check_model, check_serves, whole_answer
+from cactus_actors.gateway.answers.answering import check_model, check_serves, whole_answer
 from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.http.request_body import HttpRequest, read_json
+from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.gateway.identity import Identity
-from cactus_actors.gateway.request_body import HttpRequest, read_json
-from cactus_actors.gateway.typed_body import typed
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.openai.prompts import Prompt, prompts_of

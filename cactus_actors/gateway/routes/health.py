@@ -5,10 +5,10 @@ from __future__ import annotations
 from litestar import get
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answering import json_response
+from cactus_actors.gateway.answers.answering import json_response
 from cactus_actors.gateway.gateway import gateway_of
-from cactus_actors.gateway.metrics import CONTENT_TYPE
-from cactus_actors.gateway.request_body import HttpRequest
+from cactus_actors.gateway.http.request_body import HttpRequest
+from cactus_actors.gateway.metrics.metrics import CONTENT_TYPE
 
 
 @get("/health")

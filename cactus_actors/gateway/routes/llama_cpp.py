@@ -8,13 +8,13 @@ from typing import Any
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answering import check_model, check_serves, streamed_answer, whole_answer
+from cactus_actors.gateway.answers.answering import check_model, check_serves, streamed_answer, whole_answer
 from cactus_actors.gateway.gateway import Gateway, gateway_of
+from cactus_actors.gateway.http.request_body import HttpRequest, read_json
+from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.gateway.identity import Identity
 from cactus_actors.gateway.infill import InfillBody, infill_ids, without_infill
 from cactus_actors.gateway.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
-from cactus_actors.gateway.request_body import HttpRequest, read_json
-from cactus_actors.gateway.typed_body import typed
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.openai import request_from_completion
 from cactus_actors.protocol.results import Result

@@ -9,15 +9,15 @@ from typing import Any
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answering import (
+from cactus_actors.gateway.answers.answering import (
     check_model,
     check_serves,
     streamed_answer,
     whole_answer,
 )
 from cactus_actors.gateway.gateway import Gateway, gateway_of
+from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.gateway.identity import Identity
-from cactus_actors.gateway.request_body import HttpRequest, read_json
 from cactus_actors.protocol.openai import (
     BodyRequest,
     chunks_of,

@@ -10,10 +10,10 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answering import json_response
+from cactus_actors.gateway.answers.answering import json_response
 from cactus_actors.gateway.gateway import Gateway, gateway_of
-from cactus_actors.gateway.request_body import HttpRequest, read_json
-from cactus_actors.gateway.typed_body import typed
+from cactus_actors.gateway.http.request_body import HttpRequest, read_json
+from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported, RequestTooComplex
 from cactus_actors.protocol.openai import request_from_chat
 from cactus_actors.text import TextModel

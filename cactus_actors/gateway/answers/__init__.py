@@ -1,0 +1,1 @@
+"""Answers as HTTP bodies and event streams."""

@@ -1,0 +1,159 @@
+"""A streamed answer: from what happens to the jobs to the frames that the reader has not seen."""
+
+from __future__ import annotations
+
+import asyncio
+import time
+from collections.abc import AsyncIterator, Sequence
+from typing import Any, Protocol
+
+from cactus_actors.gateway.answers.choices import ChoiceStreams, Happening
+from cactus_actors.gateway.answers.event_stream import DONE, PING, event
+from cactus_actors.gateway.answers.stream_position import Place, event_id
+from cactus_actors.gateway.failures import info_of
+from cactus_actors.gateway.gateway import Gateway, is_stopping
+from cactus_actors.gateway.identity import Identity
+from cactus_actors.protocol.messages import Accepted, Delta, Submit
+from cactus_actors.protocol.openai import error_body
+from cactus_actors.protocol.results import Result
+
+MIN_INTERVAL_S = 0.02
+"""What comes sooner after the last event waits for the next: faster than anybody reads, it only costs."""
+
+
+class ChunkMaker(Protocol):
+    """Turns news of a choice into the JSON of chunks, as `protocol.openai.Chunks` does."""
+
+    def accepted(self, choice: int, accepted: Accepted) -> list[dict[str, Any]]: ...
+
+    def delta(self, choice: int, delta: Delta) -> list[dict[str, Any]]: ...
+
+    def finished(self, choice: int, result: Result) -> list[dict[str, Any]]: ...
+
+    def usage(self) -> list[dict[str, Any]]: ...
+
+
+class AnswerStream:
+    """The events of one request; `begin` it, then send its `frames`.
+
+    Chunks are made from the beginning, whatever the reader has seen already, and sent from there on: what a
+    chunk says may depend on all before it.
+    """
+
+    def __init__(
+        self,
+        gateway: Gateway,
+        identity: Identity,
+        submits: Sequence[Submit],
+        chunks: ChunkMaker,
+        *,
+        done: bytes = DONE,
+    ) -> None:
+        self._gateway = gateway
+        self._identity = identity
+        self._chunks = chunks
+        self._done = done
+        self._choices = ChoiceStreams(gateway.client, submits)
+        self._seen = identity.places_of(len(submits))
+        self._places = [Place() for _ in submits]
+        self._first: list[Happening] = []
+        self._told_at = 0.0
+        self._rendered_at = time.monotonic()
+        self._is_quiet = False
+        self._timer: asyncio.TimerHandle | None = None
+
+    async def begin(self) -> None:
+        """Wait for the first token, so that a request that fails before it is answered with a status.
+
+        Returns without one when nothing comes for as long as a reader can be left in silence.
+        """
+        self._nudge_later()
+        try:
+            while not any(isinstance(one.news, Delta | Result) for one in self._first) and not self._is_quiet:
+                await self._choices.wait()
+                self._first += self._choices.taken()
+        except BaseException:
+            await self._close()
+            raise
+
+    async def frames(self) -> AsyncIterator[bytes]:
+        """Bytes to send as they are."""
+        self._gateway.metrics.num_streams += 1
+        self._gateway.stopped.add_done_callback(self._on_stopped)
+        try:
+            yield self._rendered(self._first)
+            while not self._choices.is_over:
+                await self._choices.wait()
+                if (too_soon := self._rendered_at + MIN_INTERVAL_S - time.monotonic()) > 0:
+                    await asyncio.sleep(too_soon)
+                if happened := self._choices.taken():
+                    if frames := self._rendered(happened):
+                        yield frames
+                elif self._is_quiet:
+                    self._is_quiet = False
+                    yield PING
+            yield b"".join([event(chunk) for chunk in self._chunks.usage()]) + self._done
+        except Exception as failure:
+            request_id = self._identity.request_id
+            yield event(error_body(info_of(failure, request_id), request_id=request_id)) + self._done
+        finally:
+            self._gateway.metrics.num_streams -= 1
+            self._gateway.stopped.remove_done_callback(self._on_stopped)
+            await self._close()
+
+    def _nudge_later(self) -> None:
+        """Nudge where nothing was rendered for as long as a reader can be left in silence."""
+        interval = self._gateway.settings.ping_interval_s
+        quiet_for = time.monotonic() - self._rendered_at
+        if quiet_for >= interval:
+            self._is_quiet = True
+            self._choices.nudge()
+            self._rendered_at, quiet_for = time.monotonic(), 0.0
+        loop = asyncio.get_running_loop()
+        self._timer = loop.call_later(interval - quiet_for, self._nudge_later)
+
+    def _on_stopped(self, _: asyncio.Future[None]) -> None:
+        self._choices.fail(is_stopping())
+
+    async def _close(self) -> None:
+        if self._timer is not None:
+            self._timer.cancel()
+        await self._choices.close(cancel=not self._identity.outlives)
+
+    def _rendered(self, happened: Sequence[Happening]) -> bytes:
+        self._rendered_at = time.monotonic()
+        return b"".join([frame for one in happened for frame in self._frames_of(one)])
+
+    def _frames_of(self, happening: Happening) -> list[bytes]:
+        choice = happening.choice
+        seen, place = self._seen[choice], self._places[choice]
+        match happening.news:
+            case Accepted() as accepted:
+                chunks = self._chunks.accepted(choice, accepted)
+                return self._events(chunks) if seen.num_items == 0 and not seen.is_ended else []
+            case Delta() as delta:
+                self._observe(len(delta.token_ids))
+                before, behind = seen.halves(delta, place)
+                place.advance(delta)
+                if before is not None:
+                    self._chunks.delta(choice, before)
+                return [] if behind is None else self._events(self._chunks.delta(choice, behind))
+            case Result() as result:
+                place.is_ended = True
+                chunks = self._chunks.finished(choice, result)
+                return [] if seen.is_ended else self._events(chunks)
+
+    def _events(self, chunks: Sequence[dict[str, Any]]) -> list[bytes]:
+        if not self._identity.outlives:
+            return [event(chunk) for chunk in chunks]
+        name = event_id(self._identity.request_id, self._places)
+        # Only behind the last of them has the reader all that the id says.
+        return [event(chunk) for chunk in chunks[:-1]] + [event(chunk, name) for chunk in chunks[-1:]]
+
+    def _observe(self, num_tokens: int) -> None:
+        now = time.monotonic()
+        if not self._told_at:
+            self._gateway.metrics.note_first_token(now - self._identity.received_at)
+        elif num_tokens:
+            self._gateway.metrics.note_tokens(num_tokens, now - self._told_at)
+        self._told_at = now

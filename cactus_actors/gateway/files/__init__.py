@@ -1,0 +1,1 @@
+"""Files that clients keep here, and batches over them."""

@@ -1,0 +1,99 @@
+"""A batch of OpenAI's API: where it stands in its life."""
+
+from __future__ import annotations
+
+import time
+from typing import Any, Literal
+
+import msgspec
+
+from cactus_actors.gateway.files.records import Record
+
+Endpoint = Literal["/v1/chat/completions", "/v1/completions"]
+BatchStatus = Literal[
+    "validating",
+    "failed",
+    "in_progress",
+    "finalizing",
+    "completed",
+    "expired",
+    "cancelling",
+    "cancelled",
+]
+WINDOW_S = 24 * 3600
+ENDED: frozenset[BatchStatus] = frozenset({"failed", "completed", "expired", "cancelled"})
+
+
+class BatchFault(msgspec.Struct, kw_only=True):
+    """What is wrong with an input file; `line` counts from 1."""
+
+    code: str
+    message: str
+    param: str | None = None
+    line: int | None = None
+
+
+class BatchRecord(Record, kw_only=True):
+    """`times` holds, a status, the Unix seconds at which the batch came to it."""
+
+    batch_id: str
+    endpoint: Endpoint
+    input_file_id: str
+    status: BatchStatus = "validating"
+    times: dict[str, int] = msgspec.field(default_factory=dict)
+    faults: list[BatchFault] = msgspec.field(default_factory=list)
+    output_file_id: str | None = None
+    error_file_id: str | None = None
+    num_lines: int = 0
+    num_completed: int = 0
+    num_failed: int = 0
+    metadata: dict[str, str] | None = None
+
+    @property
+    def has_ended(self) -> bool:
+        """Whether nothing will change any more."""
+        return self.status in ENDED
+
+    @property
+    def expires_at(self) -> float:
+        """When what has not run by then will not."""
+        return self.created_at + WINDOW_S
+
+    def enter(self, status: BatchStatus) -> None:
+        """Come to a status now."""
+        self.status = status
+        self.times[status] = int(time.time())
+
+    def body(self) -> dict[str, Any]:
+        """OpenAI's batch object."""
+        return {
+            "id": self.batch_id,
+            "object": "batch",
+            "endpoint": self.endpoint,
+            "errors": {"object": "list", "data": msgspec.to_builtins(self.faults)} if self.faults else None,
+            "input_file_id": self.input_file_id,
+            "completion_window": "24h",
+            "status": self.status,
+            "output_file_id": self.output_file_id,
+            "error_file_id": self.error_file_id,
+            "created_at": int(self.created_at),
+            "expires_at": int(self.expires_at),
+            **{
+                f"{status}_at": self.times.get(status)
+                for status in (
+                    "in_progress",
+                    "finalizing",
+                    "completed",
+                    "failed",
+                    "expired",
+                    "cancelling",
+                    "cancelled",
+                )
+            },
+            "request_counts": {
+                "total": self.num_lines,
+                "completed": self.num_completed,
+                "failed": self.num_failed,
+            },
+            "metadata": self.metadata,
+        }

@@ -1,0 +1,229 @@
+"""Batches: taken, run one after another behind everybody else, and gone on with after a restart."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+import hashlib
+import logging
+import secrets
+import time
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.batch.failures import InputInvalid, OutputFailed, OutputLocked
+from cactus_actors.batch.lines import decode_line
+from cactus_actors.batch.output import BatchOutput, publish
+from cactus_actors.batch.reader import PromptFile
+from cactus_actors.batch.request import BatchProgress, BatchRequest
+from cactus_actors.batch.runner import run_batch
+from cactus_actors.client import AsyncClient
+from cactus_actors.gateway.files.batch_check import faults_of
+from cactus_actors.gateway.files.batch_record import BatchFault, BatchRecord, BatchStatus, Endpoint
+from cactus_actors.gateway.files.file_store import FileStore
+from cactus_actors.gateway.files.records import Records
+from cactus_actors.protocol.errors import (
+    CactusError,
+    Overloaded,
+    ResourceNotFound,
+    StorageFailure,
+    Unavailable,
+)
+from cactus_actors.protocol.options import Options
+
+RETRY_S = 5.0
+SAVE_EVERY_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Batches:
+    """All batches under a directory; `run` works on them, the oldest first."""
+
+    def __init__(self, directory: Path, files: FileStore, client: AsyncClient, *, in_flight: int) -> None:
+        self._directory = directory
+        self._files = files
+        self._client = client
+        self._in_flight = in_flight
+        self._records = Records(directory, BatchRecord)
+        self._arrived = asyncio.Event()
+        self._working: asyncio.Task[None] | None = None
+        self._working_on = ""
+
+    def create(
+        self, endpoint: Endpoint, input_file_id: str, tenant: str, metadata: dict[str, str] | None
+    ) -> BatchRecord:
+        """Take a batch; raises ResourceNotFound if there is no such file."""
+        self._files.get(input_file_id, tenant)
+        record = BatchRecord(
+            created_at=time.time(),
+            tenant=tenant,
+            batch_id=f"batch_{secrets.token_hex(12)}",
+            endpoint=endpoint,
+            input_file_id=input_file_id,
+            metadata=metadata,
+        )
+        self._save(record)
+        self._arrived.set()
+        return record
+
+    def get(self, batch_id: str, tenant: str) -> BatchRecord:
+        """A tenant's batch; raises ResourceNotFound, for a foreign one too."""
+        record = self._records.get(batch_id)
+        if record is None or record.tenant != tenant:
+            raise ResourceNotFound(f"no batch {batch_id[:64]!r}")
+        return record
+
+    def all_of(self, tenant: str) -> list[BatchRecord]:
+        """A tenant's batches, newest first."""
+        return [record for _, record in reversed(self._records.items()) if record.tenant == tenant]
+
+    def reads(self, file_id: str) -> bool:
+        """Whether a batch that has not ended needs this file."""
+        return any(
+            record.input_file_id == file_id and not record.has_ended for _, record in self._records.items()
+        )
+
+    def cancel(self, batch_id: str, tenant: str) -> BatchRecord:
+        """Let what runs end, and the batch with it; one that has ended stays as it is."""
+        record = self.get(batch_id, tenant)
+        if not record.has_ended and record.status != "cancelling":
+            self._enter(record, "cancelling")
+            if self._working is not None and self._working_on == batch_id:
+                self._working.cancel()
+            self._arrived.set()
+        return record
+
+    async def run(self) -> None:
+        """Work, for ever."""
+        while True:
+            self._arrived.clear()
+            waiting = [record for _, record in self._records.items() if not record.has_ended]
+            if not waiting:
+                await self._arrived.wait()
+                continue
+            await self._work_on(min(waiting, key=lambda record: record.created_at))
+
+    async def _work_on(self, record: BatchRecord) -> None:
+        self._working_on = record.batch_id
+        self._working = asyncio.create_task(self._advance(record))
+        try:
+            await asyncio.wait([self._working])
+        finally:
+            working, self._working = self._working, None
+            working.cancel()
+            with contextlib.suppress(asyncio.CancelledError):
+                await working
+
+    async def _advance(self, record: BatchRecord) -> None:
+        """Bring a batch to its end; what a cancelled call left undone the next one does."""
+        try:
+            if record.status == "validating":
+                await self._validate(record)
+            if record.status == "in_progress":
+                await self._run_lines(record)
+            if record.status == "cancelling":
+                self._finalize(record, "cancelled")
+            elif record.status == "finalizing":
+                self._finalize(record, "completed")
+        except (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked) as error:
+            _log.warning("%s waits: %s", record.batch_id, error.message)
+            await asyncio.sleep(RETRY_S)
+        except CactusError as error:
+            record.faults.append(BatchFault(code=error.type, message=error.message))
+            self._enter(record, "failed")
+        except Exception:
+            _log.exception("%s failed", record.batch_id)
+            record.faults.append(BatchFault(code="server_error", message="something went wrong here"))
+            self._enter(record, "failed")
+
+    async def _validate(self, record: BatchRecord) -> None:
+        path = self._files.path(record.input_file_id)
+        record.faults = await asyncio.to_thread(
+            faults_of, path, record.endpoint, takes_salts=not record.tenant
+        )
+        if record.status == "validating":  # not cancelled meanwhile
+            self._enter(record, "failed" if record.faults else "in_progress")
+
+    async def _run_lines(self, record: BatchRecord) -> None:
+        saved_at = 0.0
+
+        def observe(progress: BatchProgress, *_: object) -> None:
+            nonlocal saved_at
+            record.num_lines = progress.num_lines
+            record.num_completed = progress.num_succeeded
+            record.num_failed = progress.num_failed
+            if time.monotonic() - saved_at >= SAVE_EVERY_S:
+                self._save(record)
+                saved_at = time.monotonic()
+
+        try:
+            async with asyncio.timeout(record.expires_at - time.time()):
+                await run_batch(self._request(record), self._client, observe)
+        except TimeoutError:
+            await asyncio.to_thread(self._write_off, record)
+            self._finalize(record, "expired")
+        else:
+            self._enter(record, "finalizing")
+
+    def _request(self, record: BatchRecord) -> BatchRequest:
+        directory = self._directory / record.batch_id
+        directory.mkdir(exist_ok=True, mode=0o700)
+        salt = hashlib.blake2b(record.tenant.encode(), digest_size=16).hexdigest() if record.tenant else None
+        return BatchRequest(
+            source=self._files.path(record.input_file_id),
+            output=directory / "output.jsonl",
+            options=Options(cache_salt=salt),
+            form="jsonl",
+            max_in_flight=self._in_flight,
+            resume=True,
+            one_model=False,
+        )
+
+    def _write_off(self, record: BatchRecord) -> None:
+        """Note for every line that never ran that the batch's time was over."""
+        request = self._request(record)
+        output = BatchOutput(request.paths)
+        try:
+            with PromptFile(request.source) as file:
+                for raw in file.lines():
+                    line = decode_line(raw, "jsonl")
+                    if output.has(line.custom_id):
+                        continue
+                    error = {"code": "batch_expired", "message": "the batch expired before this line ran"}
+                    written = {
+                        "id": f"batch_req_{secrets.token_hex(12)}",
+                        "custom_id": line.custom_id,
+                        "response": None,
+                        "error": error,
+                    }
+                    output.add(line.custom_id, msgspec.json.encode(written), succeeded=False)
+                    record.num_failed += 1
+        except InputInvalid:
+            pass  # what cannot be read any more cannot be written off
+        finally:
+            output.close()
+
+    def _finalize(self, record: BatchRecord, status: BatchStatus) -> None:
+        """Give the results names that clients know."""
+        paths = self._request(record).paths
+        publish(paths)
+        if record.output_file_id is None:
+            record.output_file_id = self._adopted(paths.output, record, "output")
+        if record.error_file_id is None:
+            record.error_file_id = self._adopted(paths.errors, record, "errors")
+        self._enter(record, status)
+
+    def _adopted(self, path: Path, record: BatchRecord, what: str) -> str | None:
+        if not path.exists() or not path.stat().st_size:
+            return None
+        name = f"{record.batch_id}_{what}.jsonl"
+        return self._files.adopt(path, name, "batch_output", record.tenant).file_id
+
+    def _enter(self, record: BatchRecord, status: BatchStatus) -> None:
+        record.enter(status)
+        self._save(record)
+
+    def _save(self, record: BatchRecord) -> None:
+        self._records.put(record.batch_id, record)

@@ -1,0 +1,119 @@
+"""Uploaded files and results, as OpenAI's files: a record and its content, kept until they are deleted."""
+
+from __future__ import annotations
+
+import os
+import secrets
+import time
+from collections.abc import AsyncIterator
+from pathlib import Path
+from typing import Any
+
+from cactus_actors.gateway.files.records import Record, Records
+from cactus_actors.protocol.errors import ResourceNotFound, StorageFailure
+
+MAX_FILE_NAME = 255
+
+
+class FileRecord(Record, kw_only=True):
+    """A file as its owner sees it; `num_bytes` is its size."""
+
+    file_id: str
+    filename: str
+    purpose: str
+    num_bytes: int
+
+    def body(self) -> dict[str, Any]:
+        """OpenAI's file object."""
+        return {
+            "id": self.file_id,
+            "object": "file",
+            "bytes": self.num_bytes,
+            "created_at": int(self.created_at),
+            "filename": self.filename,
+            "purpose": self.purpose,
+            "status": "processed",
+        }
+
+
+class FileStore:
+    """Files under a directory; each belongs to a tenant, and no other sees it."""
+
+    def __init__(self, directory: Path) -> None:
+        self._directory = directory
+        self._records = Records(directory, FileRecord)
+        for content in directory.glob("*.content"):
+            if self._records.get(content.stem) is None:  # its upload was interrupted
+                content.unlink(missing_ok=True)
+
+    def path(self, file_id: str) -> Path:
+        """Where the content is."""
+        return self._directory / f"{file_id}.content"
+
+    def get(self, file_id: str, tenant: str) -> FileRecord:
+        """A tenant's file; raises ResourceNotFound, for a foreign one too."""
+        record = self._records.get(file_id)
+        if record is None or record.tenant != tenant:
+            raise ResourceNotFound(f"no file {file_id[:64]!r}")
+        return record
+
+    def all_of(self, tenant: str) -> list[FileRecord]:
+        """A tenant's files, newest first."""
+        return [record for _, record in reversed(self._records.items()) if record.tenant == tenant]
+
+    async def receive(self, chunks: AsyncIterator[bytes]) -> str:
+        """Write what `chunks` brings to the disk, and return its id, to be kept or discarded.
+
+        Raises StorageFailure, and whatever `chunks` raises, with nothing left.
+        """
+        file_id = _new_id()
+        path = self.path(file_id)
+        try:
+            with path.open("xb") as file:
+                async for chunk in chunks:
+                    file.write(chunk)
+                file.flush()
+                os.fsync(file.fileno())
+        except OSError as error:
+            path.unlink(missing_ok=True)
+            raise StorageFailure(f"the file cannot be kept: {error.strerror}") from None
+        except BaseException:
+            path.unlink(missing_ok=True)
+            raise
+        return file_id
+
+    def discard(self, file_id: str) -> None:
+        """Remove what was received and is not kept."""
+        self.path(file_id).unlink(missing_ok=True)
+
+    def adopt(self, path: Path, filename: str, purpose: str, tenant: str) -> FileRecord:
+        """Take over a file that is there already."""
+        file_id = _new_id()
+        try:
+            path.replace(self.path(file_id))
+        except OSError as error:
+            raise StorageFailure(f"the file cannot be kept: {error.strerror}") from None
+        return self.keep(file_id, filename, purpose, tenant)
+
+    def delete(self, file_id: str, tenant: str) -> None:
+        """Remove a tenant's file; raises ResourceNotFound."""
+        self.get(file_id, tenant)
+        self._records.remove(file_id)
+        self.path(file_id).unlink(missing_ok=True)
+
+    def keep(self, file_id: str, filename: str, purpose: str, tenant: str) -> FileRecord:
+        """Make what was received a tenant's file; raises StorageFailure."""
+        record = FileRecord(
+            created_at=time.time(),
+            tenant=tenant,
+            file_id=file_id,
+            filename=filename[:MAX_FILE_NAME],
+            purpose=purpose,
+            num_bytes=self.path(file_id).stat().st_size,
+        )
+        self._records.put(file_id, record)
+        return record
+
+
+def _new_id() -> str:
+    return f"file-{secrets.token_hex(12)}"

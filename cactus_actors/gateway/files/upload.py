@@ -1,0 +1,64 @@
+"""A multipart form with one file, taken as it comes."""
+
+from __future__ import annotations
+
+from collections.abc import AsyncIterator
+from dataclasses import dataclass, field
+
+from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
+
+from cactus_actors.gateway.http.request_body import HttpRequest, body_chunks
+from cactus_actors.protocol.errors import InvalidRequest, UnsupportedMediaType
+
+MAX_FIELD_BYTES = 4096
+MAX_PARTS = 16
+FORM_BYTES = 64 * 1024
+"""What the form may be bigger than its file."""
+
+
+@dataclass
+class Upload:
+    """`content` yields the file's bytes; `fields` are whole, and `filename` known, once it has ended."""
+
+    fields: dict[str, str] = field(default_factory=dict)
+    filename: str | None = None
+
+    async def content(self, request: HttpRequest, max_file_bytes: int) -> AsyncIterator[bytes]:
+        """Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut or InvalidRequest."""
+        content_type, options = parse_options_header(request.headers.get("content-type", ""))
+        if content_type != "multipart/form-data":
+            raise UnsupportedMediaType(f"a file comes as multipart/form-data, not {content_type[:60]!r}")
+        segment: MultipartSegment | None = None
+        value = bytearray()
+        try:
+            with PushMultipartParser(options.get("boundary", ""), max_segment_count=MAX_PARTS) as parser:
+                async for chunk in body_chunks(request, max_file_bytes + FORM_BYTES):
+                    if not chunk:
+                        continue
+                    for event in parser.parse(chunk):
+                        if isinstance(event, MultipartSegment):
+                            segment = self._begun(event)
+                            value.clear()
+                        elif event is None:
+                            self._end(segment, value)
+                        elif segment is not None and segment.name == "file":
+                            yield bytes(event)
+                        else:
+                            value += event
+                            if len(value) > MAX_FIELD_BYTES:
+                                raise InvalidRequest("a field of the form is too long")
+        except MultipartError as error:
+            raise InvalidRequest(f"the form is not multipart/form-data: {error}") from None
+        if self.filename is None:
+            raise InvalidRequest("file is required", param="file")
+
+    def _begun(self, segment: MultipartSegment) -> MultipartSegment:
+        if segment.name == "file":
+            if self.filename is not None:
+                raise InvalidRequest("the form holds two files", param="file")
+            self.filename = segment.filename or "file"
+        return segment
+
+    def _end(self, segment: MultipartSegment | None, value: bytearray) -> None:
+        if segment is not None and segment.name and segment.name != "file":
+            self.fields[segment.name] = value.decode(errors="replace")

@@ -1,0 +1,145 @@
+"""The body of a request: received within bounds, and JSON by the letter."""
+
+from __future__ import annotations
+
+import asyncio
+import gc
+import json
+from collections.abc import AsyncIterator, Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import msgspec
+from litestar import Request
+from litestar.datastructures import State
+
+from cactus_actors.gateway.http.holding import Holding
+from cactus_actors.gateway.keys import Tenant
+from cactus_actors.protocol.errors import (
+    InvalidJSON,
+    PayloadTooLarge,
+    RequestTimedOut,
+    UnsupportedMediaType,
+)
+
+BODY_TIMEOUT_S = 60.0
+MIN_BYTES_A_SECOND = 4096
+
+HttpRequest = Request[Tenant, Any, State]
+
+
+class ClientGone(BaseException):
+    """The other side has left; no Exception, because there is nobody to answer what is made of those."""
+
+
+async def read_json(request: HttpRequest, max_bytes: int) -> dict[str, Any]:
+    """The decoded body.
+
+    Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut, InvalidJSON, or Overloaded where open
+    requests hold as much already as they may.
+    """
+    _check_is_json(request)
+    body = bytearray()
+    held: Holding = request.scope["state"]["holding"]
+    async for chunk in body_chunks(request, max_bytes):
+        held.add(len(chunk))
+        body += chunk
+    with _uncollected():
+        return strict_json(bytes(body))
+
+
+async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[bytes]:
+    """The body as it comes; raises PayloadTooLarge before more than `max_bytes` were taken."""
+    for encoding in request.headers.getall("content-encoding", []):
+        if encoding != "identity":
+            raise UnsupportedMediaType(f"a body encoded as {encoding[:40]!r} is not taken; send it plain")
+    announced = request.headers.get("content-length", "")
+    if announced.isdigit() and int(announced) > max_bytes:
+        raise _too_large(max_bytes)
+    num_bytes = 0
+    now = asyncio.get_running_loop().time
+    begun_at = now()
+    try:
+        async with asyncio.timeout(BODY_TIMEOUT_S) as limit:
+            is_more = True
+            while is_more:
+                message = await request.receive()
+                if message["type"] != "http.request":
+                    raise ClientGone
+                chunk, is_more = message["body"], message["more_body"]
+                num_bytes += len(chunk)
+                if num_bytes > max_bytes:
+                    raise _too_large(max_bytes)
+                slowest = begun_at + num_bytes / MIN_BYTES_A_SECOND
+                limit.reschedule(min(now(), slowest) + BODY_TIMEOUT_S)
+                yield chunk
+    except TimeoutError:
+        raise RequestTimedOut(
+            f"the body came too slowly: nothing of it for {BODY_TIMEOUT_S:g} s, "
+            f"or less than {MIN_BYTES_A_SECOND} bytes a second"
+        ) from None
+
+
+def strict_json(body: bytes) -> dict[str, Any]:
+    """The one object that `body` is, in UTF-8; raises InvalidJSON, also for a name that is given twice."""
+    try:
+        value = msgspec.json.decode(body)
+        json.loads(body, object_pairs_hook=_distinct)
+    except msgspec.ValidationError as error:
+        raise InvalidJSON(f"the body is not JSON that is taken here: {error}") from None
+    except msgspec.DecodeError as error:
+        raise InvalidJSON(f"the body is not JSON: {_placed(str(error), body)}") from None
+    except UnicodeDecodeError as error:
+        raise InvalidJSON(f"the body is not UTF-8: {error.reason} in a string") from None
+    except RecursionError:
+        raise InvalidJSON("the body is nested too deeply") from None
+    except ValueError as error:  # of json: a number of thousands of digits
+        raise InvalidJSON(f"the body is not JSON that is taken here: {error}") from None
+    if not isinstance(value, dict):
+        raise InvalidJSON(f"the body must be a JSON object, not {_kind(value)} (byte 0)")
+    return value
+
+
+@contextmanager
+def _uncollected() -> Iterator[None]:
+    """Without looks for garbage: a body of a million empty lists would be looked through again and again."""
+    gc.disable()
+    try:
+        yield
+    finally:
+        gc.enable()
+
+
+def _check_is_json(request: HttpRequest) -> None:
+    # A page in a browser can post any other type to this machine without asking.
+    content_type, _, parameters = request.headers.get("content-type", "").partition(";")
+    if content_type.strip().lower() != "application/json":
+        raise UnsupportedMediaType(
+            f"the body must be application/json, not {content_type.strip()[:60] or 'of no type'!r}"
+        )
+    charset = parameters.strip().lower()
+    if charset.startswith("charset=") and charset[8:].strip('"') not in ("utf-8", "utf8"):
+        raise UnsupportedMediaType("JSON is sent as UTF-8")
+
+
+def _too_large(max_bytes: int) -> PayloadTooLarge:
+    return PayloadTooLarge(f"the body is above {max_bytes} bytes")
+
+
+def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
+    fields = dict(pairs)
+    if len(fields) != len(pairs):
+        seen: set[str] = set()
+        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
+        raise InvalidJSON(f"{twice[:64]!r} is given twice in one object", param=twice[:64])
+    return fields
+
+
+def _placed(reason: str, body: bytes) -> str:
+    return reason if "byte" in reason else f"{reason} (byte {len(body)})"
+
+
+def _kind(value: object) -> str:
+    return {type(None): "null", list: "an array", str: "a string", bool: "a boolean"}.get(
+        type(value), "a number"
+    )

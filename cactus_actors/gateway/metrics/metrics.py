@@ -1,0 +1,118 @@
+"""What the gateway counts, and the service's own counts beside it, as Prometheus reads them."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterable, Iterator
+
+from prometheus_client import (
+    CONTENT_TYPE_PLAIN_0_0_4,
+    CollectorRegistry,
+    Counter,
+    Gauge,
+    Histogram,
+    Metric,
+    ProcessCollector,
+    disable_created_metrics,
+    generate_latest,
+)
+from prometheus_client.registry import Collector
+
+from cactus_actors.gateway.metrics.service_metrics import families_of
+from cactus_actors.protocol.messages import Status
+
+CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.removesuffix("; charset=utf-8")
+"""Responses add the character set."""
+SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
+MAX_NAMES = 100
+MAX_NAME_LENGTH = 64
+OTHER_NAMES = "(others)"
+
+
+class Metrics:
+    """Counters and histograms of one gateway; touched by its event loop only.
+
+    `num_open` and `num_streams` are requests and streams that are open now.
+    """
+
+    def __init__(self) -> None:
+        # A second series for each counter would tell when it was made: when this process started.
+        disable_created_metrics()  # type: ignore[no-untyped-call]
+        self._registry = CollectorRegistry()
+        ProcessCollector(registry=self._registry)
+        self._answers = self._counter(
+            "cactus_http_requests", "Requests by route and status.", "route", "code"
+        )
+        self._ignored_fields = self._counter(
+            "cactus_http_ignored_fields", "Fields of requests that nobody reads.", "field"
+        )
+        self._gone = self._counter("cactus_http_disconnects", "Requests whose asker left.")
+        self._resumed = self._counter("cactus_http_streams_resumed", "Streams taken up again in the middle.")
+        self._request_seconds = self._seconds(
+            "cactus_http_request_seconds", "From a request's head to the end of its answer."
+        )
+        self._first_token_seconds = self._seconds(
+            "cactus_http_time_to_first_token_seconds", "From a request's head to its stream's first token."
+        )
+        self._inter_token_seconds = self._seconds(
+            "cactus_http_inter_token_latency_seconds", "Between tokens of a stream, as they come here."
+        )
+        self._names: set[str] = set()
+        self.num_open = 0
+        self.num_streams = 0
+        self._gauge("cactus_http_requests_open", "Requests that are open.", lambda: self.num_open)
+        self._gauge("cactus_http_streams_open", "Streams that are open.", lambda: self.num_streams)
+
+    def note_answer(self, route: str, status: int, seconds: float) -> None:
+        """Count a request that is over; `route` is a template, not the path that was asked for."""
+        self._answers.labels(route, str(status)).inc()
+        self._request_seconds.observe(seconds)
+
+    def note_ignored(self, fields: Iterable[str]) -> None:
+        """Count fields that nobody reads; clients choose the names, so all behind MAX_NAMES count as one."""
+        for field in fields:
+            name = field[:MAX_NAME_LENGTH]
+            if name not in self._names and len(self._names) >= MAX_NAMES:
+                name = OTHER_NAMES
+            self._names.add(name)
+            self._ignored_fields.labels(name).inc()
+
+    def note_gone(self) -> None:
+        """An asker left before its answer."""
+        self._gone.inc()
+
+    def note_resumed(self) -> None:
+        """A stream is taken up in the middle."""
+        self._resumed.inc()
+
+    def note_first_token(self, seconds: float) -> None:
+        """A stream's first token came, so long after the request."""
+        self._first_token_seconds.observe(seconds)
+
+    def note_tokens(self, num_tokens: int, seconds: float) -> None:
+        """Tokens came together, so long after the one before: one value, however many they are."""
+        self._inter_token_seconds.observe(seconds / num_tokens)
+
+    def exposition(self, status: Status | None) -> bytes:
+        """Everything as text; without `status` the service does not answer, and only `cactus_up` says so."""
+        return generate_latest(_Together(self._registry, status))
+
+    def _counter(self, name: str, meaning: str, *labels: str) -> Counter:
+        return Counter(name, meaning, labels, registry=self._registry)
+
+    def _seconds(self, name: str, meaning: str) -> Histogram:
+        return Histogram(name, meaning, buckets=SECONDS, registry=self._registry)
+
+    def _gauge(self, name: str, meaning: str, value: Callable[[], float]) -> None:
+        Gauge(name, meaning, registry=self._registry).set_function(value)
+
+
+class _Together(Collector):
+    """The gateway's metrics and then the service's."""
+
+    def __init__(self, registry: CollectorRegistry, status: Status | None) -> None:
+        self._registry = registry
+        self._status = status
+
+    def collect(self) -> Iterator[Metric]:
+        yield from self._registry.collect()
+        yield from families_of(self._status)

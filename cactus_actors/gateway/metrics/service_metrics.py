@@ -1,0 +1,201 @@
+"""What the service says of itself, as metrics.
+
+Names and shapes are those of vLLM (its docs/design/metrics.md) where it has the same thing, under another
+prefix. Labels take few values: words of ours, and the names of workers that are connected now.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import get_args
+
+from prometheus_client.metrics_core import InfoMetricFamily, Metric
+
+from cactus_actors.gateway.metrics.families import by_name, counter, gauge, histogram
+from cactus_actors.protocol.messages import JobCounts, Status, WorkerStatus
+from cactus_actors.protocol.totals import BreakerState, Distribution, Held, Totals
+
+_REFUSALS = ("handshake", "unknown_key", "wrong_role", "foreign_topic", "too_many_subscriptions", "flood")
+_HELD: Sequence[tuple[str, Callable[[Held], int], str]] = (
+    ("arrivals", lambda held: held.arrivals, "Requests in preparation."),
+    ("live_jobs", lambda held: held.live_jobs, "Jobs that have not ended."),
+    ("live_dispatches", lambda held: held.dispatches, "Dispatches running or on their way."),
+    ("subscribed_jobs", lambda held: held.topics, "Jobs that somebody listens to."),
+    ("waiting_prompt_tokens", lambda held: held.waiting_tokens, "Prompt tokens of requests that wait."),
+    ("waiting_bytes", lambda held: held.waiting_bytes, "Memory of requests that wait."),
+    ("ended_jobs", lambda held: held.ended_jobs, "Ended jobs that can still be read."),
+    ("result_bytes", lambda held: held.result_bytes, "Memory of results that can still be read."),
+)
+_JOBS: Sequence[tuple[str, Callable[[JobCounts], int]]] = (
+    ("accepted", lambda jobs: jobs.accepted),
+    ("finished", lambda jobs: jobs.finished),
+    ("failed", lambda jobs: jobs.failed),
+    ("cancelled", lambda jobs: jobs.cancelled),
+    ("rejected", lambda jobs: jobs.rejected),
+    ("redispatched", lambda jobs: jobs.redispatched),
+)
+_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] = (
+    ("worker_running", lambda worker: worker.num_running, "Sequences that run."),
+    ("worker_slots", lambda worker: worker.num_slots, "Places in the running batch."),
+    ("worker_free_slots", lambda worker: worker.free_slots, "Places for which there is credit."),
+    ("worker_slots_in_use", lambda worker: worker.num_slots - worker.free_slots, "Places that are taken."),
+    ("worker_blocks", lambda worker: worker.num_blocks, "Blocks of the KV cache."),
+    ("worker_free_blocks", lambda worker: worker.free_blocks, "Blocks that no sequence holds."),
+    ("worker_blocks_in_use", lambda worker: worker.num_blocks - worker.free_blocks, "Blocks that are held."),
+    ("worker_last_seen_seconds", lambda worker: worker.last_seen_s, "Since the worker's last message."),
+    (
+        "worker_resident_memory_bytes",
+        lambda worker: worker.ram_usage_mb * 2**20,
+        "Memory of the worker's process.",
+    ),
+)
+_TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] = (
+    ("worker_generation_tokens", lambda worker: worker.tokens_generated, "Tokens generated."),
+    ("worker_prompt_tokens", lambda worker: worker.prompt_tokens_computed, "Prompt tokens computed."),
+    ("worker_step_seconds", lambda worker: worker.step_seconds, "Spent in steps."),
+    ("worker_kernel_seconds", lambda worker: worker.kernel_seconds, "Spent in compiled code."),
+    ("prefix_cache_queries", lambda worker: worker.queried_prompt_tokens, "Prompt tokens looked up."),
+    ("prefix_cache_hits", lambda worker: worker.cached_prompt_tokens, "Prompt tokens found."),
+    ("num_preemptions", lambda worker: worker.preemptions, "Sequences that lost their blocks for a while."),
+    ("spec_decode_num_draft_tokens", lambda worker: worker.draft_tokens, "Tokens guessed ahead."),
+    (
+        "spec_decode_num_accepted_tokens",
+        lambda worker: worker.accepted_draft_tokens,
+        "Guessed tokens that were right.",
+    ),
+)
+_DISTRIBUTIONS: Sequence[tuple[str, Callable[[Totals], Distribution], str]] = (
+    (
+        "time_to_first_token_seconds",
+        lambda totals: totals.first_token_seconds,
+        "From a job's arrival to the first token of its answer.",
+    ),
+    ("inter_token_latency_seconds", lambda totals: totals.inter_token_seconds, "Between tokens of a job."),
+    ("e2e_request_latency_seconds", lambda totals: totals.job_seconds, "From a job's arrival to its end."),
+    (
+        "request_queue_time_seconds",
+        lambda totals: totals.queue_seconds,
+        "From a job's arrival to its first dispatch.",
+    ),
+    (
+        "request_prefill_time_seconds",
+        lambda totals: totals.prefill_seconds,
+        "From a job's first dispatch to the first token generated for it.",
+    ),
+    (
+        "request_decode_time_seconds",
+        lambda totals: totals.decode_seconds,
+        "From the first token of a job's answer to the last.",
+    ),
+    ("request_prompt_tokens", lambda totals: totals.prompt_tokens, "Tokens of a prompt."),
+    ("request_generation_tokens", lambda totals: totals.completion_tokens, "Tokens of an answer."),
+    (
+        "request_params_max_tokens",
+        lambda totals: totals.max_tokens,
+        "Tokens that a job might have generated.",
+    ),
+)
+
+
+def families_of(status: Status | None) -> Iterator[Metric]:
+    """The families of metrics; without a status only that the service does not answer."""
+    yield gauge("up", "Whether the service answers.", status is not None)
+    if status is None:
+        return
+    yield from _of_service(status)
+    yield from _of_jobs(status)
+    yield from _of_workers(status.workers)
+    if status.totals is not None:
+        yield from _of_totals(status.totals, status.model)
+
+
+def _of_service(status: Status) -> Iterator[Metric]:
+    info = {"version": status.version, "model": status.model}
+    yield InfoMetricFamily("cactus", "The service and its model.", info)
+    yield gauge("uptime_seconds", "Since the router started.", status.uptime_s)
+    yield gauge("router_start_time_seconds", "When the router started, Unix time.", status.epoch / 1000)
+    yield gauge("draining", "Whether new jobs are refused.", status.draining)
+    yield gauge("workers_desired", "Local workers that are wished for.", status.desired_workers)
+    yield gauge("storage_writable", "Whether the journal takes new jobs.", not status.storage_error)
+    for name, value, meaning in _HELD:
+        yield gauge(name, meaning, value(status.held))
+    refused = dict.fromkeys(_REFUSALS, 0) | status.refused
+    yield counter("access_refused", "What connections had no right to.", by_name(refused), "reason")
+
+
+def _of_jobs(status: Status) -> Iterator[Metric]:
+    jobs = status.jobs
+    yield gauge("jobs", "Jobs by state.", by_name({"queued": jobs.queued, "running": jobs.running}), "state")
+    for name, value in _JOBS:
+        yield counter(f"jobs_{name}", f"Jobs {name}.", value(jobs))
+    outcomes = {
+        "recommended": jobs.handoffs_recommended,
+        "completed": jobs.handoffs_completed,
+        "failed": jobs.handoffs_failed,
+        "suppressed": jobs.handoffs_suppressed,
+    }
+    yield counter("handoffs", "Jobs of low confidence that ended.", by_name(outcomes), "outcome")
+    waiting = jobs.queued + status.held.arrivals
+    for state, number in (("running", jobs.running), ("waiting", waiting)):
+        yield gauge(f"num_requests_{state}", f"Jobs {state}.", by_name({status.model: number}), "model_name")
+
+
+def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
+    states = [(worker.kind, worker.state) for worker in workers]
+    counts = {
+        (kind, state): states.count((kind, state))
+        for kind in ("local", "cloud")
+        for state in ("ready", "draining")
+    }
+    yield gauge("workers", "Workers that are connected.", counts.items(), "kind", "state")
+    for name, value, meaning in _OF_WORKERS:
+        yield gauge(name, meaning, _of_each(workers, value), "worker", "kind")
+    for name, value, meaning in _TOTALS_OF_WORKERS:
+        yield counter(name, meaning, _of_each(workers, value), "worker", "kind")
+    usage = {
+        worker.worker_id: 1 - worker.free_blocks / worker.num_blocks
+        for worker in workers
+        if worker.num_blocks
+    }
+    yield gauge(
+        "kv_cache_usage_perc", "The part of the blocks that is held, 1 is all.", by_name(usage), "worker"
+    )
+    breakers = {
+        (worker.worker_id, state): worker.breaker == state
+        for worker in workers
+        if worker.breaker is not None
+        for state in get_args(BreakerState)
+    }
+    yield gauge("cloud_breaker_state", "1 for the state that it is in.", breakers.items(), "worker", "state")
+    unavailable = {worker.worker_id: worker.unavailable is not None for worker in workers}
+    yield gauge(
+        "worker_unavailable", "Whether a worker takes no jobs just now.", by_name(unavailable), "worker"
+    )
+
+
+def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
+    for name, value, meaning in _DISTRIBUTIONS:
+        yield histogram(name, meaning, value(totals), model_name=model)
+    ended = [((model, reason), count) for reason, count in totals.ended.items()]
+    yield counter("request_success", "Jobs that ended.", ended, "model_name", "finished_reason")
+    tokens = {"prompt": totals.prompt_tokens_done, "generation": totals.generated_tokens}
+    for kind, number in tokens.items():
+        samples = by_name({model: number})
+        yield counter(f"{kind}_tokens", f"Tokens of {kind}s, by workers here.", samples, "model_name")
+    yield counter("job_attempts", "Dispatches that are over.", by_name(totals.attempts), "outcome")
+    yield counter("cloud_requests", "Jobs given to the cloud.", by_name(totals.cloud_attempts), "outcome")
+    yield counter("worker_losses", "Workers that were lost.", by_name(totals.lost_workers), "reason")
+    yield counter("worker_farewells", "Workers that left in good order.", totals.farewells)
+    yield counter("requests_rejected", "Requests that changed nothing.", by_name(totals.rejected), "type")
+    yield counter("zmq_rejected_frames", "What was no message.", by_name(totals.bad_frames), "reason")
+    yield counter("late_deltas_dropped", "Deltas of void dispatches.", totals.late_deltas)
+    yield counter("late_tokens_dropped", "Tokens of void dispatches.", totals.late_tokens)
+    yield counter("stream_resumes", "Requests for items of a stream.", totals.resumes)
+    yield counter("stream_replayed", "Stream items sent in answer to these.", totals.replayed_items)
+    yield counter("stream_gaps", "Requests for items that had been published.", totals.stream_gaps)
+
+
+def _of_each(
+    workers: Sequence[WorkerStatus], value: Callable[[WorkerStatus], float]
+) -> list[tuple[tuple[str, str], float]]:
+    return [((worker.worker_id, worker.kind), value(worker)) for worker in workers]

@@ -1,0 +1,1 @@
+"""Who may connect to the router, how, and whose each message is."""

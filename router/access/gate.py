@@ -1,0 +1,228 @@
+"""Who may connect to the router's sockets, and whose each message is."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import zmq
+from zmq.utils import z85
+from zmq.utils.monitor import parse_monitor_message
+
+from cactus_actors.protocol.wire import JOB_ID_LENGTH
+from router.access.callers import ANYONE, Caller, Revoked, stranger
+from router.access.connections import Connection, Connections, connection_of
+from router.access.flood import ALLOWANCES, Floods
+from router.access.known_keys import KnownKeys
+
+ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+ZAP_VERSION = b"1.0"
+MAX_HANDSHAKES = 64
+"""Handshakes answered in one turn of the router's loop."""
+LOG_INTERVAL_S = 1.0
+BAD_TOPIC_COST = 32.0
+FAREWELL_S = 0.5
+"""How long a client whose key was revoked may read why."""
+FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+"""Those that never came to show a key; which of the two, or both, depends on who hangs up first."""
+
+_log = logging.getLogger(__name__)
+
+Socket = zmq.Socket[bytes]
+Received = tuple[Caller | None, list[bytes]]
+"""A message and who sent it; None if its sender has no right to be heard, or has left."""
+
+
+class Gate(Protocol):
+    """What stands before the three sockets; it belongs to the thread that they belong to."""
+
+    @property
+    def sources(self) -> Sequence[Socket]:
+        """What to poll beside them, to call `attend` when something is there."""
+        ...
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        """Stand before a socket that is not bound yet."""
+        ...
+
+    def attend(self) -> Sequence[Revoked]:
+        """Decide on the connections that wait, and cut those whose key is accepted no more.
+
+        Whoever was cut is told: what was promised to its connections must not be kept.
+        """
+        ...
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        """The messages that are there already, at most `limit`."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class OpenGate:
+    """Trusts whoever can reach the sockets, as long as it does not flood them.
+
+    What it refuses is counted in `refused`, by reason.
+    """
+
+    sources: Sequence[Socket] = ()
+
+    def __init__(self, refused: Counter[str]) -> None:
+        self._domains: dict[Socket, str] = {}
+        self._floods = Floods(refused)
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        self._domains[socket] = domain
+
+    def attend(self) -> Sequence[Revoked]:
+        return ()
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        domain = self._domains[socket]
+        if domain not in ALLOWANCES:
+            for parts in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK), limit):
+                yield ANYONE, parts
+            return
+        for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
+            connection = connection_of(domain, "", b"", frames[-1])
+            if self._floods.is_stopped(connection, _cost(domain, frames)):
+                continue
+            if domain == "stream":
+                yield _stranger(connection), [frame.bytes for frame in frames]
+            else:
+                yield ANYONE, [frame.bytes for frame in frames]
+
+    def close(self) -> None:
+        pass
+
+
+class KeyGate:
+    """CURVE on every socket: nothing is read of a peer that does not prove a key known for that socket.
+
+    It answers ZeroMQ's authentication requests (ZAP, RFC 27) in the router's own loop. What it refuses is
+    counted in `refused`, by reason.
+    """
+
+    def __init__(self, context: zmq.Context[Socket], keys: KnownKeys, refused: Counter[str]) -> None:
+        self._context = context
+        self._keys = keys
+        self._refused = refused
+        self._next_log_at = 0.0
+        self._domains: dict[Socket, str] = {}
+        self._connections = Connections()
+        self._floods = Floods(refused)
+        self._leaving: list[tuple[float, Connection]] = []
+        self._monitored: list[Socket] = []
+        self._monitors: list[Socket] = []
+        self._requests = context.socket(zmq.REP)
+        self._requests.setsockopt(zmq.LINGER, 0)
+        self._requests.bind(ZAP_ENDPOINT)
+
+    @property
+    def sources(self) -> Sequence[Socket]:
+        return (self._requests, *self._monitors)
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.server_pair.reveal().encode())
+        socket.setsockopt_string(zmq.ZAP_DOMAIN, domain)
+        self._domains[socket] = domain
+        endpoint = f"inproc://failed-handshakes-{domain}"
+        socket.monitor(endpoint, FAILED_HANDSHAKES)
+        monitor = self._context.socket(zmq.PAIR)
+        monitor.setsockopt(zmq.LINGER, 0)
+        monitor.setsockopt(zmq.RCVHWM, 0)  # a full one would hold up ZeroMQ's own thread
+        monitor.connect(endpoint)
+        self._monitored.append(socket)
+        self._monitors.append(monitor)
+
+    def attend(self) -> Sequence[Revoked]:
+        for request in _waiting(lambda: self._requests.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
+            self._requests.send_multipart(self._answer(request))
+        for monitor in self._monitors:
+            for frames in _waiting(lambda it=monitor: it.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
+                if parse_monitor_message(frames)["event"] & FAILED_HANDSHAKES:
+                    self._refused["handshake"] += 1
+        now = time.monotonic()
+        while self._leaving and self._leaving[0][0] <= now:
+            self._leaving.pop(0)[1].cut()
+        return [self._cut(public_key, caller, now) for public_key, caller in self._keys.take_revoked(now)]
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
+            caller, connection = self._caller(socket, frames)
+            if not self._floods.is_stopped(connection, _cost(self._domains[socket], frames)):
+                yield caller, [frame.bytes for frame in frames]
+
+    def close(self) -> None:
+        for socket in self._monitored:
+            socket.disable_monitor()
+        for source in self.sources:
+            source.close()
+
+    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, Connection | None]:
+        try:
+            public_key = str(frames[-1].get("User-Id"))
+        except zmq.ZMQError:  # ZeroMQ made the message itself: an unsubscription of a connection that ended
+            return None, None
+        caller = self._keys.of(public_key, time.monotonic())
+        if caller is None:
+            return None, None
+        identity = frames[0].bytes if socket.type == zmq.ROUTER else b""
+        return caller, self._connections.note(self._domains[socket], public_key, identity, frames[-1])
+
+    def _cut(self, public_key: str, caller: Caller, now: float) -> Revoked:
+        """End the connections of a key; those of clients a moment later, after they were told why."""
+        identities: dict[str, set[bytes]] = {domain: set() for domain in self._domains.values()}
+        for connection in self._connections.take(public_key):
+            identities[connection.domain].add(connection.identity)
+            if connection.domain == "jobs":
+                self._leaving.append((now + FAREWELL_S, connection))
+            else:
+                connection.cut()
+        is_last = not self._keys.has_keys(caller.tenant)
+        return Revoked(caller, is_last, frozenset(identities["jobs"]), frozenset(identities["workers"]))
+
+    def _answer(self, request: list[bytes]) -> list[bytes]:
+        """The reply to one ZAP request; the user id of what comes over the connection is its public key."""
+        request_id = request[1] if len(request) > 1 else b""
+        match request:
+            case [version, _, domain, address, _, b"CURVE", key] if version == ZAP_VERSION:
+                public_key = z85.encode(key).decode()
+                reason = self._keys.refusal(public_key, domain.decode(), time.monotonic())
+                if reason is None:
+                    return [ZAP_VERSION, request_id, b"200", b"OK", public_key.encode(), b""]
+                self._refuse(reason, domain, address)
+            case _:
+                self._refused["handshake"] += 1
+        return [ZAP_VERSION, request_id, b"400", b"refused", b"", b""]
+
+    def _refuse(self, reason: str, domain: bytes, address: bytes) -> None:
+        self._refused[reason] += 1
+        now = time.monotonic()
+        if now >= self._next_log_at:  # who knocks often must not fill the log
+            self._next_log_at = now + LOG_INTERVAL_S
+            _log.warning(
+                "a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason
+            )
+
+
+def _cost(domain: str, frames: Sequence[zmq.Frame]) -> float:
+    """A topic that can be no job's counts for many: ZeroMQ has taken up memory for each of its bytes."""
+    return BAD_TOPIC_COST if domain == "stream" and len(frames[-1]) != 1 + JOB_ID_LENGTH else 1.0
+
+
+def _stranger(connection: Connection | None) -> Caller | None:
+    """Who is behind a connection where nobody has a key; None if it has ended."""
+    return None if connection is None else stranger(connection.descriptor, connection.inode)
+
+
+def _waiting(receive: Any, limit: int) -> Iterator[Any]:
+    for _ in range(limit):
+        try:
+            yield receive()
+        except zmq.Again:
+            return

@@ -1,0 +1,1 @@
+"""What is counted and written down of the work: distributions, job log, traces."""

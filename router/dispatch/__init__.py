@@ -1,0 +1,1 @@
+"""Which waiting job runs where, and when."""

@@ -1,0 +1,43 @@
+"""Turns between users: start-time fair queueing (Goyal, Vin, Cheng 1996) over what jobs may cost."""
+
+from __future__ import annotations
+
+from router.jobs.job import Job
+
+PROMPT_COST = 0.25
+"""A prompt's token costs about this much of a generated one: a step computes many of them at once."""
+
+MAX_GENERATED = 512
+"""More than this is rarely generated, whatever a job allows itself."""
+
+MAX_IDLE_USERS = 1024
+
+
+class FairShare:
+    """Gives each job a turn; lower turns are served first.
+
+    A user's jobs take their turns one after the other, each as far behind the last as that may cost, so that
+    users who wait get the same share of the tokens however many jobs each sends. Who comes back after a pause
+    starts where the others are: shares that were not used are not saved up.
+    """
+
+    def __init__(self) -> None:
+        self._now = 0.0  # the turn that was served last
+        self._ends: dict[str, float] = {}  # where each user's last job ends
+
+    def turn_of(self, job: Job) -> float:
+        """The turn of a job that has just come."""
+        turn = max(self._now, self._ends.get(job.user, 0.0))
+        self._ends[job.user] = turn + _cost(job)
+        return turn
+
+    def served(self, job: Job) -> None:
+        """A job left the queue for a worker."""
+        self._now = max(self._now, job.turn)
+        if len(self._ends) > MAX_IDLE_USERS:
+            self._ends = {user: end for user, end in self._ends.items() if end > self._now}
+
+
+def _cost(job: Job) -> float:
+    prepared = job.prepared
+    return PROMPT_COST * len(prepared.prompt_ids) + min(prepared.params.max_tokens, MAX_GENERATED) + 1.0

@@ -1,0 +1,139 @@
+"""The only waiting queue."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from itertools import islice
+
+from cactus_actors.protocol.errors import Overloaded
+from router.dispatch.fair_share import FairShare
+from router.dispatch.load import Load
+from router.jobs.job import Job
+
+RATE_WINDOW_S = 10.0
+MIN_RETRY_AFTER_S = 0.1
+MAX_RETRY_AFTER_S = 60.0
+
+Key = tuple[bool, int, float, int]
+
+
+class DrainRate:
+    """Departures a second, averaged with a memory that fades over RATE_WINDOW_S."""
+
+    def __init__(self) -> None:
+        self._rate = 0.0
+        self._updated_at = 0.0
+
+    def count(self, now: float) -> None:
+        self._rate = self.read(now) + 1.0 / RATE_WINDOW_S
+        self._updated_at = now
+
+    def read(self, now: float) -> float:
+        return self._rate * math.exp(-max(0.0, now - self._updated_at) / RATE_WINDOW_S)
+
+
+class JobQueue:
+    """Waiting jobs: those that lost their worker first, then by priority, then by turns of the users.
+
+    Bounded in jobs, in tokens of prompts and in bytes, together with the requests that are on their way here:
+    `coming` is kept by whoever lets them in. Jobs that come back from a worker are always taken: they were
+    accepted.
+    """
+
+    def __init__(self, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
+        self.coming = Load()
+        self._bound = Load(max_jobs, max_tokens, max_bytes)
+        self._waiting = Load()
+        self._keys: list[Key] = []
+        self._jobs: dict[Key, Job] = {}
+        self._rate = DrainRate()
+        self._shares = FairShare()
+
+    @property
+    def load(self) -> Load:
+        """What waits here, and what is on its way."""
+        load = Load()
+        load += self._waiting
+        load += self.coming
+        return load
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, job: Job) -> bool:
+        return _key(job) in self._jobs
+
+    def __iter__(self) -> Iterator[Job]:
+        return (self._jobs[key] for key in self._keys)
+
+    def first(self, count: int) -> list[Job]:
+        """At most `count` jobs from the front, all of the first one's priority."""
+        front = list(islice(self, count))
+        return [job for job in front if _key(job)[:2] == _key(front[0])[:2]]
+
+    def check_room(self, load: Load, now: float) -> None:
+        """Raise Overloaded, saying when to come back, if a request of that load does not fit.
+
+        A request that is not prepared has no tokens yet; it is refused where no other token fits.
+        """
+        bound, waiting, coming = self._bound, self._waiting, self.coming
+        num_jobs = waiting.num_jobs + coming.num_jobs
+        num_tokens = waiting.num_tokens + coming.num_tokens
+        num_bytes = waiting.num_bytes + coming.num_bytes
+        if num_jobs + load.num_jobs > bound.num_jobs:
+            full = f"{num_jobs} jobs wait"
+        elif num_tokens + max(1, load.num_tokens) > bound.num_tokens:
+            full = f"{num_tokens} prompt tokens wait"
+        elif num_bytes + load.num_bytes > bound.num_bytes:
+            full = f"{num_bytes} bytes wait"
+        else:
+            return
+        raise Overloaded(f"the queue is full: {full}", retry_after=self.retry_after(now))
+
+    def retry_after(self, now: float) -> float:
+        """Seconds until half of the queue has left, at the rate at which it drains."""
+        rate = self._rate.read(now)
+        if rate < 1e-3:
+            return 1.0
+        seconds = (len(self._keys) + self.coming.num_jobs) / 2 / rate
+        return round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, seconds)), 3)
+
+    def add(self, job: Job) -> None:
+        if not job.is_retry:
+            job.turn = self._shares.turn_of(job)
+        self._insert(job)
+
+    def _insert(self, job: Job) -> None:
+        key = _key(job)
+        assert key not in self._jobs
+        insort(self._keys, key)
+        self._jobs[key] = job
+        self._waiting += job.load
+
+    def put_back(self, job: Job) -> None:
+        """Take in a job again that was taken back from its worker, at the turn that it had."""
+        self._insert(job)
+
+    def urgent(self, count: int) -> list[Job]:
+        """Those of the first `count` jobs that somebody waits for."""
+        return [job for job in islice(self, count) if not job.is_background]
+
+    def take(self, job: Job, now: float) -> None:
+        """Remove a job that is being dispatched."""
+        self.remove(job)
+        self._rate.count(now)
+        self._shares.served(job)
+
+    def remove(self, job: Job) -> None:
+        key = _key(job)
+        del self._jobs[key]
+        del self._keys[bisect_left(self._keys, key)]
+        self._waiting -= job.load
+
+
+def _key(job: Job) -> Key:
+    # Only within a tenant may a client put its work before the usual.
+    priority = max(0, job.prepared.policy.priority) if job.tenant else job.prepared.policy.priority
+    return (not job.is_retry, priority, job.turn, job.arrival)

@@ -1,0 +1,1 @@
+"""Jobs that a cloud is asked about, and why."""

@@ -1,0 +1,76 @@
+"""The end of a job: exactly one Finished, to everyone who waits for it."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.confidence import Probe, SignalName
+from cactus_actors.protocol.messages import Finished
+from router.books.job_report import report_of
+from router.books.tally import Tally
+from router.dispatch.dispatcher import Dispatcher
+from router.dispatch.prefix_index import block_hashes
+from router.effects import Outbox
+from router.jobs.job import EndedJob, Ending, Job
+from router.jobs.results import ended_state, make_result
+from router.jobs.streams import Streams
+from router.jobs.table import JobTable
+from router.journal.keeping import Keeper
+
+
+class Closing:
+    """Ends live jobs."""
+
+    def __init__(
+        self,
+        table: JobTable,
+        dispatcher: Dispatcher,
+        streams: Streams,
+        outbox: Outbox,
+        keeper: Keeper,
+        tally: Tally,
+        epoch: int,
+        signal: SignalName = "entropy",
+        probe: Probe | None = None,
+    ) -> None:
+        self._table = table
+        self._dispatcher = dispatcher
+        self._streams = streams
+        self._outbox = outbox
+        self._keeper = keeper
+        self._tally = tally
+        self._epoch = epoch
+        self._signal: SignalName = signal
+        self._probe = probe
+
+    def end(self, job: Job, ending: Ending, now: float) -> None:
+        """Stop all work on the job, publish the rest of its stream, and answer those attached."""
+        assert self._table.is_live(job)
+        self._remember_prefix(job, ending)
+        self._dispatcher.release(job)
+        job.is_open = True
+        self._streams.advance(job, now)
+        worker = self._dispatcher.ledger.named(job.worker)
+        result = make_result(
+            job,
+            ending,
+            now,
+            ram_usage_mb=worker.report.ram_usage_mb if worker else 0.0,
+            signal=self._signal,
+            probe=self._probe,
+        )
+        finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
+        ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant)
+        self._table.end(job, ended, result.handoff.status)
+        self._keeper.ended(ended, job.accepted, finished, job.stream)
+        self._streams.finish(job, finished)
+        for identity, encoding in job.attached.items():
+            self._outbox.reply(identity, finished, encoding)
+        report = report_of(job, result, ended.state, self._epoch, now)
+        self._tally.on_ended(report)
+        self._outbox.observe(report)
+
+    def _remember_prefix(self, job: Job, ending: Ending) -> None:
+        """A conversation's next turn begins with this prompt and this answer."""
+        if ending is job.local_ending and job.prepared.params.cache_prompt:
+            known = job.prepared.prompt_ids + job.local.token_ids
+            hashes = block_hashes(known, job.prepared.policy.cache_salt)
+            self._dispatcher.prefixes.record(job.worker, hashes)

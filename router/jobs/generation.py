@@ -1,0 +1,139 @@
+"""From a worker's deltas to the job's log, its stream and its end."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.errors import PoisonJob, ServerFailure
+from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
+from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
+from router.books.tally import Tally
+from router.dispatch.dispatcher import Dispatcher
+from router.dispatch.ledger import Assignment, WorkerRecord
+from router.effects import Outbox
+from router.handoff.cloud_desk import CloudDesk
+from router.jobs.closing import Closing
+from router.jobs.job import Ending, Job
+from router.jobs.streams import Streams
+from router.jobs.table import JobTable
+
+
+class Generation:
+    """Takes what workers report, and what becomes of jobs whose worker is gone."""
+
+    def __init__(
+        self,
+        table: JobTable,
+        dispatcher: Dispatcher,
+        streams: Streams,
+        closing: Closing,
+        desk: CloudDesk,
+        outbox: Outbox,
+        tally: Tally,
+        max_attempts: int,
+    ) -> None:
+        self._table = table
+        self._dispatcher = dispatcher
+        self._streams = streams
+        self._closing = closing
+        self._desk = desk
+        self._outbox = outbox
+        self._tally = tally
+        self._max_attempts = max_attempts
+
+    def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
+        worker.take_report(report, now)
+        for delta in report.deltas:
+            assignment = worker.assignments.get(delta.dispatch_id)
+            if assignment is None:
+                # An older attempt that still runs.
+                self._tally.on_late([delta])
+                if delta.finish is None:
+                    self._outbox.command(worker.identity, Abort(delta.dispatch_id))
+            elif assignment.is_cloud:
+                self._desk.on_delta(assignment, delta, now)
+            else:
+                self._on_local_delta(assignment, delta, now)
+
+    def on_worker_gone(self, worker: WorkerRecord, loss: WorkerLoss | None, now: float) -> None:
+        """Its jobs run on elsewhere; a loss, unlike a farewell, counts against each job's attempts."""
+        if loss is None:
+            self._tally.num_farewells += 1
+        else:
+            self._tally.lost_workers[loss] += 1
+        assignments = self._dispatcher.ledger.remove(worker)
+        self._dispatcher.prefixes.forget(worker.worker_id)
+        for assignment in assignments:
+            if assignment.is_cloud:
+                self._desk.fail(assignment, "the cloud worker was lost", now)
+            else:
+                self._move_on(assignment, "returned" if loss is None else "lost", now)
+
+    def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
+        job, log = assignment.job, assignment.job.local
+        num_before, last_at = len(log), log.last_at
+        tops = delta.extras.top if delta.extras is not None else ()
+        if not log.extend(
+            delta.position,
+            delta.token_ids,
+            delta.text,
+            delta.entropies,
+            delta.logprobs,
+            now,
+            delta.cuts,
+            tops,
+        ):
+            # Tokens are missing, so this attempt's stream cannot be continued.
+            self._dispatcher.abort(assignment)
+            self._move_on(assignment, "broken", now)
+            return
+        num_new = len(log) - num_before
+        if num_new:
+            self._tally.num_generated_tokens += num_new
+            if num_before:  # tokens that came together share the time since the last one
+                self._tally.inter_token_seconds.observe((now - last_at) / num_new, num_new)
+        if delta.extras is not None:
+            _take_extras(job, delta, delta.extras)
+        if delta.cached_tokens > job.cached_tokens:
+            job.cached_tokens = delta.cached_tokens
+        if job.prepared.policy.cloud_handoff_threshold > 0 and num_new:
+            self._desk.watch(job, num_new, now)
+        self._streams.advance(job, now)
+        if delta.finish is not None:
+            self._dispatcher.ledger.release(assignment)
+            job.assignment = None
+            finish = delta.finish
+            self._tally.attempts["completed" if finish.error is None else "failed"] += 1
+            reason = finish.reason if finish.error is None else "error"
+            self._on_local_end(job, Ending(reason, finish.stop_match, finish.error), now)
+
+    def _on_local_end(self, job: Job, ending: Ending, now: float) -> None:
+        job.local_ending = ending
+        if job.asks_cloud:
+            return
+        if ending.error is not None or not self._desk.escalates_at_end(job, now):
+            self._closing.end(job, ending, now)
+
+    def _move_on(self, assignment: Assignment, outcome: AttemptOutcome, now: float) -> None:
+        """A dispatch ended without its job's end; unless its worker gave it back, that was a loss."""
+        self._tally.attempts[outcome] += 1
+        job = assignment.job
+        job.assignment = None
+        job.num_lost += outcome != "returned"
+        if job.num_lost < self._max_attempts:
+            self._dispatcher.return_to_queue(job)
+            self._table.count("redispatched")
+            return
+        kind = PoisonJob if job.is_suspect else ServerFailure
+        failure = kind(
+            f"job {job.job_id} was given up: {job.num_lost} workers were lost while they ran it, "
+            f"the last one {assignment.worker.worker_id}"
+        )
+        self._on_local_end(job, Ending("error", error=failure.info()), now)
+
+
+def _take_extras(job: Job, delta: SequenceDelta, extras: SequenceExtras) -> None:
+    if extras.prompt:
+        job.local.extend_prompt(extras.prompt_position, extras.prompt)
+    if extras.mirostat_mu is not None and delta.position + len(delta.token_ids) == len(job.local):
+        job.mirostat_mu = extras.mirostat_mu
+    if extras.embedding is not None:
+        job.embedding, job.embedding_length = extras.embedding, extras.embedding_length

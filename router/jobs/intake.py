@@ -1,0 +1,285 @@
+"""Accepting jobs: the same id is the same job, and overload is an answer."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Callable, Sequence
+
+import msgspec
+
+from cactus_actors.protocol.errors import (
+    CactusError,
+    InvalidRequest,
+    JobConflict,
+    StorageFailure,
+    Unavailable,
+)
+from cactus_actors.protocol.messages import Accepted, Finished, Submit
+from cactus_actors.protocol.results import Result, Source
+from cactus_actors.protocol.trace_context import is_traceparent
+from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
+from router.access.callers import Caller
+from router.books.job_report import report_of_unprepared
+from router.books.tally import Tally
+from router.dispatch.dispatcher import Dispatcher
+from router.dispatch.load import Load, load_of
+from router.dispatch.prefix_index import block_hashes
+from router.effects import Outbox
+from router.jobs.arrivals import Arrival, Arrivals
+from router.jobs.job import EndedJob, Job
+from router.jobs.likelihoods import TokenTexts
+from router.jobs.table import JobTable
+from router.jobs.token_log import TokenLog
+from router.journal.keeping import Keeper
+from router.journal.recalling import Recalling
+from router.journal.records import AcceptedRecord
+from router.prepare.prepared import Prepared
+
+Salt = Callable[[str, str], str]
+"""(tenant, the client's cache salt) -> the salt under which prefixes are shared."""
+
+
+class Intake:
+    """Turns Submit messages into queued jobs; raises what the client is to be told."""
+
+    def __init__(
+        self,
+        table: JobTable,
+        dispatcher: Dispatcher,
+        outbox: Outbox,
+        keeper: Keeper,
+        recalling: Recalling,
+        tally: Tally,
+        epoch: int,
+        salt: Salt,
+        texts: TokenTexts | None,
+    ) -> None:
+        self.is_closed = False
+        self.arrivals = Arrivals()
+        self._table = table
+        self._dispatcher = dispatcher
+        self._outbox = outbox
+        self._keeper = keeper
+        self._recalling = recalling
+        self._tally = tally
+        self._epoch = epoch
+        self._salt = salt
+        self._texts = texts
+        self._num_arrived = 0
+        self._on_way_to_disk: dict[str, Load] = {}
+
+    def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float, caller: Caller) -> None:
+        """Have a job prepared, or attach this client to it if it is known already."""
+        if not is_job_id(submit.job_id):
+            raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
+        traceparent = submit.traceparent
+        if traceparent is not None and not is_traceparent(traceparent):
+            raise InvalidRequest("traceparent is not one of W3C's, version 00", param="traceparent")
+        content = _content(submit)
+        digest = hashlib.blake2b(content, digest_size=16).digest()
+        known = self.arrivals.holding(submit.job_id) or self._table.get(submit.job_id)
+        if known is not None:
+            self._attach(identity, submit.job_id, known, digest, encoding, caller.tenant)
+            return
+        if self.is_closed:
+            raise Unavailable("the service is draining", retry_after=5.0)
+        arrival = Arrival(
+            submit.job_id,
+            content,
+            digest,
+            encoding,
+            caller.tenant,
+            now,
+            askers={identity: encoding},
+            traceparent=traceparent,
+        )
+        self._dispatcher.queue.check_room(arrival.load, now)  # before it costs anything
+        self._prepare(arrival)
+
+    def restore(self, record: AcceptedRecord, now: float) -> None:
+        """Have a job prepared again that an earlier router accepted."""
+        arrived_at = self._keeper.own_time(record.accepted_at, now)
+        arrival = Arrival(
+            record.submit.job_id,
+            _content(record.submit),
+            record.digest,
+            record.encoding,
+            record.tenant,
+            arrived_at,
+            record=record,
+            traceparent=record.submit.traceparent,
+        )
+        self._prepare(arrival, record.sources)
+
+    def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> None:
+        """A request is prepared, or cannot be."""
+        arrival = self.arrivals.take(ticket)
+        self._dispatcher.queue.coming -= arrival.load
+        outcome = arrival.refusal or outcome
+        try:
+            if isinstance(outcome, CactusError):
+                raise outcome
+            self._accept(arrival, outcome, now)
+        except CactusError as error:
+            self._refuse(arrival, error, now)
+        for _, ask in arrival.later:
+            ask(now)
+
+    def on_stop(self) -> None:
+        """Refuse what is still being prepared; the journal keeps what was accepted before."""
+        error = Unavailable("the service was stopped", retry_after=5.0)
+        for arrival in self.arrivals.take_all():
+            for identity, encoding in arrival.askers.items():
+                self._outbox.reject(identity, error, encoding, job_id=arrival.job_id)
+
+    def on_recorded(self, job_ids: Sequence[str]) -> None:
+        """These jobs are on disk: now they are accepted."""
+        for job_id in job_ids:
+            self._leave_disk_queue(job_id)
+            job = self._table.live.get(job_id)
+            if job is not None and not job.is_recorded:
+                self._admit(job)
+
+    def on_unrecorded(self, job_ids: Sequence[str], reason: str) -> None:
+        """These jobs could not be written to disk: they are refused."""
+        error = StorageFailure(f"the journal cannot be written: {reason}", retry_after=5.0)
+        for job_id in job_ids:
+            self._leave_disk_queue(job_id)
+            job = self._table.live.get(job_id)
+            if job is None or job.is_recorded:
+                continue
+            self._table.retract(job)
+            self._tally.rejected[error.type] += 1
+            for identity, encoding in job.attached.items():
+                self._outbox.reject(identity, error, encoding, job_id=job_id)
+
+    def _accept(self, arrival: Arrival, prepared: Prepared, now: float) -> None:
+        if arrival.tenant:
+            prepared = _salted(prepared, self._salt(arrival.tenant, prepared.policy.cache_salt))
+        load = load_of(arrival.content, prepared)
+        if arrival.record is None:
+            self._dispatcher.queue.check_room(load, now)
+        job = self._new_job(arrival, prepared, load)
+        job.attached.update(arrival.askers)
+        self._table.add(job)
+        if self._keeper.is_on and arrival.record is None:
+            submit = decode_submit(arrival.content)
+            self._keeper.accepted(job, msgspec.structs.replace(submit, traceparent=arrival.traceparent))
+            self._on_way_to_disk[job.job_id] = load
+            self._dispatcher.queue.coming += load
+        else:
+            self._admit(job)
+
+    def _refuse(self, arrival: Arrival, error: CactusError, now: float) -> None:
+        """Tell everybody who asked; a job that an earlier router accepted ends with the reason."""
+        job_id = arrival.job_id
+        if arrival.record is not None:
+            result = Result(finish_reason="error", success=False, error=error.info())
+            finished = Finished(job_id=job_id, length=0, result=result)
+            accepted = arrival.record.accepted
+            ended = EndedJob(arrival.digest, "failed", 0, now, arrival.tenant)
+            self._table.restore(job_id, ended)
+            self._keeper.ended(ended, accepted, finished, TokenLog())
+            for identity, encoding in arrival.askers.items():
+                self._outbox.reply(identity, accepted, encoding)
+                self._outbox.reply(identity, finished, encoding)
+            seconds = now - arrival.arrived_at
+            submit = arrival.record.submit
+            report = report_of_unprepared(submit, result, arrival.tenant, self._epoch, seconds)
+            self._tally.on_ended(report)
+            self._outbox.observe(report)
+            return
+        self._table.count("rejected")
+        self._tally.rejected[error.type] += 1
+        for identity, encoding in arrival.askers.items():
+            self._outbox.reject(identity, error, encoding, job_id=job_id)
+
+    def _admit(self, job: Job) -> None:
+        job.is_recorded = True
+        self._table.count("accepted")
+        self._dispatcher.queue.add(job)
+        for identity, encoding in job.attached.items():
+            self._outbox.reply(identity, job.accepted, encoding)
+
+    def _prepare(self, arrival: Arrival, sources: list[Source] | None = None) -> None:
+        self._dispatcher.queue.coming += arrival.load
+        self._outbox.prepare(self.arrivals.add(arrival), arrival.content, sources)
+
+    def _leave_disk_queue(self, job_id: str) -> None:
+        load = self._on_way_to_disk.pop(job_id, None)
+        if load is not None:
+            self._dispatcher.queue.coming -= load
+
+    def _attach(
+        self,
+        identity: bytes,
+        job_id: str,
+        known: Arrival | Job | EndedJob,
+        digest: bytes,
+        encoding: Encoding,
+        tenant: str,
+    ) -> None:
+        if known.digest != digest or known.tenant != tenant:
+            raise JobConflict("this job_id was used for another request", param="job_id")
+        if isinstance(known, Arrival):
+            known.askers[identity] = encoding
+            return
+        if isinstance(known, EndedJob):
+            remembered = self._recalling.result_of(job_id)
+            self._outbox.reply(identity, remembered.accepted, encoding)
+            self._outbox.reply(identity, remembered.ended.finished, encoding)
+            return
+        known.attach(identity, encoding)
+        if known.is_recorded:
+            self._outbox.reply(identity, known.accepted, encoding)
+
+    def _new_job(self, arrival: Arrival, prepared: Prepared, load: Load) -> Job:
+        policy, job_id = prepared.policy, arrival.job_id
+        self._num_arrived += 1
+        return Job(
+            job_id=job_id,
+            digest=arrival.digest,
+            encoding=arrival.encoding,
+            prepared=prepared,
+            arrived_at=arrival.arrived_at,
+            arrival=self._num_arrived,
+            accepted=Accepted(
+                job_id=job_id,
+                epoch=self._epoch,
+                prompt_tokens=len(prepared.prompt_ids),
+                seed=prepared.params.seed,
+                prompt_text=prepared.prompt_text,
+                tool_markup=prepared.tool_markup,
+                durable=self._keeper.is_on,
+            ),
+            local=TokenLog(
+                self._texts if prepared.params.num_logprobs >= 0 else None,
+                prepared.prompt_ids if prepared.params.prompt_logprobs else None,
+            ),
+            is_open=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
+            load=load,
+            is_recorded=False,
+            tenant=arrival.tenant,
+            traceparent=arrival.traceparent,
+        )
+
+
+def plain_salt(tenant: str, salt: str) -> str:
+    """Tells tenants apart where nobody has a reason to pretend to be another."""
+    return f"{tenant}/{salt}"
+
+
+def _salted(prepared: Prepared, salt: str) -> Prepared:
+    policy = msgspec.structs.replace(prepared.policy, cache_salt=salt)
+    hashes = block_hashes(prepared.prompt_ids, salt) if prepared.block_hashes else ()
+    return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes)
+
+
+def _content(submit: Submit) -> bytes:
+    """The same bytes for the same request, whichever encoding it came in and whatever its trace is."""
+    if submit.traceparent is not None:
+        submit = msgspec.structs.replace(submit, traceparent=None)
+    try:
+        return msgspec.msgpack.encode(submit)
+    except (OverflowError, RecursionError):
+        raise InvalidRequest("the request holds an integer that does not fit 64 bits") from None

@@ -1,0 +1,162 @@
+"""One accepted job, from its acceptance to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.messages import Accepted, JobState
+from cactus_actors.protocol.results import FinishReason, Usage
+from cactus_actors.protocol.wire import Encoding
+from router.dispatch.load import Load
+from router.handoff.escalation import Breach, Verdict
+from router.jobs.token_log import TokenLog
+from router.prepare.prepared import Prepared
+
+if TYPE_CHECKING:
+    from router.dispatch.ledger import Assignment
+
+MAX_ATTACHED = 64
+SUSPECT_AFTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a job, or one source of its tokens, ended; an `error` goes with the reason `error`."""
+
+    reason: FinishReason
+    stop_match: str | int | None = None
+    error: ErrorInfo | None = None
+
+
+@dataclass(slots=True, eq=False)
+class CloudAttempt:
+    """A job's escalation; `assignment` is None while it waits for a slot at a cloud worker.
+
+    The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` while
+    nobody had seen anything.
+    """
+
+    asked_at: float
+    assignment: Assignment | None = None
+    log: TokenLog = field(default_factory=TokenLog)
+    usage: Usage | None = None
+    failed: bool = False
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """The record of a job that has not ended.
+
+    `is_open` says that its stream may be shown; an open stream becomes `is_seen` when an item of it really
+    left for a client, and from then on it can only grow. `num_published` items were published or passed over
+    because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
+    `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
+    `mirostat_mu` is the sampler's state after the last token, from which another worker goes on.
+    """
+
+    job_id: str
+    digest: bytes
+    encoding: Encoding
+    prepared: Prepared
+    arrived_at: float
+    arrival: int
+    accepted: Accepted
+    is_open: bool
+    load: Load = field(default_factory=Load)
+    attached: dict[bytes, Encoding] = field(default_factory=dict)
+    local: TokenLog = field(default_factory=TokenLog)
+    cloud: CloudAttempt | None = None
+    assignment: Assignment | None = None
+    local_ending: Ending | None = None
+    attempts: int = 0
+    num_lost: int = 0
+    is_retry: bool = False
+    turn: float = 0.0
+    dispatched_at: float | None = None
+    mirostat_mu: float | None = None
+    embedding: list[float] | None = None
+    embedding_length: float | None = None
+    cached_tokens: int = 0
+    worker: str = ""
+    is_recorded: bool = False
+    is_seen: bool = False
+    num_published: int = 0
+    last_published_at: float = 0.0
+    breach: Breach | None = None
+    verdict: Verdict | None = None
+    tenant: str = ""
+    traceparent: str | None = None
+
+    @property
+    def state(self) -> JobState:
+        return "queued" if self.is_waiting else "running"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is in the waiting queue: it has no local worker and its local run has not ended."""
+        return self.assignment is None and self.local_ending is None
+
+    @property
+    def is_background(self) -> bool:
+        """Whether nobody waits for it: any priority below the usual one says so."""
+        return self.prepared.policy.priority > 0
+
+    @property
+    def may_yield(self) -> bool:
+        """Whether it may be taken from its worker and go on later; what a cloud works on is left alone."""
+        return self.cloud is None
+
+    @property
+    def user(self) -> str:
+        """Who gets a share of the service; a name that a client chose divides no other tenant's."""
+        return self.tenant or self.prepared.policy.user
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether so many workers died while they ran it that it may be what they died of."""
+        return self.num_lost >= SUSPECT_AFTER
+
+    @property
+    def deadline(self) -> float | None:
+        timeout_s = self.prepared.policy.timeout_s
+        return None if timeout_s is None else self.arrived_at + timeout_s
+
+    @property
+    def stream(self) -> TokenLog:
+        """The log that clients see."""
+        cloud = self.cloud
+        return cloud.log if cloud is not None and not cloud.failed and len(cloud.log) else self.local
+
+    @property
+    def length(self) -> int:
+        """How many items clients may see now."""
+        return len(self.stream) if self.is_open else 0
+
+    @property
+    def asks_cloud(self) -> bool:
+        """Whether an answer of the cloud is still awaited."""
+        return self.cloud is not None and not self.cloud.failed
+
+    @property
+    def num_tokens_to_compute(self) -> int:
+        return len(self.prepared.prompt_ids) + len(self.local)
+
+    def attach(self, identity: bytes, encoding: Encoding) -> None:
+        """Send Finished to this client too; the oldest is let go beyond MAX_ATTACHED."""
+        self.attached.pop(identity, None)
+        if len(self.attached) >= MAX_ATTACHED:
+            del self.attached[next(iter(self.attached))]
+        self.attached[identity] = encoding
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """What is known of a job after its end; its result lies in `Results` or in the journal."""
+
+    digest: bytes
+    state: JobState
+    length: int
+    ended_at: float
+    tenant: str = ""

@@ -1,0 +1,154 @@
+"""The Result of a job, from its record."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
+from cactus_actors.protocol.messages import JobState
+from cactus_actors.protocol.results import (
+    FinishReason,
+    Handoff,
+    Measures,
+    Result,
+    Timings,
+    ToolCall,
+    Usage,
+)
+from cactus_actors.protocol.tool_splitter import parse_calls
+from router.handoff.escalation import confidence_of
+from router.jobs.job import Ending, Job
+from router.jobs.token_log import TokenLog
+
+_STATES: dict[str, JobState] = {"error": "failed", "cancelled": "cancelled"}
+
+
+def ended_state(ending: Ending) -> JobState:
+    return _STATES.get(ending.reason, "finished")
+
+
+def make_result(
+    job: Job,
+    ending: Ending,
+    now: float,
+    *,
+    ram_usage_mb: float = 0.0,
+    signal: SignalName = "entropy",
+    probe: Probe | None = None,
+) -> Result:
+    """The outcome as it stands in the record; time is the router's monotonic clock, in seconds.
+
+    Confidence and measures are those of the local model, also when a cloud's answer replaced its text; such
+    an answer counts as accepted.
+    """
+    prepared, stream = job.prepared, job.stream
+    is_cloud_answer = job.verdict is not None and job.verdict.status == "completed"
+    confidence = confidence_of(job.local.entropies)
+    threshold = prepared.policy.confidence_threshold
+    text, tool_calls = _text_and_calls(job)
+    return Result(
+        text=text,
+        token_ids=list(stream.token_ids),
+        finish_reason=_finish_reason(job, ending, bool(tool_calls)),
+        stop_match=ending.stop_match,
+        success=ending.error is None,
+        error=ending.error,
+        confidence=confidence,
+        accepted=is_cloud_answer or confidence is None or confidence >= threshold,
+        cloud_handoff=is_cloud_answer,
+        handoff=_handoff(job, signal),
+        measures=_measures(job.local, probe),
+        usage=_usage(job),
+        timings=_timings(job, now),
+        model=prepared.model,
+        seed=prepared.params.seed,
+        attempts=job.attempts,
+        worker=job.worker,
+        tool_calls=tool_calls,
+        stream_text=None if text == stream.text else stream.text,
+        logprobs=stream.token_logprobs(),
+        prompt_logprobs=stream.prompt_logprobs(),
+        prompt_text=prepared.prompt_text,
+        embedding=job.embedding,
+        embedding_length=job.embedding_length,
+        selected_tools=prepared.selected_tools,
+        sources=list(prepared.sources),
+        ram_usage_mb=ram_usage_mb,
+    )
+
+
+def _text_and_calls(job: Job) -> tuple[str, list[ToolCall]]:
+    """What a job wrote, apart from the calls in it, for one that was offered tools."""
+    prepared, text = job.prepared, job.stream.text
+    if prepared.tool_markup is None:
+        return text, []
+    text, calls = parse_calls(prepared.tool_markup, text)
+    return text, calls[:1] if prepared.single_call else calls
+
+
+def _finish_reason(job: Job, ending: Ending, has_calls: bool) -> FinishReason:
+    """Why the answer ended; calls are one reason, and the context's end for who wants to be told."""
+    match ending.reason:
+        case "stop" | "tool_calls":
+            return "tool_calls" if has_calls else "stop"
+        case "length" | "model_length":
+            return "model_length" if job.prepared.ends_context else "length"
+    return ending.reason
+
+
+def _handoff(job: Job, signal: SignalName) -> Handoff:
+    threshold = job.prepared.policy.cloud_handoff_threshold
+    if job.verdict is None:
+        return Handoff(threshold=threshold, signal=signal)
+    return Handoff(
+        status=job.verdict.status,
+        reason=job.verdict.reason,
+        confidence=job.breach.confidence if job.breach else None,
+        threshold=threshold,
+        provider=job.verdict.provider,
+        latency_ms=job.verdict.latency_ms,
+        signal=signal,
+    )
+
+
+def _measures(log: TokenLog, probe: Probe | None) -> Measures:
+    if not log.entropies or not log.logprobs:
+        return Measures()
+    return Measures(
+        mean_logprob=sum(log.logprobs) / len(log.logprobs),
+        min_token_prob=min_token_prob(log.entropies, log.logprobs),
+        entropy_mean=sum(log.entropies) / len(log.entropies),
+        entropy_max=max(log.entropies),
+        probe=probe(log.entropies, log.logprobs) if probe is not None else None,
+    )
+
+
+def _usage(job: Job) -> Usage:
+    if job.cloud is not None and job.stream is job.cloud.log and job.cloud.usage is not None:
+        return job.cloud.usage
+    return Usage(
+        prompt_tokens=len(job.prepared.prompt_ids),
+        completion_tokens=len(job.stream),
+        cached_tokens=job.cached_tokens,
+    )
+
+
+def _timings(job: Job, now: float) -> Timings:
+    stream, dispatched_at = job.stream, job.dispatched_at
+    total_ms = _milliseconds(now - job.arrived_at)
+    if dispatched_at is None:
+        return Timings(queue_ms=total_ms, total_time_ms=total_ms)
+    first_at = stream.first_at if stream.first_at is not None else now
+    return Timings(
+        queue_ms=_milliseconds(dispatched_at - job.arrived_at),
+        time_to_first_token_ms=_milliseconds(first_at - job.arrived_at) if len(stream) else 0.0,
+        total_time_ms=total_ms,
+        prefill_tokens_per_second=_rate(len(job.prepared.prompt_ids), first_at - dispatched_at),
+        decode_tokens_per_second=_rate(len(stream) - 1, stream.last_at - first_at),
+    )
+
+
+def _milliseconds(seconds: float) -> float:
+    return round(seconds * 1000.0, 3)
+
+
+def _rate(num_tokens: int, seconds: float) -> float:
+    return round(num_tokens / seconds, 3) if num_tokens > 0 and seconds > 0 else 0.0

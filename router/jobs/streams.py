@@ -1,0 +1,110 @@
+"""What leaves on the stream socket, and replays of it: the job's log is the truth, publishing is a hint."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import Delta, Finished, Progress, Replay, Resume
+from router.books.tally import Tally
+from router.effects import Outbox
+from router.jobs.job import Job
+from router.jobs.topics import Topics
+from router.journal.records import EndedRecord
+
+REPLAY_CHUNK = 256
+MAX_CREDIT = 2048
+PROGRESS_INTERVAL_S = 1.0
+
+
+class Streams:
+    """Publishes open streams to those who listen."""
+
+    def __init__(self, outbox: Outbox, topics: Topics, tally: Tally, epoch: int) -> None:
+        self._outbox = outbox
+        self._topics = topics
+        self._tally = tally
+        self._epoch = epoch
+
+    def advance(self, job: Job, now: float) -> None:
+        """Publish what the open stream gained; without a subscriber it is passed over."""
+        if not job.is_open:
+            return
+        log = job.stream
+        length = len(log)
+        if length > job.num_published and job.job_id in self._topics:
+            self._outbox.publish(job.job_id, log.delta(job.job_id, job.num_published, length), job.encoding)
+            job.is_seen = True
+            job.last_published_at = now
+        job.num_published = length
+
+    def progress(self, job: Job, now: float) -> None:
+        """Tell the stream's length to those who listen."""
+        message = Progress(job_id=job.job_id, epoch=self._epoch, length=job.length)
+        self._outbox.publish(job.job_id, message, job.encoding)
+        job.last_published_at = now
+
+    def finish(self, job: Job, finished: Finished) -> None:
+        """Publish the end of the stream."""
+        if job.job_id not in self._topics:
+            return
+        if job.stream.tail:
+            self._outbox.publish(job.job_id, job.stream.tail_delta(job.job_id), job.encoding)
+        self._outbox.publish(job.job_id, finished, job.encoding)
+
+    def replay(self, request: Resume, job: Job) -> Replay:
+        """The items that `request` asks for; raises InvalidRequest on an index that cannot be.
+
+        It may ask for items that are yet to come: after a restart of the router, a client is ahead of its job
+        for a while.
+        """
+        length, stream = job.length, job.stream
+        stop = _stop(request, length, max(length, job.prepared.params.max_tokens))
+        deltas = [
+            stream.delta(job.job_id, index, min(stop, index + REPLAY_CHUNK))
+            for index in range(request.next_index, stop, REPLAY_CHUNK)
+        ]
+        is_gap = job.is_seen and request.next_index < job.num_published
+        self._tally.on_replay(max(0, stop - request.next_index), is_gap=is_gap)
+        job.is_seen = job.is_seen or bool(deltas)
+        return Replay(job_id=job.job_id, epoch=self._epoch, deltas=deltas, length=length)
+
+    def replay_ended(self, request: Resume, ended: EndedRecord) -> Replay:
+        """The same of a job that has ended, and its end behind the last item."""
+        length = ended.finished.length
+        stop = _stop(request, length, length)
+        self._tally.on_replay(max(0, stop - request.next_index), is_gap=False)
+        deltas = [
+            _delta_of(ended, index, min(stop, index + REPLAY_CHUNK))
+            for index in range(request.next_index, stop, REPLAY_CHUNK)
+        ]
+        if stop >= length and ended.tail:
+            deltas.append(Delta(job_id=request.job_id, index=length, token_ids=[], text=ended.tail))
+        return Replay(
+            job_id=request.job_id,
+            epoch=self._epoch,
+            deltas=deltas,
+            length=length,
+            finished=ended.finished if stop >= length else None,
+        )
+
+
+def _stop(request: Resume, length: int, limit: int) -> int:
+    """Where the items that are asked for end."""
+    if not 0 <= request.next_index <= limit:
+        raise InvalidRequest(
+            f"next_index {request.next_index} is outside the stream of {length} items", param="next_index"
+        )
+    if request.credit < 0:
+        raise InvalidRequest(f"credit must not be negative, got {request.credit}", param="credit")
+    return min(length, request.next_index + min(request.credit, MAX_CREDIT))
+
+
+def _delta_of(ended: EndedRecord, start: int, stop: int) -> Delta:
+    result = ended.finished.result
+    return Delta(
+        job_id=ended.finished.job_id,
+        index=start,
+        token_ids=ended.token_ids[start:stop],
+        text="".join(ended.texts[start:stop]),
+        logprobs=None if result.logprobs is None else result.logprobs[start:stop],
+        prompt_logprobs=None if start else result.prompt_logprobs,
+    )

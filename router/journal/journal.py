@@ -1,0 +1,289 @@
+"""The jobs on disk: what was accepted is still known after the router dies.
+
+SQLite in WAL mode with `synchronous=FULL`: a commit is on disk when it returns. One thread writes
+everything that has come in since its last commit as one transaction, so that the router's loop never waits
+for a disk and many jobs share one fsync.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import logging
+import sqlite3
+import threading
+import time
+import zlib
+from collections.abc import Callable, Iterator, Sequence
+from pathlib import Path
+from typing import IO
+
+import msgspec
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from router.journal.records import (
+    AcceptedRecord,
+    EndedRecord,
+    Entry,
+    Forget,
+    Recovered,
+    RecoveredEnd,
+    WriteAccepted,
+    WriteEnded,
+)
+from router.journal.wall_clock import unix_offset
+
+FILE_NAME = "jobs.sqlite"
+VERSION = 1
+RETRY_S = 1.0
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS jobs (
+    job_id TEXT PRIMARY KEY,
+    accepted BLOB NOT NULL,
+    ended BLOB,
+    ended_at REAL
+) WITHOUT ROWID
+"""
+
+_log = logging.getLogger(__name__)
+
+
+class Journal:
+    """One directory's journal, locked for this process; entries are written in the order they were added.
+
+    Every record ends with its CRC-32. A record that was damaged is left out and reported in the log; a file
+    that cannot be read at all is put aside under another name, and a new one is begun.
+
+    `on_written` and `on_failed` are called from the writing thread, with the ids of accepted jobs that are on
+    disk now, and with those that could not be written and why. Ends and forgettings are tried again instead;
+    `on_kept` is told whose ends are on disk.
+    After a failure the disk is tried until it can be written, and `on_written` told so, with no job.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Open or create the journal; ConfigurationInvalid if it is in use, closed to us or too new."""
+        self._path = directory / FILE_NAME
+        self._lock = _locked(directory)
+        self.unix_offset = unix_offset(directory)
+        try:
+            self._database = _opened(self._path)
+        except BaseException:
+            self._lock.close()
+            raise
+        self._decode_accepted = msgspec.msgpack.Decoder(AcceptedRecord).decode
+        self._decode_ended = msgspec.msgpack.Decoder(EndedRecord).decode
+        self._encode = msgspec.msgpack.Encoder().encode
+        self._entries: list[Entry | _Trial] = []
+        self._wake = threading.Condition()
+        self._is_closing = False
+        self._thread: threading.Thread | None = None
+
+    def recover(self, retention_s: float) -> list[Recovered]:
+        """The jobs that are still to be known, in the order of their acceptance; older ones are deleted."""
+        try:
+            jobs = list(self._known(retention_s))
+        except sqlite3.DatabaseError as error:
+            self._database.close()
+            _put_aside(self._path, error)
+            self._database = _opened(self._path)
+            return []
+        return [job for _, job in sorted(jobs, key=lambda pair: pair[0])]
+
+    def _known(self, retention_s: float) -> Iterator[tuple[float, Recovered]]:
+        """The jobs and when they were accepted; of those that have ended only what finds them again."""
+        with self._database:
+            oldest = time.monotonic() + self.unix_offset - retention_s
+            self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (oldest,))
+        # the id as bytes: a damaged one is no text, and must not hide the others
+        rows = self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs")
+        for job_id, accepted_bytes, ended_bytes in rows:
+            try:
+                accepted = self._decode_accepted(checked(accepted_bytes))
+                if ended_bytes is None:
+                    yield accepted.accepted_at, accepted
+                else:
+                    ended = self._decode_ended(checked(ended_bytes))
+                    yield accepted.accepted_at, end_of(accepted, ended)
+            except (Damaged, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                name = (job_id or b"of no name").decode(errors="replace")
+                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
+
+    def start(
+        self,
+        on_written: Callable[[Sequence[str]], None],
+        on_failed: Callable[[Sequence[str], str], None],
+        on_kept: Callable[[Sequence[str]], None] = lambda _: None,
+    ) -> None:
+        """Begin to write; to be called once."""
+        self._thread = threading.Thread(
+            target=self._write, args=(on_written, on_failed, on_kept), name="journal"
+        )
+        self._thread.start()
+
+    def add(self, entry: Entry) -> None:
+        """Write an entry soon, after all that were added before."""
+        with self._wake:
+            self._entries.append(entry)
+            self._wake.notify()
+
+    def close(self) -> None:
+        """Write what is left and let go of the directory."""
+        with self._wake:
+            self._is_closing = True
+            self._wake.notify()
+        if self._thread is not None:
+            self._thread.join()
+        self._database.close()
+        self._lock.close()
+
+    def _write(
+        self,
+        on_written: Callable[[Sequence[str]], None],
+        on_failed: Callable[[Sequence[str], str], None],
+        on_kept: Callable[[Sequence[str]], None],
+    ) -> None:
+        was_failing = False
+        while entries := self._next_entries():
+            accepted = [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
+            try:
+                with self._database:
+                    for entry in entries:
+                        self._apply(entry)
+            except sqlite3.Error as error:
+                was_failing = True
+                _log.error("the journal %s cannot be written: %s", self._path, error)
+                on_failed(accepted, str(error))
+                again = [entry for entry in entries if not isinstance(entry, WriteAccepted | _Trial)]
+                self._try_again_later([*again, _Trial()])
+                continue
+            if accepted or was_failing:
+                on_written(accepted)
+            was_failing = False
+            if ended := [entry.job_id for entry in entries if isinstance(entry, WriteEnded)]:
+                on_kept(ended)
+
+    def _next_entries(self) -> list[Entry | _Trial]:
+        """All entries that wait, as soon as there is one; none when the journal is closed."""
+        with self._wake:
+            while not self._entries and not self._is_closing:
+                self._wake.wait()
+            entries, self._entries = self._entries, []
+            return entries
+
+    def _try_again_later(self, entries: list[Entry | _Trial]) -> None:
+        with self._wake:
+            if self._is_closing:
+                return
+            self._entries = entries + self._entries
+            self._wake.wait_for(lambda: self._is_closing, RETRY_S)
+
+    def _apply(self, entry: Entry | _Trial) -> None:
+        execute = self._database.execute
+        match entry:
+            case WriteAccepted(job_id, accepted):
+                execute(
+                    "INSERT OR REPLACE INTO jobs VALUES (?, ?, NULL, NULL)",
+                    (job_id, _with_sum(self._encode(accepted))),
+                )
+            case WriteEnded(job_id, ended):
+                execute(
+                    "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
+                    (_with_sum(self._encode(ended)), ended.ended_at, job_id),
+                )
+            case Forget(job_id):
+                execute("DELETE FROM jobs WHERE job_id = ?", (job_id,))
+            case _Trial():  # pages are written, whatever they hold in the end
+                execute("INSERT INTO jobs VALUES ('', x'', NULL, NULL)")
+                execute("DELETE FROM jobs WHERE job_id = ''")
+
+
+def _locked(directory: Path) -> IO[str]:
+    """The directory's lock file, held by this process until it is closed or the process ends."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (directory / "lock").open("w")
+    except OSError as error:
+        raise ConfigurationInvalid(f"journal {directory}: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise ConfigurationInvalid(
+            f"journal {directory} is in use by another service; give this one its own --state-dir"
+        ) from None
+    return lock
+
+
+def _opened(path: Path) -> sqlite3.Connection:
+    """The database in `path`, made if there is none; one that cannot be read is put aside."""
+    try:
+        return _connected(path)
+    except sqlite3.OperationalError as error:
+        raise ConfigurationInvalid(f"journal {path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        _put_aside(path, error)
+        return _connected(path)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    # The thread that opens it recovers, another one writes, never both at once.
+    database = sqlite3.connect(path, check_same_thread=False)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version not in (0, VERSION):
+            raise ConfigurationInvalid(
+                f"journal {path} is of version {version}, this service reads {VERSION}; "
+                "let the service that wrote it finish its jobs, or move the file away"
+            )
+        with database:
+            database.execute(_SCHEMA)
+            database.execute(f"PRAGMA user_version = {VERSION}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def _put_aside(path: Path, error: Exception) -> None:
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    path.rename(aside)
+    for ending in ("-wal", "-shm"):
+        path.with_name(path.name + ending).unlink(missing_ok=True)
+    _log.error(
+        "journal %s cannot be read (%s); it is now %s, and its jobs are not known here", path, error, aside
+    )
+
+
+class _Trial:
+    """An entry that changes nothing and has to be written all the same."""
+
+
+def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
+    """What is kept in mind of a job that ended."""
+    return RecoveredEnd(
+        job_id=accepted.submit.job_id,
+        digest=accepted.digest,
+        tenant=accepted.tenant,
+        state=ended.state,
+        length=ended.finished.length,
+        ended_at=ended.ended_at,
+    )
+
+
+class Damaged(Exception):
+    """A record whose sum is not that of its bytes."""
+
+
+def _with_sum(record: bytes) -> bytes:
+    return record + zlib.crc32(record).to_bytes(4, "little")
+
+
+def checked(record: object) -> bytes:
+    """A record without its sum; raises Damaged if that is wrong."""
+    if not isinstance(record, bytes):  # whatever the column is said to be
+        raise Damaged("it is not a record")
+    if zlib.crc32(record[:-4]).to_bytes(4, "little") != record[-4:]:
+        raise Damaged("its checksum is wrong")
+    return record[:-4]

@@ -1,0 +1,70 @@
+"""Results read back from the journal, beside the thread that writes it."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import sqlite3
+import threading
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from router.journal.journal import FILE_NAME, Damaged, checked
+from router.journal.records import AcceptedRecord, EndedRecord, Remembered
+
+_log = logging.getLogger(__name__)
+
+
+class JournalReader:
+    """Reads the ended jobs that it is asked for, each answered by `on_read` from the reading thread.
+
+    None stands for a job that is not there, has not ended, or cannot be read. The journal in `directory` must
+    have been recovered.
+    """
+
+    def __init__(self, directory: Path, on_read: Callable[[str, Remembered | None], None]) -> None:
+        self._path = directory / FILE_NAME
+        self._on_read = on_read
+        self._decode_accepted = msgspec.msgpack.Decoder(AcceptedRecord).decode
+        self._decode_ended = msgspec.msgpack.Decoder(EndedRecord).decode
+        self._wishes: queue.SimpleQueue[str | None] = queue.SimpleQueue()
+        self._thread = threading.Thread(target=self._run, name="journal-reader")
+        self._thread.start()
+
+    def ask(self, job_id: str) -> None:
+        self._wishes.put(job_id)
+
+    def close(self) -> None:
+        """Answer what was asked and end."""
+        self._wishes.put(None)
+        self._thread.join()
+
+    def _run(self) -> None:
+        database = sqlite3.connect(self._path)
+        try:
+            while (job_id := self._wishes.get()) is not None:
+                self._on_read(job_id, self._read(database, job_id))
+        finally:
+            database.close()
+
+    def _read(self, database: sqlite3.Connection, job_id: str) -> Remembered | None:
+        try:
+            row = database.execute(
+                "SELECT accepted, ended FROM jobs WHERE job_id = ? AND ended IS NOT NULL", (job_id,)
+            ).fetchone()
+            if row is None:
+                return None
+            accepted = self._decode_accepted(checked(row[0]))
+            return Remembered(accepted.accepted, self._decode_ended(checked(row[1])))
+        except (
+            sqlite3.Error,
+            Damaged,
+            msgspec.DecodeError,
+            UnicodeDecodeError,
+            RecursionError,
+            MemoryError,
+        ) as error:
+            _log.error("journal %s: the result of job %s cannot be read: %s", self._path, job_id, error)
+            return None
