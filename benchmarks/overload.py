@@ -75,7 +75,7 @@ class Flood:
     refused_s: list[float] = field(default_factory=list)
     accepted_s: list[float] = field(default_factory=list)
     retry_after_s: list[float] = field(default_factory=list)
-    num_finished: int = 0
+    unfinished: set[str] = field(default_factory=set)
 
     async def run(self, seconds: float) -> None:
         context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
@@ -106,8 +106,9 @@ class Flood:
                 self.retry_after_s.append(reply.error.retry_after or 0.0)
             case Accepted():
                 self.accepted_s.append(time.perf_counter() - sent_at[reply.job_id])
+                self.unfinished.add(reply.job_id)
             case Finished():
-                self.num_finished += 1
+                self.unfinished.discard(reply.job_id)
 
 
 async def first_token_times(
@@ -142,6 +143,8 @@ async def overload(target: Target, seconds: float, factor: float = 10.0) -> dict
         await running
         await asyncio.sleep(5.0)
         after = await first_token_times(client, min(5.0, seconds), user="alone")
+        for job_id in flood.unfinished:
+            await client.cancel(job_id)
     settled = flood.refused_s[len(flood.refused_s) // 10 :]
     return {
         "jobs_per_second": round(capacity, 1),
