@@ -17,7 +17,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
 from cactus_actors.cluster.places import check_places
 from cactus_actors.cluster.ray_token import check_token, make_token, token_place
-from cactus_actors.cluster.reaper import outlive
+from cactus_actors.cluster.reaper import ends_children_on_failure, outlive
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
 CONNECT_TIMEOUT_S = 5.0
@@ -50,7 +50,7 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
     check_places()
     # Ray runs its workers at nice 15: router and models would wait for everything else on the machine.
     os.environ.setdefault("RAY_worker_niceness", "0")
-    with _own_handlers():
+    with _own_handlers(), ends_children_on_failure():
         local: Any = ray.init(
             address="local",
             num_cpus=os.cpu_count(),

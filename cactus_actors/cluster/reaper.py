@@ -13,6 +13,7 @@ import signal
 import subprocess
 import sys
 import time
+from collections.abc import Iterator
 from pathlib import Path
 
 GRACE_S = 2.0
@@ -36,8 +37,24 @@ def outlive(root: int, sockets: Path) -> None:
     _reapers.append(reaper)
 
 
+@contextlib.contextmanager
+def ends_children_on_failure() -> Iterator[None]:
+    """End the processes that were started inside, should it end by an exception or a signal that is one."""
+    before = set(descendants(os.getpid()))
+    try:
+        yield
+    except BaseException:
+        reap([child for child in descendants(os.getpid()) if child not in before])
+        raise
+
+
 def descendants(root: int) -> list[str]:
-    """`pid:start` of every process below `root`; the start tells a process from a later one of its number."""
+    """`pid:start` of every process below `root`; the start tells a process from a later one of its number.
+
+    None where there is no /proc.
+    """
+    if not PROCESSES.is_dir():
+        return []
     children: dict[int, list[tuple[int, str]]] = {}
     for directory in PROCESSES.iterdir():
         if directory.name.isdigit() and (fields := _stat(int(directory.name))):

@@ -13,6 +13,7 @@ import httpx
 from cactus_actors.client import Client
 from tests.chaos.processes import free_endpoints
 from tests.chaos.serving import in_session
+from tests.scripted_router import until
 
 CACTUS = [sys.executable, "-m", "cactus_actors.cli.main"]
 
@@ -31,12 +32,22 @@ class RestartableService:
 
     def start(self) -> None:
         """Return once it is ready."""
+        self._begin()
+        assert self.process.stdout is not None
+        assert "ready" in self.process.stdout.readline(), self._said.read_text()
+
+    def interrupt_start(self, number: signal.Signals) -> None:
+        """Start it and end it by a signal as soon as its Ray has processes."""
+        self._begin()
+        until(lambda: any("raylet" in command for command in self.pids().values()), 60)
+        self.process.send_signal(number)
+        assert self.ended()[0] != 0
+
+    def _begin(self) -> None:
         with self._said.open("a") as said:
             self.process = subprocess.Popen(
                 self._command, stdout=subprocess.PIPE, stderr=said, text=True, start_new_session=True
             )
-        assert self.process.stdout is not None
-        assert "ready" in self.process.stdout.readline(), self._said.read_text()
 
     def ended(self) -> tuple[int, str]:
         """The exit status, and what it printed behind its ready line; waits for it."""

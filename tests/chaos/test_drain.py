@@ -126,6 +126,8 @@ def test_what_is_short_ends_and_what_is_long_goes_on_in_the_next_service(service
         os.kill(service.process.pid, signal.SIGKILL)
         service.ended()
     until(lambda: service.pids() == {}, 10)
+    service.interrupt_start(signal.SIGTERM)
+    until(lambda: service.pids() == {}, 10)
     service.start()
     with service.client() as client:
         assert all(client.result(job_id).token_ids == long.token_ids for job_id in kept)
