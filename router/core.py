@@ -16,29 +16,8 @@ from collections.abc import Sequence
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.confidence import Probe, signal_named
-from cactus_actors.protocol.errors import (
-    CactusError,
-    DeadlineExceeded,
-    InvalidRequest,
-    JobConflict,
-    PermissionDenied,
-    Unavailable,
-)
-from cactus_actors.protocol.messages import (
-    Cancel,
-    ClientMessage,
-    Fetch,
-    Pending,
-    Restart,
-    Restarting,
-    Resume,
-    Scale,
-    Scaling,
-    Status,
-    StatusRequest,
-    Submit,
-)
-from cactus_actors.protocol.totals import Held
+from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, Unavailable
+from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.protocol.worker_messages import (
     Abort,
@@ -58,10 +37,10 @@ from router.handoff.cloud_desk import CloudDesk
 from router.jobs.closing import Closing
 from router.jobs.generation import Generation
 from router.jobs.intake import Intake, Salt, plain_salt
-from router.jobs.job import EndedJob, Ending
+from router.jobs.job import Ending
 from router.jobs.likelihoods import TokenTexts
 from router.jobs.revocation import revoke
-from router.jobs.streams import PROGRESS_INTERVAL_S, Streams
+from router.jobs.streams import Streams
 from router.jobs.table import JobTable
 from router.jobs.topics import Topics
 from router.journal.keeping import Keeper
@@ -69,8 +48,8 @@ from router.journal.recalling import Recalling
 from router.journal.records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
 from router.journal.result_store import ResultStore
 from router.prepare.prepared import Prepared
-
-MAX_WORKERS = 256
+from router.requests import Requests
+from router.status_board import Facts, StatusBoard
 
 
 class RouterCore:
@@ -99,18 +78,10 @@ class RouterCore:
         refused: Counter[str] | None = None,
         probe: Probe | None = None,
     ) -> None:
-        self.desired_workers = settings.desired_workers
-        self.num_restarts_wished = 0
+        refused = Counter() if refused is None else refused
         self._settings = settings
         self._epoch = epoch
-        self._started_at = now
-        self._model = model
-        self._max_context = max_context
-        self._vocab_size = vocab_size
-        self._version = version
-        self._next_progress_at = now
-        self._refused: Counter[str] = Counter() if refused is None else refused
-        self._storage_error = ""
+        self._refused = refused
 
         self._outbox = Outbox()
         self._tally = Tally()
@@ -164,6 +135,45 @@ class RouterCore:
             self._tally,
             settings.max_attempts,
         )
+        facts = Facts(
+            version=version,
+            epoch=epoch,
+            started_at=now,
+            model=model,
+            max_context=max_context,
+            vocab_size=vocab_size,
+        )
+        self._board = StatusBoard(
+            facts,
+            self._table,
+            self._intake,
+            self._dispatcher,
+            self._topics,
+            self._results,
+            self._tally,
+            refused,
+        )
+        self._requests = Requests(
+            self._table,
+            self._intake,
+            self._topics,
+            self._streams,
+            self._closing,
+            self._recalling,
+            self._outbox,
+            self._tally,
+            refused,
+            self._read_status,
+            settings.desired_workers,
+        )
+
+    @property
+    def desired_workers(self) -> int:
+        return self._requests.num_workers_wished
+
+    @property
+    def num_restarts_wished(self) -> int:
+        return self._requests.num_restarts_wished
 
     @property
     def num_unfinished(self) -> int:
@@ -191,7 +201,7 @@ class RouterCore:
         caller: Caller = ANYONE,
     ) -> list[Effect]:
         """A client's request; whatever is wrong with it is answered with Rejected."""
-        self._hear(identity, message, encoding, now, caller)
+        self._requests.hear(identity, message, encoding, now, caller)
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
@@ -200,34 +210,6 @@ class RouterCore:
         self._intake.on_prepared(ticket, outcome, now)
         self._dispatcher.pump(now)
         return self._outbox.drain()
-
-    def _hear(
-        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
-    ) -> None:
-        if isinstance(message, Cancel | Resume | Fetch):
-            arrival = self._intake.arrivals.of(message.job_id, caller)
-            if arrival is not None:  # it will be known when it is prepared
-                ask = (identity, lambda then: self._hear(identity, message, encoding, then, caller))
-                arrival.later.append(ask)
-                return
-        try:
-            if isinstance(message, Submit | Resume | Fetch) and self._must_recall(message.job_id, caller):
-                self._recalling.ask(
-                    message.job_id, lambda then: self._hear(identity, message, encoding, then, caller)
-                )
-                return
-            self._answer(identity, message, encoding, now, caller)
-        except CactusError as error:
-            self._table.count("rejected")
-            self._tally.rejected[error.type] += 1
-            request_id = message.request_id if isinstance(message, StatusRequest | Scale | Restart) else None
-            job_id = None if isinstance(message, StatusRequest | Scale | Restart) else message.job_id[:64]
-            self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=request_id)
-
-    def _must_recall(self, job_id: str, caller: Caller) -> bool:
-        """Whether an answer about this job needs a result that lies in the journal."""
-        ended = self._table.ended.get(job_id)
-        return ended is not None and ended.tenant == caller.tenant and self._recalling.must_wait(job_id)
 
     def recover(self, jobs: Sequence[Recovered], now: float) -> list[Effect]:
         """Take over what an earlier router had accepted; to be called before anything else."""
@@ -252,14 +234,14 @@ class RouterCore:
 
     def on_recorded(self, job_ids: Sequence[str], now: float) -> list[Effect]:
         """The journal holds these jobs, and can be written."""
-        self._storage_error = ""
+        self._board.storage_error = ""
         self._intake.on_recorded(job_ids)
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
     def on_unrecorded(self, job_ids: Sequence[str], reason: str) -> list[Effect]:
         """The journal could not write these jobs, or an end of others."""
-        self._storage_error = reason
+        self._board.storage_error = reason
         self._intake.on_unrecorded(job_ids, reason)
         return self._outbox.drain()
 
@@ -267,11 +249,7 @@ class RouterCore:
         self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns
     ) -> list[Effect]:
         """Frames from a client that are not a message, or that are not read from it."""
-        self._table.count("rejected")
-        self._tally.rejected[error.type] += 1
-        self._tally.bad_frames[error.type] += 1
-        job_id = concerns.job_id and concerns.job_id[:64]
-        self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
+        self._requests.refuse_frames(identity, error, encoding, concerns)
         return self._outbox.drain()
 
     def on_bad_worker_frames(self) -> None:
@@ -365,9 +343,7 @@ class RouterCore:
             self._closing.end(job, Ending("error", error=error.info()), now)
         self._desk.pump(now)
         self._keeper.forgotten(self._table.forget_old(now))
-        if now >= self._next_progress_at:
-            self._next_progress_at = now + PROGRESS_INTERVAL_S
-            self._tell_progress(now)
+        self._streams.on_tick(self._table.live, now)
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
@@ -390,92 +366,10 @@ class RouterCore:
 
     def status(self, now: float, request_id: str = "", *, with_totals: bool = False) -> Status:
         """What the service is doing now."""
-        waiting = self._dispatcher.queue.load
-        return Status(
-            request_id=request_id,
-            version=self._version,
-            epoch=self._epoch,
-            uptime_s=round(now - self._started_at, 3),
-            model=self._model,
-            max_context=self._max_context,
-            vocab_size=self._vocab_size,
-            draining=self._intake.is_closed,
-            desired_workers=self.desired_workers,
-            jobs=self._table.counts(),
-            workers=[worker.status(now) for worker in self._dispatcher.ledger],
-            refused=dict(self._refused),
-            storage_error=self._storage_error,
-            held=Held(
-                arrivals=len(self._intake.arrivals),
-                live_jobs=len(self._table.live),
-                dispatches=self._dispatcher.ledger.num_dispatches,
-                topics=len(self._topics),
-                waiting_tokens=waiting.num_tokens,
-                waiting_bytes=waiting.num_bytes,
-                ended_jobs=len(self._table.ended),
-                result_bytes=self._results.num_bytes,
-            ),
-            totals=self._tally.totals() if with_totals else None,
-        )
+        return self._read_status(StatusRequest(request_id=request_id, with_totals=with_totals), now)
 
-    def _answer(
-        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
-    ) -> None:
-        if isinstance(message, Scale | Restart) and caller.role != "operator":
-            self._refused["wrong_role"] += 1
-            raise PermissionDenied("only an operator's key may size the service or restart workers")
-        match message:
-            case Submit():
-                if not self._topics.is_free(message.job_id, caller.tenant):
-                    raise JobConflict("this job_id is in use", param="job_id")
-                self._intake.submit(identity, message, encoding, now, caller)
-            case Cancel():
-                self._cancel(identity, message.job_id, encoding, now, caller)
-            case Resume():
-                self._resume(identity, message, encoding, caller)
-            case Fetch():
-                self._fetch(identity, message, encoding, caller)
-            case StatusRequest():
-                status = self.status(now, message.request_id, with_totals=message.with_totals)
-                self._outbox.reply(identity, status, encoding)
-            case Scale():
-                if not 0 <= message.num_workers <= MAX_WORKERS:
-                    raise InvalidRequest(
-                        f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers"
-                    )
-                self.desired_workers = message.num_workers
-                scaling = Scaling(num_workers=message.num_workers, request_id=message.request_id)
-                self._outbox.reply(identity, scaling, encoding)
-            case Restart():
-                self.num_restarts_wished += 1
-                restarting = Restarting(num_workers=self.desired_workers, request_id=message.request_id)
-                self._outbox.reply(identity, restarting, encoding)
-
-    def _cancel(self, identity: bytes, job_id: str, encoding: Encoding, now: float, caller: Caller) -> None:
-        job = self._table.find(job_id, caller.tenant)
-        if not isinstance(job, EndedJob):
-            self._closing.end(job, Ending("cancelled"), now)
-        ended = self._table.ended[job_id]
-        pending = Pending(job_id=job_id, state=ended.state, length=ended.length)
-        self._outbox.reply(identity, pending, encoding)
-
-    def _resume(self, identity: bytes, resume: Resume, encoding: Encoding, caller: Caller) -> None:
-        job = self._table.find(resume.job_id, caller.tenant)
-        if isinstance(job, EndedJob):
-            replay = self._streams.replay_ended(resume, self._recalling.result_of(resume.job_id).ended)
-        else:
-            replay = self._streams.replay(resume, job)
-        self._outbox.reply(identity, replay, encoding)
-
-    def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding, caller: Caller) -> None:
-        job = self._table.find(fetch.job_id, caller.tenant)
-        if isinstance(job, EndedJob):
-            self._outbox.reply(identity, self._recalling.result_of(fetch.job_id).ended.finished, encoding)
-        elif fetch.wait:
-            job.attach(identity, encoding)
-        else:
-            pending = Pending(job_id=job.job_id, state=job.state, length=job.length)
-            self._outbox.reply(identity, pending, encoding)
+    def _read_status(self, asked: StatusRequest, now: float) -> Status:
+        return self._board.status(asked, self._requests.num_workers_wished, now)
 
     def _welcome(self, identity: bytes, hello: Hello, now: float) -> None:
         """Start a worker's session; what an older one of the same name or connection held is void."""
@@ -490,9 +384,3 @@ class RouterCore:
                 self._outbox.command(identity, Abort(dispatch_id))
             self._generation.on_worker_gone(worker, "reconnected", now)
         ledger.add(identity, hello, now)
-
-    def _tell_progress(self, now: float) -> None:
-        for topic in self._topics:
-            job = self._table.live.get(topic)
-            if job is not None and now - job.last_published_at >= PROGRESS_INTERVAL_S:
-                self._streams.progress(job, now)

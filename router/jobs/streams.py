@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Delta, Finished, Progress, Replay, Resume
 from router.books.tally import Tally
@@ -23,6 +25,7 @@ class Streams:
         self._topics = topics
         self._tally = tally
         self._epoch = epoch
+        self._next_progress_at = 0.0
 
     def advance(self, job: Job, now: float) -> None:
         """Publish what the open stream gained; without a subscriber it is passed over."""
@@ -41,6 +44,16 @@ class Streams:
         message = Progress(job_id=job.job_id, epoch=self._epoch, length=job.length)
         self._outbox.publish(job.job_id, message, job.encoding)
         job.last_published_at = now
+
+    def on_tick(self, live: Mapping[str, Job], now: float) -> None:
+        """Now and then, tell who listens to a stream that is quiet how long it is."""
+        if now < self._next_progress_at:
+            return
+        self._next_progress_at = now + PROGRESS_INTERVAL_S
+        for topic in self._topics:
+            job = live.get(topic)
+            if job is not None and now - job.last_published_at >= PROGRESS_INTERVAL_S:
+                self.progress(job, now)
 
     def finish(self, job: Job, finished: Finished) -> None:
         """Publish the end of the stream."""

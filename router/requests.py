@@ -1,0 +1,176 @@
+"""What clients ask, each answered: with what they asked for, or with why not."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+
+from cactus_actors.protocol.errors import CactusError, InvalidRequest, JobConflict, PermissionDenied
+from cactus_actors.protocol.messages import (
+    Cancel,
+    ClientMessage,
+    Fetch,
+    Pending,
+    Restart,
+    Restarting,
+    Resume,
+    Scale,
+    Scaling,
+    Status,
+    StatusRequest,
+    Submit,
+)
+from cactus_actors.protocol.wire import Concerns, Encoding
+from router.access.callers import Caller
+from router.books.tally import Tally
+from router.effects import Outbox
+from router.jobs.closing import Closing
+from router.jobs.intake import Intake
+from router.jobs.job import EndedJob, Ending
+from router.jobs.streams import Streams
+from router.jobs.table import JobTable
+from router.jobs.topics import Topics
+from router.journal.recalling import Recalling
+
+MAX_WORKERS = 256
+
+ReadStatus = Callable[[StatusRequest, float], Status]
+
+
+class Requests:
+    """Answers clients; what concerns a job that is being prepared or read back waits for that.
+
+    `num_workers_wished` and `num_restarts_wished` are what operators asked for so far; `refused` counts, by
+    reason, what callers had no right to.
+    """
+
+    def __init__(
+        self,
+        table: JobTable,
+        intake: Intake,
+        topics: Topics,
+        streams: Streams,
+        closing: Closing,
+        recalling: Recalling,
+        outbox: Outbox,
+        tally: Tally,
+        refused: Counter[str],
+        read_status: ReadStatus,
+        num_workers_wished: int,
+    ) -> None:
+        self.num_workers_wished = num_workers_wished
+        self.num_restarts_wished = 0
+        self._table = table
+        self._intake = intake
+        self._topics = topics
+        self._streams = streams
+        self._closing = closing
+        self._recalling = recalling
+        self._outbox = outbox
+        self._tally = tally
+        self._refused = refused
+        self._read_status = read_status
+
+    def hear(
+        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
+    ) -> None:
+        """Answer now or later; whatever is wrong with a request is answered with Rejected."""
+
+        def hear_again(then: float) -> None:
+            self.hear(identity, message, encoding, then, caller)
+
+        if isinstance(message, Cancel | Resume | Fetch):
+            arrival = self._intake.arrivals.of(message.job_id, caller)
+            if arrival is not None:  # it will be known when it is prepared
+                arrival.later.append((identity, hear_again))
+                return
+        try:
+            if isinstance(message, Submit | Resume | Fetch) and self._must_recall(message.job_id, caller):
+                self._recalling.ask(message.job_id, hear_again)
+            else:
+                self._answer(identity, message, encoding, now, caller)
+        except CactusError as error:
+            self._reject(identity, error, encoding, _concerns(message))
+
+    def refuse_frames(
+        self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns
+    ) -> None:
+        """Answer frames that are not a message, or that are not read from this client."""
+        self._tally.bad_frames[error.type] += 1
+        self._reject(identity, error, encoding, concerns)
+
+    def _reject(self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns) -> None:
+        self._table.count("rejected")
+        self._tally.rejected[error.type] += 1
+        job_id = concerns.job_id and concerns.job_id[:64]
+        self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
+
+    def _must_recall(self, job_id: str, caller: Caller) -> bool:
+        """Whether an answer about this job needs a result that lies in the journal."""
+        ended = self._table.ended.get(job_id)
+        return ended is not None and ended.tenant == caller.tenant and self._recalling.must_wait(job_id)
+
+    def _answer(
+        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
+    ) -> None:
+        if isinstance(message, Scale | Restart) and caller.role != "operator":
+            self._refused["wrong_role"] += 1
+            raise PermissionDenied("only an operator's key may size the service or restart workers")
+        match message:
+            case Submit():
+                if not self._topics.is_free(message.job_id, caller.tenant):
+                    raise JobConflict("this job_id is in use", param="job_id")
+                self._intake.submit(identity, message, encoding, now, caller)
+            case Cancel():
+                self._cancel(identity, message.job_id, encoding, now, caller)
+            case Resume():
+                self._resume(identity, message, encoding, caller)
+            case Fetch():
+                self._fetch(identity, message, encoding, caller)
+            case StatusRequest():
+                self._outbox.reply(identity, self._read_status(message, now), encoding)
+            case Scale():
+                self._scale(identity, message, encoding)
+            case Restart():
+                self.num_restarts_wished += 1
+                restarting = Restarting(num_workers=self.num_workers_wished, request_id=message.request_id)
+                self._outbox.reply(identity, restarting, encoding)
+
+    def _cancel(self, identity: bytes, job_id: str, encoding: Encoding, now: float, caller: Caller) -> None:
+        job = self._table.find(job_id, caller.tenant)
+        if not isinstance(job, EndedJob):
+            self._closing.end(job, Ending("cancelled"), now)
+        ended = self._table.ended[job_id]
+        pending = Pending(job_id=job_id, state=ended.state, length=ended.length)
+        self._outbox.reply(identity, pending, encoding)
+
+    def _resume(self, identity: bytes, resume: Resume, encoding: Encoding, caller: Caller) -> None:
+        job = self._table.find(resume.job_id, caller.tenant)
+        if isinstance(job, EndedJob):
+            replay = self._streams.replay_ended(resume, self._recalling.result_of(resume.job_id).ended)
+        else:
+            replay = self._streams.replay(resume, job)
+        self._outbox.reply(identity, replay, encoding)
+
+    def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding, caller: Caller) -> None:
+        job = self._table.find(fetch.job_id, caller.tenant)
+        if isinstance(job, EndedJob):
+            self._outbox.reply(identity, self._recalling.result_of(fetch.job_id).ended.finished, encoding)
+        elif fetch.wait:
+            job.attach(identity, encoding)
+        else:
+            pending = Pending(job_id=job.job_id, state=job.state, length=job.length)
+            self._outbox.reply(identity, pending, encoding)
+
+    def _scale(self, identity: bytes, scale: Scale, encoding: Encoding) -> None:
+        if not 0 <= scale.num_workers <= MAX_WORKERS:
+            raise InvalidRequest(f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers")
+        self.num_workers_wished = scale.num_workers
+        scaling = Scaling(num_workers=scale.num_workers, request_id=scale.request_id)
+        self._outbox.reply(identity, scaling, encoding)
+
+
+def _concerns(message: ClientMessage) -> Concerns:
+    if isinstance(message, StatusRequest | Scale | Restart):
+        return Concerns(request_id=message.request_id)
+    return Concerns(job_id=message.job_id)

@@ -1,0 +1,86 @@
+"""What the service is doing now, for who asks."""
+
+from __future__ import annotations
+
+from collections import Counter
+
+import msgspec
+
+from cactus_actors.protocol.messages import Status, StatusRequest
+from cactus_actors.protocol.totals import Held
+from router.books.tally import Tally
+from router.dispatch.dispatcher import Dispatcher
+from router.jobs.intake import Intake
+from router.jobs.table import JobTable
+from router.jobs.topics import Topics
+from router.journal.result_store import ResultStore
+
+
+class Facts(msgspec.Struct, frozen=True, kw_only=True):
+    """What does not change while a router runs; `started_at` is of its monotonic clock, in seconds."""
+
+    version: str
+    epoch: int
+    started_at: float
+    model: str
+    max_context: int
+    vocab_size: int
+
+
+class StatusBoard:
+    """Reads the parts of the router; `storage_error` is why the journal cannot be written, if it cannot."""
+
+    def __init__(
+        self,
+        facts: Facts,
+        table: JobTable,
+        intake: Intake,
+        dispatcher: Dispatcher,
+        topics: Topics,
+        results: ResultStore,
+        tally: Tally,
+        refused: Counter[str],
+    ) -> None:
+        self.storage_error = ""
+        self._facts = facts
+        self._table = table
+        self._intake = intake
+        self._dispatcher = dispatcher
+        self._topics = topics
+        self._results = results
+        self._tally = tally
+        self._refused = refused
+
+    def status(self, asked: StatusRequest, num_workers_wished: int, now: float) -> Status:
+        """The state of everything at this moment."""
+        facts = self._facts
+        return Status(
+            request_id=asked.request_id,
+            version=facts.version,
+            epoch=facts.epoch,
+            uptime_s=round(now - facts.started_at, 3),
+            model=facts.model,
+            max_context=facts.max_context,
+            vocab_size=facts.vocab_size,
+            draining=self._intake.is_closed,
+            desired_workers=num_workers_wished,
+            jobs=self._table.counts(),
+            workers=[worker.status(now) for worker in self._dispatcher.ledger],
+            refused=dict(self._refused),
+            storage_error=self.storage_error,
+            held=self._held(),
+            totals=self._tally.totals() if asked.with_totals else None,
+        )
+
+    def _held(self) -> Held:
+        waiting = self._dispatcher.queue.load
+        return Held(
+            arrivals=len(self._intake.arrivals),
+            live_jobs=len(self._table.live),
+            dispatches=self._dispatcher.ledger.num_dispatches,
+            topics=len(self._topics),
+            waiting_tokens=waiting.num_tokens,
+            waiting_bytes=waiting.num_bytes,
+            ended_jobs=len(self._table.ended),
+            result_bytes=self._results.num_bytes,
+        )
