@@ -2,13 +2,11 @@
 
 from __future__ import annotations
 
-import contextlib
 import importlib.metadata
 import logging
-import os
 import threading
 import time
-from collections import Counter, deque
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -46,6 +44,7 @@ from router.access.known_keys import KnownKeys
 from router.access.sockets import jobs_socket, stream_socket, workers_socket
 from router.books.books import Books, books_of
 from router.books.job_report import JobReport
+from router.calls import Calls
 from router.core import RouterCore
 from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendWorker
 from router.jobs.intake import plain_salt
@@ -116,13 +115,9 @@ class RouterActor:
         self._reader: JournalReader | None = None
         self._decode_client = client_message_decoder().decode
         self._decode_worker = worker_message_decoder().decode
-        self._calls: deque[Callable[[], None]] = deque()
-        self._wake_reader, self._wake_writer = os.pipe()
-        os.set_blocking(self._wake_reader, False)
-        os.set_blocking(self._wake_writer, False)
+        self._calls = Calls()
         self._is_stopping = False
         self._leaves_jobs = False
-        self._stopped = threading.Event()
         self._drained = threading.Event()
         self._health = Health(0, settings.desired_workers, (), 0, 0)
         self._next_tick = 0.0
@@ -190,12 +185,12 @@ class RouterActor:
     def run(self) -> str:
         """Serve until `stop`. Returns why it ended."""
         poller = zmq.Poller()
-        for source in (self._stream, self._workers, self._jobs, self._wake_reader, *self._gate.sources):
+        for source in (self._stream, self._workers, self._jobs, self._calls, *self._gate.sources):
             poller.register(source, zmq.POLLIN)
         try:
             while not self._is_stopping:
                 poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000)))
-                self._take_calls()
+                self._calls.make()
                 self._attend()
                 self._take_subscriptions()
                 self._take_client_messages()
@@ -215,47 +210,35 @@ class RouterActor:
 
     def worker_lost(self, worker_id: str) -> None:
         """That worker's process is known to be gone: its jobs need not wait for its silence."""
-        self._call(lambda: self._perform(self._core.on_worker_lost(worker_id, time.monotonic())))
+        self._calls.leave(lambda: self._perform(self._core.on_worker_lost(worker_id, time.monotonic())))
 
     def drain(self, timeout_s: float) -> bool:
         """Refuse new jobs and wait until the accepted ones have ended; False if some have not in time."""
-        self._call(self._core.close_intake)
+        self._calls.leave(self._core.close_intake)
         return self._drained.wait(timeout_s)
 
     def stop(self, leaves_jobs: bool = False) -> None:
         """Let `run` end; jobs that are left end with an error, or are left to the journal's next reader."""
         self._leaves_jobs = leaves_jobs
-        self._call(self._set_stopping)
+        self._calls.leave(self._set_stopping)
 
     def _on_prepared(self, ticket: int, outcome: Outcome) -> None:
-        self._call(lambda: self._perform(self._core.on_prepared(ticket, outcome, time.monotonic())))
+        self._calls.leave(lambda: self._perform(self._core.on_prepared(ticket, outcome, time.monotonic())))
 
     def _on_recorded(self, job_ids: Sequence[str]) -> None:
-        self._call(lambda: self._perform(self._core.on_recorded(job_ids, time.monotonic())))
+        self._calls.leave(lambda: self._perform(self._core.on_recorded(job_ids, time.monotonic())))
 
     def _on_unrecorded(self, job_ids: Sequence[str], reason: str) -> None:
-        self._call(lambda: self._perform(self._core.on_unrecorded(job_ids, reason)))
+        self._calls.leave(lambda: self._perform(self._core.on_unrecorded(job_ids, reason)))
 
     def _on_results_written(self, job_ids: Sequence[str]) -> None:
-        self._call(lambda: self._core.on_results_written(job_ids))
+        self._calls.leave(lambda: self._core.on_results_written(job_ids))
 
     def _on_recalled(self, job_id: str, found: Remembered | None) -> None:
-        self._call(lambda: self._perform(self._core.on_recalled(job_id, found, time.monotonic())))
+        self._calls.leave(lambda: self._perform(self._core.on_recalled(job_id, found, time.monotonic())))
 
     def _set_stopping(self) -> None:
         self._is_stopping = True
-
-    def _call(self, action: Callable[[], None]) -> None:
-        self._calls.append(action)
-        if not self._stopped.is_set():
-            with contextlib.suppress(BlockingIOError):
-                os.write(self._wake_writer, b"\0")
-
-    def _take_calls(self) -> None:
-        with contextlib.suppress(BlockingIOError):
-            os.read(self._wake_reader, 4096)
-        while self._calls:
-            self._calls.popleft()()
 
     def _attend(self) -> None:
         for revoked in self._gate.attend():
@@ -358,7 +341,6 @@ class RouterActor:
         return PreparingThread(self._process.prepare, self._on_prepared)
 
     def _close(self) -> None:
-        self._stopped.set()
         if self._process is not None:
             self._process.close()
         self._preparing.close()
@@ -372,6 +354,7 @@ class RouterActor:
             self._journal.close()
         if self._books is not None:
             self._books.close()
+        self._calls.close()
 
 
 def _delivered(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:

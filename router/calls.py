@@ -1,0 +1,47 @@
+"""Calls left by other threads for the one that owns the sockets."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import threading
+from collections import deque
+from collections.abc import Callable
+
+
+class Calls:
+    """A poller that has it as a source wakes up when a call is left."""
+
+    def __init__(self) -> None:
+        self._waiting: deque[Callable[[], None]] = deque()
+        self._reader, self._writer = os.pipe()
+        os.set_blocking(self._reader, False)
+        os.set_blocking(self._writer, False)
+        self._lock = threading.Lock()
+        self._is_closed = False
+
+    def fileno(self) -> int:
+        """What a poller looks at."""
+        return self._reader
+
+    def leave(self, action: Callable[[], None]) -> None:
+        """Have `action` called soon, or never once this is closed; from any thread."""
+        self._waiting.append(action)
+        with self._lock, contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
+            if not self._is_closed:
+                os.write(self._writer, b"\0")
+
+    def make(self) -> None:
+        """Make every call that waits, in the order in which they were left."""
+        with contextlib.suppress(BlockingIOError):
+            os.read(self._reader, 4096)
+        while self._waiting:
+            self._waiting.popleft()()
+
+    def close(self) -> None:
+        """Take no more calls; a second time changes nothing."""
+        with self._lock:
+            if not self._is_closed:
+                self._is_closed = True
+                os.close(self._reader)
+                os.close(self._writer)
