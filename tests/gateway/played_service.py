@@ -33,8 +33,7 @@ JSON = {"content-type": "application/json"}
 class PlayedWorker:
     """Says `words` to every prompt, one a step; the token id of a word is its place.
 
-    `max_tokens` ends it early, `failure` instead of its last word; with `is_held` it says nothing of them,
-    with `is_silent` nothing at all.
+    `max_tokens` ends it early, `failure` instead of its last word; with `is_held` it says nothing.
     """
 
     endpoint: str
@@ -42,7 +41,6 @@ class PlayedWorker:
     step_s: float = 0.03
     failure: ErrorInfo | None = None
     is_held: bool = False
-    is_silent: bool = False
     dispatches: list[Dispatch] = field(default_factory=list)
     aborted: list[str] = field(default_factory=list)
 
@@ -72,8 +70,6 @@ class PlayedWorker:
             socket.connect(self.endpoint)
             socket.send_multipart(encode(hello))
             while not self._stop.wait(self.step_s):
-                if self.is_silent:
-                    continue
                 while socket.poll(0):
                     match decoder.decode(socket.recv_multipart()):
                         case Welcome() as welcome:

@@ -139,14 +139,6 @@ def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: Pl
         assert http.get("/healthz").status_code == 200
 
 
-def test_a_worker_that_is_silent_is_none(service: PlayedService) -> None:
-    with service.http() as http:
-        assert http.get("/readyz").status_code == 200
-        service.worker.is_silent = True
-        until(lambda: http.get("/readyz").status_code == 503)
-        assert http.get("/healthz").status_code == 200
-
-
 def test_a_journal_that_cannot_be_written_is_no_place_for_new_work(service: PlayedService) -> None:
     with service.http() as http:
         service.router._on_unrecorded([], "disk full")
