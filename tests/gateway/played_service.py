@@ -162,14 +162,16 @@ def played_service(
     endpoints = router.start()
     routing = threading.Thread(target=router.run, daemon=True)
     routing.start()
-    with PlayedWorker(endpoints.workers, **worker) as played:
-        asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
-        text = load_text_model(resolve_model(asked.model))
-        service = PlayedService(router, endpoints, played, asked, text)
-        service.start_gateway()
-        try:
-            yield service
-        finally:
-            service.stop_gateway()
-            router.stop()
-            routing.join(10)
+    try:
+        with PlayedWorker(endpoints.workers, **worker) as played:
+            asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
+            text = load_text_model(resolve_model(asked.model))
+            service = PlayedService(router, endpoints, played, asked, text)
+            service.start_gateway()
+            try:
+                yield service
+            finally:
+                service.stop_gateway()
+    finally:
+        router.stop()
+        routing.join(10)
