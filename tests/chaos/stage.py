@@ -18,7 +18,7 @@ from tests.chaos.soak.history import History, read
 from tests.chaos.soak.witness import Request, Witness
 
 SETTLED_S = 20.0
-NUM_TOKENS = 300
+NUM_TOKENS = 600
 
 
 def story(number: int) -> tuple[str, dict[str, Any]]:

@@ -11,16 +11,16 @@ from cactus_actors.protocol.messages import Status
 
 
 class Pauses:
-    """The longest time between two notes."""
+    """The longest time that any of several readers was shown nothing between its first note and its last."""
 
     def __init__(self) -> None:
-        self._noted_at = time.monotonic()
+        self._noted_at: dict[str, float] = {}
         self.longest = 0.0
 
-    def note(self) -> None:
+    def note(self, reader: str) -> None:
         now = time.monotonic()
-        self.longest = max(self.longest, now - self._noted_at)
-        self._noted_at = now
+        self.longest = max(self.longest, now - self._noted_at.get(reader, now))
+        self._noted_at[reader] = now
 
 
 def once_after(count: int, fault: Callable[[], None]) -> Callable[[int], Awaitable[None]]:

@@ -98,7 +98,8 @@ def test_a_hung_worker_is_replaced_and_its_stream_goes_on(serve_on_cluster: Any)
             if not seen:
                 os.kill(hung.pid, signal.SIGSTOP)
             seen += delta.token_ids
-        os.kill(hung.pid, signal.SIGKILL)  # what is stopped cannot leave by itself
+        with contextlib.suppress(ProcessLookupError):  # the fleet may have been faster
+            os.kill(hung.pid, signal.SIGKILL)
         assert seen == undisturbed.token_ids
         assert local_workers(running.client.status()) != [hung.worker_id]
 
