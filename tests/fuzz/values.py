@@ -15,6 +15,8 @@ EXTREME_INTEGERS = (0, 1, -1, 2, 7, 255, 2**31 - 1, 2**31, 2**32, 2**53, 2**63 -
 HUGE_INTEGERS = (2**64, 10**30, 10**400, -(10**400))
 ODD_TEXTS = ("", " ", "\0", "a" * 5000, "\u2028", "é" * 40, "😀", "../../etc/passwd", "%s{}{{", "<|im_end|>")
 LONE_SURROGATE = "\ud800"
+MAX_PLACES = 400
+MAX_PLACE_DEPTH = 50
 
 
 def deep(depth: int) -> Any:
@@ -115,14 +117,14 @@ def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
     return [changed(item, tuple(rest), new) if index == first else item for index, item in enumerate(value)]
 
 
-def places_in(value: Any, at: tuple[Any, ...] = (), most: int = 400) -> list[tuple[Any, ...]]:
-    """The paths to everything in plain data, of long lists and objects the first of each."""
+def places_in(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
+    """The paths to what is in plain data, the first of each level, as deep as it is worth while."""
     found = [at]
     items = (
         value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     )
     for key, item in list(items)[:40]:
-        found += places_in(item, (*at, key), most)
-        if len(found) > most:
+        if len(found) > MAX_PLACES or len(at) >= MAX_PLACE_DEPTH:
             break
+        found += places_in(item, (*at, key))
     return found
