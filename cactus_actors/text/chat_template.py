@@ -26,6 +26,8 @@ MAX_SPENT_CHARACTERS = 64 << 20  # written anywhere while rendering, captured or
 MAX_RENDER_S = 2.0
 MAX_SHOWN_CHARACTERS = 500
 
+# Python shows objects with their place in memory, which is nobody's business.
+_ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
 # Qwen and SmolLM; Granite and DeepSeek
 _REASONING_SWITCHES = ("enable_thinking", "thinking")
 
@@ -116,7 +118,8 @@ class ChatTemplate:
             what = f"{type(error).__name__}: {error}" if not isinstance(error, TemplateError) else str(error)
             line = _line_of(error)
             where = f"line {line} of the chat template" if line else "the chat template"
-            raise TemplateInvalid(f"{where}: {what[:MAX_SHOWN_CHARACTERS]}", param="messages") from error
+            shown = _ADDRESS.sub("", what[:MAX_SHOWN_CHARACTERS])
+            raise TemplateInvalid(f"{where}: {shown}", param="messages") from error
 
 
 class _Budget:

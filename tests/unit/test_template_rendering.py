@@ -233,6 +233,16 @@ def test_what_a_template_says_is_shown_in_part() -> None:
     assert len(caught.value.message) < 600
 
 
+@pytest.mark.parametrize(
+    "value", ["joiner()", "messages | map('upper')", "namespace(a=1)", "cycler('a').next"]
+)
+def test_no_message_tells_where_in_memory_things_are(value: str) -> None:
+    for source in (f"{{{{ raise_exception({value}) }}}}", f"{{{{ messages[{value}].content }}}}"):
+        with pytest.raises(TemplateInvalid) as caught:
+            render(source)
+        assert "0x" not in caught.value.message
+
+
 def a_call(arguments: Any) -> list[dict[str, Any]]:
     """A conversation with one tool call, as OpenAI writes it: no content, the arguments as JSON text."""
     function = {"name": "look_up", "arguments": arguments}
