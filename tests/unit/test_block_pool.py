@@ -1,11 +1,8 @@
-"""Blocks: exact ids for the rules of reuse, and a state machine for the bookkeeping."""
+"""Blocks: exact ids for the rules of reuse."""
 
 from __future__ import annotations
 
 import pytest
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
 from workers.block_pool import BlockPool
 
@@ -67,58 +64,3 @@ def test_misuse_is_an_assertion() -> None:
         pool.publish(0, b"a")
     with pytest.raises(AssertionError):
         pool.release([0])
-
-
-class PoolMachine(RuleBasedStateMachine):
-    """Tables hold and release at random; a model of plain sets says what must be true."""
-
-    NUM_BLOCKS = 6
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.pool = BlockPool(self.NUM_BLOCKS)
-        self.tables: list[list[int]] = []
-        self.content: dict[int, bytes] = {}  # what each block was last said to contain
-
-    @rule(num_blocks=st.integers(0, 4))
-    def allocate(self, num_blocks: int) -> None:
-        if num_blocks <= self.pool.num_free:
-            held = {block for table in self.tables for block in table}
-            table = self.pool.allocate(num_blocks)
-            assert len(set(table)) == num_blocks
-            assert not held & set(table)
-            for block in table:
-                self.content.pop(block, None)
-            self.tables.append(table)
-
-    @precondition(lambda self: any(self.tables))
-    @rule(data=st.data(), name=st.integers(0, 4))
-    def publish(self, data: st.DataObject, name: int) -> None:
-        block = data.draw(st.sampled_from([block for table in self.tables for block in table]))
-        block_hash = bytes([name])
-        if block not in self.content and block_hash not in self.content.values():
-            self.content[block] = block_hash
-        self.pool.publish(block, block_hash)
-
-    @rule(name=st.integers(0, 4))
-    def hold_known(self, name: int) -> None:
-        found = self.pool.find_prefix([bytes([name])])
-        assert [self.content[block] for block in found] == [bytes([name])] * len(found)
-        assert bool(found) == (bytes([name]) in self.content.values())
-        self.pool.hold(found)
-        self.tables.append(found)
-
-    @precondition(lambda self: self.tables)
-    @rule(data=st.data())
-    def release(self, data: st.DataObject) -> None:
-        self.pool.release(self.tables.pop(data.draw(st.integers(0, len(self.tables) - 1))))
-
-    @invariant()
-    def every_block_is_held_or_free(self) -> None:
-        held = {block for table in self.tables for block in table}
-        assert self.pool.num_free == self.NUM_BLOCKS - len(held)
-        assert self.pool.num_free_among(range(self.NUM_BLOCKS)) == self.pool.num_free
-
-
-TestPoolMachine = PoolMachine.TestCase
-TestPoolMachine.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)

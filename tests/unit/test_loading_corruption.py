@@ -134,9 +134,9 @@ def test_changed_bytes_of_gguf_never_raise_anything_else(tmp_path: Path, sound_g
     header_bytes = len(sound_gguf) - 12_000
     refused = sum(
         refused_or_read(tmp_path / "m.gguf", mutated, read_all_of_gguf)
-        for mutated in mutations(sound_gguf, header_bytes, seed=1, number=600)
+        for mutated in mutations(sound_gguf, header_bytes, seed=1, number=100)
     )
-    assert refused > 100
+    assert refused > 15
 
 
 def test_changed_bytes_of_safetensors_never_raise_anything_else(

@@ -2,10 +2,6 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
-from hypothesis import strategies as st
-from hypothesis.stateful import RuleBasedStateMachine, invariant, rule
-
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from workers.block_pool import BlockPool
@@ -208,73 +204,3 @@ def test_prefill_only_samples_nothing() -> None:
     schedule = bench.step()
     assert sizes(schedule) == [(1, 2)]
     assert schedule.chunks[0].num_rows == 0
-
-
-class SchedulerMachine(RuleBasedStateMachine):
-    """Sequences come, run and leave; every one of them ends with as many tokens as it asked for."""
-
-    def __init__(self) -> None:
-        super().__init__()
-        self.bench = Bench(blocks=7, max_sequences=3, token_budget=5)
-        self.alive: list[Sequence] = []
-        self.num_added = 0
-
-    @rule(
-        prompt=st.lists(st.integers(0, 1), min_size=1, max_size=12),
-        max_tokens=st.integers(1, 8),
-        cache_prompt=st.booleans(),
-    )
-    def add(self, prompt: list[int], max_tokens: int, cache_prompt: bool) -> None:
-        self.num_added += 1
-        sequence = make_sequence(self.num_added, prompt, max_tokens=max_tokens, cache_prompt=cache_prompt)
-        self.bench.add(sequence)
-        self.alive.append(sequence)
-
-    @rule()
-    def step(self) -> None:
-        before = {s.dispatch_id: s.num_tokens for s in self.alive}
-        schedule = self.bench.step()
-        assert not schedule.unfit
-        assert bool(schedule.chunks) == bool(self.alive), "work that fits must go on"
-        assert sum(chunk.num_tokens for chunk in schedule.chunks) <= 5
-        assert len({chunk.sequence.dispatch_id for chunk in schedule.chunks}) == len(schedule.chunks)
-        for chunk in schedule.chunks:
-            sequence = chunk.sequence
-            assert sequence.num_computed_tokens <= before[sequence.dispatch_id]
-            assert len(sequence.block_table) * 4 >= sequence.num_computed_tokens
-        self.leave_complete()
-
-    @rule(data=st.data())
-    def abort(self, data: st.DataObject) -> None:
-        if self.alive:
-            sequence = data.draw(st.sampled_from(self.alive))
-            self.alive.remove(sequence)
-            self.bench.scheduler.remove(sequence)
-
-    def leave_complete(self) -> None:
-        for sequence in [s for s in self.alive if s.num_tokens_left == 0]:
-            self.alive.remove(sequence)
-            self.bench.scheduler.remove(sequence)
-
-    @invariant()
-    def blocks_are_neither_lost_nor_shared_while_written(self) -> None:
-        scheduler, pool = self.bench.scheduler, self.bench.pool
-        held = [block for sequence in scheduler.running for block in sequence.block_table]
-        assert pool.num_free == pool.num_blocks - len(set(held))
-        assert all(not sequence.block_table for sequence in scheduler.waiting)
-        for sequence in scheduler.running:
-            first_written = sequence.num_computed_tokens // 4
-            for block in sequence.block_table[first_written:]:
-                assert held.count(block) == 1
-
-    def teardown(self) -> None:
-        for _ in range(2_000):
-            if not self.alive:
-                break
-            self.step()
-        assert not self.alive, "every sequence ends"
-        assert self.bench.pool.num_free == 7
-
-
-TestSchedulerMachine = SchedulerMachine.TestCase
-TestSchedulerMachine.settings = settings(max_examples=80, stateful_step_count=40, deadline=None)

@@ -85,6 +85,7 @@ class MemoryMachine(RuleBasedStateMachine):
             del self.alive[sequence.dispatch_id]
         assert schedule.chunks or not self.alive, "work that fits goes on"
         assert sum(chunk.num_tokens + chunk.num_drafts for chunk in schedule.chunks) <= TOKEN_BUDGET
+        assert len({id(chunk.sequence) for chunk in schedule.chunks}) == len(schedule.chunks)
         newcomers = [each.dispatch_id for each in self.scheduler.running if each.dispatch_id not in started]
         self.first_runs += [one for one in newcomers if one not in self.first_runs]
         for chunk in schedule.chunks:
