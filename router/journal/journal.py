@@ -7,6 +7,7 @@ for a disk and many jobs share one fsync.
 
 from __future__ import annotations
 
+import contextlib
 import fcntl
 import logging
 import sqlite3
@@ -45,6 +46,19 @@ CREATE TABLE IF NOT EXISTS jobs (
 ) WITHOUT ROWID
 """
 
+_NO_DAMAGE = frozenset(
+    (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    )
+)
+
 _log = logging.getLogger(__name__)
 
 
@@ -79,21 +93,34 @@ class Journal:
         self._thread: threading.Thread | None = None
 
     def recover(self, retention_s: float) -> list[Recovered]:
-        """The jobs that are still to be known, in the order of their acceptance; older ones are deleted."""
+        """The jobs that are still to be known, in the order of their acceptance; older ones are deleted.
+
+        Raises ConfigurationInvalid where it is the disk that fails: what lies on it may be whole.
+        """
         try:
-            jobs = list(self._known(retention_s))
+            self._delete_old(retention_s)
+            jobs = list(self._known())
         except sqlite3.DatabaseError as error:
+            if _is_no_damage(error):
+                raise ConfigurationInvalid(f"journal {self._path}: {error}") from error
             self._database.close()
             _put_aside(self._path, error)
             self._database = _opened(self._path)
             return []
         return [job for _, job in sorted(jobs, key=lambda pair: pair[0])]
 
-    def _known(self, retention_s: float) -> Iterator[tuple[float, Recovered]]:
+    def _delete_old(self, retention_s: float) -> None:
+        oldest = time.monotonic() + self.unix_offset - retention_s
+        try:
+            with self._database:
+                self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (oldest,))
+        except sqlite3.DatabaseError as error:
+            if not _is_no_damage(error):
+                raise
+            _log.error("the journal %s cannot be written: %s", self._path, error)
+
+    def _known(self) -> Iterator[tuple[float, Recovered]]:
         """The jobs and when they were accepted; of those that have ended only what finds them again."""
-        with self._database:
-            oldest = time.monotonic() + self.unix_offset - retention_s
-            self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (oldest,))
         # the id as bytes: a damaged one is no text, and must not hide the others
         rows = self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs")
         for job_id, accepted_bytes, ended_bytes in rows:
@@ -246,11 +273,18 @@ def _connected(path: Path) -> sqlite3.Connection:
     return database
 
 
+def _is_no_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether a full or failing disk, or another process, is what is wrong, and not the file's content."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # Python's own errors have none
+    return code & 0xFF in _NO_DAMAGE
+
+
 def _put_aside(path: Path, error: Exception) -> None:
     aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
     path.rename(aside)
-    for ending in ("-wal", "-shm"):
-        path.with_name(path.name + ending).unlink(missing_ok=True)
+    with contextlib.suppress(FileNotFoundError):  # what it holds belongs to no other file
+        path.with_name(f"{path.name}-wal").rename(f"{aside}-wal")
+    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
     _log.error(
         "journal %s cannot be read (%s); it is now %s, and its jobs are not known here", path, error, aside
     )

@@ -28,7 +28,7 @@ def unix_offset(directory: Path) -> float:
     now = time.time() - time.monotonic()
     with contextlib.suppress(OSError):
         boot_id = _BOOT_ID.read_text().strip()
-        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError):
+        with contextlib.suppress(FileNotFoundError, msgspec.DecodeError, UnicodeDecodeError):
             kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
             if kept.boot_id == boot_id:
                 return kept.unix_offset

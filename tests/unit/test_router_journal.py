@@ -162,6 +162,21 @@ def test_a_file_that_cannot_be_read_is_put_aside_and_the_router_starts(
     assert list(found(tmp_path)) == ["new"]
 
 
+def test_a_disk_that_takes_nothing_when_the_router_starts_costs_no_job(
+    writer: Writer, tmp_path: Path
+) -> None:
+    for name in ("waiting", "old"):
+        writer.accept(name)
+    writer.journal.add(WriteEnded("old", end := ended("old", at=time.time() - 700)))
+    writer.journal.close()
+    journal = Journal(tmp_path)
+    journal._database.execute("PRAGMA query_only = ON")
+    assert journal.recover(600.0) == [end_of(accepted("old"), end), accepted("waiting")]
+    journal.close()
+    assert not list(tmp_path.glob("*damaged*"))
+    assert set(found(tmp_path, retention_s=600.0)) == {"waiting"}
+
+
 @pytest.mark.parametrize("column", ["accepted", "ended"])
 def test_a_damaged_record_is_left_out_and_reported(
     writer: Writer, tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture
