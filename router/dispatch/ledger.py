@@ -23,7 +23,6 @@ class Assignment:
     dispatch_id: int
     job: Job
     worker: WorkerRecord
-    num_blocks: int
 
     @property
     def is_cloud(self) -> bool:
@@ -170,12 +169,11 @@ class Ledger:
 
     def assign(self, worker: WorkerRecord, job: Job) -> Assignment:
         """Give a job to a worker, under a dispatch number that was never used before."""
-        num_blocks = worker.num_blocks_of(job)
-        assignment = Assignment(self._next_dispatch_id, job, worker, num_blocks)
+        assignment = Assignment(self._next_dispatch_id, job, worker)
         self._next_dispatch_id += 1
         worker.assignments[assignment.dispatch_id] = assignment
         worker.num_sent += 1
-        worker.unaccepted_blocks.append(num_blocks)
+        worker.unaccepted_blocks.append(worker.num_blocks_of(job))
         return assignment
 
     def release(self, assignment: Assignment) -> None:

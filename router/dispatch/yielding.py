@@ -79,31 +79,39 @@ class _Room:
         `num_running` counts the jobs of each user, and is kept up to date.
         """
         num_blocks = self.worker.num_blocks_of(job)
-        background, others, running = [*self._background], [*self._others], num_running.copy()
+        background, others = [*self._background], [*self._others]
         num_slots, num_free = self.num_slots, self._num_blocks
         taken: list[Assignment] = []
+        taken_of: Counter[str] = Counter()
         while num_slots < 1 or (num_blocks > num_free and not self._is_idle):
-            victim = background.pop() if background else _pop_of_richer(others, job.user, running)
-            if victim is None:
+            if background:
+                victim = background.pop()
+            elif richer := _pop_of_richer(others, job.user, num_running, taken_of):
+                victim = richer
+                taken_of[victim.job.user] += 1
+            else:
                 return None
             taken.append(victim)
             num_slots += 1
             num_free += self.worker.num_blocks_of(victim.job)
         self._background, self._others, self._is_idle = background, others, False
         self.num_slots, self._num_blocks = num_slots - 1, num_free - num_blocks
-        running[job.user] += 1
-        num_running.clear()
-        num_running.update(running)
+        num_running.subtract(taken_of)
+        num_running[job.user] += 1
         return taken
 
 
-def _pop_of_richer(others: list[Assignment], user: str, num_running: Counter[str]) -> Assignment | None:
-    """Take out the last dispatch of somebody who runs several, for a user who runs none; None without one."""
+def _pop_of_richer(
+    others: list[Assignment], user: str, num_running: Counter[str], taken_of: Counter[str]
+) -> Assignment | None:
+    """Take out the last dispatch of somebody who runs several, for a user who runs none; None without one.
+
+    `taken_of` counts those of each user that were taken already and are still in `num_running`.
+    """
     if num_running[user]:
         return None
     for index in reversed(range(len(others))):
         owner = others[index].job.user
-        if num_running[owner] >= 2:
-            num_running[owner] -= 1
+        if num_running[owner] - taken_of[owner] >= 2:
             return others.pop(index)
     return None
