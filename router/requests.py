@@ -79,13 +79,13 @@ class Requests:
         def hear_again(then: float) -> None:
             self.hear(identity, message, encoding, then, caller)
 
+        arrival = None
         if isinstance(message, Cancel | Resume | Fetch):
             arrival = self._intake.arrivals.of(message.job_id, caller)
-            if arrival is not None:  # it will be known when it is prepared
-                arrival.later.append((identity, hear_again))
-                return
         try:
-            if isinstance(message, Submit | Resume | Fetch) and self._must_recall(message.job_id, caller):
+            if arrival is not None:  # it will be known when it is prepared
+                arrival.ask_later(identity, hear_again)
+            elif isinstance(message, Submit | Resume | Fetch) and self._must_recall(message.job_id, caller):
                 self._recalling.ask(message.job_id, hear_again)
             else:
                 self._answer(identity, message, encoding, now, caller)

@@ -5,11 +5,13 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
-from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.errors import CactusError, Overloaded
 from cactus_actors.protocol.wire import Encoding
 from router.access.callers import Caller
 from router.dispatch.load import Load, load_of
 from router.journal.records import AcceptedRecord
+
+MAX_LATER = 64
 
 Later = Callable[[float], None]
 """What a client asked about a job before it was prepared; called with the time then."""
@@ -39,6 +41,12 @@ class Arrival:
     @property
     def load(self) -> Load:
         return load_of(self.content)
+
+    def ask_later(self, identity: bytes, later: Later) -> None:
+        """Keep what a client asks until this is prepared; raises Overloaded when that is too much."""
+        if len(self.later) >= MAX_LATER:
+            raise Overloaded("too many questions wait until this job is prepared", retry_after=1.0)
+        self.later.append((identity, later))
 
 
 class Arrivals:

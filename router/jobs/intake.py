@@ -26,7 +26,7 @@ from router.dispatch.load import Load, load_of
 from router.dispatch.prefix_index import block_hashes
 from router.effects import Outbox
 from router.jobs.arrivals import Arrival, Arrivals
-from router.jobs.job import EndedJob, Job
+from router.jobs.job import EndedJob, Job, attach
 from router.jobs.likelihoods import TokenTexts
 from router.jobs.table import JobTable
 from router.jobs.token_log import TokenLog
@@ -222,7 +222,7 @@ class Intake:
         if known.digest != digest or known.tenant != tenant:
             raise JobConflict("this job_id was used for another request", param="job_id")
         if isinstance(known, Arrival):
-            known.askers[identity] = encoding
+            attach(known.askers, identity, encoding)
             return
         if isinstance(known, EndedJob):
             remembered = self._recalling.result_of(job_id)

@@ -144,11 +144,8 @@ class Job:
         return len(self.prepared.prompt_ids) + len(self.local)
 
     def attach(self, identity: bytes, encoding: Encoding) -> None:
-        """Send Finished to this client too; the oldest is let go beyond MAX_ATTACHED."""
-        self.attached.pop(identity, None)
-        if len(self.attached) >= MAX_ATTACHED:
-            del self.attached[next(iter(self.attached))]
-        self.attached[identity] = encoding
+        """Send Finished to this client too."""
+        attach(self.attached, identity, encoding)
 
 
 @dataclass(frozen=True, slots=True)
@@ -160,3 +157,11 @@ class EndedJob:
     length: int
     ended_at: float
     tenant: str = ""
+
+
+def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) -> None:
+    """Have one more client answered in its encoding; the oldest is let go beyond MAX_ATTACHED."""
+    clients.pop(identity, None)
+    if len(clients) >= MAX_ATTACHED:
+        del clients[next(iter(clients))]
+    clients[identity] = encoding

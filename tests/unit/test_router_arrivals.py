@@ -22,6 +22,8 @@ from cactus_actors.protocol.wire import decode_submit
 from router.access.callers import ANYONE, Revoked
 from router.core import RouterCore
 from router.effects import Effect, Prepare, SendClient
+from router.jobs.arrivals import MAX_LATER
+from router.jobs.job import MAX_ATTACHED
 from router.prepare import prepare
 from tests.router_harness import LetterModel, job_id
 
@@ -95,6 +97,25 @@ def test_a_request_that_cannot_be_prepared_is_refused_to_all_who_sent_it(router:
     assert router.core.status(0.0).jobs.rejected == 1
     router.hear(submit(1))  # and is forgotten
     assert len(router.waiting) == 1
+
+
+def test_who_asks_again_and_again_meanwhile_is_told_to_wait(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    for _ in range(MAX_LATER):
+        router.hear(Fetch(job_id=job_id(1), wait=False))
+    assert router.replies == []
+    router.hear(Fetch(job_id=job_id(1), wait=False))
+    [(_, refused)] = router.replies
+    assert (refused.error.type, refused.job_id) == ("rate_limit_error", job_id(1))
+    router.prepare_next()
+    assert len(router.replies) == 2 + MAX_LATER  # with the Accepted
+
+
+def test_of_many_who_send_a_job_the_last_are_answered(router: SlowRouter) -> None:
+    for number in range(MAX_ATTACHED + 1):
+        router.hear(submit(1), b"%d" % number)
+    router.prepare_next()
+    assert [identity for identity, _ in router.replies] == [b"%d" % n for n in range(1, MAX_ATTACHED + 1)]
 
 
 def test_what_is_asked_about_a_job_meanwhile_is_answered_when_it_is_known(router: SlowRouter) -> None:
