@@ -38,10 +38,10 @@ from cactus_actors.protocol.wire import (
 from cactus_actors.retrieval.corpus import corpus_directory
 from cactus_actors.text import load_text_model
 from router.access.callers import NOBODY
-from router.access.doors import Doors
+from router.access.crowding import Crowding
 from router.access.gate import Gate, KeyGate, OpenGate
 from router.access.known_keys import KnownKeys
-from router.access.sockets import jobs_socket, stream_socket, workers_socket
+from router.access.sockets import bind, jobs_socket, stream_socket, workers_socket
 from router.books.books import Books, books_of
 from router.books.job_report import JobReport
 from router.calls import Calls
@@ -161,7 +161,7 @@ class RouterActor:
         self._workers = workers_socket(self._context)
         for socket, domain in ((self._jobs, "jobs"), (self._stream, "stream"), (self._workers, "workers")):
             self._gate.guard(socket, domain)
-        self._doors = Doors()
+        self._crowding = Crowding(self._gate.connections.has_spoken, refused)
         self._preparing = self._start_preparing(model, corpus)
         try:
             if self._journal is not None:
@@ -171,10 +171,11 @@ class RouterActor:
                 assert self._settings.journal_dir is not None
                 self._reader = JournalReader(Path(self._settings.journal_dir), self._on_recalled)
             endpoints = Endpoints(
-                jobs=self._doors.bind(self._jobs, self._settings.jobs_endpoint),
-                stream=self._doors.bind(self._stream, self._settings.stream_endpoint),
-                workers=self._doors.bind(self._workers, self._settings.workers_endpoint),
+                jobs=bind(self._jobs, self._settings.jobs_endpoint),
+                stream=bind(self._stream, self._settings.stream_endpoint),
+                workers=bind(self._workers, self._settings.workers_endpoint),
             )
+            self._crowding.watch([endpoints.jobs, endpoints.stream, endpoints.workers])
             if self._settings.max_memory_bytes is not None:
                 limit_memory(self._settings.max_memory_bytes)
             return endpoints
@@ -294,7 +295,7 @@ class RouterActor:
         if now < self._next_tick:
             return
         self._next_tick = now + TICK_S
-        self._doors.tend(now)
+        self._crowding.tend(now)
         self._perform(self._core.on_tick(now))
         self._health = Health(
             self._health.epoch,

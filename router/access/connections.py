@@ -56,6 +56,11 @@ class Connections:
             self._by_descriptor[connection.descriptor] = connection
         return connection
 
+    def has_spoken(self, descriptor: int, inode: int) -> bool:
+        """Whether a message came over that connection."""
+        connection = self._by_descriptor.get(descriptor)
+        return connection is not None and connection.inode == inode
+
     def take(self, public_key: str) -> Sequence[Connection]:
         """The connections of that key, which are then no longer held here."""
         found = [it for it in self._by_descriptor.values() if it.public_key == public_key]

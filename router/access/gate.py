@@ -14,8 +14,8 @@ from zmq.utils.monitor import parse_monitor_message
 
 from cactus_actors.protocol.wire import JOB_ID_LENGTH
 from router.access.callers import ANYONE, Caller, Revoked, stranger
-from router.access.connections import Connection, Connections, connection_of
-from router.access.flood import ALLOWANCES, Floods
+from router.access.connections import Connection, Connections
+from router.access.flood import Floods
 from router.access.known_keys import KnownKeys
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
@@ -38,6 +38,11 @@ Received = tuple[Caller | None, list[bytes]]
 
 class Gate(Protocol):
     """What stands before the three sockets; it belongs to the thread that they belong to."""
+
+    @property
+    def connections(self) -> Connections:
+        """Those that something was read of."""
+        ...
 
     @property
     def sources(self) -> Sequence[Socket]:
@@ -71,6 +76,7 @@ class OpenGate:
     sources: Sequence[Socket] = ()
 
     def __init__(self, refused: Counter[str]) -> None:
+        self.connections = Connections()
         self._domains: dict[Socket, str] = {}
         self._floods = Floods(refused)
 
@@ -82,18 +88,12 @@ class OpenGate:
 
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
         domain = self._domains[socket]
-        if domain not in ALLOWANCES:
-            for parts in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK), limit):
-                yield ANYONE, parts
-            return
         for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
-            connection = connection_of(domain, "", b"", frames[-1])
+            connection = self.connections.note(domain, "", b"", frames[-1])
             if self._floods.is_stopped(connection, _cost(domain, frames)):
                 continue
-            if domain == "stream":
-                yield _stranger(connection), [frame.bytes for frame in frames]
-            else:
-                yield ANYONE, [frame.bytes for frame in frames]
+            caller = _stranger(connection) if domain == "stream" else ANYONE
+            yield caller, [frame.bytes for frame in frames]
 
     def close(self) -> None:
         pass
@@ -112,7 +112,7 @@ class KeyGate:
         self._refused = refused
         self._next_log_at = 0.0
         self._domains: dict[Socket, str] = {}
-        self._connections = Connections()
+        self.connections = Connections()
         self._floods = Floods(refused)
         self._leaving: list[tuple[float, Connection]] = []
         self._monitored: list[Socket] = []
@@ -172,12 +172,12 @@ class KeyGate:
         if caller is None:
             return None, None
         identity = frames[0].bytes if socket.type == zmq.ROUTER else b""
-        return caller, self._connections.note(self._domains[socket], public_key, identity, frames[-1])
+        return caller, self.connections.note(self._domains[socket], public_key, identity, frames[-1])
 
     def _cut(self, public_key: str, caller: Caller, now: float) -> Revoked:
         """End the connections of a key; those of clients a moment later, after they were told why."""
         identities: dict[str, set[bytes]] = {domain: set() for domain in self._domains.values()}
-        for connection in self._connections.take(public_key):
+        for connection in self.connections.take(public_key):
             identities[connection.domain].add(connection.identity)
             if connection.domain == "jobs":
                 self._leaving.append((now + FAREWELL_S, connection))

@@ -259,15 +259,22 @@ async def test_silent_connections_leave_the_connected_alone_and_soon_room_for_ot
             connection.connect_ex(address)
         async with AsyncClient(cramped.jobs, cramped.stream, timeout=30.0) as newcomer:
             waiting = asyncio.create_task(newcomer.complete("Hi", max_tokens=2))
+            answered: list[float] = []
             while time.monotonic() - since < 5.0:
-                await asyncio.wait_for(client.complete("Still there?", max_tokens=8), 2.0)
+                asked_at = time.monotonic()
+                assert (await client.complete("Still there?", max_tokens=8)).attempts == 1
+                answered.append(time.monotonic() - asked_at)
                 await asyncio.sleep(0.1)
             assert waiting.done()
             await waiting
+            status = await client.status()
+            assert status.jobs.redispatched == 0
+            assert status.refused["silent"] > 100
         used = cpu_seconds(cramped.router.pid) - used
         for connection in idle:
             connection.close()
-    print(f"{used:.2f} s of CPU in 5 s")
+    print(f"{used:.2f} s of CPU in 5 s, a client that was connected waited {max(answered):.2f} s at most")
+    assert max(answered) < 2.0
     assert used < 2.5
 
 

@@ -15,7 +15,15 @@ from cactus_actors.gateway.metrics.families import by_name, counter, gauge, hist
 from cactus_actors.protocol.messages import JobCounts, Status, WorkerStatus
 from cactus_actors.protocol.totals import BreakerState, Distribution, Held, Totals
 
-_REFUSALS = ("handshake", "unknown_key", "wrong_role", "foreign_topic", "too_many_subscriptions", "flood")
+_REFUSALS = (
+    "handshake",
+    "unknown_key",
+    "wrong_role",
+    "foreign_topic",
+    "too_many_subscriptions",
+    "flood",
+    "silent",
+)
 _HELD: Sequence[tuple[str, Callable[[Held], int], str]] = (
     ("arrivals", lambda held: held.arrivals, "Requests in preparation."),
     ("live_jobs", lambda held: held.live_jobs, "Jobs that have not ended."),

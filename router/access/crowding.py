@@ -1,0 +1,102 @@
+"""Connections that never say anything are cut when file descriptors run out.
+
+At the limit ZeroMQ tries to accept the next connection again and again, and the router can open nothing
+itself. ZeroMQ lets silent connections stay for as long as a handshake may take, which then is too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import resource
+import socket
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+from urllib.parse import urlsplit
+
+MIN_MARGIN, MAX_MARGIN = 16, 128
+PATIENCE_S = 0.25
+"""How long a connection may be silent while there is a crowd; who is cut comes back by himself."""
+LOG_INTERVAL_S = 10.0
+
+HasSpoken = Callable[[int, int], bool]
+"""(descriptor, inode) -> whether a message came over that connection."""
+
+_log = logging.getLogger(__name__)
+
+
+class Crowding:
+    """Watches over the descriptors of the process; each connection that it cuts is counted in `refused`."""
+
+    def __init__(self, has_spoken: HasSpoken, refused: Counter[str]) -> None:
+        self._has_spoken = has_spoken
+        self._refused = refused
+        self._ports: frozenset[int] = frozenset()
+        self._silent_since: dict[tuple[int, int], float] = {}
+        self._next_log_at = float("-inf")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < hard:
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self._limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._margin = max(MIN_MARGIN, min(MAX_MARGIN, self._limit // 8))
+
+    def watch(self, endpoints: Sequence[str]) -> None:
+        """Connections to these endpoints may be cut."""
+        self._ports = frozenset(urlsplit(it).port or 0 for it in endpoints if it.startswith("tcp://"))
+
+    def tend(self, now: float) -> None:
+        """To be called several times a second; costs next to nothing while there is room."""
+        if not self._is_crowded():
+            self._silent_since.clear()
+            return
+        if now >= self._next_log_at:
+            self._next_log_at = now + LOG_INTERVAL_S
+            _log.warning("file descriptors run out at %d: silent connections are cut", self._limit)
+        silent = {name: self._silent_since.get(name, now) for name in self._silent()}
+        for name, since in silent.items():
+            if now - since >= PATIENCE_S:
+                self._cut(name[0])
+        self._silent_since = silent
+
+    def _is_crowded(self) -> bool:
+        """Whether the lowest free descriptor, which the next file gets, is one of the last."""
+        try:
+            lowest = os.dup(0)
+        except OSError:
+            return True
+        os.close(lowest)
+        return lowest >= self._limit - self._margin
+
+    def _silent(self) -> Iterator[tuple[int, int]]:
+        for descriptor in range(self._limit):
+            with contextlib.suppress(OSError):  # it is free, or has just been closed
+                status = os.fstat(descriptor)
+                is_silent = not self._has_spoken(descriptor, status.st_ino)
+                if is_silent and stat.S_ISSOCK(status.st_mode) and self._is_connection(descriptor):
+                    yield descriptor, status.st_ino
+
+    def _is_connection(self, descriptor: int) -> bool:
+        with _borrowed(descriptor) as connection:
+            address = connection.getsockname()
+            if not isinstance(address, tuple) or address[1] not in self._ports:
+                return False
+            connection.getpeername()  # what listens has none, and raises
+            return True
+
+    def _cut(self, descriptor: int) -> None:
+        self._refused["silent"] += 1
+        with contextlib.suppress(OSError), _borrowed(descriptor) as connection:
+            connection.shutdown(socket.SHUT_RDWR)
+
+
+@contextlib.contextmanager
+def _borrowed(descriptor: int) -> Iterator[socket.socket]:
+    """A socket of somebody else's; there may be no descriptor left for one of our own."""
+    borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
+    try:
+        yield borrowed
+    finally:
+        borrowed.detach()
