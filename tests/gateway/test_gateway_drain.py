@@ -13,6 +13,7 @@ import httpx
 import pytest
 
 from tests.gateway.played_service import PlayedService, played_service
+from tests.gateway.raw_http import connection, post, request, statuses, until_closed
 from tests.scripted_router import until
 
 WORDS = tuple(f"{number} " for number in range(40))
@@ -122,6 +123,19 @@ def test_who_still_waits_when_it_stops_is_told_so(service: PlayedService, is_str
 def text_of(chunks: list[str]) -> str:
     data = [line[6:] for chunk in chunks for line in chunk.split("\n") if line.startswith("data: ")]
     return "".join(json.loads(line)["choices"][0]["text"] for line in data)
+
+
+def test_what_is_refused_behind_the_last_answer_of_a_draining_gateway_needs_none(
+    service: PlayedService, caplog: pytest.LogCaptureFixture
+) -> None:
+    with connection(service.url) as opened:
+        opened.sendall(post(b"Idempotency-Key: one"))
+        until(lambda: service.worker.num_running == 1)
+        drain(service)
+        refused = request(b"GET", b"/v1/models", b"X: " + b"y" * 40_000, b"Y: z")
+        opened.sendall(refused.removesuffix(b"\r\n"))  # whose end never comes
+        assert statuses(until_closed(opened)) == [200]
+    assert "Exception" not in caplog.text
 
 
 def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: PlayedService) -> None:

@@ -98,7 +98,7 @@ class BoundedProtocol(HttpToolsProtocol):
     def on_response_complete(self) -> None:
         self._num_unanswered -= 1
         super().on_response_complete()
-        if self.transport.is_closing() or self._num_unanswered:
+        if self.transport.is_closing() or self._end_timer is not None or self._num_unanswered:
             return
         if self._refusal is not None:
             self._write_refusal(self._refusal)
@@ -167,6 +167,8 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _end(self) -> None:
         """Say that nothing more comes, and leave when the other side has, or after LINGER_S."""
+        if self._end_timer is not None:
+            return
         self._is_deaf = True
         self._unset_keepalive_if_required()
         if self._num_unanswered:
