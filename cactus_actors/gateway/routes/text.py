@@ -53,9 +53,7 @@ async def tokenize(request: HttpRequest) -> ASGIResponse:
         ids = tokenizer.encode(body.content, add_special=body.add_special, parse_special=body.parse_special)
         return [_piece(gateway.text, token) for token in ids] if body.with_pieces else ids
 
-    return json_response(
-        {"tokens": await (_aside(gateway, work) if len(body.content) > LONG_TEXT else _now(work))}
-    )
+    return json_response({"tokens": await _done(gateway, work, len(body.content))})
 
 
 @post("/detokenize", status_code=200)
@@ -74,9 +72,7 @@ async def detokenize(request: HttpRequest) -> ASGIResponse:
     def work() -> str:
         return gateway.text.tokenizer.decode(body.tokens)
 
-    return json_response(
-        {"content": await (_aside(gateway, work) if len(body.tokens) > LONG_TEXT else _now(work))}
-    )
+    return json_response({"content": await _done(gateway, work, len(body.tokens))})
 
 
 @post("/apply-template", status_code=200)
@@ -106,13 +102,14 @@ def _piece(text: TextModel, token: int) -> dict[str, Any]:
         return {"id": token, "piece": list(data)}
 
 
+async def _done(gateway: Gateway, work: Callable[[], T], length: int) -> T:
+    """What comes of work on so many characters or ids."""
+    return await _aside(gateway, work) if length > LONG_TEXT else work()
+
+
 async def _aside(gateway: Gateway, work: Callable[[], T]) -> T:
     async with gateway.text_work:
         return await asyncio.to_thread(work)
-
-
-async def _now(work: Callable[[], T]) -> T:
-    return work()
 
 
 HANDLERS = [tokenize, detokenize, apply_template]
