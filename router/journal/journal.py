@@ -7,20 +7,17 @@ for a disk and many jobs share one fsync.
 
 from __future__ import annotations
 
-import contextlib
-import fcntl
 import logging
 import sqlite3
 import threading
 import time
-import zlib
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
-from typing import IO
 
 import msgspec
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from router.journal.database import FILE_NAME, is_no_damage, locked, opened, put_aside
 from router.journal.records import (
     AcceptedRecord,
     EndedRecord,
@@ -31,33 +28,10 @@ from router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
+from router.journal.sums import Damaged, checked, with_sum
 from router.journal.wall_clock import unix_offset
 
-FILE_NAME = "jobs.sqlite"
-VERSION = 1
 RETRY_S = 1.0
-
-_SCHEMA = """
-CREATE TABLE IF NOT EXISTS jobs (
-    job_id TEXT PRIMARY KEY,
-    accepted BLOB NOT NULL,
-    ended BLOB,
-    ended_at REAL
-) WITHOUT ROWID
-"""
-
-_NO_DAMAGE = frozenset(
-    (
-        sqlite3.SQLITE_BUSY,
-        sqlite3.SQLITE_CANTOPEN,
-        sqlite3.SQLITE_FULL,
-        sqlite3.SQLITE_IOERR,
-        sqlite3.SQLITE_LOCKED,
-        sqlite3.SQLITE_NOMEM,
-        sqlite3.SQLITE_PERM,
-        sqlite3.SQLITE_READONLY,
-    )
-)
 
 _log = logging.getLogger(__name__)
 
@@ -77,10 +51,10 @@ class Journal:
     def __init__(self, directory: Path) -> None:
         """Open or create the journal; ConfigurationInvalid if it is in use, closed to us or too new."""
         self._path = directory / FILE_NAME
-        self._lock = _locked(directory)
+        self._lock = locked(directory)
         self.unix_offset = unix_offset(directory)
         try:
-            self._database = _opened(self._path)
+            self._database = opened(self._path)
         except BaseException:
             self._lock.close()
             raise
@@ -101,11 +75,11 @@ class Journal:
             self._delete_old(retention_s)
             jobs = list(self._known())
         except sqlite3.DatabaseError as error:
-            if _is_no_damage(error):
+            if is_no_damage(error):
                 raise ConfigurationInvalid(f"journal {self._path}: {error}") from error
             self._database.close()
-            _put_aside(self._path, error)
-            self._database = _opened(self._path)
+            put_aside(self._path, error)
+            self._database = opened(self._path)
             return []
         return [job for _, job in sorted(jobs, key=lambda pair: pair[0])]
 
@@ -115,7 +89,7 @@ class Journal:
             with self._database:
                 self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (oldest,))
         except sqlite3.DatabaseError as error:
-            if not _is_no_damage(error):
+            if not is_no_damage(error):
                 raise
             _log.error("the journal %s cannot be written: %s", self._path, error)
 
@@ -210,84 +184,18 @@ class Journal:
             case WriteAccepted(job_id, accepted):
                 execute(
                     "INSERT OR REPLACE INTO jobs VALUES (?, ?, NULL, NULL)",
-                    (job_id, _with_sum(self._encode(accepted))),
+                    (job_id, with_sum(self._encode(accepted))),
                 )
             case WriteEnded(job_id, ended):
                 execute(
                     "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
-                    (_with_sum(self._encode(ended)), ended.ended_at, job_id),
+                    (with_sum(self._encode(ended)), ended.ended_at, job_id),
                 )
             case Forget(job_id):
                 execute("DELETE FROM jobs WHERE job_id = ?", (job_id,))
             case _Trial():  # pages are written, whatever they hold in the end
                 execute("INSERT INTO jobs VALUES ('', x'', NULL, NULL)")
                 execute("DELETE FROM jobs WHERE job_id = ''")
-
-
-def _locked(directory: Path) -> IO[str]:
-    """The directory's lock file, held by this process until it is closed or the process ends."""
-    try:
-        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
-        lock = (directory / "lock").open("w")
-    except OSError as error:
-        raise ConfigurationInvalid(f"journal {directory}: {error.strerror}") from error
-    try:
-        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        lock.close()
-        raise ConfigurationInvalid(
-            f"journal {directory} is in use by another service; give this one its own --state-dir"
-        ) from None
-    return lock
-
-
-def _opened(path: Path) -> sqlite3.Connection:
-    """The database in `path`, made if there is none; one that cannot be read is put aside."""
-    try:
-        return _connected(path)
-    except sqlite3.OperationalError as error:
-        raise ConfigurationInvalid(f"journal {path}: {error}") from error
-    except sqlite3.DatabaseError as error:
-        _put_aside(path, error)
-        return _connected(path)
-
-
-def _connected(path: Path) -> sqlite3.Connection:
-    # The thread that opens it recovers, another one writes, never both at once.
-    database = sqlite3.connect(path, check_same_thread=False)
-    try:
-        database.execute("PRAGMA journal_mode = WAL")
-        database.execute("PRAGMA synchronous = FULL")
-        (version,) = database.execute("PRAGMA user_version").fetchone()
-        if version not in (0, VERSION):
-            raise ConfigurationInvalid(
-                f"journal {path} is of version {version}, this service reads {VERSION}; "
-                "let the service that wrote it finish its jobs, or move the file away"
-            )
-        with database:
-            database.execute(_SCHEMA)
-            database.execute(f"PRAGMA user_version = {VERSION}")
-    except BaseException:
-        database.close()
-        raise
-    return database
-
-
-def _is_no_damage(error: sqlite3.DatabaseError) -> bool:
-    """Whether a full or failing disk, or another process, is what is wrong, and not the file's content."""
-    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # Python's own errors have none
-    return code & 0xFF in _NO_DAMAGE
-
-
-def _put_aside(path: Path, error: Exception) -> None:
-    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
-    path.rename(aside)
-    with contextlib.suppress(FileNotFoundError):  # what it holds belongs to no other file
-        path.with_name(f"{path.name}-wal").rename(f"{aside}-wal")
-    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
-    _log.error(
-        "journal %s cannot be read (%s); it is now %s, and its jobs are not known here", path, error, aside
-    )
 
 
 class _Trial:
@@ -304,20 +212,3 @@ def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
         length=ended.finished.length,
         ended_at=ended.ended_at,
     )
-
-
-class Damaged(Exception):
-    """A record whose sum is not that of its bytes."""
-
-
-def _with_sum(record: bytes) -> bytes:
-    return record + zlib.crc32(record).to_bytes(4, "little")
-
-
-def checked(record: object) -> bytes:
-    """A record without its sum; raises Damaged if that is wrong."""
-    if not isinstance(record, bytes):  # whatever the column is said to be
-        raise Damaged("it is not a record")
-    if zlib.crc32(record[:-4]).to_bytes(4, "little") != record[-4:]:
-        raise Damaged("its checksum is wrong")
-    return record[:-4]

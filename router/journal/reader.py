@@ -11,8 +11,9 @@ from pathlib import Path
 
 import msgspec
 
-from router.journal.journal import FILE_NAME, Damaged, checked
+from router.journal.database import FILE_NAME
 from router.journal.records import AcceptedRecord, EndedRecord, Remembered
+from router.journal.sums import Damaged, checked
 
 _log = logging.getLogger(__name__)
 

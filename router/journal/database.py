@@ -1,0 +1,107 @@
+"""The journal's file: locked, opened, and put aside where it cannot be read."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import logging
+import sqlite3
+import time
+from pathlib import Path
+from typing import IO
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+FILE_NAME = "jobs.sqlite"
+VERSION = 1
+
+_SCHEMA = """
+CREATE TABLE IF NOT EXISTS jobs (
+    job_id TEXT PRIMARY KEY,
+    accepted BLOB NOT NULL,
+    ended BLOB,
+    ended_at REAL
+) WITHOUT ROWID
+"""
+
+_NO_DAMAGE = frozenset(
+    (
+        sqlite3.SQLITE_BUSY,
+        sqlite3.SQLITE_CANTOPEN,
+        sqlite3.SQLITE_FULL,
+        sqlite3.SQLITE_IOERR,
+        sqlite3.SQLITE_LOCKED,
+        sqlite3.SQLITE_NOMEM,
+        sqlite3.SQLITE_PERM,
+        sqlite3.SQLITE_READONLY,
+    )
+)
+
+_log = logging.getLogger(__name__)
+
+
+def locked(directory: Path) -> IO[str]:
+    """The directory's lock file, held by this process until it is closed or the process ends."""
+    try:
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
+        lock = (directory / "lock").open("w")
+    except OSError as error:
+        raise ConfigurationInvalid(f"journal {directory}: {error.strerror}") from error
+    try:
+        fcntl.flock(lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        lock.close()
+        raise ConfigurationInvalid(
+            f"journal {directory} is in use by another service; give this one its own --state-dir"
+        ) from None
+    return lock
+
+
+def opened(path: Path) -> sqlite3.Connection:
+    """The database in `path`, made if there is none; one that cannot be read is put aside."""
+    try:
+        return _connected(path)
+    except sqlite3.OperationalError as error:
+        raise ConfigurationInvalid(f"journal {path}: {error}") from error
+    except sqlite3.DatabaseError as error:
+        put_aside(path, error)
+        return _connected(path)
+
+
+def _connected(path: Path) -> sqlite3.Connection:
+    # The thread that opens it recovers, another one writes, never both at once.
+    database = sqlite3.connect(path, check_same_thread=False)
+    try:
+        database.execute("PRAGMA journal_mode = WAL")
+        database.execute("PRAGMA synchronous = FULL")
+        (version,) = database.execute("PRAGMA user_version").fetchone()
+        if version not in (0, VERSION):
+            raise ConfigurationInvalid(
+                f"journal {path} is of version {version}, this service reads {VERSION}; "
+                "let the service that wrote it finish its jobs, or move the file away"
+            )
+        with database:
+            database.execute(_SCHEMA)
+            database.execute(f"PRAGMA user_version = {VERSION}")
+    except BaseException:
+        database.close()
+        raise
+    return database
+
+
+def is_no_damage(error: sqlite3.DatabaseError) -> bool:
+    """Whether a full or failing disk, or another process, is what is wrong, and not the file's content."""
+    code = getattr(error, "sqlite_errorcode", sqlite3.SQLITE_ERROR)  # Python's own errors have none
+    return code & 0xFF in _NO_DAMAGE
+
+
+def put_aside(path: Path, error: Exception) -> None:
+    """Give a damaged file another name, so that nothing of it is lost and a new one can be made."""
+    aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
+    path.rename(aside)
+    with contextlib.suppress(FileNotFoundError):  # what it holds belongs to no other file
+        path.with_name(f"{path.name}-wal").rename(f"{aside}-wal")
+    path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
+    _log.error(
+        "journal %s cannot be read (%s); it is now %s, and its jobs are not known here", path, error, aside
+    )
