@@ -19,7 +19,7 @@ INSIDES = re.compile(r"Traceback|0x[0-9a-f]{8,}|<[\w.]+ object")
 Decoded = TypeVar("Decoded")
 
 
-def fuzzed(quick: int) -> Callable[[Callable[..., Any]], Callable[..., Any]]:
+def fuzzed(quick: int) -> settings:
     """So many examples, always the same ones; under the profile `fuzz` as many as that says, drawn anew."""
     if settings.get_current_profile_name() == "fuzz":
         return settings()

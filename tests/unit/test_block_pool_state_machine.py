@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from tests.fuzz.judging import fuzzed
 from workers.block_pool import BlockPool
 
 NUM_BLOCKS = 4
@@ -85,5 +85,5 @@ class ExactPoolMachine(RuleBasedStateMachine):
         assert self.pool.num_free == NUM_BLOCKS
 
 
-ExactPoolMachine.TestCase.settings = settings(max_examples=40, stateful_step_count=30, deadline=None)
+ExactPoolMachine.TestCase.settings = fuzzed(20)
 TestExactPoolMachine = ExactPoolMachine.TestCase

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -24,6 +23,7 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, Goodbye, Report
 from router.access.callers import Caller
+from tests.fuzz.judging import fuzzed
 from tests.router_harness import Disk, RouterHarness, job_id, make_delta
 
 MAX_TOKENS = 12
@@ -157,10 +157,13 @@ class RestartMachine(RuleBasedStateMachine):
             self.router.fail_to_write("disk full")
             self.disk.waiting = ends + self.disk.waiting  # they are tried again
 
+    @precondition(lambda self: self.disk.accepted)
     @rule(chance=st.integers(0, 2))
-    def kill_the_router(self, chance: int) -> None:
-        if chance:
-            return
+    def kill_now_and_then(self, chance: int) -> None:
+        if not chance:
+            self.kill_the_router()
+
+    def kill_the_router(self) -> None:
         self.lost += [(worker.identity, dispatch) for worker, dispatch in self.running()]
         for number, job in self.jobs.items():
             if job_id(number) not in self.disk.ended:
@@ -267,7 +270,8 @@ class RestartMachine(RuleBasedStateMachine):
         assert all(job in self.disk.accepted for job in running)
 
     def teardown(self) -> None:
-        for _ in range(2):  # the second time under yet another router
+        for _ in range(2):  # the second time there are only results
+            self.kill_the_router()
             self.router.connect("last", num_slots=2)
             for _ in range(500):
                 self.router.write_to_disk()
@@ -282,13 +286,7 @@ class RestartMachine(RuleBasedStateMachine):
             self.router.write_to_disk()
             self.what_clients_hear_holds()
             assert self.router.core.num_unfinished == 0
-            self.begin()
 
 
-RestartMachine.TestCase.settings = settings(
-    max_examples=60,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+RestartMachine.TestCase.settings = fuzzed(30)
 TestRestartMachine = RestartMachine.TestCase

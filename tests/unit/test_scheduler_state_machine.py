@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
+from tests.fuzz.judging import fuzzed
 from tests.unit.test_scheduler import NoBytes
 from workers.batch import Chunk
 from workers.block_pool import BlockPool
@@ -166,5 +166,5 @@ class MemoryMachine(RuleBasedStateMachine):
         assert self.pool.num_free == self.pool.num_blocks
 
 
-MemoryMachine.TestCase.settings = settings(max_examples=60, stateful_step_count=40, deadline=None)
+MemoryMachine.TestCase.settings = fuzzed(30)
 TestMemoryMachine = MemoryMachine.TestCase
