@@ -216,7 +216,7 @@ class Scaling(ReplyStruct, frozen=True, kw_only=True, tag="scaling"):
 
 
 class Restarting(ReplyStruct, frozen=True, kw_only=True, tag="restarting"):
-    """The wish to replace the workers is noted; `num_workers` were there."""
+    """The wish to replace the workers is noted; `num_workers` are wished for, as before."""
 
     num_workers: int
     request_id: str = ""

@@ -7,6 +7,7 @@ itself. ZeroMQ lets silent connections stay for as long as a handshake may take,
 from __future__ import annotations
 
 import contextlib
+import errno
 import logging
 import os
 import resource
@@ -65,8 +66,8 @@ class Crowding:
         """Whether the lowest free descriptor, which the next file gets, is one of the last."""
         try:
             lowest = os.dup(0)
-        except OSError:
-            return True
+        except OSError as error:
+            return error.errno in (errno.EMFILE, errno.ENFILE)  # else 0 itself is free
         os.close(lowest)
         return lowest >= self._limit - self._margin
 

@@ -1,0 +1,37 @@
+"""Silent connections while file descriptors run out, and while they do not."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+# In a process of its own: it closes descriptors, and lowers the limit of them.
+LOOK_TWICE = """
+import os, resource, socket, sys
+from collections import Counter
+from router.access.crowding import Crowding
+
+listener = socket.create_server(("127.0.0.1", 0))
+connection = socket.create_connection(listener.getsockname())
+accepted, _ = listener.accept()
+if sys.argv[1] == "crowded":
+    resource.setrlimit(resource.RLIMIT_NOFILE, (16, 16))
+else:
+    os.close(0)
+refused = Counter()
+crowding = Crowding(lambda descriptor, inode: False, refused)
+crowding.watch([f"tcp://127.0.0.1:{listener.getsockname()[1]}"])
+for now in (0.0, 1.0):
+    crowding.tend(now)
+print(refused["silent"])
+"""
+
+
+@pytest.mark.parametrize(("how", "num_cut"), [("crowded", 1), ("without standard input", 0)])
+def test_silent_connections_are_cut_while_descriptors_run_out_and_not_before(how: str, num_cut: int) -> None:
+    done = subprocess.run(
+        [sys.executable, "-c", LOOK_TWICE, how], capture_output=True, text=True, check=True, timeout=60
+    )
+    assert int(done.stdout) == num_cut
