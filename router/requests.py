@@ -115,7 +115,10 @@ class Requests:
     ) -> None:
         if isinstance(message, Scale | Restart) and caller.role != "operator":
             self._refused["wrong_role"] += 1
-            raise PermissionDenied("only an operator's key may size the service or restart workers")
+            raise PermissionDenied(
+                "only an operator's key may size the service or restart workers"
+                "; make one: cactus keys new NAME --role operator"
+            )
         match message:
             case Submit():
                 if not self._topics.is_free(message.job_id, caller.tenant):

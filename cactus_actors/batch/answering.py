@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import hashlib
+import logging
 import random
 import time
 from collections.abc import Callable
@@ -35,6 +36,8 @@ MAX_ATTEMPTS = 100  # each interrupted run of a line is one, and the router reme
 STALLED_S = 120.0  # a service may be away for so long, as while it is started again; a full one for any time
 DEFAULT_RETRY_S = 1.0
 MAX_RETRY_S = 30.0
+_log = logging.getLogger(__name__)
+
 SERVICE_FAILURES = (Overloaded, Unavailable, StorageFailure, AuthenticationFailed)  # no line's fault
 
 JobIdOf = Callable[..., str]
@@ -65,6 +68,7 @@ class LineAnswerer:
             options = msgspec.structs.replace(options, priority=BATCH_PRIORITY)
         self._options = options
         self._heard_at = time.monotonic()
+        self._is_away = False
 
     async def answer(self, line: PromptLine) -> Outcome:
         """The outcome of `line`, failed or not; raises SERVICE_FAILURES, which are not its own."""
@@ -73,7 +77,7 @@ class LineAnswerer:
         except NotSupported:
             self._plain_is_chat = False
             outcome = await self._outcome(line, as_chat=False)
-        self._heard_at = time.monotonic()
+        self._hear()
         return outcome
 
     async def _outcome(self, line: PromptLine, *, as_chat: bool) -> Outcome:
@@ -115,11 +119,12 @@ class LineAnswerer:
             except JobConflict:  # an earlier run asked at another priority
                 attempt += 1
             except Overloaded as error:
-                self._heard_at = time.monotonic()
+                self._hear()
                 await _pause(error)
             except (Unavailable, StorageFailure) as error:
                 if time.monotonic() - self._heard_at > STALLED_S:
                     raise
+                self._miss(error)
                 attempt += error.result is not None  # a job that was ended so stays so
                 await _pause(error)
             else:
@@ -128,6 +133,16 @@ class LineAnswerer:
                     return result
                 attempt += 1
         raise ServerFailure("the job was cancelled again and again")
+
+    def _hear(self) -> None:
+        self._heard_at = time.monotonic()
+        self._is_away = False
+
+    def _miss(self, error: CactusError) -> None:
+        """Say once what is waited for, and how long."""
+        if not self._is_away:
+            _log.warning("%s; waiting up to %.0f s for the service", error, STALLED_S)
+        self._is_away = True
 
     def _job_id(self, line: PromptLine, choice: int, attempt: int = 0, *, as_chat: bool) -> str:
         """The same in every process of this run, so that a resumed run finds its jobs in the router."""

@@ -46,12 +46,16 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         if self.input_sha256 != now.input_sha256:
             what = "it is not the file that the run here began with"
         elif self.parameters != now.parameters:
-            what = f"the run here began with other parameters: {self.parameters}"
+            what = (
+                f"the run here began with other parameters: {msgspec.json.encode(self.parameters).decode()}"
+            )
         elif self.model and now.model and self.model != now.model:
             what = f"the run here began with the model {self.model}, the service has {now.model}"
         else:
             return
-        raise InputChanged(f"{source}: input_changed: {what}; restore it, or start again with --overwrite")
+        raise InputChanged(
+            f"{source}: input_changed: {what}; go on with what it began with, or start again with --overwrite"
+        )
 
 
 class Journal:

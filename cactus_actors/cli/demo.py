@@ -71,7 +71,10 @@ def demo(
     service = Service(config, announce=console.print)
     started = time.monotonic()
     with ExitStack() as stack:
-        with console.status(f"starting Ray, the router, {workers} workers and the handoff actor"):
+        with console.status(
+            f"starting Ray, the router, {workers} workers and the handoff actor"
+            " (the first time, kernels are compiled for a minute or two)"
+        ):
             service.start()
         stack.callback(service.stop)
         stop = threading.Event()

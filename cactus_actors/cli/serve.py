@@ -23,6 +23,7 @@ from cactus_actors.config import (
     read_config_file,
 )
 
+DEFAULTS = ServeConfig()
 MAX_MESSAGE = 2000
 
 if TYPE_CHECKING:
@@ -33,27 +34,45 @@ def serve(
     model: Annotated[
         str | None,
         typer.Option(
-            help="Embedded model name, a directory, a GGUF file, or owner/name[:file.gguf] on the hub."
+            help="Embedded model name, a directory, a GGUF file, or owner/name[:file.gguf] on the hub.",
+            show_default=DEFAULTS.model,
         ),
     ] = None,
-    weights: Annotated[WeightFormat | None, typer.Option(help="How weights are held in memory.")] = None,
-    kv_cache: Annotated[
-        CacheFormat | None, typer.Option(help="How keys and values are held in memory.")
+    weights: Annotated[
+        WeightFormat | None,
+        typer.Option(help="How weights are held in memory.", show_default=DEFAULTS.weights),
     ] = None,
-    workers: Annotated[int | None, typer.Option(min=0, help="Model workers to keep alive.")] = None,
-    threads: Annotated[int | None, typer.Option(min=1, help="Threads of each worker.")] = None,
+    kv_cache: Annotated[
+        CacheFormat | None,
+        typer.Option(help="How keys and values are held in memory.", show_default=DEFAULTS.kv_cache),
+    ] = None,
+    workers: Annotated[
+        int | None,
+        typer.Option(min=0, help="Model workers to keep alive.", show_default=str(DEFAULTS.workers)),
+    ] = None,
+    threads: Annotated[
+        int | None, typer.Option(min=1, help="Threads of each worker.", show_default=str(DEFAULTS.threads))
+    ] = None,
     speculate: Annotated[
         int | None,
         typer.Option(
-            min=0, help="Tokens that a sequence may guess ahead from its own text; changes no token."
+            min=0,
+            help="Tokens that a sequence may guess ahead from its own text; changes no token.",
+            show_default=str(DEFAULTS.speculation),
         ),
     ] = None,
-    jobs_endpoint: Annotated[str | None, typer.Option(help="Where clients submit jobs.")] = None,
-    stream_endpoint: Annotated[str | None, typer.Option(help="Where tokens are published.")] = None,
+    jobs_endpoint: Annotated[
+        str | None, typer.Option(help="Where clients submit jobs.", show_default=DEFAULTS.jobs_endpoint)
+    ] = None,
+    stream_endpoint: Annotated[
+        str | None, typer.Option(help="Where tokens are published.", show_default=DEFAULTS.stream_endpoint)
+    ] = None,
     workers_endpoint: Annotated[
         str | None, typer.Option(help="Where workers report; an address of this machine on a cluster.")
     ] = None,
-    http: Annotated[str | None, typer.Option(help="HOST:PORT of the HTTP gateway.")] = None,
+    http: Annotated[
+        str | None, typer.Option(help="HOST:PORT of the HTTP gateway.", show_default=DEFAULTS.http)
+    ] = None,
     no_http: Annotated[bool, typer.Option("--no-http", help="Serve without the HTTP gateway.")] = False,
     api_key_file: Annotated[
         Path | None, typer.Option(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas.")
@@ -74,7 +93,10 @@ def serve(
         Path | None,
         typer.Option(help="A directory of documents; what fits a question goes into its prompt."),
     ] = None,
-    state_dir: Annotated[Path | None, typer.Option(help="Where the service keeps its own files.")] = None,
+    state_dir: Annotated[
+        Path | None,
+        typer.Option(help="Where the service keeps its own files.", show_default=str(DEFAULTS.state_dir)),
+    ] = None,
     journal: Annotated[
         bool | None,
         typer.Option(
@@ -82,14 +104,25 @@ def serve(
         ),
     ] = None,
     drain_timeout: Annotated[
-        float | None, typer.Option(min=0, help="Seconds that running jobs have when the service is stopped.")
+        float | None,
+        typer.Option(
+            min=0,
+            help="Seconds that running jobs have when the service is stopped.",
+            show_default=f"{DEFAULTS.drain_timeout_s:g}",
+        ),
     ] = None,
     job_log: Annotated[
         str | None,
-        typer.Option(help="File that gets a line of each ended job; - is standard error, none is no log."),
+        typer.Option(
+            help="File that gets a line of each ended job; - is standard error, none is no log.",
+            show_default="STATE_DIR/jobs.jsonl",
+        ),
     ] = None,
     log_format: Annotated[
-        LogFormat | None, typer.Option(help="How standard error says what becomes of the service.")
+        LogFormat | None,
+        typer.Option(
+            help="How standard error says what becomes of the service.", show_default=DEFAULTS.log_format
+        ),
     ] = None,
     otlp_endpoint: Annotated[
         str | None,

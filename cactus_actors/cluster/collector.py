@@ -6,6 +6,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 
 from cactus_actors.config import ServeConfig
+from router.books.books import check_collector
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 DISABLED_VARIABLE = "OTEL_SDK_DISABLED"
@@ -16,9 +17,12 @@ def otlp_endpoint(
 ) -> str | None:
     """The configured one, else the one of the environment.
 
-    The environment may speak to all programs of a machine: what is missing for it is said, and no error.
+    Raises ConfigurationInvalid for a configured one that is no address. The environment may speak to all
+    programs of a machine: what is missing for it is said, and no error.
     """
     if config.otlp_endpoint is not None:
+        if config.otlp_endpoint:
+            check_collector(config.otlp_endpoint)
         return config.otlp_endpoint or None
     endpoint = environment.get(ENDPOINT_VARIABLE, "")
     if not endpoint or environment.get(DISABLED_VARIABLE, "").lower() == "true":

@@ -89,13 +89,7 @@ def books_of(settings: RouterSettings, version: str) -> Books | None:
 
 
 def _told(endpoint: str, version: str) -> list[Bookkeeper]:
-    try:
-        parts = urlsplit(endpoint)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address:
-        raise ConfigurationInvalid(f"{endpoint!r} is no http://HOST:PORT", param="otlp_endpoint")
+    check_collector(endpoint)
     try:
         from router.books.genai_metrics import GenAIMetrics
         from router.books.spans import Spans, resource_of
@@ -106,3 +100,16 @@ def _told(endpoint: str, version: str) -> list[Bookkeeper]:
         ) from None
     resource = resource_of(version)
     return [Spans(endpoint, resource, version), GenAIMetrics(endpoint, resource, version)]
+
+
+def check_collector(endpoint: str) -> None:
+    """Raise ConfigurationInvalid unless `endpoint` can be the address of an OpenTelemetry collector."""
+    try:
+        parts = urlsplit(endpoint)
+        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
+    except ValueError:
+        is_address = False
+    if not is_address:
+        raise ConfigurationInvalid(
+            f"otlp_endpoint: {endpoint!r} is not http://HOST:PORT", param="otlp_endpoint"
+        )

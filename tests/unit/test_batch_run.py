@@ -410,7 +410,10 @@ def test_a_full_queue_is_waited_for(run: Callable[..., BatchProgress], router: S
 
 
 def test_a_service_that_is_away_for_a_while_is_waited_for(
-    run: Callable[..., BatchProgress], router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch
+    run: Callable[..., BatchProgress],
+    router: ScriptedRouter,
+    monkeypatch: pytest.MonkeyPatch,
+    caplog: pytest.LogCaptureFixture,
 ) -> None:
     """Longer than a first answer may take, and longer than nothing was heard of the lines in flight."""
     monkeypatch.setattr(answering, "DEFAULT_RETRY_S", 0.05)
@@ -424,6 +427,7 @@ def test_a_service_that_is_away_for_a_while_is_waited_for(
 
     on_submit, router.on_submit = router.on_submit, go_away  # type: ignore[method-assign]
     assert run(max_in_flight=2).num_succeeded == 20
+    assert "waiting up to 120 s for the service" in caplog.text
 
 
 def test_an_empty_file_makes_empty_results(

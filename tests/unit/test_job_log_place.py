@@ -10,6 +10,7 @@ import pytest
 from cactus_actors.cluster.collector import otlp_endpoint
 from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.config import make_config
+from cactus_actors.protocol.errors import ConfigurationInvalid
 from router.books.line_file import LineFile
 
 URL = "http://collector:4318"
@@ -50,6 +51,11 @@ def test_the_collector_is_the_configured_one_or_the_environments() -> None:
     assert otlp_endpoint(other, environment, never) == "http://other"
     assert otlp_endpoint(make_config({"otlp_endpoint": ""}), environment, never) is None
     assert otlp_endpoint(make_config(), environment | {"OTEL_SDK_DISABLED": "true"}, never) is None
+
+
+def test_a_collector_that_is_no_address_is_refused_before_anything_starts() -> None:
+    with pytest.raises(ConfigurationInvalid, match="otlp_endpoint: 'localhost:4318' is not"):
+        otlp_endpoint(make_config({"otlp_endpoint": "localhost:4318"}), {}, never)
 
 
 def test_an_environment_that_asks_for_what_is_not_installed_is_no_error(

@@ -84,7 +84,7 @@ def test_a_collector_that_takes_nothing_costs_no_job_its_time(
 )
 def test_an_endpoint_that_is_none_is_named(endpoint: str) -> None:
     actor = RouterActor(RouterSettings(**LOOPBACK, otlp_endpoint=endpoint), LetterModel())
-    with pytest.raises(ConfigurationInvalid, match="is no http://HOST:PORT"):
+    with pytest.raises(ConfigurationInvalid, match="is not http://HOST:PORT"):
         actor.start()
 
 
