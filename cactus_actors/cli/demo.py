@@ -73,7 +73,7 @@ def demo(
     with ExitStack() as stack:
         with console.status(
             f"starting Ray, the router, {workers} workers and the handoff actor"
-            " (the first time, kernels are compiled for a minute or two)"
+            " (the first time, kernels are compiled too)"
         ):
             service.start()
         stack.callback(service.stop)
