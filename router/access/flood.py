@@ -11,6 +11,8 @@ from dataclasses import dataclass
 from router.access.connections import Connection
 
 MAX_METERED = 8192
+MAX_REFUSED_TOPICS = 1024
+"""Subscriptions beyond those that it may have, after which a connection is cut."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +60,7 @@ class Floods:
         self._refused = refused
         self._meters = {domain: FloodMeter(allowance) for domain, allowance in ALLOWANCES.items()}
         self._cut: set[Hashable] = set()
+        self._num_topics: Counter[Hashable] = Counter()
 
     def is_stopped(self, connection: Connection | None, cost: float = 1.0) -> bool:
         """Count a message that came over a connection; True if that was cut for it, or for one before."""
@@ -68,10 +71,29 @@ class Floods:
             return True
         if not self._meters[connection.domain].is_flooding(name, time.monotonic(), cost):
             return False
+        self._end(connection)
+        return True
+
+    def listens_to_too_much(self, connection: Connection | None, subscribes: bool, max_topics: int) -> bool:
+        """Count a subscription, or its end; True if the connection was cut for the many that were refused.
+
+        ZeroMQ holds those, too, for as long as the connection lasts.
+        """
+        if connection is None:
+            return False
+        name = connection.descriptor, connection.inode
+        if name not in self._num_topics and len(self._num_topics) >= MAX_METERED:
+            self._num_topics.clear()
+        self._num_topics[name] = max(0, self._num_topics[name] + (1 if subscribes else -1))
+        if self._num_topics[name] <= max_topics + MAX_REFUSED_TOPICS:
+            return False
+        self._end(connection)
+        return True
+
+    def _end(self, connection: Connection) -> None:
         if len(self._cut) >= MAX_METERED:
             self._cut.clear()
-        self._cut.add(name)
+        self._cut.add((connection.descriptor, connection.inode))
         self._refused["flood"] += 1
         _log.warning("a connection that flooded the %s socket was cut", connection.domain)
         connection.cut()
-        return True

@@ -17,6 +17,7 @@ from router.access.callers import ANYONE, Caller, Revoked, stranger
 from router.access.connections import Connection, Connections
 from router.access.flood import Floods
 from router.access.known_keys import KnownKeys
+from router.access.sockets import MAX_ENCRYPTED_FRAME
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 ZAP_VERSION = b"1.0"
@@ -90,10 +91,9 @@ class OpenGate:
         domain = self._domains[socket]
         for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
             connection = self.connections.note(domain, "", b"", frames[-1])
-            if self._floods.is_stopped(connection, _cost(domain, frames)):
-                continue
             caller = _stranger(connection) if domain == "stream" else ANYONE
-            yield caller, [frame.bytes for frame in frames]
+            if not _is_too_much(self._floods, caller, connection, frames):
+                yield caller, [frame.bytes for frame in frames]
 
     def close(self) -> None:
         pass
@@ -129,6 +129,8 @@ class KeyGate:
         socket.setsockopt(zmq.CURVE_SERVER, 1)
         socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.server_pair.reveal().encode())
         socket.setsockopt_string(zmq.ZAP_DOMAIN, domain)
+        if domain == "stream":
+            socket.setsockopt(zmq.MAXMSGSIZE, MAX_ENCRYPTED_FRAME)
         self._domains[socket] = domain
         endpoint = f"inproc://failed-handshakes-{domain}"
         socket.monitor(endpoint, FAILED_HANDSHAKES)
@@ -154,7 +156,7 @@ class KeyGate:
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
         for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
             caller, connection = self._caller(socket, frames)
-            if not self._floods.is_stopped(connection, _cost(self._domains[socket], frames)):
+            if not _is_too_much(self._floods, caller, connection, frames):
                 yield caller, [frame.bytes for frame in frames]
 
     def close(self) -> None:
@@ -210,9 +212,19 @@ class KeyGate:
             )
 
 
-def _cost(domain: str, frames: Sequence[zmq.Frame]) -> float:
-    """A topic that can be no job's counts for many: ZeroMQ has taken up memory for each of its bytes."""
-    return BAD_TOPIC_COST if domain == "stream" and len(frames[-1]) != 1 + JOB_ID_LENGTH else 1.0
+def _is_too_much(
+    floods: Floods, caller: Caller | None, connection: Connection | None, frames: Sequence[zmq.Frame]
+) -> bool:
+    """Count a message; whether its connection was cut for it, or for one before."""
+    if connection is None or connection.domain != "stream":
+        return floods.is_stopped(connection)
+    # A topic that can be no job's counts for many: ZeroMQ takes memory for each of its bytes.
+    subscription = frames[-1].bytes
+    cost = 1.0 if len(subscription) == 1 + JOB_ID_LENGTH else BAD_TOPIC_COST
+    if floods.is_stopped(connection, cost):
+        return True
+    max_topics = 0 if caller is None else caller.max_topics
+    return floods.listens_to_too_much(connection, subscription[:1] == b"\1", max_topics)
 
 
 def _stranger(connection: Connection | None) -> Caller | None:

@@ -9,13 +9,16 @@ from cactus_actors.protocol.link import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 MAX_FRAME = MAX_MESSAGE_BYTES + 1024
-MAX_SUBSCRIPTION_FRAME = 1024
+MAX_SUBSCRIPTION_FRAME = 128
+MAX_ENCRYPTED_FRAME = 1024
+"""The longest frame of a handshake with keys."""
 HIGH_WATER_MARK = 10_000
 UNREAD_REQUESTS = 64
 UNREAD_REPLIES = 2_000
 STREAM_HIGH_WATER_MARK = 2_000
 STREAM_SEND_BUFFER = 256 * 1024
-UNREAD_SUBSCRIPTIONS = 256
+UNREAD_SUBSCRIPTIONS = 4
+"""ZeroMQ takes all that is there of them at once, in the router's own thread: there must never be many."""
 LINGER_MS = 500
 MAX_PORT = 65_535
 
