@@ -101,7 +101,7 @@ def ready_to_send(submit: Submit) -> Submit:
         size = len(encode(submit)[1])
     except UnicodeEncodeError:
         raise InvalidRequest("the request holds text that is not Unicode", param=asked) from None
-    except (TypeError, OverflowError) as error:
+    except (TypeError, OverflowError, RecursionError) as error:
         raise InvalidRequest(f"the request cannot be sent: {error}", param=asked) from None
     if size > MAX_MESSAGE_BYTES:
         raise InvalidRequest(

@@ -13,7 +13,7 @@ from cactus_actors.batch.failures import InputInvalid
 from cactus_actors.batch.lines import decode_line, request_of_line
 from cactus_actors.batch.reader import PromptFile, RawLine
 from cactus_actors.batch.scan import Scanner
-from cactus_actors.client.request import new_job_id
+from cactus_actors.client.request import new_job_id, ready_to_send
 from cactus_actors.gateway.answers.stream_position import read_event_id
 from cactus_actors.gateway.http.request_body import strict_json
 from cactus_actors.gateway.http.typed_body import typed
@@ -90,7 +90,10 @@ def model() -> LetterModel:
 
 def prepared(submit: Submit, model: LetterModel) -> None:
     """Send it as a client would and prepare it as the router does."""
-    sent = answer(client_message_decoder().decode, encode(submit))
+    ready = answer(ready_to_send, submit)
+    if isinstance(ready, CactusError):
+        return
+    sent = answer(client_message_decoder().decode, encode(ready))
     if not isinstance(sent, CactusError):
         outcome = answer(prepare, sent, model)
         assert isinstance(outcome, Prepared | CactusError)
