@@ -7,26 +7,24 @@ from __future__ import annotations
 
 import contextlib
 import os
-import re
-import secrets
 import shutil
 import threading
 import time
 from collections.abc import Callable, Sequence
-from pathlib import Path
 
-import msgspec
 import ray
 from ray.exceptions import RayError
 
 from cactus_actors.cluster import ray_session
+from cactus_actors.cluster.actor_settings import ActorSettings
 from cactus_actors.cluster.collector import otlp_endpoint
 from cactus_actors.cluster.control_plane import ControlPlane
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
 from cactus_actors.cluster.job_log import JobLogPlace
-from cactus_actors.cluster.service_keys import ServiceKeys, service_keys
+from cactus_actors.cluster.journal_place import is_found_again, journal_directory
+from cactus_actors.cluster.service_keys import service_keys
 from cactus_actors.cluster.watched import Watched, answer_of
-from cactus_actors.config import RouterSettings, ServeConfig, WorkerSettings
+from cactus_actors.config import ServeConfig
 from cactus_actors.gateway.actor import GatewayActor
 from cactus_actors.gateway.keys import check_exposure, read_keys
 from cactus_actors.handoff.actor import HandoffActor
@@ -63,7 +61,6 @@ class Service:
         log_line: Callable[[str], None] = lambda _: None,
     ) -> None:
         self._config = config
-        self._model = config.model
         self._announce = announce
         self._log_line = log_line
         self._fleet = Fleet(desired=config.workers)
@@ -72,8 +69,6 @@ class Service:
         self._handoff: Watched | None = None
         self._gateway: Watched | None = None
         self._http: str | None = None
-        self._key_digests: list[str] = []
-        self._keys = ServiceKeys()
         self._gateway_not_before = 0.0
         self._endpoints: Endpoints | None = None
         self._owns_session = False
@@ -81,15 +76,20 @@ class Service:
         self._router_not_before = 0.0
         self._ready_workers: tuple[str, ...] = ()
         self._num_restarts_heard = 0
-        self._journal_dir = _journal_dir(config) if config.journal else None
+        self._journal_dir = journal_directory(config) if config.journal else None
         self._job_log: JobLogPlace | None = None
-        self._otlp_endpoint = config.otlp_endpoint
+        self._actor_settings: ActorSettings | None = None
 
     @property
     def endpoints(self) -> Endpoints:
         """Where clients and workers connect, ports resolved; the service must have started."""
         assert self._endpoints is not None
         return self._endpoints
+
+    @property
+    def _settings(self) -> ActorSettings:
+        assert self._actor_settings is not None
+        return self._actor_settings
 
     @property
     def http(self) -> str | None:
@@ -101,12 +101,21 @@ class Service:
 
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
-        self._read_keys()
-        self._keys = service_keys(self._config)
-        self._resolve_model()  # a wrong path need not wait for Ray
-        self._otlp_endpoint = otlp_endpoint(self._config, os.environ, self._announce)
+        key_digests = self._read_key_digests()
+        keys = service_keys(self._config)
+        model = self._find_model()  # a wrong path need not wait for Ray
+        collector = otlp_endpoint(self._config, os.environ, self._announce)
         try:
             self._job_log = JobLogPlace(self._config, self._log_line)
+            self._actor_settings = ActorSettings(
+                config=self._config,
+                model=model,
+                keys=keys,
+                key_digests=key_digests,
+                journal_dir=self._journal_dir,
+                job_log=self._job_log.path,
+                otlp_endpoint=collector,
+            )
             state_dir = self._config.state_dir.expanduser()
             self._owns_session = ray_session.connect(self._config.ray_address, state_dir)
             self._control_plane = ControlPlane(ray_session.server_address(), self._announce)
@@ -152,7 +161,7 @@ class Service:
         """
         if self._gateway is not None:
             _end([self._gateway])  # before those who could still answer its requests
-        leaves_jobs = self._journal_dir is not None and not _is_anywhere(self._config.jobs_endpoint)
+        leaves_jobs = self._journal_dir is not None and is_found_again(self._config.jobs_endpoint)
         if self._router is not None:
             _end([self._router], leaves_jobs)
         _end([*self._workers.values(), *([self._handoff] if self._handoff else [])])
@@ -186,32 +195,21 @@ class Service:
             return all(ray.get(answers, timeout=ANSWER_TIMEOUT_S))
         return False
 
-    def _resolve_model(self) -> None:
-        """Have the model's files here, and settle by what name the actors find the very same."""
+    def _find_model(self) -> str:
+        """Have the model's files here; by what name the actors find the very same."""
         path = resolve_model(self._config.model, self._announce)
         load_text_model(path)
         on_this_machine = self._config.ray_address is None
-        self._model = str(path.absolute()) if on_this_machine else pinned(self._config.model, path)
+        return str(path.absolute()) if on_this_machine else pinned(self._config.model, path)
 
     def _start_router(self) -> None:
         config = self._config
         known = self._endpoints
-        settings = RouterSettings(
-            model=self._model,
-            jobs_endpoint=known.jobs if known else config.jobs_endpoint,
-            stream_endpoint=known.stream if known else config.stream_endpoint,
-            workers_endpoint=known.workers if known else config.workers_endpoint,
+        settings = self._settings.router(
+            jobs=known.jobs if known else config.jobs_endpoint,
+            stream=known.stream if known else config.stream_endpoint,
+            workers=known.workers if known else config.workers_endpoint,
             desired_workers=self._fleet.desired,
-            max_queued_jobs=config.max_queued_jobs,
-            max_memory_bytes=config.max_router_bytes,
-            journal_dir=None if self._journal_dir is None else str(self._journal_dir),
-            corpus=None if config.corpus is None else str(config.corpus.expanduser().resolve()),
-            keys_dir=self._keys.directory,
-            confidence_signal=config.handoff.confidence_signal,
-            probe_file=config.handoff.probe_file,
-            max_handoff_share=config.handoff.max_share,
-            job_log=None if self._job_log is None else self._job_log.path,
-            otlp_endpoint=self._otlp_endpoint,
         )
         router = Watched(RouterActor, settings, where=ray_session.this_node())
         try:
@@ -223,27 +221,19 @@ class Service:
         self._router = router
 
     def _start_handoff(self) -> None:
-        settings = msgspec.structs.replace(self._config.handoff, key_file=self._keys.worker)
-        self._handoff = Watched(HandoffActor, settings, where=ray_session.this_node())
+        self._handoff = Watched(HandoffActor, self._settings.handoff(), where=ray_session.this_node())
         self._handoff.begin(self.endpoints.workers)
 
-    def _read_keys(self) -> None:
-        """Keep the digests of the API keys; refuse an endpoint that is open to others without one."""
-        if self._config.http:
-            self._key_digests = read_keys(self._config.api_key_file, os.environ)
-            check_exposure(self._config.http, self._key_digests)
+    def _read_key_digests(self) -> list[str]:
+        """Those of the API keys; refuses an endpoint that is open to others without one."""
+        if not self._config.http:
+            return []
+        digests = read_keys(self._config.api_key_file, os.environ)
+        check_exposure(self._config.http, digests)
+        return digests
 
     def _start_gateway(self) -> None:
-        config = self._config
-        settings = msgspec.structs.replace(
-            config.gateway,
-            model=self._model,
-            listen=self._http or config.http,
-            alias=config.alias,
-            key_digests=self._key_digests,
-            state_dir=str(config.state_dir.expanduser()),
-            key_file=self._keys.gateway,
-        )
+        settings = self._settings.gateway(self._http or self._config.http)
         gateway = Watched(GatewayActor, settings, where=ray_session.this_node())
         try:
             self._http = answer_of(gateway.actor.start.remote(), READY_TIMEOUT_S)
@@ -255,18 +245,7 @@ class Service:
 
     def _start_worker(self, worker_id: str) -> None:
         config = self._config
-        settings = WorkerSettings(
-            worker_id=worker_id,
-            model=self._model,
-            weights=config.weights,
-            kv_cache=config.kv_cache,
-            threads=config.threads,
-            max_sequences=config.max_sequences,
-            token_budget=config.token_budget,
-            cache_tokens=config.cache_tokens,
-            speculation=config.speculation,
-            key_file=self._keys.worker,
-        )
+        settings = self._settings.worker(worker_id)
         # A private local Ray has one machine and one user: how many workers share its cores is their choice.
         num_cpus = 0 if config.ray_address is None else config.threads
         worker = Watched(WorkerActor, settings, where="SPREAD", num_cpus=num_cpus)
@@ -387,20 +366,3 @@ def _end(actors: Sequence[Watched], *arguments: object) -> None:
         ray.wait(runs, num_returns=len(runs), timeout=STOP_TIMEOUT_S)
     for watched in actors:
         watched.kill()
-
-
-def _journal_dir(config: ServeConfig) -> Path:
-    """Where accepted jobs are kept: found again by the next service on the same endpoint.
-
-    Nobody finds a service again whose port was free to choose: its journal serves its own restarts only.
-    """
-    endpoint = config.jobs_endpoint
-    if _is_anywhere(endpoint):  # one process may run several services
-        name = f"process-{os.getpid()}-{secrets.token_hex(4)}"
-    else:
-        name = re.sub(r"[^A-Za-z0-9.]+", "-", endpoint)
-    return config.state_dir.expanduser() / "journal" / name
-
-
-def _is_anywhere(endpoint: str) -> bool:
-    return endpoint.endswith((":*", ":0"))

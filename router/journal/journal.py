@@ -150,7 +150,7 @@ class Journal:
                 with self._database:
                     for entry in entries:
                         self._apply(entry)
-            except sqlite3.Error as error:
+            except Exception as error:  # whatever it is: who waits to be accepted must be answered
                 was_failing = True
                 _log.error("the journal %s cannot be written: %s", self._path, error)
                 on_failed(accepted, str(error))

@@ -1,0 +1,87 @@
+"""What each actor is built from: the service's configuration, and what its start has settled."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.cluster.service_keys import ServiceKeys
+from cactus_actors.config import (
+    GatewaySettings,
+    HandoffSettings,
+    RouterSettings,
+    ServeConfig,
+    WorkerSettings,
+)
+
+
+@dataclass(frozen=True, kw_only=True)
+class ActorSettings:
+    """`model` is what every actor finds the same files under; `job_log` is a path, None for no log.
+
+    `key_digests` are of the API keys that the gateway accepts.
+    """
+
+    config: ServeConfig
+    model: str
+    keys: ServiceKeys
+    key_digests: list[str]
+    journal_dir: Path | None
+    job_log: str | None
+    otlp_endpoint: str | None
+
+    def router(self, *, jobs: str, stream: str, workers: str, desired_workers: int) -> RouterSettings:
+        """A router that listens on these endpoints."""
+        config = self.config
+        return RouterSettings(
+            model=self.model,
+            jobs_endpoint=jobs,
+            stream_endpoint=stream,
+            workers_endpoint=workers,
+            desired_workers=desired_workers,
+            max_queued_jobs=config.max_queued_jobs,
+            max_memory_bytes=config.max_router_bytes,
+            journal_dir=None if self.journal_dir is None else str(self.journal_dir),
+            corpus=None if config.corpus is None else str(config.corpus.expanduser().resolve()),
+            keys_dir=self.keys.directory,
+            confidence_signal=config.handoff.confidence_signal,
+            probe_file=config.handoff.probe_file,
+            max_handoff_share=config.handoff.max_share,
+            job_log=self.job_log,
+            otlp_endpoint=self.otlp_endpoint,
+        )
+
+    def worker(self, worker_id: str) -> WorkerSettings:
+        """A local worker of this name."""
+        config = self.config
+        return WorkerSettings(
+            worker_id=worker_id,
+            model=self.model,
+            weights=config.weights,
+            kv_cache=config.kv_cache,
+            threads=config.threads,
+            max_sequences=config.max_sequences,
+            token_budget=config.token_budget,
+            cache_tokens=config.cache_tokens,
+            speculation=config.speculation,
+            key_file=self.keys.worker,
+        )
+
+    def handoff(self) -> HandoffSettings:
+        """The cloud worker."""
+        return msgspec.structs.replace(self.config.handoff, key_file=self.keys.worker)
+
+    def gateway(self, listen: str) -> GatewaySettings:
+        """A gateway that listens there, HOST:PORT."""
+        config = self.config
+        return msgspec.structs.replace(
+            config.gateway,
+            model=self.model,
+            listen=listen,
+            alias=config.alias,
+            key_digests=self.key_digests,
+            state_dir=str(config.state_dir.expanduser()),
+            key_file=self.keys.gateway,
+        )
