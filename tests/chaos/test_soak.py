@@ -74,6 +74,7 @@ def good_history() -> list[Event]:
         {"kind": "sse", "stream": "s", "key": "1", "text": "abc"},
         {"kind": "sse begun", "stream": "t", "key": "1", "reader": "h"},
         {"kind": "sse", "stream": "t", "key": "1", "text": "abc"},
+        {"kind": "fail", "job": "b", "reader": "s", "error": "unavailable_error", "message": "no answer"},
     ]
     return [{"at": float(at), **event} for at, event in enumerate(events)]
 
@@ -104,6 +105,7 @@ def test_a_good_history_has_no_violation() -> None:
         (with_fields(3, tokens=[2, 9]), "does not begin with"),
         (with_fields(3, text="bd"), "does not begin with"),
         (with_fields(6, tokens=[1, 2, 4]), "ended in 2 ways"),
+        (with_fields(20, error="poison_job"), "ended in 2 ways"),
         (lambda events: [with_fields(n, tokens=[1, 2, 4])(events) for n in (6, 7)], "different tokens"),
         (with_fields(4, **FAILED), "failed with server_error"),
         (with_fields(4, **POISONED), "failed with poison_job"),
