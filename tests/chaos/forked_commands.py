@@ -51,8 +51,9 @@ def run(arguments, output, dies_at):
     sys.stderr.flush()
     os._exit(code)
 
-# a test run that itself was started in the background hands down an ignored SIGINT
+# a test run that was itself started in the background, or by nohup, hands down signals that are ignored
 signal.signal(signal.SIGINT, signal.default_int_handler)
+signal.signal(signal.SIGHUP, signal.SIG_DFL)
 for line in sys.stdin:
     pid = os.fork()
     if pid == 0:
