@@ -22,6 +22,8 @@ MAX_OPTIONAL_PROPERTIES = 256
 """Of one object: each may be next, so all of them are looked at in every step."""
 MAX_COUNT = 100_000
 """Items, properties and characters that a schema may ask for."""
+MAX_REMAINDERS = 100_000
+"""Of a division by `multipleOf`, its decimal places counted in."""
 MAX_REPEATS = 10_000
 """Characters and groups of an expression or rule, repetitions multiplied out."""
 MAX_RULES = 1000

@@ -9,6 +9,7 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Callable, Iterator
+from decimal import Decimal
 from typing import Any, NamedTuple
 from urllib.parse import unquote
 
@@ -21,6 +22,7 @@ from cactus_actors.structured.limits import (
     MAX_DEPTH,
     MAX_ENUM_VALUES,
     MAX_OPTIONAL_PROPERTIES,
+    MAX_REMAINDERS,
     MAX_SCHEMAS,
     check_limit,
     short,
@@ -198,6 +200,12 @@ class _Reader:
     def _divisor(self, value: Any, where: _Place) -> Any:
         self._number(value, where)
         self._check(value > 0, where, "a number above 0", value)
+        # The automaton has a state for each remainder.
+        scaled = Decimal(str(value)).normalize()
+        num_remainders = (
+            int(scaled) if scaled == int(scaled) else int("".join(map(str, scaled.as_tuple().digits)))
+        )
+        check_limit(num_remainders, MAX_REMAINDERS, f"multiples at {where}", self._param)
         return value
 
     def _required(self, value: Any, where: _Place) -> list[str]:

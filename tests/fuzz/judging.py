@@ -13,8 +13,8 @@ from cactus_actors.protocol.errors import CactusError
 
 MAX_SECONDS = 3.0  # rendering a template may take two of them
 MAX_MESSAGE_CHARACTERS = 1000
-# what a message of ours never holds: a stack, an address, an unnamed object
-INSIDES = re.compile(r"Traceback|0x[0-9a-f]{8,}|<[\w.]+ object")
+# what a message of ours never holds: a stack, an address
+INSIDES = re.compile(r"Traceback|0x[0-9a-f]{8,}")
 
 Decoded = TypeVar("Decoded")
 

@@ -249,6 +249,8 @@ REFUSED: list[tuple[Any, type[InvalidRequest], str]] = [
     ({"enum": list(range(5001))}, SchemaTooComplex, "5001, at most 5000"),
     ({"minItems": 10**9}, SchemaTooComplex, "#/minItems"),
     ({"maxLength": 10**9}, SchemaTooComplex, "#/maxLength"),
+    ({"type": "integer", "multipleOf": 9_529_033}, SchemaTooComplex, "#/multipleOf"),
+    ({"type": "number", "multipleOf": 0.999983}, SchemaTooComplex, "#/multipleOf"),
     ({"properties": {f"k{index}": {} for index in range(1000)}}, SchemaTooComplex, "optional"),
     (
         {
