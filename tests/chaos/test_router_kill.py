@@ -30,6 +30,7 @@ def prompt(number: int) -> str:
     return f"Tell me story number {number} about a fox."
 
 
+@pytest.mark.slow
 async def test_no_accepted_job_is_lost_and_no_token_changes(processes: Processes) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")

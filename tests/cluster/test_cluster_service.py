@@ -52,6 +52,7 @@ def pid_of_router(endpoint: str) -> int:
     raise AssertionError(f"nobody listens at {endpoint}")
 
 
+@pytest.mark.slow
 def test_workers_spread_over_the_nodes_and_answer(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=2) as running:
         status = running.client.status()

@@ -80,7 +80,7 @@ def test_a_shape_that_kernels_do_not_take_is_refused(spec, threads, error):
         ("float32", "auto", "float32"),
         ("int8", "auto", "float16"),
         ("float32", "int8", "int8"),
-        ("int8", "float32", "float32"),
+        pytest.param("int8", "float32", "float32", marks=pytest.mark.slow),
     ],
 )
 def test_a_cache_has_the_format_that_the_model_was_built_for(weights, kv_cache, cache_format):
