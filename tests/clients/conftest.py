@@ -10,7 +10,14 @@ import pytest
 from cactus_actors.gateway.keys import digest_of
 from tests.clients.real_service import KEY, RealService, real_service
 
-ENDLESS = {"prompt": "Once", "max_tokens": 900, "ignore_eos": True, "stream": True}
+ENDLESS = {
+    "prompt": ["Once"] * 16,
+    "n": 16,
+    "max_tokens": 900,
+    "ignore_eos": True,
+    "stream": True,
+    "user": "crowd",  # others get their turns meanwhile
+}
 
 
 @pytest.fixture(scope="session")
