@@ -150,7 +150,7 @@ class Job:
 
 @dataclass(frozen=True, slots=True)
 class EndedJob:
-    """What is known of a job after its end; its result lies in `Results` or in the journal."""
+    """What is known of a job after its end; its result lies in the `ResultStore` or in the journal."""
 
     digest: bytes
     state: JobState

@@ -14,10 +14,9 @@ import time
 from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
-import msgspec
-
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from router.journal.database import FILE_NAME, is_no_damage, locked, opened, put_aside
+from router.journal.encoding import Damaged, decoded_accepted, decoded_ended, encoded
 from router.journal.records import (
     AcceptedRecord,
     EndedRecord,
@@ -28,7 +27,6 @@ from router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
-from router.journal.sums import Damaged, checked, with_sum
 from router.journal.wall_clock import unix_offset
 
 RETRY_S = 1.0
@@ -58,9 +56,6 @@ class Journal:
         except BaseException:
             self._lock.close()
             raise
-        self._decode_accepted = msgspec.msgpack.Decoder(AcceptedRecord).decode
-        self._decode_ended = msgspec.msgpack.Decoder(EndedRecord).decode
-        self._encode = msgspec.msgpack.Encoder().encode
         self._entries: list[Entry | _Trial] = []
         self._wake = threading.Condition()
         self._is_closing = False
@@ -99,13 +94,12 @@ class Journal:
         rows = self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs")
         for job_id, accepted_bytes, ended_bytes in rows:
             try:
-                accepted = self._decode_accepted(checked(accepted_bytes))
+                accepted = decoded_accepted(accepted_bytes)
                 if ended_bytes is None:
                     yield accepted.accepted_at, accepted
                 else:
-                    ended = self._decode_ended(checked(ended_bytes))
-                    yield accepted.accepted_at, end_of(accepted, ended)
-            except (Damaged, msgspec.DecodeError, UnicodeDecodeError, RecursionError) as error:
+                    yield accepted.accepted_at, end_of(accepted, decoded_ended(ended_bytes))
+            except Damaged as error:
                 name = (job_id or b"of no name").decode(errors="replace")
                 _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
 
@@ -184,12 +178,12 @@ class Journal:
             case WriteAccepted(job_id, accepted):
                 execute(
                     "INSERT OR REPLACE INTO jobs VALUES (?, ?, NULL, NULL)",
-                    (job_id, with_sum(self._encode(accepted))),
+                    (job_id, encoded(accepted)),
                 )
             case WriteEnded(job_id, ended):
                 execute(
                     "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
-                    (with_sum(self._encode(ended)), ended.ended_at, job_id),
+                    (encoded(ended), ended.ended_at, job_id),
                 )
             case Forget(job_id):
                 execute("DELETE FROM jobs WHERE job_id = ?", (job_id,))

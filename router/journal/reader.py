@@ -9,11 +9,9 @@ import threading
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
-
 from router.journal.database import FILE_NAME
-from router.journal.records import AcceptedRecord, EndedRecord, Remembered
-from router.journal.sums import Damaged, checked
+from router.journal.encoding import Damaged, decoded_accepted, decoded_ended
+from router.journal.records import Remembered
 
 _log = logging.getLogger(__name__)
 
@@ -28,8 +26,6 @@ class JournalReader:
     def __init__(self, directory: Path, on_read: Callable[[str, Remembered | None], None]) -> None:
         self._path = directory / FILE_NAME
         self._on_read = on_read
-        self._decode_accepted = msgspec.msgpack.Decoder(AcceptedRecord).decode
-        self._decode_ended = msgspec.msgpack.Decoder(EndedRecord).decode
         self._wishes: queue.SimpleQueue[str | None] = queue.SimpleQueue()
         self._thread = threading.Thread(target=self._run, name="journal-reader")
         self._thread.start()
@@ -57,15 +53,7 @@ class JournalReader:
             ).fetchone()
             if row is None:
                 return None
-            accepted = self._decode_accepted(checked(row[0]))
-            return Remembered(accepted.accepted, self._decode_ended(checked(row[1])))
-        except (
-            sqlite3.Error,
-            Damaged,
-            msgspec.DecodeError,
-            UnicodeDecodeError,
-            RecursionError,
-            MemoryError,
-        ) as error:
+            return Remembered(decoded_accepted(row[0]).accepted, decoded_ended(row[1]))
+        except (sqlite3.Error, Damaged) as error:
             _log.error("journal %s: the result of job %s cannot be read: %s", self._path, job_id, error)
             return None
