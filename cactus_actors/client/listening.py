@@ -8,8 +8,7 @@ from collections.abc import Callable
 import zmq
 import zmq.asyncio
 
-MAX_TOPICS = 256
-"""Topics of one connection: a router refuses more where no key tells whose they are."""
+from cactus_actors.protocol.link import MAX_TOPICS
 
 
 class Listening:

@@ -15,8 +15,8 @@ from cactus_actors.keys.key_file import Credentials, Role, read_key_file, write_
 from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.private_file import read_private, write_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.link import MAX_TOPICS
 
-MAX_TOPICS = 256
 SERVICE_TOPICS = 65_536
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 

@@ -1,4 +1,4 @@
-"""What every ZeroMQ connection of the protocol has in common: how its two ends notice that one is gone."""
+"""What every ZeroMQ connection of the protocol has in common: how much it follows, how its ends watch it."""
 
 from __future__ import annotations
 
@@ -6,6 +6,9 @@ from collections.abc import Mapping
 from typing import Any
 
 import zmq
+
+MAX_TOPICS = 256
+"""Streams that one connection may follow at once, unless its key was given more."""
 
 # Milliseconds. They watch the link alone: a hung process still answers them, so workers report as well.
 HEARTBEATS: Mapping[zmq.SocketOption, int] = {

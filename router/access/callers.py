@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from cactus_actors.keys.key_file import Role
+from cactus_actors.protocol.link import MAX_TOPICS
 
 
 @dataclass(frozen=True, slots=True)
@@ -19,9 +20,6 @@ class Caller:
 
 ANYONE = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
 """Who speaks with a service without keys: it trusts whoever can reach it."""
-
-MAX_TOPICS = 256
-"""Streams that a connection may follow at once where no key says whose it is."""
 
 
 def stranger(descriptor: int, inode: int) -> Caller:
