@@ -24,6 +24,11 @@ class Connection:
     descriptor: int
     inode: int
 
+    @property
+    def name(self) -> tuple[int, int]:
+        """Tells it from every other connection, open or not."""
+        return self.descriptor, self.inode
+
     def cut(self) -> None:
         """End it, if it has not ended: ZeroMQ, which has no call for that, sees that its peer has left."""
         with contextlib.suppress(OSError):

@@ -66,7 +66,7 @@ class Floods:
         """Count a message that came over a connection; True if that was cut for it, or for one before."""
         if connection is None or connection.domain not in self._meters:
             return False
-        name = connection.descriptor, connection.inode
+        name = connection.name
         if name in self._cut:
             return True
         if not self._meters[connection.domain].is_flooding(name, time.monotonic(), cost):
@@ -81,7 +81,7 @@ class Floods:
         """
         if connection is None:
             return False
-        name = connection.descriptor, connection.inode
+        name = connection.name
         if name not in self._num_topics and len(self._num_topics) >= MAX_METERED:
             self._num_topics.clear()
         self._num_topics[name] = max(0, self._num_topics[name] + (1 if subscribes else -1))
@@ -93,7 +93,7 @@ class Floods:
     def _end(self, connection: Connection) -> None:
         if len(self._cut) >= MAX_METERED:
             self._cut.clear()
-        self._cut.add((connection.descriptor, connection.inode))
+        self._cut.add(connection.name)
         self._refused["flood"] += 1
         _log.warning("a connection that flooded the %s socket was cut", connection.domain)
         connection.cut()

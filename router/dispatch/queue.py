@@ -78,16 +78,13 @@ class JobQueue:
 
         A request that is not prepared has no tokens yet; it is refused where no other token fits.
         """
-        bound, waiting, coming = self._bound, self._waiting, self.coming
-        num_jobs = waiting.num_jobs + coming.num_jobs
-        num_tokens = waiting.num_tokens + coming.num_tokens
-        num_bytes = waiting.num_bytes + coming.num_bytes
-        if num_jobs + load.num_jobs > bound.num_jobs:
-            full = f"{num_jobs} jobs wait"
-        elif num_tokens + max(1, load.num_tokens) > bound.num_tokens:
-            full = f"{num_tokens} prompt tokens wait"
-        elif num_bytes + load.num_bytes > bound.num_bytes:
-            full = f"{num_bytes} bytes wait"
+        bound, held = self._bound, self.load
+        if held.num_jobs + load.num_jobs > bound.num_jobs:
+            full = f"{held.num_jobs} jobs wait"
+        elif held.num_tokens + max(1, load.num_tokens) > bound.num_tokens:
+            full = f"{held.num_tokens} prompt tokens wait"
+        elif held.num_bytes + load.num_bytes > bound.num_bytes:
+            full = f"{held.num_bytes} bytes wait"
         else:
             return
         raise Overloaded(f"the queue is full: {full}", retry_after=self.retry_after(now))
@@ -103,18 +100,15 @@ class JobQueue:
     def add(self, job: Job) -> None:
         if not job.is_retry:
             job.turn = self._shares.turn_of(job)
-        self._insert(job)
+        self.put_back(job)
 
-    def _insert(self, job: Job) -> None:
+    def put_back(self, job: Job) -> None:
+        """Take in a job again that was taken back from its worker, at the turn that it had."""
         key = _key(job)
         assert key not in self._jobs
         insort(self._keys, key)
         self._jobs[key] = job
         self._waiting += job.load
-
-    def put_back(self, job: Job) -> None:
-        """Take in a job again that was taken back from its worker, at the turn that it had."""
-        self._insert(job)
 
     def urgent(self, count: int) -> list[Job]:
         """Those of the first `count` jobs that somebody waits for."""
