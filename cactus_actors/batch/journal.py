@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import zlib
 from pathlib import Path
@@ -12,7 +11,8 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.batch.failures import InputChanged, OutputFailed, OutputLocked, OutputRefused
+from cactus_actors.batch.failures import InputChanged, OutputFailed, OutputRefused
+from cactus_actors.batch.locked_file import open_locked, write_at
 from cactus_actors.batch.paths import sync_directory
 
 JOURNAL_VERSION = 3
@@ -64,8 +64,7 @@ class Journal:
     The last run counts. A line is only ever added, so that a kill leaves either what was there or the new
     state; a torn last line is none. It outlives the run, to tell what made the output.
 
-    The lock goes with the process, so that a dead run leaves none. While another one
-    lives, OutputLocked is raised.
+    OutputLocked is raised while another run has it.
     """
 
     def __init__(self, path: Path) -> None:
@@ -117,13 +116,10 @@ class Journal:
         return content[: content.rfind(b"\n") + 1]
 
     def _add(self, line: bytes) -> None:
-        begin = offset = len(self._whole_lines())
-        content = memoryview(line + b"\n")
+        begin = len(self._whole_lines())
         try:
-            os.ftruncate(self._descriptor, offset)
-            while content:
-                written = os.pwrite(self._descriptor, content, offset)
-                content, offset = content[written:], offset + written
+            os.ftruncate(self._descriptor, begin)
+            write_at(self._descriptor, begin, line)
             os.fsync(self._descriptor)
             sync_directory(self.path.parent)
         except OSError as error:
@@ -134,17 +130,13 @@ class Journal:
     def _lock(self) -> int:
         while True:
             try:
-                descriptor = os.open(self.path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
+                descriptor = open_locked(self.path)
             except OSError as error:
                 kind = OutputFailed if error.errno in _DISK_FAILURES else OutputRefused
                 raise kind(f"{self.path}: {error.strerror}") from None
             try:
-                fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
                 if os.path.samestat(os.fstat(descriptor), self.path.stat()):
                     return descriptor
-            except BlockingIOError:
-                os.close(descriptor)
-                raise OutputLocked(f"{self.path}: output_locked: another run is writing here") from None
             except FileNotFoundError:
                 pass
             except OSError as error:

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
 from collections.abc import Iterator
@@ -12,8 +11,9 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from cactus_actors.batch.failures import OutputFailed, OutputLocked
+from cactus_actors.batch.failures import OutputFailed
 from cactus_actors.batch.key_set import KeySet, id_key
+from cactus_actors.batch.locked_file import open_locked, write_at
 
 
 class _Named(msgspec.Struct):
@@ -43,7 +43,7 @@ class ResultFile:
         self._syncing = threading.Lock()
         self._is_sound = True
         with _as_output_failed(path):
-            self._descriptor = _open_locked(path)
+            self._descriptor = open_locked(path)
             try:
                 self._size = self._keep_what_counts()
                 # what a killed run left to the kernel may not have been written yet
@@ -55,17 +55,13 @@ class ResultFile:
 
     def append(self, line: bytes) -> None:
         """Write a whole line, or nothing: raises OutputFailed."""
-        content = memoryview(line + b"\n")
         with self._changing:
             self._check_sound()
-            written = 0
             try:
-                while written < len(content):
-                    written += os.pwrite(self._descriptor, content[written:], self._size + written)
+                self._size = write_at(self._descriptor, self._size, line)
             except OSError as error:
                 self._cut(self._size)
                 raise OutputFailed(f"{self.path}: {error.strerror} after {self._size} bytes") from None
-            self._size += written
 
     def sync(self) -> None:
         """Return when everything is on the disk; raises OutputFailed, and cuts off what was not there."""
@@ -122,7 +118,7 @@ class ResultFile:
         """Replace the file by one of the lines that count: damage in its middle costs only what it hit."""
         path = self.path.with_name(f"{self.path.name}.new")
         path.unlink(missing_ok=True)
-        descriptor = _open_locked(path)
+        descriptor = open_locked(path)
         try:
             seen = KeySet()
             with (
@@ -148,18 +144,6 @@ def result_lines(file: BinaryIO) -> Iterator[ResultLine]:
             with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                 yield ResultLine(id_key(decoder.decode(line).custom_id), offset, line)
         offset += len(line)
-
-
-def _open_locked(path: Path) -> int:
-    descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError as error:
-        os.close(descriptor)
-        if isinstance(error, BlockingIOError):
-            raise OutputLocked(f"{path}: output_locked: another run is writing here") from None
-        raise
-    return descriptor
 
 
 @contextlib.contextmanager
