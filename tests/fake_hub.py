@@ -5,10 +5,11 @@ from __future__ import annotations
 import hashlib
 import json
 import re
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
-from threading import Thread
-from typing import Any
+from collections.abc import Iterator
+from contextlib import contextmanager
 from urllib.parse import unquote, urlsplit
+
+from tests.http_serving import Request, http_serving
 
 COMMIT = "0123456789abcdef0123456789abcdef01234567"
 TAGGED_COMMIT = "89abcdef0123456789abcdef0123456789abcdef"
@@ -26,33 +27,12 @@ class FakeHub:
         self.gated = gated
         self.fails_with: int | None = None
         self.asked: list[str] = []
-        hub = self
+        self.url = ""
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_GET(self) -> None:
-                hub.answer(self, with_body=True)
-
-            def do_HEAD(self) -> None:
-                hub.answer(self, with_body=False)
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self._server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self._thread = Thread(target=self._server.serve_forever, args=(0.01,))
-
-    def __enter__(self) -> FakeHub:
-        self._thread.start()
-        return self
-
-    def __exit__(self, *_: object) -> None:
-        self._server.shutdown()
-        self._thread.join()
-        self._server.server_close()
-
-    @property
-    def url(self) -> str:
-        return f"http://127.0.0.1:{self._server.server_port}"
+    @contextmanager
+    def serving(self) -> Iterator[FakeHub]:
+        with http_serving(self.answer) as self.url:
+            yield self
 
     @property
     def downloaded(self) -> list[str]:
@@ -61,7 +41,8 @@ class FakeHub:
             path.split("/resolve/")[1].split("/", 1)[1] for path in self.asked if "/resolve/" in path
         )
 
-    def answer(self, request: BaseHTTPRequestHandler, with_body: bool) -> None:
+    def answer(self, request: Request) -> None:
+        with_body = request.command == "GET"
         path = unquote(urlsplit(request.path).path)
         if with_body:
             self.asked.append(path)

@@ -14,7 +14,7 @@ import zmq
 from cactus_actors.config import RouterSettings
 from cactus_actors.keys.key_file import Credentials, Role, read_key_file
 from cactus_actors.keys.store import KeyStore
-from cactus_actors.protocol.messages import Status, StatusRequest, Submit
+from cactus_actors.protocol.messages import Progress, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import (
     encode,
@@ -22,9 +22,9 @@ from cactus_actors.protocol.wire import (
     router_reply_decoder,
     stream_message_decoder,
 )
-from cactus_actors.protocol.worker_messages import Dispatch, Hello, Report, SequenceDelta, Welcome
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, Hello, Report, SequenceDelta, Welcome
 from router.actor import Endpoints, RouterActor
-from tests.router_harness import LetterModel, job_id, make_hello
+from tests.router_harness import LetterModel, job_id, make_delta, make_hello
 
 PATIENCE_MS = 5000
 LOOPBACK = {
@@ -161,6 +161,35 @@ def dispatched(worker: Peer) -> Dispatch:
     dispatch = worker.receive(Dispatch)
     assert isinstance(dispatch, Dispatch)
     return dispatch
+
+
+class Generation:
+    """A worker that says one text after another in its one job."""
+
+    def __init__(self, worker: Peer) -> None:
+        self._worker = worker
+        self._dispatch_id = dispatched(worker).dispatch_id
+        self._position = 0
+
+    def say(self, text: str, finish: Finish | None = None) -> None:
+        delta = make_delta(self._dispatch_id, self._position, text, finish=finish)
+        self._position += len(text)
+        self._worker.send(report(delta, num_running=0 if finish else 1))
+
+    def reach(self, subscriber: Peer) -> None:
+        """Generate until the subscriber has heard all of it."""
+        for _ in range(500):
+            self.say("x")
+            if subscriber.socket.poll(20) and self._drained(subscriber):
+                return
+        raise AssertionError("the subscriber hears nothing")
+
+    def _drained(self, subscriber: Peer) -> bool:
+        length = 0
+        while length < self._position and subscriber.socket.poll(500):
+            heard = subscriber.receive()
+            length = heard.length if isinstance(heard, Progress) else heard.index + len(heard.token_ids)
+        return length == self._position
 
 
 def until(condition: Callable[[], bool], seconds: float = 5.0) -> None:

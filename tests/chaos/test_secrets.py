@@ -12,7 +12,6 @@ import threading
 from collections.abc import Iterator
 from contextlib import contextmanager, suppress
 from dataclasses import dataclass, field
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
 
@@ -23,6 +22,7 @@ from cactus_actors import CactusError, Client
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.store import KeyStore, keys_dir
 from tests.chaos.serving import Serving, serving
+from tests.http_serving import Request, http_serving
 
 CLOUD_KEY = "sk-cloud-0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 API_KEY = "sk-api-00112233445566778899aabbccddeeff"
@@ -35,37 +35,26 @@ def telling_cloud() -> Iterator[str]:
     """A cloud that repeats the key that it is sent wherever it can: in failures' bodies and headers."""
     num_asked = 0
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            nonlocal num_asked
-            num_asked += 1
-            self.rfile.read(int(self.headers["content-length"]))
-            sent = self.headers["authorization"]
-            status = {1: 500, 2: 400, 3: 401}.get(num_asked, 200)
-            chunk = {"choices": [{"index": 0, "delta": {"content": "Paris"}, "finish_reason": "stop"}]}
-            if status == 200:
-                kind, body = "text/event-stream", f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
-            else:
-                kind, body = "application/json", json.dumps({"error": {"message": f"what is {sent}?"}})
-            self.send_response(status, f"was sent {sent}")
-            self.send_header("content-type", kind)
-            self.send_header("content-length", str(len(body)))
-            self.send_header("x-you-sent", sent)
-            self.end_headers()
-            self.wfile.write(body.encode())
+    def answer(request: Request) -> None:
+        nonlocal num_asked
+        num_asked += 1
+        request.rfile.read(int(request.headers["content-length"]))
+        sent = request.headers["authorization"]
+        status = {1: 500, 2: 400, 3: 401}.get(num_asked, 200)
+        chunk = {"choices": [{"index": 0, "delta": {"content": "Paris"}, "finish_reason": "stop"}]}
+        if status == 200:
+            kind, body = "text/event-stream", f"data: {json.dumps(chunk)}\n\ndata: [DONE]\n\n"
+        else:
+            kind, body = "application/json", json.dumps({"error": {"message": f"what is {sent}?"}})
+        request.send_response(status, f"was sent {sent}")
+        request.send_header("content-type", kind)
+        request.send_header("content-length", str(len(body)))
+        request.send_header("x-you-sent", sent)
+        request.end_headers()
+        request.wfile.write(body.encode())
 
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_serving(answer) as url:
+        yield f"{url}/v1"
 
 
 @dataclass

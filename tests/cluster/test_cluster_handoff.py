@@ -3,16 +3,15 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings
+from tests.http_serving import Request, http_serving
 
 QUESTION = [{"role": "user", "content": "What is the capital of France?"}]
 ALWAYS = 1.0  # no confidence reaches it
@@ -22,38 +21,23 @@ ALWAYS = 1.0  # no confidence reaches it
 def openai_front(client: Client) -> Iterator[str]:
     """An OpenAI-compatible endpoint over a running service, as any proxy in front of one would be."""
 
-    class Handler(BaseHTTPRequestHandler):
-        def do_POST(self) -> None:
-            body = json.loads(self.rfile.read(int(self.headers["content-length"])))
-            self.send_response(200)
-            self.send_header("content-type", "text/event-stream")
-            self.end_headers()
-            stream = client.stream(
-                messages=body["messages"], temperature=0, max_tokens=body.get("max_tokens")
-            )
-            for delta in stream:
-                self._send(
-                    {"choices": [{"index": 0, "delta": {"content": delta.text}, "finish_reason": None}]}
-                )
-            reason = stream.result().finish_reason
-            self._send({"choices": [{"index": 0, "delta": {}, "finish_reason": reason}]})
-            self.wfile.write(b"data: [DONE]\n\n")
+    def answer(request: Request) -> None:
+        body = json.loads(request.rfile.read(int(request.headers["content-length"])))
+        request.send_response(200)
+        request.send_header("content-type", "text/event-stream")
+        request.end_headers()
+        stream = client.stream(messages=body["messages"], temperature=0, max_tokens=body.get("max_tokens"))
+        for delta in stream:
+            send(request, {"delta": {"content": delta.text}, "finish_reason": None})
+        send(request, {"delta": {}, "finish_reason": stream.result().finish_reason})
+        request.wfile.write(b"data: [DONE]\n\n")
 
-        def _send(self, chunk: dict[str, Any]) -> None:
-            self.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
+    def send(request: Request, choice: dict[str, Any]) -> None:
+        chunk = {"choices": [{"index": 0, **choice}]}
+        request.wfile.write(b"data: " + json.dumps(chunk).encode() + b"\n\n")
 
-        def log_message(self, *arguments: object) -> None:
-            pass
-
-    server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-    thread = threading.Thread(target=server.serve_forever)
-    thread.start()
-    try:
-        yield f"http://127.0.0.1:{server.server_address[1]}/v1"
-    finally:
-        server.shutdown()
-        thread.join()
-        server.server_close()
+    with http_serving(answer) as url:
+        yield f"{url}/v1"
 
 
 @pytest.mark.slow

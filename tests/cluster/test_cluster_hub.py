@@ -39,7 +39,7 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_served_offline(tmp_path:
         "--no-http",
     ]
     command += ["--jobs-endpoint", "tcp://127.0.0.1:*", "--stream-endpoint", "tcp://127.0.0.1:*"]
-    with FakeHub({"owner/sprout": files}) as hub:
+    with FakeHub({"owner/sprout": files}).serving() as hub:
         for offline, downloaded in (("0", sorted(files)), ("1", [])):
             hub.asked.clear()
             environment = {"HF_HOME": str(tmp_path), "HF_ENDPOINT": hub.url, "HF_HUB_OFFLINE": offline}

@@ -22,6 +22,7 @@ from tests.fuzz.damage import changed_json, damaged
 from tests.fuzz.judging import answer, fuzzed
 from tests.fuzz.values import EXTREME_INTEGERS, ODD_TEXTS
 from tests.goldens.families import FAMILIES
+from tests.tiny_gguf import SHAPES, TOKEN_TYPES, TOKENS
 from tests.unit.test_loading_corruption import (
     gguf_bytes,
     read_all_of_gguf,
@@ -55,21 +56,6 @@ def use(model: TextModel) -> None:
 
 
 # GGUF: a small model whose every metadata value and tensor entry can be exchanged
-
-TOKENS = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "\u2581", "a", "b", "ab"]
-SHAPES = {
-    "token_embd": (len(TOKENS), 32),
-    "output_norm": (32,),
-    "blk.0.attn_norm": (32,),
-    "blk.0.attn_q": (32, 32),
-    "blk.0.attn_k": (16, 32),
-    "blk.0.attn_v": (16, 32),
-    "blk.0.attn_output": (32, 32),
-    "blk.0.ffn_norm": (32,),
-    "blk.0.ffn_gate": (32, 32),
-    "blk.0.ffn_up": (32, 32),
-    "blk.0.ffn_down": (32, 32),
-}
 
 
 def text_value(value: str) -> bytes:
@@ -113,7 +99,7 @@ METADATA: dict[str, bytes] = {
     "tokenizer.ggml.model": text_value("llama"),
     "tokenizer.ggml.tokens": texts_value(TOKENS),
     "tokenizer.ggml.scores": numbers_value(6, "f", [-float(n) for n in range(len(TOKENS))]),
-    "tokenizer.ggml.token_type": numbers_value(5, "i", [2, 3, 3, *[6] * 256, 1, 1, 1, 1]),
+    "tokenizer.ggml.token_type": numbers_value(5, "i", TOKEN_TYPES),
     "tokenizer.ggml.bos_token_id": count_value(1),
     "tokenizer.ggml.eos_token_id": count_value(2),
     "tokenizer.ggml.unknown_token_id": count_value(0),

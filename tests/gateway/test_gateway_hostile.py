@@ -225,21 +225,25 @@ def test_a_connection_is_not_kept_open_by_line_ends(
         until(lambda: not _takes(opened, b"\r\n"))
 
 
+def trickle(opened: socket.socket, part: bytes) -> None:
+    """Send one part after the other until the service answers that it took too long."""
+    opened.settimeout(0.05)
+    for _ in range(100):
+        try:
+            assert opened.recv(4096).startswith(b"HTTP/1.1 408 ")
+            return
+        except TimeoutError:
+            opened.sendall(part)
+    pytest.fail("it waits for ever")
+
+
 def test_headers_that_trickle_are_not_waited_for(
     service: PlayedService, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.3)
     with connection(service.url) as opened:
         opened.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
-        opened.settimeout(0.05)
-        for _ in range(100):
-            try:
-                assert opened.recv(4096).startswith(b"HTTP/1.1 408 ")
-                break
-            except TimeoutError:
-                opened.sendall(b"X: y\r\n")
-        else:
-            pytest.fail("it waits for ever")
+        trickle(opened, b"X: y\r\n")
         opened.settimeout(10)
         assert opened.recv(4096) == b""
 
@@ -252,15 +256,7 @@ def test_a_body_that_trickles_is_not_waited_for(
     part = b"1\r\n \r\n" if head == CHUNKED else b" "
     with connection(service.url) as opened:
         opened.sendall(post(head, key=ANN, body=b"", has_length=False))
-        opened.settimeout(0.05)
-        for _ in range(100):
-            try:
-                assert opened.recv(4096).startswith(b"HTTP/1.1 408 ")
-                break
-            except TimeoutError:
-                opened.sendall(part)
-        else:
-            pytest.fail("it waits for ever")
+        trickle(opened, part)
 
 
 @pytest.mark.parametrize(

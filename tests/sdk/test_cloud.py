@@ -3,15 +3,14 @@
 from __future__ import annotations
 
 import json
-import threading
 from collections.abc import Iterator
-from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from typing import Any
 
 import pytest
 
 from cactus_actors.config import HandoffSettings
 from cactus_actors.sdk import CactusModel, cactus_complete, cactus_destroy, cactus_init
+from tests.http_serving import Request, http_serving
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
 UNSURE = {"temperature": 0, "cloud_handoff_threshold": 1.0}  # no confidence reaches it
@@ -21,40 +20,30 @@ class Cloud:
     """An OpenAI-compatible endpoint that streams two words, or fails."""
 
     def __init__(self) -> None:
+        self.base_url = ""
         self.num_requests = 0
         self.status = 200
-        cloud = self
 
-        class Handler(BaseHTTPRequestHandler):
-            def do_POST(self) -> None:
-                cloud.num_requests += 1
-                self.rfile.read(int(self.headers["content-length"]))
-                self.send_response(cloud.status)
-                self.send_header("content-type", "text/event-stream")
-                self.end_headers()
-                if cloud.status != 200:
-                    return
-                for content, reason in (("from the", None), (" cloud", None), ("", "stop")):
-                    choice = {"index": 0, "delta": {"content": content}, "finish_reason": reason}
-                    self.wfile.write(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
-                self.wfile.write(b"data: [DONE]\n\n")
-
-            def log_message(self, *_: Any) -> None:
-                pass
-
-        self.server = ThreadingHTTPServer(("127.0.0.1", 0), Handler)
-        self.base_url = f"http://127.0.0.1:{self.server.server_address[1]}/v1"
+    def answer(self, request: Request) -> None:
+        self.num_requests += 1
+        request.rfile.read(int(request.headers["content-length"]))
+        request.send_response(self.status)
+        request.send_header("content-type", "text/event-stream")
+        request.end_headers()
+        if self.status != 200:
+            return
+        for content, reason in (("from the", None), (" cloud", None), ("", "stop")):
+            choice = {"index": 0, "delta": {"content": content}, "finish_reason": reason}
+            request.wfile.write(b"data: " + json.dumps({"choices": [choice]}).encode() + b"\n\n")
+        request.wfile.write(b"data: [DONE]\n\n")
 
 
 @pytest.fixture
 def cloud() -> Iterator[Cloud]:
     cloud = Cloud()
-    thread = threading.Thread(target=cloud.server.serve_forever)
-    thread.start()
-    yield cloud
-    cloud.server.shutdown()
-    thread.join()
-    cloud.server.server_close()
+    with http_serving(cloud.answer) as url:
+        cloud.base_url = f"{url}/v1"
+        yield cloud
 
 
 @pytest.fixture

@@ -18,6 +18,7 @@ from safetensors.numpy import save_file
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.text import load_text_model
+from tests.tiny_gguf import SHAPES, TOKEN_TYPES, TOKENS
 from workers.weights.reader import read_model
 from workers.weights.safetensors_file import open_safetensors
 
@@ -36,28 +37,14 @@ def sound_gguf(tmp_path_factory: pytest.TempPathFactory) -> bytes:
     writer.add_head_count_kv(1)
     writer.add_layer_norm_rms_eps(1e-5)
     writer.add_tokenizer_model("llama")
-    tokens = ["<unk>", "<s>", "</s>", *(f"<0x{byte:02X}>" for byte in range(256)), "\u2581", "a", "b", "ab"]
-    writer.add_token_list(tokens)
-    writer.add_token_scores([-float(score) for score in range(len(tokens))])
-    writer.add_token_types([2, 3, 3, *[6] * 256, 1, 1, 1, 1])
+    writer.add_token_list(TOKENS)
+    writer.add_token_scores([-float(score) for score in range(len(TOKENS))])
+    writer.add_token_types(TOKEN_TYPES)
     writer.add_bos_token_id(1)
     writer.add_eos_token_id(2)
     writer.add_unk_token_id(0)
     writer.add_chat_template("{{ messages[0].content }}")
-    shapes = {
-        "token_embd": (len(tokens), 32),
-        "output_norm": (32,),
-        "blk.0.attn_norm": (32,),
-        "blk.0.attn_q": (32, 32),
-        "blk.0.attn_k": (16, 32),
-        "blk.0.attn_v": (16, 32),
-        "blk.0.attn_output": (32, 32),
-        "blk.0.ffn_norm": (32,),
-        "blk.0.ffn_gate": (32, 32),
-        "blk.0.ffn_up": (32, 32),
-        "blk.0.ffn_down": (32, 32),
-    }
-    for name, shape in shapes.items():
+    for name, shape in SHAPES.items():
         values = np.ones(shape, np.float32)
         kind = gguf.GGMLQuantizationType.Q8_0 if len(shape) == 2 else gguf.GGMLQuantizationType.F32
         writer.add_tensor(f"{name}.weight", gguf.quants.quantize(values, kind), raw_dtype=kind)

@@ -14,8 +14,16 @@ from cactus_actors.protocol.errors import AuthenticationFailed
 from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Pending, Rejected
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish
 from router.access.known_keys import KnownKeys
-from tests.router_harness import job_id, make_delta, make_hello
-from tests.secured_router import Peer, SecuredRouter, dispatched, report, secured_router, submit, until
+from tests.router_harness import job_id, make_hello
+from tests.secured_router import (
+    Generation,
+    Peer,
+    SecuredRouter,
+    dispatched,
+    secured_router,
+    submit,
+    until,
+)
 
 WITHIN_S = 1.0
 
@@ -24,23 +32,6 @@ WITHIN_S = 1.0
 def router(tmp_path: Path) -> Iterator[SecuredRouter]:
     with secured_router(tmp_path) as router:
         yield router
-
-
-class Speaker:
-    """A worker that says one x after another in its one job."""
-
-    def __init__(self, worker: Peer) -> None:
-        self._worker = worker
-        self._dispatch_id = dispatched(worker).dispatch_id
-        self._num_said = 0
-
-    def say(self) -> None:
-        self._worker.send(report(make_delta(self._dispatch_id, self._num_said, "x")))
-        self._num_said += 1
-
-    def finish(self) -> None:
-        ending = make_delta(self._dispatch_id, self._num_said, "end", finish=Finish("stop"))
-        self._worker.send(report(ending, num_running=0))
 
 
 def hear(peer: Peer) -> None:
@@ -53,23 +44,23 @@ def test_who_listens_with_a_revoked_key_hears_no_more_and_others_do(router: Secu
     laptop, server = router.key("laptop", tenant="team"), router.key("server", tenant="team")
     worker, client = router.worker(router.key("w", "worker")), router.client(laptop)
     assert isinstance(client.ask(submit(1)), Accepted)
-    speaker = Speaker(worker)
+    speaker = Generation(worker)
     revoked, kept = router.subscriber(laptop, job_id(1)), router.subscriber(server, job_id(1))
     topics = router.actor._core._topics
     until(lambda: job_id(1) in topics and topics._topics[job_id(1)].num_listeners == 2)
-    speaker.say()
+    speaker.say("x")
     revoked.receive()
     kept.receive()
 
     router.store.revoke("laptop")
     since = time.monotonic()
     while time.monotonic() < since + WITHIN_S:
-        speaker.say()
+        speaker.say("x")
         time.sleep(0.02)
     hear(revoked)
     hear(kept)
     for _ in range(5):
-        speaker.say()
+        speaker.say("x")
     kept.receive()
     assert revoked.is_silent()
     kept.socket.unsubscribe(job_id(1))
@@ -84,7 +75,7 @@ def test_who_waits_with_a_revoked_key_is_told_why_and_is_sent_nothing_else(route
         router.client(server),
     )
     assert isinstance(revoked.ask(submit(1)), Accepted)
-    speaker = Speaker(worker)
+    speaker = Generation(worker)
     kept.send(Fetch(job_id=job_id(1)))
 
     router.store.revoke("laptop")
@@ -93,7 +84,7 @@ def test_who_waits_with_a_revoked_key_is_told_why_and_is_sent_nothing_else(route
     assert time.monotonic() - since < WITHIN_S
     assert isinstance(refused, Rejected)
     assert (refused.job_id, refused.error.type) == (job_id(1), AuthenticationFailed.type)
-    speaker.finish()
+    speaker.say("end", finish=Finish("stop"))
     assert kept.receive(Finished).result.text == "end"  # the job is the tenant's
     until(lambda: router.refused().get("unknown_key", 0) > 0)  # it was cut, and knocks again
     assert revoked.is_silent()
@@ -129,12 +120,12 @@ def test_a_worker_with_a_revoked_key_gets_no_more_prompts(router: SecuredRouter)
 def test_the_keys_that_are_left_are_served_on_their_old_connections(router: SecuredRouter) -> None:
     worker, kept = router.worker(router.key("w", "worker")), router.client(router.key("kept"))
     assert isinstance(kept.ask(submit(1)), Accepted)
-    speaker = Speaker(worker)
+    speaker = Generation(worker)
     router.key("gone")
     router.store.revoke("gone")
     time.sleep(WITHIN_S)
     assert isinstance(kept.ask(Fetch(job_id=job_id(1), wait=False)), Pending)
-    speaker.finish()
+    speaker.say("end", finish=Finish("stop"))
     kept.send(Fetch(job_id=job_id(1)))
     assert kept.receive(Finished).result.text == "end"
 

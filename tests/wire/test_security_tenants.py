@@ -10,8 +10,8 @@ from typing import Any
 import pytest
 
 from cactus_actors.keys.key_file import read_key_file
-from cactus_actors.keys.store import MAX_TOPICS
 from cactus_actors.protocol.errors import JobConflict, JobNotFound
+from cactus_actors.protocol.link import MAX_TOPICS
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,
@@ -19,49 +19,27 @@ from cactus_actors.protocol.messages import (
     Fetch,
     Finished,
     Pending,
-    Progress,
     Rejected,
     Replay,
     Resume,
 )
 from cactus_actors.protocol.worker_messages import Finish, Report
 from tests.router_harness import job_id, make_delta
-from tests.secured_router import Peer, SecuredRouter, dispatched, report, secured_router, submit, until
+from tests.secured_router import (
+    Generation,
+    Peer,
+    SecuredRouter,
+    dispatched,
+    secured_router,
+    submit,
+    until,
+)
 
 
 @pytest.fixture
 def router(tmp_path: Path) -> Iterator[SecuredRouter]:
     with secured_router(tmp_path) as router:
         yield router
-
-
-class Generation:
-    """A worker that goes on saying x until it is told to end."""
-
-    def __init__(self, worker: Peer) -> None:
-        self._worker = worker
-        self._dispatch_id = dispatched(worker).dispatch_id
-        self._position = 0
-
-    def say(self, text: str, finish: Finish | None = None) -> None:
-        delta = make_delta(self._dispatch_id, self._position, text, finish=finish)
-        self._position += len(text)
-        self._worker.send(report(delta, num_running=0 if finish else 1))
-
-    def reach(self, subscriber: Peer) -> None:
-        """Generate until the subscriber has heard all of it."""
-        for _ in range(500):
-            self.say("x")
-            if subscriber.socket.poll(20) and self._drained(subscriber):
-                return
-        raise AssertionError("the subscriber hears nothing")
-
-    def _drained(self, subscriber: Peer) -> bool:
-        length = 0
-        while length < self._position and subscriber.socket.poll(500):
-            heard = subscriber.receive()
-            length = heard.length if isinstance(heard, Progress) else heard.index + len(heard.token_ids)
-        return length == self._position
 
 
 def error_of(reply: Any) -> str:
