@@ -46,8 +46,8 @@ async def test_a_clock_that_is_set_moves_log_times_and_nothing_else(tmp_path: Pa
 
             asked_at = time.monotonic()
             with pytest.raises(DeadlineExceeded):
-                await stage.operator.complete("hello", max_tokens=900, ignore_eos=True, timeout_ms=300)
-            assert 0.3 <= time.monotonic() - asked_at < 5.0
+                await stage.operator.complete("hello", max_tokens=900, ignore_eos=True, timeout_ms=100)
+            assert 0.1 <= time.monotonic() - asked_at < 5.0
             assert await stage.operator.result(ended) == result
 
             # The next router on the same journal knows what the last one knew.

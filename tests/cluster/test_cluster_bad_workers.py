@@ -85,6 +85,7 @@ def test_a_worker_that_is_killed_while_it_loads_costs_nothing(ray_address: str, 
         jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(8)]
         until(lambda: bool(loading(running, known)))
         os.kill(loading(running, known).pop(), signal.SIGKILL)
+        until(lambda: len(delays(running)) == 2, 60.0)
         status = wait_until(running.client, lambda status: len(local_workers(status)) == 2)
         assert len(delays(running)) == 2
         assert all(running.client.result(job).token_ids == undisturbed.token_ids for job in jobs)
