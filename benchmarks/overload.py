@@ -300,7 +300,8 @@ async def cancellations(target: Target, count: int) -> dict[str, float]:
     chance = random.Random(1)
     times: list[float] = []
     async with target.client() as client:
-        for _ in range(min(count, 50)):
+        await _until(lambda: _is_empty(client))
+        for _ in range(min(count, 500)):
             stream = client.stream(PROMPT, max_tokens=2000, ignore_eos=True)
             await anext(stream)
             await asyncio.sleep(chance.uniform(0.0, 0.02))
