@@ -377,14 +377,19 @@ async def measure(target: Target, seconds: float) -> None:
         print(json.dumps({"what": name, **await figures}), flush=True)
 
 
-def _router_of(service_pid: int) -> int:
-    """The process of the newest router actor that a service started."""
+def _newest_router() -> int:
+    """The process of the router actor that was started last."""
     routers = [
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/cmdline")
         if path.read_bytes().startswith(b"ray::RouterActor")
     ]
-    return max(pid for pid in routers if pid > service_pid)
+    return max(routers, key=_started_at)
+
+
+def _started_at(pid: int) -> int:
+    """Clock ticks after the boot: field 22 of proc_pid_stat(5)."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[19])
 
 
 def main() -> None:
@@ -395,7 +400,7 @@ def main() -> None:
     end_servers_on_signal()
     options = ["--no-http", *arguments.options.split()]
     with cactus_serve(options, Path(__file__).parents[1]) as service:
-        target = Target(service.jobs, service.stream, _router_of(service.pid))
+        target = Target(service.jobs, service.stream, _newest_router())
         asyncio.run(measure(target, arguments.seconds))
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import os
+import signal
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -46,14 +47,15 @@ async def test_a_worker_that_runs_out_of_memory_costs_no_job(
         async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:
             expected = (await client.complete(PROMPT, **OPTIONS)).token_ids
             starved = group(MEMORY)
-            (starved / "cgroup.procs").write_text(str(processes.workers[0].pid))
+            (starved / "memory.limit_in_bytes").write_text("4096")
             seen: list[int] = []
             async for delta in client.stream(PROMPT, **OPTIONS):
                 seen += delta.token_ids
                 if len(seen) == 20:
-                    # What it holds already is charged elsewhere; what it takes from now on kills it.
-                    (starved / "memory.limit_in_bytes").write_text("4096")
+                    # What it holds already stays charged elsewhere; what it takes from now on kills it.
+                    (starved / "cgroup.procs").write_text(str(processes.workers[0].pid))
                     processes.workers.append(processes.start_worker("second"))
+            assert processes.workers[0].wait(10.0) == -signal.SIGKILL
             assert seen == expected
             assert (await client.status()).jobs.failed == 0
     finally:
