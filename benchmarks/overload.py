@@ -187,22 +187,12 @@ async def prompt_file(target: Target, seconds: float, num_lines: int = 64) -> di
 
 
 async def _beside_others(target: Target, seconds: float, count: int, **others: Any) -> dict[str, float]:
-    async with target.client() as client, target.client() as crowd:
+    async with target.client() as client:
         alone = await first_token_times(client, seconds, user="rare", pause_s=0.02)
-        is_over = False
-        num_done = 0
-
-        async def keep_busy() -> None:
-            nonlocal num_done
-            while not is_over:
-                await crowd.complete(PROMPT, ignore_eos=True, **others)
-                num_done += 1
-
-        busy = [asyncio.create_task(keep_busy()) for _ in range(count)]
+        crowd = await _crowd(target, count, others)
         await asyncio.sleep(1.0)
         beside = await first_token_times(client, seconds, user="rare", pause_s=0.02)
-        is_over = True
-        await asyncio.gather(*busy)
+        num_done, _ = await crowd.communicate(b"")  # which closes its input
     p95_alone, p95_beside = percentile(alone, 0.95), percentile(beside, 0.95)
     return {
         "first_token_ms_p50_alone": milliseconds(alone, 0.5),
@@ -211,8 +201,41 @@ async def _beside_others(target: Target, seconds: float, count: int, **others: A
         "first_token_ms_p95_beside": milliseconds(beside, 0.95),
         "ratio_p95": round(p95_beside / p95_alone, 2),
         "requests": len(beside),
-        "others_done": num_done,
+        "others_done": int(num_done),
     }
+
+
+CROWD = """
+import asyncio, json, sys
+from cactus_actors import AsyncClient
+
+async def main(jobs, stream, count, options):
+    num_done = 0
+
+    async def keep_busy():
+        nonlocal num_done
+        while not told_to_end.done():
+            await client.complete(**options)
+            num_done += 1
+
+    async with AsyncClient(jobs, stream) as client:
+        told_to_end = asyncio.get_running_loop().run_in_executor(None, sys.stdin.read)
+        await asyncio.gather(*(keep_busy() for _ in range(int(count))))
+    print(num_done)
+
+jobs, stream, count, options = sys.argv[1:]
+asyncio.run(main(jobs, stream, count, json.loads(options)))
+"""
+
+
+async def _crowd(target: Target, count: int, options: dict[str, Any]) -> asyncio.subprocess.Process:
+    """A process with so many requests under way; its input's end ends it, and it prints how many it did."""
+    request = json.dumps({"prompt": PROMPT, "ignore_eos": True, **options})
+    return await asyncio.create_subprocess_exec(
+        *(sys.executable, "-c", CROWD, target.jobs, target.stream, str(count), request),
+        stdin=asyncio.subprocess.PIPE,
+        stdout=asyncio.subprocess.PIPE,
+    )
 
 
 FROZEN = """

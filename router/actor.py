@@ -318,7 +318,7 @@ class RouterActor:
                     now = time.monotonic()
                     self._perform(self._core.on_worker_unreachable(effect.identity, now))
             elif isinstance(effect, Prepare):
-                self._preparing.add(effect.ticket, effect.content, effect.sources)
+                self._preparing.add(effect)
             elif isinstance(effect, Keep):
                 assert self._journal is not None
                 self._journal.add(effect.entry)

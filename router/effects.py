@@ -46,12 +46,14 @@ class Prepare(msgspec.Struct, frozen=True, gc=False):
     """Have a request prepared; the answer is told under the same ticket.
 
     `content` is the request in msgpack. `sources` are the documents of a job that had them chosen before,
-    None for a new one.
+    None for a new one. Users have their requests prepared in turn, and background work comes last.
     """
 
     ticket: int
     content: bytes
     sources: list[Source] | None = None
+    user: str = ""
+    is_background: bool = False
 
 
 class Observe(msgspec.Struct, frozen=True, gc=False):
@@ -98,8 +100,8 @@ class Outbox:
     def keep(self, entry: Entry) -> None:
         self._effects.append(Keep(entry))
 
-    def prepare(self, ticket: int, content: bytes, sources: list[Source] | None = None) -> None:
-        self._effects.append(Prepare(ticket, content, sources))
+    def prepare(self, wish: Prepare) -> None:
+        self._effects.append(wish)
 
     def recall(self, job_id: str) -> None:
         self._effects.append(Recall(job_id))

@@ -15,6 +15,7 @@ from cactus_actors.protocol.errors import (
     Unavailable,
 )
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
+from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, Source
 from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
@@ -24,7 +25,7 @@ from router.books.tally import Tally
 from router.dispatch.dispatcher import Dispatcher
 from router.dispatch.load import Load, load_of
 from router.dispatch.prefix_index import block_hashes
-from router.effects import Outbox
+from router.effects import Outbox, Prepare
 from router.jobs.arrivals import Arrival, Arrivals
 from router.jobs.job import EndedJob, Job, attach
 from router.jobs.likelihoods import TokenTexts
@@ -94,7 +95,7 @@ class Intake:
             traceparent=traceparent,
         )
         self._dispatcher.queue.check_room(arrival.load, now)  # before it costs anything
-        self._prepare(arrival)
+        self._prepare(arrival, submit.options)
 
     def restore(self, record: AcceptedRecord, now: float) -> None:
         """Have a job prepared again that an earlier router accepted."""
@@ -109,7 +110,7 @@ class Intake:
             record=record,
             traceparent=record.submit.traceparent,
         )
-        self._prepare(arrival, record.sources)
+        self._prepare(arrival, record.submit.options, record.sources)
 
     def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> None:
         """A request is prepared, or cannot be."""
@@ -201,9 +202,16 @@ class Intake:
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, job.accepted, encoding)
 
-    def _prepare(self, arrival: Arrival, sources: list[Source] | None = None) -> None:
+    def _prepare(self, arrival: Arrival, options: Options, sources: list[Source] | None = None) -> None:
         self._dispatcher.queue.coming += arrival.load
-        self._outbox.prepare(self.arrivals.add(arrival), arrival.content, sources)
+        wish = Prepare(
+            self.arrivals.add(arrival),
+            arrival.content,
+            sources,
+            user=arrival.tenant or options.user or "",
+            is_background=(options.priority or 0) > 0,
+        )
+        self._outbox.prepare(wish)
 
     def _leave_disk_queue(self, job_id: str) -> None:
         load = self._on_way_to_disk.pop(job_id, None)

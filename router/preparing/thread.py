@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import logging
-import queue
 import threading
 from collections.abc import Callable
 
@@ -11,7 +10,9 @@ from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import decode_submit
+from router.effects import Prepare
 from router.prepare.prepared import Prepared
+from router.preparing.turns import Turns
 
 Outcome = Prepared | CactusError
 PrepareWith = Callable[[Submit, "list[Source] | None"], Prepared]
@@ -21,28 +22,27 @@ _log = logging.getLogger(__name__)
 
 
 class PreparingThread:
-    """Calls `prepare` for each request in its order, then `on_prepared` with the ticket and the outcome."""
+    """Calls `prepare` for one request after the other, then `on_prepared` with the ticket and the outcome."""
 
     def __init__(self, prepare: PrepareWith, on_prepared: Callable[[int, Outcome], None]) -> None:
         self._prepare = prepare
         self._on_prepared = on_prepared
-        self._waiting: queue.SimpleQueue[tuple[int, bytes, list[Source] | None] | None] = queue.SimpleQueue()
+        self._waiting: Turns[Prepare] = Turns()
         self._thread = threading.Thread(target=self._run, name="preparing")
         self._thread.start()
 
-    def add(self, ticket: int, content: bytes, sources: list[Source] | None = None) -> None:
+    def add(self, wish: Prepare) -> None:
         """Have a request prepared; it is decoded when its turn comes."""
-        self._waiting.put((ticket, content, sources))
+        self._waiting.put(wish, wish.user, is_background=wish.is_background)
 
     def close(self) -> None:
         """Prepare what is left and end."""
-        self._waiting.put(None)
+        self._waiting.close()
         self._thread.join()
 
     def _run(self) -> None:
-        while (request := self._waiting.get()) is not None:
-            ticket, content, sources = request
-            self._on_prepared(ticket, self._outcome(content, sources))
+        while (wish := self._waiting.get()) is not None:
+            self._on_prepared(wish.ticket, self._outcome(wish.content, wish.sources))
 
     def _outcome(self, content: bytes, sources: list[Source] | None) -> Outcome:
         try:

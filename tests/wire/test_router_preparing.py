@@ -17,9 +17,11 @@ from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Sta
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.text import load_text_model
+from router.effects import Prepare
 from router.prepare import prepare
 from router.preparing import PreparingProcess, PreparingThread
 from router.preparing.child import limit_memory
+from router.preparing.turns import Turns
 from tests.router_harness import LetterModel, LetterTokenizer, job_id
 from tests.wire.test_router_actor import serving
 
@@ -114,11 +116,24 @@ def test_an_exception_costs_its_request_and_tells_nothing_of_the_inside() -> Non
 
     thread = PreparingThread(explode, lambda ticket, outcome: said.put((ticket, outcome)))
     for number in (1, 2):
-        thread.add(number, encode(Submit(job_id=job_id(number), prompt="x"))[1])
+        thread.add(Prepare(number, encode(Submit(job_id=job_id(number), prompt="x"))[1]))
     thread.close()
     answers = dict([said.get(), said.get()])
     assert (answers[1].type, answers[2].message) == ("server_error", "as said")
     assert "deadbeef" not in answers[1].message
+
+
+def test_users_take_turns_and_background_work_comes_last() -> None:
+    turns: Turns[str] = Turns()
+    for number in range(3):
+        turns.put(f"file {number}", "file", is_background=True)
+    for number in range(4):
+        turns.put(f"busy {number}", "busy", is_background=False)
+    turns.put("rare", "rare", is_background=False)
+    turns.close()
+    got = list(iter(turns.get, None))
+    assert got[:6] == ["busy 0", "rare", "busy 1", "busy 2", "busy 3", "file 0"]
+    assert got[6:] == ["file 1", "file 2"]
 
 
 class SlowTokenizer(LetterTokenizer):
@@ -144,3 +159,19 @@ def test_the_router_answers_while_a_request_is_being_prepared() -> None:
         assert time.monotonic() - began < 1.0
         assert isinstance(client.receive(), Accepted | Rejected)
         assert time.monotonic() - began >= 1.0
+
+
+def test_who_sends_one_request_need_not_wait_until_another_s_many_are_prepared() -> None:
+    with serving(SlowModel()) as service:
+        client, other = service.client(), service.client()
+        client.send(Submit(job_id=job_id(1), prompt="slow", options=Options(user="busy")))
+        for number in range(2, 12):
+            client.send(Submit(job_id=job_id(number), prompt="x", options=Options(user="busy")))
+        other.send(Submit(job_id=job_id(99), prompt="x", options=Options(user="rare")))
+        assert isinstance(client.receive(), Accepted)
+        assert isinstance(other.receive(), Accepted)
+        status = StatusRequest(request_id="r")
+        other.send(status)
+        answer = other.receive()
+        assert isinstance(answer, Status)
+        assert answer.jobs.queued < 8  # most of the busy one's are not prepared yet
