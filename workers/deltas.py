@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import math
 
 from msgspec.structs import replace
@@ -11,6 +12,8 @@ from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, Sequen
 from workers.batch import Chunk
 from workers.sampler import Sample, Samples
 from workers.sequence import Sequence
+
+_log = logging.getLogger(__name__)
 
 
 class NewTokens:
@@ -94,9 +97,10 @@ def delta_of(sequence: Sequence, extras: SequenceExtras) -> SequenceDelta:
 
 
 def failure(error: Exception, what: str = "a dispatch failed") -> Finish:
-    """The end of a sequence by an error; one that is no CactusError is the model's."""
+    """The end of a sequence by an error; one that is no CactusError is the model's, and told by the log."""
     if not isinstance(error, CactusError):
-        error = ModelFailure(f"{what}: {type(error).__name__}: {error}")
+        _log.error(what, exc_info=error)
+        error = ModelFailure(f"{what}: {type(error).__name__}")
     return Finish("error", error=error.info())
 
 
