@@ -21,7 +21,7 @@ from cactus_actors.protocol.errors import (
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.tool_markup import MARKUPS
 from cactus_actors.structured import ROOTS, compile_request
-from cactus_actors.structured.gbnf.reader import read_rules
+from cactus_actors.structured.gbnf.reader import read_grammar
 from cactus_actors.structured.gbnf.tree import Characters, Choice, Node, Reference, Repeat, Sequence, Text
 from tests.grammar_texts import Names, accepted, accepts, grammar_of
 
@@ -151,9 +151,18 @@ def test_gbnf(grammar: str, valid: list[str], invalid: list[str]) -> None:
         ('root ::= "a"{x}', SchemaInvalid, "line 1, column 13"),
         ("root ::= <nothing>", SchemaInvalid, "line 1, column 10"),
         ("root ::= <[256]>", SchemaInvalid, "line 1, column 10"),
-        ('root ::= root "a" | "b"', SchemaInvalid, "the rule root"),
-        ('root ::= "x" a\na ::= ""? b\nb ::= a "c" | "d"', SchemaInvalid, "left recursion"),
-        ('root ::= "a" root', SchemaUnsatisfiable, "the rule root"),
+        ('root ::= root "a" | "b"', SchemaInvalid, "line 1, column 1: the rule root begins"),
+        (
+            'root ::= "x" a\na ::= ""? b\nb ::= a "c" | "d"',
+            SchemaInvalid,
+            "line 2, column 1: the rule a begins",
+        ),
+        ('root ::= "a" root', SchemaUnsatisfiable, "line 1, column 1: no text obeys the rule root"),
+        (
+            'root ::= "a" | b\n  b ::= "b" b',
+            SchemaUnsatisfiable,
+            "line 2, column 3: no text obeys the rule b",
+        ),
         ('root ::= "a" | !<[99]> "b"\n', NotSupported, "line 1, column 16"),
         ('root ::= "' + "a" * (1 << 20) + '"', SchemaTooComplex, "bytes"),
         ('root ::= "a"{100000}', SchemaTooComplex, "line 1, column 13"),
@@ -261,7 +270,7 @@ def test_gbnf_means_what_it_says() -> None:
             compiled = grammar_of(grammar=grammar)
         except SchemaInvalid:  # such as left recursion
             continue
-        texts = texts_of(read_rules(grammar, Names()))
+        texts = texts_of(read_grammar(grammar, Names()).rules)
         assert accepted(compiled, candidates) == [text for text in candidates if text in texts], grammar
         num_compared += 1
     assert num_compared > 50

@@ -8,7 +8,7 @@ from cactus_actors.protocol.errors import SchemaTooComplex
 from cactus_actors.structured.components import longest_chain
 from cactus_actors.structured.gbnf.automaton import TooLarge
 from cactus_actors.structured.gbnf.greed import greedy_lexemes
-from cactus_actors.structured.gbnf.reader import PARAM, Vocabulary, read_rules
+from cactus_actors.structured.gbnf.reader import PARAM, Vocabulary, read_grammar
 from cactus_actors.structured.gbnf.rules import reachable
 from cactus_actors.structured.gbnf.shape import (
     All,
@@ -42,7 +42,7 @@ def lark_of_gbnf(text: str, start: str, vocabulary: Vocabulary) -> str:
 
     Raises SchemaInvalid with line and column, SchemaTooComplex and SchemaUnsatisfiable.
     """
-    rules = reachable(read_rules(text, vocabulary), start)
+    rules = reachable(read_grammar(text, vocabulary), start)
     shaper, shapes = _shaped(rules, start)
     return _Writer(rules, shaper.regular).write(shapes)
 

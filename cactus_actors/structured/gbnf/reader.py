@@ -12,6 +12,7 @@ from cactus_actors.structured.gbnf.tree import (
     LAST_CODE_POINT,
     Characters,
     Choice,
+    Grammar,
     Node,
     Reference,
     Repeat,
@@ -46,8 +47,8 @@ class Vocabulary(Protocol):
     def is_special(self, token_id: int) -> bool: ...
 
 
-def read_rules(text: str, vocabulary: Vocabulary) -> dict[str, Node]:
-    """The rules by name, in order; raises SchemaInvalid with line and column, and SchemaTooComplex."""
+def read_grammar(text: str, vocabulary: Vocabulary) -> Grammar:
+    """The rules of a text; raises SchemaInvalid with line and column, and SchemaTooComplex."""
     check_limit(len(text.encode()), MAX_BYTES, "bytes of the grammar", PARAM)
     return _Reader(text, vocabulary).read()
 
@@ -60,14 +61,16 @@ class _Reader:
         self._depth = 0
         self._lines = [0, *(match.end() for match in re.finditer("\n", text))]  # where each begins
 
-    def read(self) -> dict[str, Node]:
+    def read(self) -> Grammar:
         rules: dict[str, Node] = {}
+        places: dict[str, str] = {}
         self._skip_space(over_lines=True)
         while self._at < len(self._text):
             start = self._at
             name = self._name()
             if name in rules:
                 raise self._invalid(f"the rule {name} is defined twice", start)
+            places[name] = self._place(start)
             self._skip_space()
             self._expect("::=")
             self._skip_space(over_lines=True)
@@ -76,7 +79,7 @@ class _Reader:
                 raise self._invalid(f"{short(self._text[self._at])} does not belong here", self._at)
             check_limit(len(rules), MAX_RULES, "rules of the grammar", PARAM)
             self._skip_space(over_lines=True)
-        return rules
+        return Grammar(rules, places)
 
     def _choice(self) -> Node:
         options = [self._sequence()]

@@ -8,6 +8,7 @@ from cactus_actors.protocol.errors import SchemaInvalid, SchemaUnsatisfiable
 from cactus_actors.structured.gbnf.reader import PARAM
 from cactus_actors.structured.gbnf.tree import (
     Choice,
+    Grammar,
     Node,
     Reference,
     Repeat,
@@ -25,12 +26,13 @@ MAX_STEPS = 1_000_000
 MAX_NESTING = 32
 
 
-def reachable(rules: Rules, start: str) -> dict[str, Node]:
+def reachable(grammar: Grammar, start: str) -> dict[str, Node]:
     """The rules that `start` leads to, itself the first.
 
     Raises SchemaInvalid for a rule that is used and not defined, or that begins with itself, and
     SchemaUnsatisfiable for one that no finite text obeys.
     """
+    rules, places = grammar
     if start not in rules:
         raise SchemaInvalid(f"the grammar has no rule {start}", param=PARAM)
     found: dict[str, Node] = {}
@@ -44,8 +46,8 @@ def reachable(rules: Rules, start: str) -> dict[str, Node]:
             if reference.name not in rules:
                 raise SchemaInvalid(f"{reference.place}: no rule {reference.name}", param=PARAM)
             pending.append(reference.name)
-    _check_ends(found)
-    _check_left_recursion(found)
+    _check_ends(found, places)
+    _check_left_recursion(found, places)
     return found
 
 
@@ -111,11 +113,13 @@ def _closure(rules: Rules, holds: Callable[[Node, set[str]], bool]) -> set[str]:
     return names
 
 
-def _check_ends(rules: Rules) -> None:
+def _check_ends(rules: Rules, places: Mapping[str, str]) -> None:
     ending = _closure(rules, _ends)
     for name in rules:
         if name not in ending:
-            raise SchemaUnsatisfiable(f"no text obeys the rule {name}: it never ends", param=PARAM)
+            raise SchemaUnsatisfiable(
+                f"{places[name]}: no text obeys the rule {name}: it never ends", param=PARAM
+            )
 
 
 def _ends(node: Node, names: Container[str]) -> bool:
@@ -129,7 +133,7 @@ def _ends(node: Node, names: Container[str]) -> bool:
     return all(_ends(part, names) for part in parts(node))
 
 
-def _check_left_recursion(rules: Rules) -> None:
+def _check_left_recursion(rules: Rules, places: Mapping[str, str]) -> None:
     nullable = _closure(rules, is_nullable)
     edges = {name: set(_leftmost(node, nullable)) for name, node in rules.items()}
     while leaves := {name for name, targets in edges.items() if not targets}:
@@ -139,7 +143,9 @@ def _check_left_recursion(rules: Rules) -> None:
         while name not in seen:  # whatever is left leads to a loop
             seen.add(name)
             name = min(edges[name])
-        raise SchemaInvalid(f"the rule {name} begins with itself (left recursion)", param=PARAM)
+        raise SchemaInvalid(
+            f"{places[name]}: the rule {name} begins with itself (left recursion)", param=PARAM
+        )
 
 
 def _leftmost(node: Node, nullable: set[str]) -> Iterable[str]:

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
+from typing import NamedTuple
 
 Ranges = tuple[tuple[int, int], ...]
 """Code points, both ends included, in order and apart; no surrogates."""
@@ -70,6 +71,13 @@ class Repeat:
 
 
 Node = Characters | Text | Token | Reference | Sequence | Choice | Repeat
+
+
+class Grammar(NamedTuple):
+    """Rules by name, in the order of their definitions, and where each of these begins."""
+
+    rules: Mapping[str, Node]
+    places: Mapping[str, str]
 
 
 def parts(node: Node) -> tuple[Node, ...]:
