@@ -82,7 +82,16 @@ class TextModel:
             escape=self.tokenizer.shield,
             switched_on=template.reasoning_switches if reasoning else (),
         )
-        return self.tokenizer.encode(prompt + self.tokenizer.shield(answer_begins), add_special=True)
+        ids = self.tokenizer.encode(prompt + self.tokenizer.shield(answer_begins), add_special=True)
+        return _beginning_once(ids, self.tokenizer.bos_id)
+
+
+def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
+    """`ids`, and one `bos_id` in the place of all that they begin with."""
+    num_extra = 0
+    while ids[num_extra : num_extra + 2] == [bos_id, bos_id]:
+        num_extra += 1
+    return ids[num_extra:]
 
 
 def load_text_model(path: Path) -> TextModel:

@@ -352,6 +352,42 @@ def test_a_corrupt_tokenizer_json_is_refused(tmp_path: Path) -> None:
             load_text_model(path)
 
 
+@pytest.mark.parametrize("depth", [400, 5000])
+def test_pre_tokenizers_deep_inside_each_other_are_refused(tmp_path: Path, depth: int) -> None:
+    path = write_changed(tmp_path / "m", pre_tokenizer="here")
+    innermost = json.dumps({"type": "ByteLevel", "add_prefix_space": False, "trim_offsets": True})
+    nested = '{"type": "Sequence", "pretokenizers": [' * depth + innermost + "]}" * depth
+    content = (path / "tokenizer.json").read_text().replace('"here"', nested)
+    (path / "tokenizer.json").write_text(content)
+    with pytest.raises(ModelFileInvalid, match=r"tokenizer\.json: .*recursion"):
+        load_text_model(path)
+
+
+EMPTY = ("", byte_level_tokens()[2])
+
+
+@pytest.mark.parametrize(
+    "merges",
+    [
+        [tuple(merge.split(" ")) for merge in reversed(BYTE_LEVEL_MERGES)],
+        [tuple(merge.split(" ")) for merge in BYTE_LEVEL_MERGES * 3],
+        [EMPTY, EMPTY[::-1], ("", ""), ("h", "e")],
+    ],
+    ids=["what is made comes before its parts", "in rounds", "what is made is its own part"],
+)
+def test_merges_in_any_order_lose_no_text(tmp_path: Path, merges: list[tuple[str, str]]) -> None:
+    model = json.loads(make_json_tokenizer().to_str())["model"]
+    vocabulary = model["vocab"] | {"": len(byte_level_tokens()) + 1}
+    path = write_changed(tmp_path / "m", model=model | {"vocab": vocabulary, "merges": merges})
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {"vocab_size": len(vocabulary) + 1}))
+    tokenizer = load_text_model(path).tokenizer
+    text = "hello world" + "".join(map(chr, range(0x20, 0x7F)))
+    ids = tokenizer.encode(text, add_special=False)
+    assert tokenizer.decode(ids) == text
+    assert tokenizer.id_of("he") in ids or tokenizer.id_of("hello") in ids
+
+
 REGEX = {"type": "Split", "behavior": "Isolated", "invert": False}
 
 
@@ -474,3 +510,16 @@ def test_chat_prompts_have_one_bos_and_no_control_token_of_the_user(tmp_path: Pa
     assert ids.count(0) == 1
     assert ids[0] == 1
     assert model.tokenizer.decode(ids) == f'user: {evil}[{{"name": "{evil}"}}]'
+
+
+@pytest.mark.parametrize("printed", range(4))
+@pytest.mark.parametrize("added", [True, False])
+def test_chat_prompts_have_one_bos_however_often_their_template_prints_it(
+    tmp_path: Path, printed: int, added: bool
+) -> None:
+    template = "{{ bos_token }}" * printed + "{{ messages[0].content }}" + "{{ bos_token }}" * 2
+    config = {"bos_token": "<|start|>", "add_bos_token": added, "chat_template": template}
+    model = load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), config))
+    ids = model.encode_chat([{"role": "user", "content": "hello"}])
+    beginning = [1] if printed or added else []
+    assert ids == [*beginning, model.tokenizer.id_of("hello"), 1, 1]
