@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import random
+import re
 import struct
 import time
 from collections.abc import Callable, Iterator
@@ -63,7 +64,10 @@ def sound_safetensors(tmp_path_factory: pytest.TempPathFactory) -> bytes:
 
 
 def refused_or_read(path: Path, content: bytes, read: Callable[[Path], object]) -> bool:
-    """Whether `content` was refused; any other exception than ModelFileInvalid fails the test."""
+    """Whether `content` was refused; any other exception than ModelFileInvalid fails the test.
+
+    What is wrong with the header of a GGUF file is told with its offset, unless there is no byte at all.
+    """
     path.write_bytes(content)
     start = time.monotonic()
     message = None
@@ -73,6 +77,8 @@ def refused_or_read(path: Path, content: bytes, read: Callable[[Path], object]) 
         message = error.message
     assert time.monotonic() - start < MAX_SECONDS_A_FILE
     assert message is None or path.name in message or path.parent.name in message
+    if message is not None and read is open_gguf and content:
+        assert re.search(r" \(at byte \d+\)$", message), message
     return message is not None
 
 
@@ -199,6 +205,9 @@ CORRUPT_GGUF: dict[str, bytes] = {
     "alignment 3": gguf_bytes(entries=[alignment_entry(3)]),
     "alignment 2^31": gguf_bytes(entries=[alignment_entry(1 << 31)]),
     "no dimensions": gguf_bytes(infos=[tensor_info("t", [])], data=bytes(64)),
+    "2^32 - 1 dimensions": gguf_bytes(
+        infos=[string("t") + struct.pack("<I", (1 << 32) - 1) + bytes(64)], data=bytes(64)
+    ),
     "five dimensions": gguf_bytes(infos=[tensor_info("t", [1] * 5)], data=bytes(64)),
     "empty dimension": gguf_bytes(infos=[tensor_info("t", [4, 0])], data=bytes(64)),
     "product over 64 bits": gguf_bytes(infos=[tensor_info("t", [1 << 33, 1 << 33])], data=bytes(64)),
@@ -273,6 +282,17 @@ CORRUPT_SAFETENSORS: dict[str, bytes] = {
 @pytest.mark.parametrize("fault", CORRUPT_SAFETENSORS)
 def test_a_corrupt_safetensors_header_is_refused(tmp_path: Path, fault: str) -> None:
     assert refused_or_read(tmp_path / "m.safetensors", CORRUPT_SAFETENSORS[fault], open_safetensors)
+
+
+@pytest.mark.parametrize(("before", "behind"), [(b"  ", b""), (b"\n", b"\t\r\n "), (b"", b" " * 1000)])
+def test_white_space_around_a_safetensors_header_is_read_over(
+    tmp_path: Path, before: bytes, behind: bytes
+) -> None:
+    path = tmp_path / "m.safetensors"
+    values = np.arange(4, dtype=np.float32)
+    header = before + json.dumps({"t": entry()}).encode() + behind
+    path.write_bytes(safetensors_bytes(header, body=values.tobytes()))
+    assert open_safetensors(path).read_tensor("t").tolist() == values.tolist()
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"a": 1, "a": 2}', b"\xff", b"{}", b"[" * 100_000])
