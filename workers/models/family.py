@@ -12,6 +12,7 @@ from numpy.typing import NDArray
 from cactus_actors.models.files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from workers.models.config import Layer, ModelConfig
+from workers.models.head_keys import heads_from_gguf, heads_from_json
 from workers.models.keys import Keys
 from workers.models.rope_keys import rope_from_gguf, rope_from_json
 from workers.runtime.graph import Graph
@@ -75,9 +76,7 @@ def graph_of(family: Family, config: ModelConfig) -> Graph:
 
 def decoder_from_json(keys: Keys, family: str, **special: Any) -> ModelConfig:
     """What nearly all decoders say with the same keys of config.json; `special` overrides or adds to it."""
-    num_heads = keys.integer("num_attention_heads", "num_heads")
-    hidden_size = keys.integer("hidden_size", "hidden_size")
-    head_dim = keys.integer("head_dim", "head_dim", hidden_size // num_heads)
+    heads = heads_from_json(keys)
     num_layers = keys.integer("num_hidden_layers", "num_layers")
     keys.require_one_of("auto_map", None)  # it names custom code, which is never run
     keys.require_one_of("quantization_config", None)
@@ -86,16 +85,14 @@ def decoder_from_json(keys: Keys, family: str, **special: Any) -> ModelConfig:
         {
             "family": family,
             "vocab_size": keys.integer("vocab_size", "vocab_size"),
-            "hidden_size": hidden_size,
+            "hidden_size": keys.integer("hidden_size", "hidden_size"),
             "ffn_size": keys.integer("intermediate_size", "ffn_size"),
-            "num_heads": num_heads,
-            "num_kv_heads": keys.integer("num_key_value_heads", "num_kv_heads", num_heads),
-            "head_dim": head_dim,
+            **heads._asdict(),
             "norm_eps": keys.number("rms_norm_eps", "norm_eps", 1e-6),
             "max_context": keys.integer("max_position_embeddings", "max_context", 2048),
             "tie_embeddings": keys.boolean("tie_word_embeddings", default=False),
             "layers": (Layer(),) * num_layers,
-            "ropes": special.get("ropes") or (rope_from_json(keys, head_dim),),
+            "ropes": special.get("ropes") or (rope_from_json(keys, heads.head_dim),),
         },
         special,
     )
@@ -111,26 +108,22 @@ def decoder_from_gguf(keys: Keys, file: GGUFFile, family: str, **special: Any) -
     if not isinstance(tokens, list) or len(tokens) > vocab_size:
         raise invalid(file.path, f"tokenizer.ggml.tokens: more than the {vocab_size} rows of the embedding")
     keys.require_one_of("vocab_size", vocab_size, None)
-    num_heads = keys.integer("attention.head_count", "num_heads")
-    hidden_size = keys.integer("embedding_length", "hidden_size")
-    head_dim = keys.integer("attention.key_length", "head_dim", hidden_size // num_heads)
-    keys.require_one_of("attention.value_length", head_dim, None)
+    heads = heads_from_gguf(keys)
+    keys.require_one_of("attention.value_length", heads.head_dim, None)
     num_layers = keys.integer("block_count", "num_layers")
     return _checked(
         keys,
         {
             "family": family,
             "vocab_size": vocab_size,
-            "hidden_size": hidden_size,
+            "hidden_size": keys.integer("embedding_length", "hidden_size"),
             "ffn_size": keys.integer("feed_forward_length", "ffn_size"),
-            "num_heads": num_heads,
-            "num_kv_heads": keys.integer("attention.head_count_kv", "num_kv_heads", num_heads),
-            "head_dim": head_dim,
+            **heads._asdict(),
             "norm_eps": keys.number("attention.layer_norm_rms_epsilon", "norm_eps"),
             "max_context": keys.integer("context_length", "max_context"),
             "tie_embeddings": "output.weight" not in file.tensors,
             "layers": (Layer(),) * num_layers,
-            "ropes": special.get("ropes") or (rope_from_gguf(keys, file, head_dim),),
+            "ropes": special.get("ropes") or (rope_from_gguf(keys, file, heads.head_dim),),
         },
         special,
     )
@@ -139,13 +132,6 @@ def decoder_from_gguf(keys: Keys, file: GGUFFile, family: str, **special: Any) -
 def _checked(keys: Keys, common: dict[str, Any], special: dict[str, Any]) -> ModelConfig:
     """The config, once the relations between its values hold."""
     config = ModelConfig(**(common | special))
-    if config.num_heads % config.num_kv_heads:
-        raise invalid(
-            keys.path,
-            f"the {config.num_heads} attention heads cannot share {config.num_kv_heads} key/value heads",
-        )
-    if config.head_dim % 2:
-        raise invalid(keys.path, f"head size {config.head_dim} is odd; rotary embedding needs pairs")
     for rope in config.ropes:
         if rope.rotary_dim > config.head_dim:
             raise invalid(

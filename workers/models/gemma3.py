@@ -12,6 +12,7 @@ from workers.models import gemma2
 from workers.models.blocks import attention, down, gate_and_up, norm_queries_and_keys, queries_keys_values
 from workers.models.config import Layer, ModelConfig
 from workers.models.family import Family, decoder_from_gguf, decoder_from_json
+from workers.models.head_keys import heads_from_gguf, heads_from_json
 from workers.models.keys import Keys
 from workers.models.rope_keys import rope_from_gguf, rope_from_json
 from workers.models.rotary import Rope
@@ -84,7 +85,7 @@ def layers_of(windows: list[int]) -> tuple[Layer, ...]:
 
 def ropes_from_json(keys: Keys) -> tuple[Rope, Rope]:
     """The global and the local rope; in older files only the global one is scaled."""
-    head_dim = keys.integer("head_dim", "head_dim")
+    head_dim = heads_from_json(keys).head_dim
     local_keys = keys.replaced(
         rope_theta=keys.number("rope_local_base_freq", "rope_theta"), rope_scaling=None
     )
@@ -97,7 +98,7 @@ def ropes_from_json(keys: Keys) -> tuple[Rope, Rope]:
 def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
     """The metadata below `gemma3.`; files of the larger models hold their text part alone."""
     windows = windows_from_gguf(keys, window_from_gguf(keys), period=6)
-    head_dim = keys.integer("attention.key_length", "head_dim", 256)
+    head_dim = heads_from_gguf(keys).head_dim
     local_rope = rope_from_gguf(keys, file, head_dim, theta_key="rope.freq_base_swa")
     return decoder_from_gguf(
         keys,
