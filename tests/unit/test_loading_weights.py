@@ -3,6 +3,8 @@
 from __future__ import annotations
 
 import json
+import re
+from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
@@ -18,6 +20,8 @@ from workers.models.config import Layer, ModelConfig
 from workers.models.family import graph_of
 from workers.models.llama import FAMILY
 from workers.models.rotary import Rope
+from workers.runtime.layout import Layout
+from workers.weights.pack import Arenas, pack
 from workers.weights.reader import read_model
 
 CONFIG = {
@@ -97,6 +101,16 @@ def write_directory(directory: Path, tensors: dict[str, NDArray[Any]], **changes
     return directory
 
 
+def write_shards(
+    directory: Path, tensors: dict[str, NDArray[np.float32]], shard_of: Callable[[str], str]
+) -> None:
+    weight_map = {hugging_face_name(name): shard_of(name) for name in tensors}
+    for shard in set(weight_map.values()):
+        part = {hugging_face_name(name): tensors[name] for name in tensors if shard_of(name) == shard}
+        save_file(part, directory / shard)
+    (directory / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+
+
 def write_bfloat16(path: Path, tensors: dict[str, NDArray[np.float32]]) -> None:
     """A safetensors file written by hand, since NumPy has no bfloat16."""
     header: dict[str, Any] = {}
@@ -145,8 +159,9 @@ def write_gguf(
     for key, value in integers.items():
         writer.add_uint32(f"llama.{key}", metadata.get(key, value))
     for key in metadata.keys() - integers.keys():
-        add = writer.add_string if isinstance(metadata[key], str) else writer.add_float32
-        add(f"llama.{key}", metadata[key])
+        name = key if key.startswith("tokenizer.") else f"llama.{key}"
+        adders = {str: writer.add_string, int: writer.add_uint32, list: writer.add_array}
+        adders.get(type(metadata[key]), writer.add_float32)(name, metadata[key])
     if "attention.layer_norm_rms_epsilon" not in metadata:
         writer.add_float32("llama.attention.layer_norm_rms_epsilon", 1e-5)
     for name, tensor in tensors.items():
@@ -199,13 +214,8 @@ def test_shards(tmp_path: Path) -> None:
     tensors = make_tensors()
     path = write_directory(tmp_path / "model", tensors)
     (path / "model.safetensors").unlink()
-    names = list(tensors)
-    weight_map: dict[str, str] = {}
-    for number, part in enumerate((names[:7], names[7:])):
-        shard = f"model-{number}.safetensors"
-        save_file({hugging_face_name(name): tensors[name] for name in part}, path / shard)
-        weight_map |= {hugging_face_name(name): shard for name in part}
-    (path / "model.safetensors.index.json").write_text(json.dumps({"weight_map": weight_map}))
+    first = list(tensors)[:7]
+    write_shards(path, tensors, lambda name: f"model-{int(name not in first)}.safetensors")
     assert_same(path, tensors)
 
 
@@ -289,8 +299,12 @@ def test_a_config_that_is_not_supported_is_refused(tmp_path: Path, key: str, val
     ("metadata", "named"),
     [
         ({"attention.head_count": 0}, "llama.attention.head_count"),
-        ({"attention.head_count_kv": 3}, "key/value heads"),
-        ({"attention.head_count_kv": 8}, "key/value heads"),
+        ({"attention.head_count": 3, "attention.head_count_kv": 3}, "llama.attention.head_count is 3"),
+        ({"attention.head_count": 16}, "llama.embedding_length is 16: heads of 1 lanes"),
+        ({"attention.key_length": 5}, "llama.attention.key_length is 5"),
+        ({"attention.head_count_kv": 3}, "llama.attention.head_count_kv is 3"),
+        ({"attention.head_count_kv": 8}, "llama.attention.head_count_kv is 8"),
+        ({"tokenizer.ggml.tokens": ["a"] * 33}, "tokenizer.ggml.tokens: more than the 32 rows"),
         ({"context_length": 0}, "llama.context_length"),
         ({"rope.freq_base": 0.0}, "llama.rope.freq_base"),
         ({"rope.freq_base": float("nan")}, "llama.rope.freq_base"),
@@ -303,8 +317,46 @@ def test_gguf_metadata_that_is_not_supported_is_refused(
     tmp_path: Path, metadata: dict[str, Any], named: str
 ) -> None:
     path = write_gguf(tmp_path / "model.gguf", make_tensors(), **metadata)
-    with pytest.raises(ModelFileInvalid, match=named):
+    with pytest.raises(ModelFileInvalid, match=re.escape(named)) as caught:
         read_model(path)
+    assert "model.gguf: " in caught.value.message
+
+
+@pytest.mark.parametrize(
+    ("heads", "named"),
+    [
+        ({"num_attention_heads": 3, "num_key_value_heads": 3}, ["num_attention_heads is 3", "hidden_size"]),
+        ({"num_key_value_heads": 8}, ["num_attention_heads is 4", "num_key_value_heads is 8"]),
+        ({"head_dim": 5}, ["head_dim is 5"]),
+    ],
+)
+def test_heads_that_cannot_be_are_named_by_their_keys(
+    tmp_path: Path, heads: dict[str, int], named: list[str]
+) -> None:
+    with pytest.raises(ModelFileInvalid) as caught:
+        read_model(write_directory(tmp_path / "model", make_tensors(), **heads))
+    assert all(each in caught.value.message for each in ["config.json: ", *named])
+
+
+@pytest.mark.parametrize("stored_in", ["one.safetensors", "model.gguf"])
+def test_weights_that_are_not_finite_are_refused_with_their_file(tmp_path: Path, stored_in: str) -> None:
+    tensors = make_tensors()
+    tensors["layers.1.mlp.down_proj"][0, 0] = np.inf
+    if stored_in == "model.gguf":
+        path = write_gguf(tmp_path / stored_in, tensors)
+    else:
+        path = write_directory(tmp_path / "model", tensors)
+        (path / "model.safetensors").unlink()
+        write_shards(
+            path, tensors, lambda name: stored_in if name.startswith("layers.1") else "two.safetensors"
+        )
+    files = read_model(path)
+    layout = Layout.for_weights(files.graph, "float32")
+    with pytest.raises(ModelFileInvalid) as caught:
+        pack(files.graph, layout, files.tensors, Arenas.empty(layout))
+    expected = f"{stored_in}: tensor 'layers.1.mlp.down_proj' has values that are not finite"
+    assert caught.value.message.endswith(expected)
+    assert caught.value.param == stored_in
 
 
 def test_an_unknown_architecture_is_refused(tmp_path: Path) -> None:

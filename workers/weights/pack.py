@@ -8,10 +8,12 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
+from cactus_actors.models.files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.kernels.memory import aligned_zeros
 from workers.runtime.graph import Graph, MatrixRef, VectorRef
 from workers.runtime.layout import Layout, padded_floats
+from workers.weights.tensors import TensorSource
 
 Tensors = Mapping[str, NDArray[np.float32]]
 OnProgress = Callable[[int, int], None]
@@ -40,7 +42,8 @@ def pack(
 ) -> None:
     """Fill zeroed `arenas`, reading one matrix's tensors at a time.
 
-    Raises ModelFileInvalid for a tensor that is missing, of another shape than the graph's, or not finite.
+    Raises ModelFileInvalid for a tensor that is missing, of another shape than the graph's, or not finite; it
+    names the file if the tensor is in one.
     """
     shapes = graph.tensor_shapes
     num_packed, num_bytes = 0, sum(layout.num_bytes(matrix) for matrix in graph.matrices)
@@ -75,13 +78,18 @@ def _pack_vector(
 
 def _read(tensors: Tensors, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
     if name not in tensors:
-        raise ModelFileInvalid(f"tensor {name!r} is missing")
+        raise _invalid(tensors, name, "is missing")
     tensor = tensors[name]
     if tensor.shape != shape:
-        raise ModelFileInvalid(
-            f"tensor {name!r} has shape {list(tensor.shape)}, expected {list(shape)}", param=name
-        )
+        raise _invalid(tensors, name, f"has shape {list(tensor.shape)}, expected {list(shape)}")
     # The sum of finite numbers may overflow, so it only tells when to look closer.
     if not np.isfinite(np.sum(tensor, dtype=np.float64)) and not np.isfinite(tensor).all():
-        raise ModelFileInvalid(f"tensor {name!r} has values that are not finite", param=name)
+        raise _invalid(tensors, name, "has values that are not finite")
     return tensor
+
+
+def _invalid(tensors: Tensors, name: str, what: str) -> ModelFileInvalid:
+    message = f"tensor {name!r} {what}"
+    if isinstance(tensors, TensorSource) and name in tensors:
+        return invalid(tensors.stored[name].path, message)
+    return ModelFileInvalid(message, param=name)

@@ -20,7 +20,7 @@ from workers.models.family import STACK, Family, graph_of
 from workers.models.keys import Keys
 from workers.runtime.graph import Graph
 from workers.weights.safetensors_file import SafetensorsFile, open_safetensors
-from workers.weights.tensors import Read, TensorSource
+from workers.weights.tensors import Read, StoredTensor, TensorSource
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARDS = 1000
@@ -49,7 +49,7 @@ def _read_directory(directory: Path) -> ModelFiles:
     values = read_json_object(config_path)
     family = family_of_architectures(config_path, values.get("architectures"))
     config = _config(config_path, partial(family.read_json, Keys(config_path, values)))
-    readers: dict[str, Read] = {}
+    stored: dict[str, StoredTensor] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
         for stored_name, info in shard.tensors.items():
@@ -59,8 +59,8 @@ def _read_directory(directory: Path) -> ModelFiles:
             if name in shapes:
                 raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")
             shapes[name] = info.shape
-            readers[name] = partial(SafetensorsFile.read_tensor, shard, stored_name)
-    return _complete(directory, family, config, readers, shapes)
+            stored[name] = StoredTensor(shard.path, partial(SafetensorsFile.read_tensor, shard, stored_name))
+    return _complete(directory, family, config, stored, shapes)
 
 
 def _read_gguf(path: Path) -> ModelFiles:
@@ -68,7 +68,7 @@ def _read_gguf(path: Path) -> ModelFiles:
     family = family_of_gguf(path, file.metadata)
     prefix = f"{file.metadata['general.architecture']}."
     config = _config(path, partial(family.read_gguf, Keys(path, file.metadata, prefix), file))
-    readers: dict[str, Read] = {}
+    stored: dict[str, StoredTensor] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for stored_name, info in file.tensors.items():
         name = _name_of_gguf(stored_name, family.gguf_names)
@@ -78,7 +78,8 @@ def _read_gguf(path: Path) -> ModelFiles:
             raise invalid(path, f"tensor {stored_name!r} is there twice, under another name too")
         if STACK not in name:
             shapes[name] = info.shape
-            readers[name] = partial(_read_gguf_tensor, file, stored_name, family, config, name)
+            read = partial(_read_gguf_tensor, file, stored_name, family, config, name)
+            stored[name] = StoredTensor(path, read)
             continue
         num_experts = config.experts.num_experts if config.experts else 0
         if len(info.shape) != 3 or info.shape[0] != num_experts:
@@ -88,8 +89,8 @@ def _read_gguf(path: Path) -> ModelFiles:
         for index in range(num_experts):
             entry = name.replace(STACK, f".{index}.")
             shapes[entry] = info.shape[1:]
-            readers[entry] = partial(file.read_entry, stored_name, index)
-    return _complete(path, family, config, readers, shapes)
+            stored[entry] = StoredTensor(path, partial(file.read_entry, stored_name, index))
+    return _complete(path, family, config, stored, shapes)
 
 
 def _read_gguf_tensor(
@@ -115,7 +116,7 @@ def _complete(
     path: Path,
     family: Family,
     config: ModelConfig,
-    readers: Mapping[str, Read],
+    stored: Mapping[str, StoredTensor],
     shapes: Mapping[str, tuple[int, ...]],
 ) -> ModelFiles:
     _check_size(path, config, len(shapes))
@@ -130,7 +131,10 @@ def _complete(
             raise invalid(
                 path, f"tensor {name!r} has the shape {list(shapes[name])}, the config asks for {list(shape)}"
             )
-    tensors = {name: partial(_reshaped, readers[name], shape) for name, shape in expected.items()}
+    tensors = {
+        name: stored[name]._replace(read=partial(_reshaped, stored[name].read, shape))
+        for name, shape in expected.items()
+    }
     return ModelFiles(family, config, graph, TensorSource(tensors))
 
 

@@ -4,11 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
+from pathlib import Path
+from typing import NamedTuple
 
 import numpy as np
 from numpy.typing import NDArray
 
 Read = Callable[[], NDArray[np.float32]]
+
+
+class StoredTensor(NamedTuple):
+    """The file that a tensor is in, and how to read it."""
+
+    path: Path
+    read: Read
 
 
 @dataclass(frozen=True, eq=False)
@@ -19,13 +28,13 @@ class TensorSource(Mapping[str, NDArray[np.float32]]):
     are C-contiguous and may be read-only views of the mapped file: copy what is kept or changed.
     """
 
-    readers: Mapping[str, Read]
+    stored: Mapping[str, StoredTensor]
 
     def __getitem__(self, name: str) -> NDArray[np.float32]:
-        return self.readers[name]()
+        return self.stored[name].read()
 
     def __iter__(self) -> Iterator[str]:
-        return iter(self.readers)
+        return iter(self.stored)
 
     def __len__(self) -> int:
-        return len(self.readers)
+        return len(self.stored)
