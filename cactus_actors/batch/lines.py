@@ -10,11 +10,12 @@ import msgspec
 from cactus_actors.batch.failures import InputInvalid
 from cactus_actors.batch.reader import MAX_LINE_BYTES, Format, RawLine
 from cactus_actors.client.request import make_submit, ready_to_send
-from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.openai import BodyRequest, JobIds, request_from_body
 from cactus_actors.protocol.option_rules import with_defaults
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.strict_json import decode_strictly
 
 MAX_CUSTOM_ID_LENGTH = 512
 _BATCH_FIELDS = frozenset({"custom_id", "method", "url", "body"})
@@ -133,11 +134,9 @@ def _decode(raw: RawLine, form: Format) -> Any:
     if form == "text":
         return text
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise InvalidRequest(f"not JSON: {error}", param="line") from None
-    except RecursionError:
-        raise InvalidRequest("not JSON: nested too deeply", param="line") from None
+        return decode_strictly(raw.content, "the line")
+    except InvalidJSON as error:
+        raise InvalidRequest(str(error), param="line") from None
 
 
 def _checked_custom_id(custom_id: object, number: int) -> str:

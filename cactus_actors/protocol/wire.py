@@ -69,7 +69,7 @@ class Decoder(Generic[M]):
 
     def __init__(self, union: object, *, takes_json: bool = True) -> None:
         self._takes_json = takes_json
-        self._msgpack: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(union)
+        self._msgpack: msgspec.msgpack.Decoder[M] = msgspec.msgpack.Decoder(union, ext_hook=_refuse_extension)
         self._json: msgspec.json.Decoder[M] = msgspec.json.Decoder(union)
 
     def decode(self, frames: Sequence[bytes]) -> M:
@@ -91,6 +91,10 @@ class Decoder(Generic[M]):
             raise InvalidMessage("not decodable: nested too deeply") from None
         except UnicodeDecodeError:
             raise InvalidMessage("not decodable: a string is not UTF-8") from None
+
+
+def _refuse_extension(code: int, _: memoryview) -> object:
+    raise msgspec.ValidationError(f"Extension type {code} has no meaning here")
 
 
 class Concerns(msgspec.Struct, frozen=True):

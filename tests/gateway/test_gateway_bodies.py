@@ -13,7 +13,10 @@ from tests.gateway.played_service import JSON, STORY, PlayedService
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 MESSAGES = [{"role": "user", "content": "hi"}]
-ROUTES = (CHAT, COMPLETIONS, "/completion", "/v1/embeddings", "/tokenize", "/v1/batches")
+ROUTES = (
+    *(CHAT, COMPLETIONS, "/completion", "/infill", "/v1/embeddings"),
+    *("/tokenize", "/detokenize", "/apply-template", "/v1/batches"),
+)
 MAX_BODY = 4 * 1024 * 1024
 
 
@@ -67,6 +70,10 @@ def test_the_place_of_a_mistake_is_told(http: httpx.Client) -> None:
     assert "byte 11" in error["message"]
     error = refusal(http.post(COMPLETIONS, content=b'{"prompt": "a"', headers=JSON), 400)
     assert "byte 14" in error["message"]
+    error = refusal(http.post(COMPLETIONS, content=b'{"prompt": "a\xffb"}', headers=JSON), 400)
+    assert "byte 13" in error["message"]
+    error = refusal(http.post(COMPLETIONS, content=b'{"prompt": "\\ud800"}', headers=JSON), 400)
+    assert "surrogate pair (byte 12)" in error["message"]
     error = refusal(http.post(COMPLETIONS, content=b'{"n": 1, "n": 1}', headers=JSON), 400)
     assert error["param"] == "n"
 
@@ -131,6 +138,7 @@ def test_a_charset_of_utf_8_is_plain(http: httpx.Client) -> None:
         ("prompt", {}),
         ("prompt", [-1]),
         ("prompt", [10**6]),
+        ("prompt", [1, 10**400]),
         ("prompt", [True]),
         ("prompt", "x" * 5000),
         ("stream", "yes"),

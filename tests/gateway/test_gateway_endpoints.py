@@ -84,7 +84,14 @@ def test_text_becomes_ids_and_back(http: httpx.Client) -> None:
     long = "many words " * 20_000
     ids = http.post("/tokenize", json={"content": long}).json()["tokens"]
     assert http.post("/detokenize", json={"tokens": ids}).json()["content"] == long
-    for wrong in ({"tokens": [-1]}, {"tokens": [10**6]}, {"tokens": ["a"]}, {"tokens": 7}, {}):
+    for wrong in (
+        {"tokens": [-1]},
+        {"tokens": [10**6]},
+        {"tokens": [10**400]},
+        {"tokens": ["a"]},
+        {"tokens": 7},
+        {},
+    ):
         assert http.post("/detokenize", json=wrong).status_code == 400
 
 

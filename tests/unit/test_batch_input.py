@@ -288,6 +288,9 @@ def test_a_file_is_for_one_model() -> None:
     [
         (b"{broken", "not JSON"),
         (b"[" * 100_000, "nested too deeply|not JSON"),
+        (b'{"custom_id": "a", "prompt": "x", "prompt": "y"}', "'prompt' is given twice"),
+        (b'{"prompt": "x", "stop": {"a": 1, "a": 2}}', "'a' is given twice"),
+        (b'{"custom_id": "a", "custom_id": "b", "prompt": "x"}', "'custom_id' is given twice"),
         (b'"caf\xe9"', "byte 104 of the file"),
         (None, "longer than"),
     ],

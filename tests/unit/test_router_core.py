@@ -357,7 +357,9 @@ def test_a_replay_of_a_long_stream_comes_in_several_deltas(router: RouterHarness
     ]
 
 
-@pytest.mark.parametrize("resume", [{"next_index": -1}, {"next_index": 2**64}, {"credit": -1}])
+@pytest.mark.parametrize(
+    "resume", [{"next_index": -1}, {"next_index": 2**64 - 1}, {"next_index": 2**64}, {"credit": -1}]
+)
 def test_a_resume_that_cannot_be_is_rejected(router: RouterHarness, resume: dict[str, int]) -> None:
     router.connect()
     router.submit(1)
@@ -542,6 +544,10 @@ def test_job_ids_have_one_form(router: RouterHarness) -> None:
         [reply] = router.client(Submit(job_id=bad, prompt="x"))
         assert error_of(reply).param == "job_id"
         assert len(reply.job_id or "") <= 64
+        for question in (Cancel(job_id=bad), Resume(job_id=bad), Fetch(job_id=bad)):
+            [reply] = router.client(question)
+            assert error_of(reply).type == "not_found_error"
+            assert len(reply.job_id or "") <= 64
     assert router.core.status(router.now).jobs.accepted == 0
 
 

@@ -360,6 +360,19 @@ BAD_FRAMES: dict[str, tuple[Sequence[bytes], str]] = {
         [b"\x01m", msgspec.msgpack.encode({"type": "cancel", "job_id": msgspec.msgpack.Ext(1, b"x")})],
         "invalid_message",
     ),
+    "an extension type where anything goes": (
+        [
+            b"\x01m",
+            msgspec.msgpack.encode(
+                {
+                    "type": "submit",
+                    "job_id": job_id(8),
+                    "messages": [{"role": "user", "tool_calls": [msgspec.msgpack.Ext(1, b"x")]}],
+                }
+            ),
+        ],
+        "invalid_message",
+    ),
     "nested deep where anything goes": (
         [b"\x01m", b"\x82\xa4type\xa6submit\xa5tools\x91\x81\xa1a" + b"\x91" * 100_000],
         "invalid_message",

@@ -4,12 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import gc
-import json
 from collections.abc import AsyncIterator, Iterator
 from contextlib import contextmanager
 from typing import Any
 
-import msgspec
 from litestar import Request
 from litestar.datastructures import State
 
@@ -21,6 +19,7 @@ from cactus_actors.protocol.errors import (
     RequestTimedOut,
     UnsupportedMediaType,
 )
+from cactus_actors.protocol.strict_json import decode_strictly
 
 BODY_TIMEOUT_S = 60.0
 MIN_BYTES_A_SECOND = 4096
@@ -82,19 +81,7 @@ async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[byt
 
 def strict_json(body: bytes) -> dict[str, Any]:
     """The one object that `body` is, in UTF-8; raises InvalidJSON, also for a name that is given twice."""
-    try:
-        value = msgspec.json.decode(body)
-        json.loads(body, object_pairs_hook=_distinct)
-    except msgspec.ValidationError as error:
-        raise InvalidJSON(f"the body is not JSON that is taken here: {error}") from None
-    except msgspec.DecodeError as error:
-        raise InvalidJSON(f"the body is not JSON: {_placed(str(error), body)}") from None
-    except UnicodeDecodeError as error:
-        raise InvalidJSON(f"the body is not UTF-8: {error.reason} in a string") from None
-    except RecursionError:
-        raise InvalidJSON("the body is nested too deeply") from None
-    except ValueError as error:  # of json: a number of thousands of digits
-        raise InvalidJSON(f"the body is not JSON that is taken here: {error}") from None
+    value = decode_strictly(body, "the body")
     if not isinstance(value, dict):
         raise InvalidJSON(f"the body must be a JSON object, not {_kind(value)} (byte 0)")
     return value
@@ -124,19 +111,6 @@ def _check_is_json(request: HttpRequest) -> None:
 
 def _too_large(max_bytes: int) -> PayloadTooLarge:
     return PayloadTooLarge(f"the body is above {max_bytes} bytes")
-
-
-def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
-    fields = dict(pairs)
-    if len(fields) != len(pairs):
-        seen: set[str] = set()
-        twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
-        raise InvalidJSON(f"{twice[:64]!r} is given twice in one object", param=twice[:64])
-    return fields
-
-
-def _placed(reason: str, body: bytes) -> str:
-    return reason if "byte" in reason else f"{reason} (byte {len(body)})"
 
 
 def _kind(value: object) -> str:

@@ -66,7 +66,7 @@ async def detokenize(request: HttpRequest) -> ASGIResponse:
     for place, token in enumerate(body.tokens):
         if not 0 <= token < vocab_size:
             raise InvalidRequest(
-                f"tokens[{place}] is {token:.20g}, token ids are 0 to {vocab_size - 1}", param="tokens"
+                f"tokens[{place}] is {token!s:.40}, token ids are 0 to {vocab_size - 1}", param="tokens"
             )
 
     def work() -> str:

@@ -6,6 +6,9 @@ from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 
 Prompt = str | list[int | str]
 
+MAX_CARRIED = (1 << 63) - 1
+"""A frame holds no larger integer; which ids the model has is for the router to say."""
+
 
 def prompts_of(value: object) -> list[Prompt]:
     """The prompts, in order, at least one.
@@ -49,5 +52,7 @@ def _mixed(items: list[object], path: str) -> Prompt:
             raise InvalidRequest(
                 f"{path}[{place}] must be a token id or a string, got {type(item).__name__}", param="prompt"
             )
+        if isinstance(item, int) and abs(item) > MAX_CARRIED:
+            raise InvalidRequest(f"{path}[{place}] is {item!s:.40}, which is no token id", param="prompt")
         parts.append(item)
     return parts
