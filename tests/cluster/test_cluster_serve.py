@@ -33,7 +33,7 @@ def serving(
                 process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
 def test_it_says_ready_serves_and_stops_on_a_signal(
     ray_address: str, tmp_path: Path, number: signal.Signals
 ) -> None:

@@ -120,6 +120,7 @@ def test_scaling_while_jobs_run_loses_none(serve_on_cluster: Any) -> None:
         assert status.jobs.accepted == status.jobs.finished == len(job_ids) + 1
 
 
+@pytest.mark.slow
 def test_a_dead_router_comes_back_on_its_endpoints_and_clients_go_on(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=1) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)

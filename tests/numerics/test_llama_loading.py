@@ -79,7 +79,7 @@ def test_a_shape_that_kernels_do_not_take_is_refused(spec, threads, error):
     [
         ("float32", "auto", "float32"),
         ("int8", "auto", "float16"),
-        ("float32", "int8", "int8"),
+        pytest.param("float32", "int8", "int8", marks=pytest.mark.slow),
         pytest.param("int8", "float32", "float32", marks=pytest.mark.slow),
     ],
 )
