@@ -138,6 +138,7 @@ def test_who_asks_for_the_status_and_never_reads_it_holds_up_nobody(service: Pro
     socket = context.socket(zmq.DEALER)
     socket.setsockopt(zmq.LINGER, 0)
     socket.setsockopt(zmq.RCVHWM, 1)
+    socket.setsockopt(zmq.SNDTIMEO, 20_000)
     socket.connect(service.jobs)
     watch = Watch(service.router.pid)
     for _ in range(20_000):
