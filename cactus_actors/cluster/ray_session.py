@@ -50,6 +50,8 @@ def connect(ray_address: str | None, state_dir: Path) -> bool:
     check_places()
     # Ray runs its workers at nice 15: router and models would wait for everything else on the machine.
     os.environ.setdefault("RAY_worker_niceness", "0")
+    # Its autoscaler serves its metrics to everybody, without a token, unless there can be no such port.
+    os.environ.setdefault("AUTOSCALER_METRIC_PORT", "-1")
     with _own_handlers(), ends_children_on_failure():
         local: Any = ray.init(
             address="local",
