@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import signal
 import subprocess
 import sys
 import time
@@ -28,7 +27,7 @@ def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
     ray_cluster: Any, ray_address: str, tmp_path: Path
 ) -> None:
     node = ray_cluster.add_node(num_cpus=CPUS)
-    raylet = node.all_processes["raylet"][0].process.pid
+    raylet = node.all_processes["raylet"][0].process
     config = ServeConfig(
         workers=3,
         jobs_endpoint=ANY_PORT,
@@ -43,11 +42,12 @@ def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
             there = [
                 worker.worker_id
                 for worker in running.client.status().workers
-                if worker.kind == "local" and parent_of(worker.pid) == raylet
+                if worker.kind == "local" and parent_of(worker.pid) == raylet.pid
             ]
             assert there  # one worker a node
             jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(48)]
-            os.kill(raylet, signal.SIGKILL)
+            raylet.kill()
+            raylet.wait(10.0)  # as long as nobody takes note of its end, it lives in the eyes of its workers
             killed_at = time.monotonic()
             wait_until(running.client, lambda status: not set(there) & set(local_workers(status)))
             print(f"its workers were gone after {time.monotonic() - killed_at:.1f} s")
