@@ -8,6 +8,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any, NamedTuple
 
+import httpx
 import pytest
 
 from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
@@ -28,6 +29,7 @@ from cactus_actors.sdk import (
 )
 from cactus_actors.text import load_text_model
 from router.actor import RouterActor
+from tests.scripted_router import until
 from workers.actor import WorkerActor
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
@@ -58,7 +60,9 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Service]:
     ]
     for thread in threads:
         thread.start()
-    yield Service(endpoints.jobs, endpoints.stream, f"http://{gateway.address}")
+    url = f"http://{gateway.address}"
+    until(lambda: httpx.get(f"{url}/readyz").is_success, 120.0)  # whichever test comes first
+    yield Service(endpoints.jobs, endpoints.stream, url)
     for actor in (gateway, worker, router):
         actor.stop()
     for thread in threads:
