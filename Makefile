@@ -45,7 +45,7 @@ numerics: $(VENV)/.dev   ## every format of weights and cache, each with a step 
 	$(BIN)/python -m pytest -q tests/numerics
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
-	$(BIN)/python -m pytest -q -m slow -n 3 --dist loadgroup \
+	$(BIN)/python -m pytest -q -m slow -n 2 --dist loadgroup \
 		--ignore=tests/chaos/root --ignore=tests/numerics --ignore=tests/fuzz
 
 chaos-root: $(VENV)/.dev ## cut cables, fill disks, take memory away: needs root, namespaces, strace
