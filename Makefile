@@ -6,7 +6,7 @@ EXAMPLES ?= 2000
 SEED   := $(or $(SEED),$(shell date +%s))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test numerics clients fuzz chaos chaos-root soak check format eval-model train bench clean
+.PHONY: help demo test slow clients fuzz chaos chaos-root soak check format eval-model train bench clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -31,7 +31,7 @@ demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file
 	$(BIN)/cactus demo
 
 test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
-	$(BIN)/python -m pytest -q -m "not slow" -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 2 --dist loadgroup
 
 clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
@@ -41,12 +41,11 @@ fuzz: $(VENV)/.dev       ## damage everything that is read, EXAMPLES times a tes
 	FUZZ_EXAMPLES=$(EXAMPLES) $(BIN)/python -m pytest -q tests/fuzz tests/unit -k "fuzz or Machine" \
 		--hypothesis-profile=fuzz --hypothesis-seed=$(SEED)
 
-numerics: $(VENV)/.dev   ## every format of weights and cache, each with a step compiled for it
-	$(BIN)/python -m pytest -q tests/numerics
+slow: $(VENV)/.dev       ## what takes long: every format compiled, a hub, the security tests under python -O
+	$(BIN)/python -m pytest -q -m slow -n 2 --dist loadgroup --ignore=tests/fuzz
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
-	$(BIN)/python -m pytest -q -m slow -n 2 --dist loadgroup \
-		--ignore=tests/chaos/root --ignore=tests/numerics --ignore=tests/fuzz
+	$(BIN)/python -m pytest -q -m chaos -n 2 --dist loadgroup --ignore=tests/chaos/root
 
 chaos-root: $(VENV)/.dev ## cut cables, fill disks, take memory away: needs root, namespaces, strace
 	$(BIN)/python -m pytest -q tests/chaos/root

@@ -83,7 +83,7 @@ def resume(commands: ForkedCommands, arguments: list[str]) -> None:
     assert commands.run(*arguments) == 1, commands.output  # one line is malformed
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_killed_at_every_change_of_a_file(
     commands: ForkedCommands, arguments: list[str], router: ScriptedRouter, tmp_path: Path
 ) -> None:
@@ -206,7 +206,7 @@ class Stories:
             return client.status().jobs
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_fifty_kills_at_random_change_no_answer_and_compute_none_twice(
     commands: ForkedCommands, stories: Stories
 ) -> None:
@@ -244,7 +244,7 @@ def test_fifty_kills_at_random_change_no_answer_and_compute_none_twice(
     assert after.finished - before.finished == num_runs * NUM_STORIES
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_a_run_goes_on_through_kills_of_the_service(commands: ForkedCommands, stories: Stories) -> None:
     output = stories.output("survivor")
     partial = output.with_name(f"{output.name}.partial")

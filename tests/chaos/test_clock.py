@@ -13,7 +13,7 @@ from tests.chaos.processes import ROUTER, Processes
 from tests.chaos.stage import staged
 from tests.chaos.watching import once_after
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 TWO_DAYS_S = 2 * 86_400.0
 

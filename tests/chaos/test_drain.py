@@ -20,7 +20,7 @@ from tests.chaos.http_batches import COMPLETIONS, begun, texts_of
 from tests.chaos.restartable import RestartableService
 from tests.scripted_router import until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 UNREADY_S = 0.1
 AT_ONCE_S = 2.0

@@ -27,7 +27,7 @@ from tests.gateway.raw_http import connection, post
 from tests.scripted_router import until
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.chaos,
     pytest.mark.skipif(not Path("/proc/net/tcp").exists(), reason="looks at /proc"),
 ]
 

@@ -20,7 +20,7 @@ import pytest
 from tests.gateway.raw_http import connection, post, statuses
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.chaos,
     pytest.mark.skipif(not Path("/proc/self/status").exists(), reason="reads /proc"),
 ]
 

@@ -17,7 +17,7 @@ from cactus_actors.protocol.totals import Held
 from tests.chaos.processes import Processes
 from tests.chaos.watching import until_status
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 NUM_JOBS = 40
 PROMPT = "The fox went into the wood, and the wood was dark. " * 4

@@ -21,7 +21,7 @@ from tests.chaos.serving import Serving, below, in_session, serving, wait_for_no
 from tests.chaos.watching import until, until_status
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.chaos,
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc"),
 ]
 

@@ -16,7 +16,7 @@ from cactus_actors.client import Client
 from cactus_actors.protocol.options import Options
 from tests.chaos.processes import Processes
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 MAX_QUEUED = 100
 

@@ -24,7 +24,7 @@ from tests.chaos.stage import staged
 from tests.chaos.watching import once_after, until, until_status
 
 pytestmark = [
-    pytest.mark.slow,
+    pytest.mark.chaos,
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds Ray's processes in /proc"),
 ]
 

@@ -30,7 +30,7 @@ def prompt(number: int) -> str:
     return f"Tell me story number {number} about a fox."
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 async def test_no_accepted_job_is_lost_and_no_token_changes(processes: Processes) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -67,7 +67,7 @@ async def streamed(client: AsyncClient, number: int) -> tuple[list[int], Result]
     return tokens, await stream.result()
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_a_result_is_readable_after_a_kill_long_after_its_client_left(processes: Processes) -> None:
     async def before() -> Result:
         async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:

@@ -252,7 +252,7 @@ def provoke_failures(planted: Planted) -> None:
     raise AssertionError("the service did not come back")
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_secrets_are_nowhere_but_in_the_files_that_they_came_from(planted: Planted) -> None:
     do_usual_work(planted)
     provoke_failures(planted)

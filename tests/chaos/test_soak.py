@@ -14,10 +14,10 @@ from tests.chaos.soak.checker import violations
 from tests.chaos.soak.history import Event, read
 from tests.chaos.soak.running import soak
 
-SECONDS = 40.0
+SECONDS = 30.0
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 async def test_every_promise_holds_under_random_faults(tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
@@ -27,11 +27,11 @@ async def test_every_promise_holds_under_random_faults(tmp_path: Path) -> None:
     assert violations(events) == []
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 async def test_without_a_journal_the_checker_misses_what_a_dead_router_forgot(tmp_path: Path) -> None:
     path = await soak(
         tmp_path,
-        seconds=20.0,
+        seconds=15.0,
         seed=1,
         fault_every_s=4.0,
         faults=["kill router"],

@@ -19,7 +19,7 @@ from tests.chaos.stage import Stage, staged
 from tests.chaos.trapped_worker import DIES, HANGS_ONCE, IS_NOT_FINITE, RAISES, SLEEPS_ONCE
 from tests.chaos.watching import Pauses, once_after, until_status
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 HARDLY_S, MISSED_WITHIN_S = 1.0, 10.0
 """A worker is missed after 3 s of silence; the rest is for a machine that is busy."""

@@ -21,7 +21,7 @@ from tests.cluster.test_cluster_service import OPTIONS, STORY, local_workers, pa
 from tests.scripted_router import until
 from workers.actor import WorkerActor
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 
 @contextmanager

@@ -43,7 +43,7 @@ def test_http_and_zeromq_give_the_same_answer(serve_on_cluster: Serve) -> None:
         assert 'cactus_worker_slots{kind="local",worker="worker-1"}' in http.get("/metrics").text
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve_on_cluster: Serve) -> None:
     with serve_on_cluster(workers=1) as running:
         url = f"http://{running.http}"

@@ -16,7 +16,7 @@ from tests.cluster.test_cluster_service import pid_of_router
 from tests.scripted_router import until
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_a_router_that_reaches_its_limit_is_back_within_seconds_and_workers_go_on(
     ray_address: str, tmp_path: Path
 ) -> None:
