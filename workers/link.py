@@ -17,7 +17,7 @@ QUEUE_MESSAGES = 1000
 MAX_COMMANDS_AT_ONCE = 256
 
 _OPTIONS = {
-    zmq.LINGER: 1000,  # milliseconds, as all times here
+    zmq.LINGER: 500,  # milliseconds, as all times here
     zmq.SNDHWM: QUEUE_MESSAGES,
     zmq.RCVHWM: QUEUE_MESSAGES,
     zmq.MAXMSGSIZE: MAX_MESSAGE_BYTES,

@@ -5,9 +5,8 @@ from __future__ import annotations
 import asyncio
 import itertools
 import time
-from collections.abc import AsyncIterator, Callable, Sequence
+from collections.abc import Callable, Sequence
 from typing import NamedTuple, TypeVar
-from urllib.parse import urlsplit
 
 import msgspec
 import zmq
@@ -16,12 +15,20 @@ from zmq.utils.monitor import parse_monitor_message
 
 from cactus_actors.client.follower import JobFollower, Patience
 from cactus_actors.client.listening import Listening
-from cactus_actors.client.sockets import LINGER_MS, connect, make_socket, refusal, refusals_of
+from cactus_actors.client.silence import Silence
+from cactus_actors.client.sockets import (
+    LINGER_MS,
+    connect,
+    make_socket,
+    received,
+    reconnect,
+    refusal,
+    refusals_of,
+)
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
     CactusError,
-    ConfigurationInvalid,
     InvalidMessage,
     Unavailable,
     error_from_info,
@@ -39,7 +46,6 @@ from cactus_actors.protocol.wire import encode, router_reply_decoder, stream_mes
 R = TypeVar("R", bound=RouterReply)
 
 TICK_S = 0.05
-READS_IN_A_ROW = 32
 ASK_AGAIN_S = 1.0
 
 
@@ -101,6 +107,7 @@ class Connection:
         self._context: zmq.asyncio.Context | None = None
         self._tasks: list[asyncio.Task[None]] = []
         self._last_words: set[asyncio.Task[None]] = set()
+        self._silence = Silence()
         self._is_closed = False
 
     def open(self) -> None:
@@ -216,7 +223,8 @@ class Connection:
 
     async def _read_replies(self) -> None:
         decoder = router_reply_decoder()
-        async for frames in _received(self._jobs):
+        async for frames in received(self._jobs):
+            self._silence.on_heard()
             try:
                 await self._on_reply(decoder.decode(frames))
             except InvalidMessage as error:
@@ -232,7 +240,7 @@ class Connection:
 
     async def _read_stream(self, stream: zmq.asyncio.Socket) -> None:
         decoder = stream_message_decoder()
-        async for topic, *frames in _received(stream):
+        async for topic, *frames in received(stream):
             jobs = self.followed(topic.decode("ascii", "replace"))
             if not jobs:
                 continue
@@ -259,6 +267,17 @@ class Connection:
                 job.follower.on_tick(now)
                 if job.follower.outbox or job.follower.outcome is not None:
                     await self._flush(job)
+            if not self._followed and not self._questions:
+                self._silence.on_nothing_awaited()
+            elif self._silence.is_too_long(now):
+                self._connect_anew()
+                self._silence.on_connected_anew(now)
+
+    def _connect_anew(self) -> None:
+        """Leave connections that may lead nowhere; what was on its way is asked for again."""
+        reconnect(self._jobs, self._jobs_endpoint)
+        for stream in self._listening.sockets:
+            reconnect(stream, self._stream_endpoint)
 
     async def _on_reply(self, reply: RouterReply) -> None:
         key: str | None = getattr(reply, "request_id", None) or getattr(reply, "job_id", None)
@@ -304,33 +323,10 @@ class Connection:
         job.wake()
 
     async def _send(self, message: ClientMessage) -> None:
+        frames = encode(message)
+        if not isinstance(message, Cancel):  # which has no answer of its own
+            self._silence.on_asked(sum(map(len, frames)), time.monotonic())
         try:
-            await self._jobs.send_multipart(encode(message), zmq.DONTWAIT)
+            await self._jobs.send_multipart(frames, zmq.DONTWAIT)
         except zmq.Again:  # the queue to an absent service is full; who asks asks again until it gives up
             return
-
-
-async def _received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
-    """Every message of `socket`; taking one that is there lets nobody else run, so that is done."""
-    ready: zmq.Socket[bytes] = zmq.Socket.shadow(socket)  # what is there already is read without a future
-    for number in itertools.count(1):
-        try:
-            frames = ready.recv_multipart(zmq.NOBLOCK)
-        except zmq.Again:
-            frames = await socket.recv_multipart()
-        yield frames
-        if number % READS_IN_A_ROW == 0:
-            await asyncio.sleep(0)
-
-
-def next_port(endpoint: str) -> str:
-    """The stream endpoint that belongs to a job endpoint: the same host, the next port."""
-    try:
-        port = urlsplit(endpoint).port
-    except ValueError:
-        port = None
-    if not endpoint.startswith("tcp://") or port is None:
-        raise ConfigurationInvalid(
-            f"{endpoint!r} is not tcp://HOST:PORT; for another transport name the stream endpoint too"
-        )
-    return f"{endpoint.rsplit(':', 1)[0]}:{port + 1}"

@@ -1,6 +1,12 @@
-"""The ZeroMQ sockets of a client, and how ZeroMQ tells that a service refuses one."""
+"""The ZeroMQ sockets of a client: how they connect, are read, and tell that a service refuses one."""
 
 from __future__ import annotations
+
+import asyncio
+import contextlib
+import itertools
+from collections.abc import AsyncIterator
+from urllib.parse import urlsplit
 
 import zmq
 import zmq.asyncio
@@ -11,6 +17,7 @@ from cactus_actors.protocol.link import set_options
 
 LINGER_MS = 300
 MAX_WAITING_MESSAGES = 100_000
+READS_IN_A_ROW = 32
 SOCKET_OPTIONS = {
     zmq.LINGER: LINGER_MS,
     zmq.SNDHWM: MAX_WAITING_MESSAGES,
@@ -40,6 +47,13 @@ def connect(socket: zmq.asyncio.Socket, endpoint: str) -> None:
         raise ConfigurationInvalid(f"cannot connect to {endpoint!r}: {error}") from None
 
 
+def reconnect(socket: zmq.asyncio.Socket, endpoint: str) -> None:
+    """Connect to the endpoint anew, without what still waited to be sent."""
+    with contextlib.suppress(zmq.ZMQError):  # a connection that was refused is gone already
+        socket.disconnect(endpoint)
+    socket.connect(endpoint)
+
+
 def refusals_of(context: zmq.asyncio.Context, socket: zmq.asyncio.Socket) -> zmq.asyncio.Socket:
     """Where an event comes in when the other side refuses `socket`, which it then does for good."""
     endpoint = "inproc://refusals"
@@ -59,3 +73,29 @@ def refusal(event: int, endpoint: str, credentials: Credentials | None) -> Authe
     else:
         reason = f"{endpoint} does not ask for keys; nothing is sent there with one"
     return AuthenticationFailed(reason)
+
+
+async def received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
+    """Every message of `socket`; taking one that is there lets nobody else run, so that is done."""
+    ready: zmq.Socket[bytes] = zmq.Socket.shadow(socket)  # what is there already is read without a future
+    for number in itertools.count(1):
+        try:
+            frames = ready.recv_multipart(zmq.NOBLOCK)
+        except zmq.Again:
+            frames = await socket.recv_multipart()
+        yield frames
+        if number % READS_IN_A_ROW == 0:
+            await asyncio.sleep(0)
+
+
+def next_port(endpoint: str) -> str:
+    """The stream endpoint that belongs to a job endpoint: the same host, the next port."""
+    try:
+        port = urlsplit(endpoint).port
+    except ValueError:
+        port = None
+    if not endpoint.startswith("tcp://") or port is None:
+        raise ConfigurationInvalid(
+            f"{endpoint!r} is not tcp://HOST:PORT; for another transport name the stream endpoint too"
+        )
+    return f"{endpoint.rsplit(':', 1)[0]}:{port + 1}"

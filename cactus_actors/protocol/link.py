@@ -1,4 +1,10 @@
-"""What every ZeroMQ connection of the protocol has in common: how much it follows, how its ends watch it."""
+"""What every ZeroMQ connection of the protocol has in common: how much it follows, how its ends watch it.
+
+TCP watches it, not ZeroMQ: libzmq (4.3.5) aborts the process when a heartbeat is due, or is to be answered,
+on a connection that was reset while nothing more was read from it, because its queue was full (its issue
+4364). A process that is stopped, or a proxy that passes nothing on, keeps TCP content: workers are missed
+when they do not report, and clients connect anew when they are not answered.
+"""
 
 from __future__ import annotations
 
@@ -10,15 +16,17 @@ import zmq
 MAX_TOPICS = 256
 """Streams that one connection may follow at once, unless its key was given more."""
 
-# Milliseconds. They watch the link alone: a hung process still answers them, so workers report as well.
-HEARTBEATS: Mapping[zmq.SocketOption, int] = {
-    zmq.HEARTBEAT_IVL: 1000,
-    zmq.HEARTBEAT_TIMEOUT: 3000,
-    zmq.HEARTBEAT_TTL: 3000,
+# Seconds of silence and between questions, and milliseconds for what was sent.
+KEEPALIVE: Mapping[zmq.SocketOption, int] = {
+    zmq.TCP_KEEPALIVE: 1,
+    zmq.TCP_KEEPALIVE_IDLE: 1,
+    zmq.TCP_KEEPALIVE_INTVL: 1,
+    zmq.TCP_KEEPALIVE_CNT: 3,
+    zmq.TCP_MAXRT: 3000,
 }
 
 
 def set_options(socket: zmq.Socket[Any], options: Mapping[zmq.SocketOption, int]) -> None:
-    """Set `options` and the heartbeats of the protocol on a socket that is not connected yet."""
-    for option, value in {**HEARTBEATS, **options}.items():
+    """Set `options`, and how its links are watched, on a socket that has none yet."""
+    for option, value in {**KEEPALIVE, **options}.items():
         socket.setsockopt(option, value)

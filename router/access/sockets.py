@@ -63,7 +63,7 @@ def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
     try:
         socket.bind(endpoint)
     except zmq.ZMQError as error:
-        raise ConfigurationInvalid(f"{endpoint}: cannot listen: {error.strerror}") from None
+        raise ConfigurationInvalid(f"{endpoint}: cannot listen: {zmq.strerror(error.errno or 0)}") from None
     return socket.getsockopt_string(zmq.LAST_ENDPOINT)
 
 

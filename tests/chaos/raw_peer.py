@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import socket
+import struct
 from urllib.parse import urlsplit
 
 GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x00" + b"NULL".ljust(20, b"\0") + bytes(32)
@@ -56,6 +57,11 @@ class RawPeer:
         return True
 
     def close(self) -> None:
+        self.socket.close()
+
+    def reset(self) -> None:
+        """Leave with RST, as a process does that is killed with unread bytes."""
+        self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_LINGER, struct.pack("ii", 1, 0))
         self.socket.close()
 
 

@@ -27,7 +27,7 @@ from tests.chaos.processes import Processes
 from tests.chaos.raw_peer import MORE, RawPeer, address_of, frame
 from tests.chaos.vitals import MIB, Watch, cpu_seconds
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 ENDLESS = {"max_tokens": 900, "ignore_eos": True}
 LONG = {"max_tokens": 400, "ignore_eos": True, "temperature": 0.0}
@@ -131,6 +131,48 @@ def test_a_flood_of_reports_is_cut_and_streams_go_on(service: Processes) -> None
     serves(service)
     assert refused(service)["flood"] == before + 1
     assert watch.most < 64 * MIB
+
+
+def test_many_who_are_reset_while_the_router_is_behind_end_nobody(service: Processes) -> None:
+    header, payload = encode(StatusRequest())
+    peers = [RawPeer(service.jobs, "DEALER") for _ in range(200)]
+    for peer in peers:
+        peer.send((frame(header, MORE) + frame(payload)) * 200)
+    for peer in peers:
+        peer.reset()
+    serves(service)
+    time.sleep(1.0)
+    assert service.router.poll() is None
+    serves(service)
+
+
+ASKER = """
+import asyncio, sys
+from cactus_actors.client import AsyncClient
+async def ask_all_the_time():
+    async with AsyncClient(*sys.argv[1:], timeout=60.0) as client:
+        await client.status()
+        print("asking", flush=True)
+        asked = set()
+        while True:
+            asked.add(asyncio.create_task(client.status()))
+            await asyncio.sleep(0.005)
+asyncio.run(ask_all_the_time())
+"""
+
+
+def test_a_busy_client_that_is_killed_while_the_router_is_stopped_ends_nobody(service: Processes) -> None:
+    command = [sys.executable, "-c", ASKER, service.jobs, service.stream]
+    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+        assert process.stdout is not None
+        assert process.stdout.readline() == "asking\n"
+        service.router.send_signal(signal.SIGSTOP)
+        time.sleep(2.5)
+        process.kill()
+    service.router.send_signal(signal.SIGCONT)
+    serves(service)
+    time.sleep(1.0)
+    assert service.router.poll() is None
 
 
 def test_who_asks_for_the_status_and_never_reads_it_holds_up_nobody(service: Processes) -> None:

@@ -17,9 +17,9 @@ from tests.chaos.soak.witness import Witness
 from tests.chaos.stage import NUM_TOKENS, Stage, staged
 from tests.chaos.watching import Pauses, once_after, until, until_status
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
-NOTICED_WITHIN_S = 10.0  # heartbeats find a dead link after 3 to 4 s; the rest is for a machine that is busy
+NOTICED_WITHIN_S = 10.0  # after 3 to 4 s; the rest is for a machine that is busy
 
 
 @pytest.fixture(scope="module")
@@ -89,7 +89,7 @@ async def test_a_slow_and_narrow_link(processes: Processes, stage: Stage) -> Non
 async def test_a_client_whose_cable_was_pulled_costs_nothing_and_goes_on_later(
     processes: Processes, stage: Stage
 ) -> None:
-    """Neither side is told: both must notice by themselves."""
+    """TCP finds nothing wrong with the halves of the cable: the client must notice by itself."""
     await stage.reference.complete(4)
     async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
 
@@ -100,9 +100,8 @@ async def test_a_client_whose_cable_was_pulled_costs_nothing_and_goes_on_later(
         reading = asyncio.create_task(witness.stream(4, once_after(20, pull)))
         await until(lambda: stream.num_connections == 1 and not stream._is_open["back"].is_set())
         pulled_at = time.monotonic()
-        await until(lambda: jobs.num_left["back"] >= 1 and stream.num_left["back"] >= 1)  # the router
-        await until(lambda: jobs.num_left["there"] >= 1 and stream.num_left["there"] >= 1)  # the client
-        print(f"both ends noticed after {time.monotonic() - pulled_at:.1f} s")
+        await until(lambda: jobs.num_left["there"] >= 1 and stream.num_left["there"] >= 1)
+        print(f"the client noticed after {time.monotonic() - pulled_at:.1f} s")
         assert time.monotonic() - pulled_at < NOTICED_WITHIN_S
         await stage.reference.complete(4)  # others go on
         jobs.release()

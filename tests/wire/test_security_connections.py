@@ -7,7 +7,6 @@ import random
 import socket
 import threading
 import time
-from collections.abc import Iterator
 from pathlib import Path
 from urllib.parse import urlsplit
 
@@ -25,12 +24,6 @@ from tests.router_harness import job_id, make_hello
 from tests.secured_router import LOOPBACK, SecuredRouter, secured_router, submit, until
 from tests.wire.test_client_router import EchoWorker
 from workers.link import RouterLink
-
-
-@pytest.fixture
-def router(tmp_path: Path) -> Iterator[SecuredRouter]:
-    with secured_router(tmp_path) as router:
-        yield router
 
 
 def stranger_of(router: SecuredRouter) -> Credentials:

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import logging
 import time
-from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
@@ -26,12 +25,6 @@ from tests.secured_router import (
 )
 
 WITHIN_S = 1.0
-
-
-@pytest.fixture
-def router(tmp_path: Path) -> Iterator[SecuredRouter]:
-    with secured_router(tmp_path) as router:
-        yield router
 
 
 def hear(peer: Peer) -> None:

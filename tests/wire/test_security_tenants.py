@@ -3,11 +3,8 @@
 from __future__ import annotations
 
 import itertools
-from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
-
-import pytest
 
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import JobConflict, JobNotFound
@@ -34,12 +31,6 @@ from tests.secured_router import (
     submit,
     until,
 )
-
-
-@pytest.fixture
-def router(tmp_path: Path) -> Iterator[SecuredRouter]:
-    with secured_router(tmp_path) as router:
-        yield router
 
 
 def error_of(reply: Any) -> str:

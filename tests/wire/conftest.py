@@ -1,0 +1,17 @@
+"""What several tests of keys stand on."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.secured_router import SecuredRouter, secured_router
+
+
+@pytest.fixture
+def router(tmp_path: Path) -> Iterator[SecuredRouter]:
+    """A router that asks for keys."""
+    with secured_router(tmp_path) as router:
+        yield router

@@ -1,0 +1,34 @@
+"""libzmq aborts a process that owes heartbeats to a peer that is gone while what it sent is still unread."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+UNREAD = """
+import time
+import zmq
+from cactus_actors.protocol.link import set_options
+from tests.chaos.raw_peer import RawPeer, frame
+
+context = zmq.Context()
+socket = context.socket(zmq.ROUTER)
+set_options(socket, {zmq.RCVHWM: 64, zmq.LINGER: 0})
+socket.bind("tcp://127.0.0.1:*")
+peer = RawPeer(socket.getsockopt_string(zmq.LAST_ENDPOINT), "DEALER")
+peer.send(frame(b"unread") * 1000)
+time.sleep(0.3)
+peer.reset()
+time.sleep(1.5)  # a heartbeat of every second would be due
+num_read = 0
+while socket.poll(200):
+    socket.recv_multipart()
+    num_read += 1
+assert num_read > 64, num_read
+context.destroy()
+"""
+
+
+def test_a_peer_that_is_reset_while_its_messages_wait_ends_nobody() -> None:
+    program = subprocess.run([sys.executable, "-c", UNREAD], timeout=60.0, check=False)
+    assert program.returncode == 0
