@@ -53,8 +53,7 @@ from router.journal.reader import JournalReader
 from router.journal.records import Remembered
 from router.memory_limit import limit_memory, out_of_memory
 from router.prepare import PromptModel
-from router.prepare.documents import prepare_with_documents
-from router.preparing import Outcome, PreparingProcess, PreparingThread
+from router.preparing import Outcome, Preparer, PreparerHere, PreparingLanes, PreparingProcess
 
 TICK_S = 0.05
 MAX_CLIENT_MESSAGES = 16
@@ -111,7 +110,6 @@ class RouterActor:
         self._text_model = text_model
         self._observers = list(observers)
         self._books: Books | None = None
-        self._process: PreparingProcess | None = None
         self._reader: JournalReader | None = None
         self._decode_client = client_message_decoder().decode
         self._decode_worker = worker_message_decoder().decode
@@ -162,7 +160,7 @@ class RouterActor:
         for socket, domain in ((self._jobs, "jobs"), (self._stream, "stream"), (self._workers, "workers")):
             self._gate.guard(socket, domain)
         self._crowding = Crowding(self._gate.connections.has_spoken, refused)
-        self._preparing = self._start_preparing(model, corpus)
+        self._preparing = self._start_preparing(model, path, corpus)
         try:
             if self._journal is not None:
                 jobs = self._journal.recover(self._settings.retention_s)
@@ -332,18 +330,18 @@ class RouterActor:
                 # A client that left, or does not read: what it missed is still there to be asked for.
                 _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])
 
-    def _start_preparing(self, model: PromptModel, corpus: Path | None) -> PreparingThread:
-        """In a process of its own; a model that stands in for the real one is known to this process only."""
-        if self._text_model is not None:
-            return PreparingThread(
-                lambda submit, known: prepare_with_documents(submit, known, model), self._on_prepared
-            )
-        self._process = PreparingProcess(resolve_model(self._settings.model), corpus)
-        return PreparingThread(self._process.prepare, self._on_prepared)
+    def _start_preparing(self, model: PromptModel, path: Path | None, corpus: Path | None) -> PreparingLanes:
+        """In processes of its own; a model without a path is known to this process only."""
+        if path is None:
+            self._preparers: list[Preparer] = [PreparerHere(model), PreparerHere(model)]
+        else:
+            self._preparers = [PreparingProcess(path, corpus), PreparingProcess(path, corpus)]
+        first, spare = self._preparers
+        return PreparingLanes(first, spare, self._on_prepared)
 
     def _close(self) -> None:
-        if self._process is not None:
-            self._process.close()
+        for preparer in self._preparers:
+            preparer.close()
         self._preparing.close()
         self._gate.close()
         for socket in (self._jobs, self._stream, self._workers):

@@ -27,7 +27,7 @@ from router.dispatch.load import Load, load_of
 from router.dispatch.prefix_index import block_hashes
 from router.effects import Outbox, Prepare
 from router.jobs.arrivals import Arrival, Arrivals
-from router.jobs.job import EndedJob, Job, attach
+from router.jobs.job import EndedJob, Job, attach, user_of
 from router.jobs.likelihoods import TokenTexts
 from router.jobs.table import JobTable
 from router.jobs.token_log import TokenLog
@@ -208,7 +208,7 @@ class Intake:
             self.arrivals.add(arrival),
             arrival.content,
             sources,
-            user=arrival.tenant or options.user or "",
+            user=user_of(arrival.tenant, options.user),
             is_background=(options.priority or 0) > 0,
         )
         self._outbox.prepare(wish)

@@ -110,8 +110,7 @@ class Job:
 
     @property
     def user(self) -> str:
-        """Who gets a share of the service; a name that a client chose divides no other tenant's."""
-        return self.tenant or self.prepared.policy.user
+        return user_of(self.tenant, self.prepared.policy.user)
 
     @property
     def is_suspect(self) -> bool:
@@ -165,3 +164,8 @@ def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) 
     if len(clients) >= MAX_ATTACHED:
         del clients[next(iter(clients))]
     clients[identity] = encoding
+
+
+def user_of(tenant: str, named: str | None) -> str:
+    """Who gets a share of the service; a name that a client chose divides no other tenant's."""
+    return tenant or named or ""

@@ -1,6 +1,7 @@
 """Requests are prepared outside the router's loop: no template and no schema holds up anybody's tokens."""
 
+from router.preparing.lanes import Outcome, PreparingLanes
+from router.preparing.preparer import Preparer, PreparerHere
 from router.preparing.process import PreparingProcess
-from router.preparing.thread import Outcome, PreparingThread
 
-__all__ = ["Outcome", "PreparingProcess", "PreparingThread"]
+__all__ = ["Outcome", "Preparer", "PreparerHere", "PreparingLanes", "PreparingProcess"]

@@ -1,4 +1,4 @@
-"""What the router and its preparing process say to each other: a length of four bytes, then msgpack."""
+"""What the router and a preparing process say to each other: a length of four bytes, then msgpack."""
 
 from __future__ import annotations
 

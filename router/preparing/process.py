@@ -9,6 +9,7 @@ import socket
 import subprocess
 import sys
 import threading
+from collections.abc import Iterator
 from pathlib import Path
 
 import msgspec
@@ -28,7 +29,7 @@ _decode_answer = msgspec.msgpack.Decoder(Answer).decode
 
 
 class PreparingProcess:
-    """Prepares requests in a child process of bounded memory and time; for one thread.
+    """Prepares requests in a child process of bounded memory and time, which starts when it is needed.
 
     A request that takes too long, or that the child dies of twice, is refused, and the next one finds a new
     child. Templates, schemas and expressions of strangers are compiled there and nowhere else.
@@ -37,13 +38,15 @@ class PreparingProcess:
     def __init__(self, model: Path, corpus: Path | None = None, limit_s: float = LIMIT_S) -> None:
         self._arguments = [str(model), *([] if corpus is None else [str(corpus)])]
         self._limit_s = limit_s
-        self._child = _Child(self._arguments)
-        self._closing = threading.Lock()
+        self._child: _Child | None = None
+        self._changing = threading.RLock()
         self._is_closed = False
 
     @property
-    def pid(self) -> int:
-        return self._child.process.pid
+    def pid(self) -> int | None:
+        """The child's, while there is one."""
+        child = self._child
+        return None if child is None else child.process.pid
 
     def prepare(self, submit: Submit, sources: list[Source] | None = None) -> Prepared:
         """What `prepare_with_documents` makes of it, or raises; RequestTooComplex if it needs too much."""
@@ -52,35 +55,58 @@ class PreparingProcess:
             try:
                 return self._ask(request)
             except EOFError:  # somebody else may have ended it
-                self._renew("ended")
+                self._give_up_child("ended")
                 return self._ask(request)
         except EOFError:
-            self._renew("ended again")
+            self._give_up_child("ended again")
             raise RequestTooComplex("the request needs more memory than preparing one may take") from None
         except TimeoutError:
-            self._renew("took too long")
+            self._give_up_child("took too long")
             raise RequestTooComplex(f"preparing the request took longer than {self._limit_s:g} s") from None
 
+    def make_ready(self) -> None:
+        """Have a child that has loaded its model; what goes wrong is the next request's to tell."""
+        with contextlib.suppress(EOFError, OSError, Unavailable):
+            self._running_child().wait_until_ready()
+
+    def rest(self) -> None:
+        """End the child; the next request starts another."""
+        with self._changing:
+            self._end_child()
+
     def close(self) -> None:
-        """End the child; may be called from another thread, and ends what is being prepared."""
-        with self._closing:
+        """End the child for good; may be called from another thread, and ends what is being prepared."""
+        with self._changing:
             self._is_closed = True
-            self._child.end()
+            self._end_child()
 
     def _ask(self, request: Request) -> Prepared:
-        answer = self._child.ask(request, self._limit_s)
+        answer = self._running_child().ask(request, self._limit_s)
         if answer.error is not None:
             raise error_from_info(answer.error)
         assert answer.prepared is not None
         return answer.prepared
 
-    def _renew(self, what: str) -> None:
-        with self._closing:
+    def _running_child(self) -> _Child:
+        with self._changing:
             if self._is_closed:
                 raise Unavailable("the service is stopping", retry_after=5.0)
-            _log.warning("the process that prepares requests %s; a new one starts", what)
+            if self._child is not None and self._child.process.poll() is not None:
+                self._give_up_child("ended")
+            if self._child is None:
+                self._child = _Child(self._arguments)
+            return self._child
+
+    def _give_up_child(self, what: str) -> None:
+        with self._changing:
+            if not self._is_closed:
+                _log.warning("the process that prepares requests %s; a new one starts", what)
+            self._end_child()
+
+    def _end_child(self) -> None:
+        if self._child is not None:
             self._child.end()
-            self._child = _Child(self._arguments)
+            self._child = None
 
 
 class _Child:
@@ -88,26 +114,32 @@ class _Child:
 
     def __init__(self, arguments: list[str]) -> None:
         self._connection, theirs = socket.socketpair()
-        with theirs:
-            command = [sys.executable, "-m", "router.preparing.child", str(theirs.fileno()), *arguments]
+        command = [sys.executable, "-m", "router.preparing.child", str(theirs.fileno()), *arguments]
+        try:
             self.process = subprocess.Popen(
                 command,
                 pass_fds=[theirs.fileno()],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
+        except OSError:
+            self._connection.close()
+            raise
+        finally:
+            theirs.close()
         self._is_ready = False
 
-    def ask(self, request: Request, limit_s: float) -> Answer:
-        """Raises EOFError if it has ended, TimeoutError if it takes longer than `limit_s` seconds."""
+    def wait_until_ready(self) -> None:
+        """Raises EOFError if it has ended, TimeoutError if it does not get ready."""
         if not self._is_ready:
             _decode_first(self._receive(START_LIMIT_S))
             self._is_ready = True
-        try:
-            self._connection.settimeout(limit_s)
+
+    def ask(self, request: Request, limit_s: float) -> Answer:
+        """Raises EOFError if it has ended, TimeoutError if it takes longer than `limit_s` seconds."""
+        self.wait_until_ready()
+        with self._limited(limit_s):
             send(self._connection, request)
-        except (BrokenPipeError, ConnectionResetError):
-            raise EOFError from None
         return _decode_answer(self._receive(limit_s))
 
     def end(self) -> None:
@@ -118,9 +150,15 @@ class _Child:
         self._connection.close()
 
     def _receive(self, limit_s: float) -> bytes:
-        self._connection.settimeout(limit_s)
-        try:
+        with self._limited(limit_s):
             return receive(self._connection)
+
+    @contextlib.contextmanager
+    def _limited(self, limit_s: float) -> Iterator[None]:
+        """Its connection for so many seconds; one that is broken or closed is one that has ended."""
+        try:
+            self._connection.settimeout(limit_s)
+            yield
         except TimeoutError:
             raise
         except OSError:

@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-import threading
 from collections import OrderedDict, deque
+from collections.abc import Callable
 from typing import Generic, TypeVar
 
 T = TypeVar("T")
 
 
 class Turns(Generic[T]):
-    """A queue between threads that serves users in turn, and background work when nothing else waits.
+    """A queue that serves users in turn, and background work when nothing else waits.
 
     A user's own requests keep their order.
     """
@@ -18,30 +18,26 @@ class Turns(Generic[T]):
     def __init__(self) -> None:
         self._usual: OrderedDict[str, deque[T]] = OrderedDict()
         self._background: OrderedDict[str, deque[T]] = OrderedDict()
-        self._changed = threading.Condition()
-        self._is_closed = False
+
+    def __bool__(self) -> bool:
+        return bool(self._usual or self._background)
 
     def put(self, item: T, user: str, *, is_background: bool) -> None:
-        with self._changed:
-            lines = self._background if is_background else self._usual
-            lines.setdefault(user, deque()).append(item)
-            self._changed.notify()
+        lines = self._background if is_background else self._usual
+        lines.setdefault(user, deque()).append(item)
 
-    def get(self) -> T | None:
-        """Wait for the next one; None after `close`, when nothing is left."""
-        with self._changed:
-            while not (lines := self._usual or self._background):
-                if self._is_closed:
-                    return None
-                self._changed.wait()
-            user, line = lines.popitem(last=False)
-            item = line.popleft()
-            if line:
-                lines[user] = line
-            return item
+    def has(self, may_go: Callable[[str], bool]) -> bool:
+        """Whether `take` would find one."""
+        return any(may_go(user) for lines in (self._usual, self._background) for user in lines)
 
-    def close(self) -> None:
-        """Let `get` come to an end."""
-        with self._changed:
-            self._is_closed = True
-            self._changed.notify_all()
+    def take(self, may_go: Callable[[str], bool] = lambda _: True) -> T | None:
+        """The next request of a user who may go now; None if there is none."""
+        for lines in (self._usual, self._background):
+            for user, line in lines.items():
+                if may_go(user):
+                    item = line.popleft()
+                    del lines[user]
+                    if line:
+                        lines[user] = line
+                    return item
+        return None

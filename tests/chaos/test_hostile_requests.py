@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import asyncio
 import itertools
 import shutil
+import statistics
 import threading
 import time
 from collections.abc import Iterator
@@ -12,6 +14,7 @@ from typing import Any
 
 import pytest
 
+from cactus_actors.client import AsyncClient
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import ChatMessage, Submit
@@ -22,11 +25,12 @@ from cactus_actors.text import load_text_model
 from router.preparing import PreparingProcess
 from router.preparing.child import MEMORY_BYTES
 from router.preparing.process import LIMIT_S
+from tests.chaos.processes import Processes
 from tests.router_harness import job_id
 from workers.engine import Engine
 from workers.models import load_model
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 GROWING = (
     "{% set ns = namespace(x='aaaaaaaa') %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
@@ -183,6 +187,35 @@ def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path,
         assert max(decoding.gaps) < 2.0, "a worker that says nothing for three seconds is given up"
     finally:
         process.close()
+
+
+async def test_another_user_s_requests_do_not_wait_for_hostile_ones(
+    hostile_model: Path, tmp_path: Path
+) -> None:
+    service = Processes(tmp_path, num_workers=0, has_journal=False, model=str(hostile_model))
+    try:
+        async with (
+            AsyncClient(service.jobs, service.stream) as hostile,
+            AsyncClient(service.jobs, service.stream) as other,
+        ):
+            await other.submit("Once", user="other")
+            message = [ChatMessage(role="user", content="nested loops")]
+            attacks = [
+                asyncio.create_task(hostile.submit(messages=message, user="hostile")) for _ in range(4)
+            ]
+            waits = []
+            while sum(attack.done() for attack in attacks) < 2:
+                began = time.monotonic()
+                await other.submit("Once", user="other")
+                waits.append(time.monotonic() - began)
+                await asyncio.sleep(0.05)
+            for attack in attacks:
+                attack.cancel()
+            await asyncio.gather(*attacks, return_exceptions=True)
+        print(f"accepted after {statistics.median(waits):.3f} s, at most {max(waits):.2f} s")
+        assert statistics.median(waits) < 0.5  # while it begins, the spare process has to start
+    finally:
+        service.stop()
 
 
 def outcome(process: PreparingProcess, submit: Submit) -> int:

@@ -2,9 +2,11 @@
 
 from __future__ import annotations
 
+import errno
 import os
 import queue
 import signal
+import subprocess
 import time
 from collections.abc import Iterator
 from typing import Any
@@ -12,16 +14,15 @@ from typing import Any
 import pytest
 
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.errors import CactusError, InvalidRequest, RequestTooComplex
+from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.text import load_text_model
 from router.effects import Prepare
 from router.prepare import prepare
-from router.preparing import PreparingProcess, PreparingThread
+from router.preparing import Outcome, PreparingLanes, PreparingProcess
 from router.preparing.child import limit_memory
-from router.preparing.turns import Turns
 from tests.router_harness import LetterModel, LetterTokenizer, job_id
 from tests.wire.test_router_actor import serving
 
@@ -73,15 +74,49 @@ def test_the_process_makes_of_a_request_what_this_one_would(
 def test_a_process_that_somebody_killed_costs_no_request(process: PreparingProcess) -> None:
     before = process.prepare(REQUESTS[0])
     old = process.pid
+    assert old is not None
     os.kill(old, signal.SIGKILL)
     assert process.prepare(REQUESTS[0]) == before
     assert process.pid != old
+
+
+def test_a_process_that_was_killed_is_replaced_before_the_next_request(process: PreparingProcess) -> None:
+    process.make_ready()
+    old = process.pid
+    assert old is not None
+    os.kill(old, signal.SIGKILL)
+    os.waitid(os.P_PID, old, os.WEXITED | os.WNOWAIT)
+    process.make_ready()
+    assert process.pid not in (None, old)
+
+
+def test_a_process_that_cannot_start_costs_a_request_and_nothing_else(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    def fail(*_: Any, **__: Any) -> None:
+        raise OSError(errno.EMFILE, "Too many open files")
+
+    process = PreparingProcess(resolve_model("cactus-sprout"))
+    answers: queue.SimpleQueue[tuple[int, Outcome]] = queue.SimpleQueue()
+    with monkeypatch.context() as patch:
+        patch.setattr(subprocess, "Popen", fail)
+        lanes = PreparingLanes(process, process, lambda *told: answers.put(told))
+        content = encode(REQUESTS[0])[1]
+        lanes.add(Prepare(1, content))
+        assert isinstance(answers.get(timeout=10.0)[1], ServerFailure)
+    lanes.add(Prepare(2, content))
+    ticket, outcome = answers.get(timeout=60.0)
+    process.close()
+    lanes.close()
+    assert ticket == 2
+    assert not isinstance(outcome, CactusError)
 
 
 def test_a_request_that_takes_too_long_is_refused_and_the_next_one_is_not() -> None:
     process = PreparingProcess(resolve_model("cactus-sprout"))
     try:
         process.prepare(REQUESTS[0])
+        assert process.pid is not None
         os.kill(process.pid, signal.SIGSTOP)
         process._limit_s = 0.2
         began = time.monotonic()
@@ -89,6 +124,21 @@ def test_a_request_that_takes_too_long_is_refused_and_the_next_one_is_not() -> N
             process.prepare(REQUESTS[0])
         assert time.monotonic() - began < 5.0
         process._limit_s = 30.0
+        assert process.prepare(REQUESTS[0]).prompt_ids
+    finally:
+        process.close()
+
+
+def test_a_process_that_rests_is_there_again_when_it_is_needed() -> None:
+    process = PreparingProcess(resolve_model("cactus-sprout"))
+    try:
+        assert process.pid is None
+        process.make_ready()
+        first = process.pid
+        assert process.prepare(REQUESTS[0]).prompt_ids
+        assert process.pid == first
+        process.rest()
+        assert process.pid is None
         assert process.prepare(REQUESTS[0]).prompt_ids
     finally:
         process.close()
@@ -104,36 +154,6 @@ def test_memory_is_bounded() -> None:
             os._exit(7)
         os._exit(0)
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == 7
-
-
-def test_an_exception_costs_its_request_and_tells_nothing_of_the_inside() -> None:
-    said: queue.SimpleQueue[tuple[int, Any]] = queue.SimpleQueue()
-
-    def explode(submit: Submit, _: Any) -> Any:
-        if submit.job_id == job_id(1):
-            raise RuntimeError("0xdeadbeef")
-        raise InvalidRequest("as said")
-
-    thread = PreparingThread(explode, lambda ticket, outcome: said.put((ticket, outcome)))
-    for number in (1, 2):
-        thread.add(Prepare(number, encode(Submit(job_id=job_id(number), prompt="x"))[1]))
-    thread.close()
-    answers = dict([said.get(), said.get()])
-    assert (answers[1].type, answers[2].message) == ("server_error", "as said")
-    assert "deadbeef" not in answers[1].message
-
-
-def test_users_take_turns_and_background_work_comes_last() -> None:
-    turns: Turns[str] = Turns()
-    for number in range(3):
-        turns.put(f"file {number}", "file", is_background=True)
-    for number in range(4):
-        turns.put(f"busy {number}", "busy", is_background=False)
-    turns.put("rare", "rare", is_background=False)
-    turns.close()
-    got = list(iter(turns.get, None))
-    assert got[:6] == ["busy 0", "rare", "busy 1", "busy 2", "busy 3", "file 0"]
-    assert got[6:] == ["file 1", "file 2"]
 
 
 class SlowTokenizer(LetterTokenizer):

@@ -1,0 +1,46 @@
+"""What prepares requests, whatever process that happens in."""
+
+from __future__ import annotations
+
+from typing import Protocol
+
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.results import Source
+from router.prepare import PromptModel
+from router.prepare.documents import prepare_with_documents
+from router.prepare.prepared import Prepared
+
+
+class Preparer(Protocol):
+    """Prepares one request after the other; for one thread, but for `close`."""
+
+    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> Prepared:
+        """What `prepare_with_documents` makes of it, or raises."""
+
+    def make_ready(self) -> None:
+        """Wait until a request would be prepared at once; what goes wrong is for `prepare` to raise."""
+
+    def rest(self) -> None:
+        """Let go of what only a next request needs."""
+
+    def close(self) -> None:
+        """End, with what is being prepared."""
+
+
+class PreparerHere:
+    """Prepares in this process, for a model that only this process knows."""
+
+    def __init__(self, model: PromptModel) -> None:
+        self._model = model
+
+    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> Prepared:
+        return prepare_with_documents(submit, sources, self._model)
+
+    def make_ready(self) -> None:
+        pass
+
+    def rest(self) -> None:
+        pass
+
+    def close(self) -> None:
+        pass
