@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
+import io
 import os
 import signal
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -171,6 +174,17 @@ def _refuse_after(service: Service, stop: threading.Event) -> None:
 
 def run_service(config: ServeConfig) -> None:
     """Serve until SIGINT or SIGTERM, then let what runs finish; a second signal ends it at once."""
+    announce = _say if config.log_format == "text" else _say_as_json
+    stdout = sys.stdout
+
+    def tell(line: str) -> None:
+        print(line, file=stdout, flush=True)
+
+    with contextlib.redirect_stdout(_Lines(announce)):  # Ray tells there what goes wrong in its cluster
+        _run_service(config, announce, tell)
+
+
+def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Callable[[str], None]) -> None:
     from cactus_actors.cluster.service import Service
 
     stop = threading.Event()
@@ -183,7 +197,7 @@ def run_service(config: ServeConfig) -> None:
     def on_early_signal(number: int, _: FrameType | None) -> None:
         sys.exit(128 + number)  # an interrupted start cleans up by its exception
 
-    service = Service(config, _say if config.log_format == "text" else _say_as_json, log_line=_say)
+    service = Service(config, announce, log_line=_say)
     signal.signal(signal.SIGTERM, on_early_signal)
     service.start()
     signal.signal(signal.SIGINT, on_signal)
@@ -192,18 +206,32 @@ def run_service(config: ServeConfig) -> None:
     listening = f"jobs={endpoints.jobs} stream={endpoints.stream}"
     if service.http:
         listening += f" http=http://{service.http}"
-    print(f"ready {listening} model={config.model} workers={config.workers}", flush=True)
+    tell(f"ready {listening} model={config.model} workers={config.workers}")
     # Beside whatever the tending waits for just then.
     threading.Thread(target=_refuse_after, args=(service, stop), daemon=True).start()
     try:
         service.tend(stop)
-        print("stopping: what runs may finish; a second signal does not wait for it", flush=True)
+        tell("stopping: what runs may finish; a second signal does not wait for it")
         is_drained = service.drain(config.drain_timeout_s)
     finally:
         service.stop()
-    print(
-        "stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s", flush=True
-    )
+    tell("stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s")
+
+
+class _Lines(io.TextIOBase):
+    """A file that hands on each line that is written to it."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        self._announce = announce
+        self._lock = threading.Lock()
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        with self._lock:
+            *lines, self._rest = f"{self._rest}{text}".split("\n")
+        for line in filter(str.strip, lines):
+            self._announce(line)
+        return len(text)
 
 
 def _say(line: str) -> None:

@@ -22,6 +22,7 @@ from cactus_actors.cluster.control_plane import ControlPlane
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
 from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.cluster.journal_place import is_found_again, journal_directory
+from cactus_actors.cluster.ports import check_ports
 from cactus_actors.cluster.service_keys import service_keys
 from cactus_actors.cluster.watched import Watched, answer_of
 from cactus_actors.config import ServeConfig
@@ -36,6 +37,8 @@ from router.actor import Endpoints, RouterActor
 from workers.actor import WorkerActor, WorkerHealth
 
 READY_TIMEOUT_S = 120.0
+LOSSES_AT_START = 2
+"""Workers, for each one wished for, that may be lost until all are ready, as to a node that has just died."""
 CONTROL_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 3.0
 TEND_INTERVAL_S = 0.25
@@ -101,6 +104,7 @@ class Service:
 
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
+        check_ports(self._config)
         key_digests = self._read_key_digests()
         keys = service_keys(self._config)
         model = self._find_model()  # a wrong path need not wait for Ray
@@ -267,16 +271,26 @@ class Service:
         num_ready = 0
         while num_ready < self._config.workers:
             if time.monotonic() > deadline:
+                lost = f", {self._fleet.num_restarts} were lost" if self._fleet.num_restarts else ""
                 raise Unavailable(
                     f"{num_ready} of {self._config.workers} workers were ready within "
-                    f"{READY_TIMEOUT_S:.0f} s; does Ray have a free CPU for each of their threads?"
+                    f"{READY_TIMEOUT_S:.0f} s{lost}; does Ray have a free CPU for each of their threads?"
                 )
-            for worker in self._workers.values():
-                if worker.ending() is not None:
-                    answer_of(worker.run, CONTROL_TIMEOUT_S)
-                    raise Unavailable("a worker left before it was ready")
+            for worker_id in list(self._workers):
+                self._replace_if_lost(worker_id)
+            self._apply_plan()
             num_ready = len(answer_of(self._router.control("health"), CONTROL_TIMEOUT_S).ready_workers)
             time.sleep(0.05)
+
+    def _replace_if_lost(self, worker_id: str) -> None:
+        """Raises what a worker raised that is not ready yet, and when too many of them are lost."""
+        worker = self._workers[worker_id]
+        if worker.ending() is None:
+            return
+        if not worker.was_lost() or self._fleet.num_restarts >= LOSSES_AT_START * self._config.workers:
+            answer_of(worker.run, CONTROL_TIMEOUT_S)
+            raise Unavailable("a worker left before it was ready")
+        self._tend_worker(worker_id, time.monotonic())
 
     def _tend_router(self, now: float) -> None:
         assert self._router is not None

@@ -12,6 +12,7 @@ from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
 
 HUNG_AFTER_S = 10.0
 CONTROL = "control"
+LOST = "its process died"
 
 
 class Watched:
@@ -53,10 +54,14 @@ class Watched:
             return None
         try:
             return str(ray.get(self.run))
-        except RayActorError:
-            return "its process died"
+        except RayActorError as error:
+            return _last_line(error) if error.actor_init_failed else LOST
         except Exception as error:  # whatever ended the actor, the service goes on
             return _last_line(error)
+
+    def was_lost(self) -> bool:
+        """Whether its process, or the node that it was to run on, is gone without a word."""
+        return self.ending() == LOST
 
     def health(self, now: float) -> Any | None:
         """Its newest answer to `health`, asked anew at every other call; None while there is none."""

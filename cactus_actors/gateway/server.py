@@ -138,7 +138,8 @@ def _bound(listen: str) -> socket.socket:
         listener.listen(BACKLOG)
     except (OSError, UnicodeError) as error:
         listener.close()
-        raise ConfigurationInvalid(f"http: cannot listen on {listen}: {error}", param="http") from None
+        reason = error.strerror if isinstance(error, OSError) else error
+        raise ConfigurationInvalid(f"http: cannot listen on {listen}: {reason}", param="http") from None
     listener.setblocking(False)
     return listener
 

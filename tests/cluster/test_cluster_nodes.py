@@ -7,7 +7,7 @@ import secrets
 import subprocess
 import sys
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
 
@@ -17,47 +17,67 @@ from cactus_actors.config import ServeConfig
 from tests.cluster.conftest import running_service
 from tests.cluster.test_cluster_service import OPTIONS, STORY, local_workers, parent_of, wait_until
 
-pytestmark = pytest.mark.slow
+pytestmark = pytest.mark.chaos
 
 ANY_PORT = "tcp://127.0.0.1:*"
 CPUS = 2
 
 
-def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
-    ray_cluster: Any, ray_address: str, tmp_path: Path
-) -> None:
+@pytest.fixture
+def raylet(ray_cluster: Any) -> Iterator[subprocess.Popen[bytes]]:
+    """Ray's own process on one more node."""
     node = ray_cluster.add_node(num_cpus=CPUS)
-    raylet = node.all_processes["raylet"][0].process
-    config = ServeConfig(
-        workers=3,
+    yield node.all_processes["raylet"][0].process
+    ray_cluster.remove_node(node, allow_graceful=False)
+
+
+def kill(raylet: subprocess.Popen[bytes]) -> None:
+    raylet.kill()
+    raylet.wait(10.0)  # as long as nobody takes note of its end, it lives in the eyes of its workers
+
+
+def config_of(ray_address: str, state_dir: Path, workers: int) -> ServeConfig:
+    return ServeConfig(
+        workers=workers,
         jobs_endpoint=ANY_PORT,
         stream_endpoint=ANY_PORT,
         ray_address=ray_address,
-        state_dir=tmp_path,
+        state_dir=state_dir,
         http="",
     )
-    try:
-        with running_service(config) as running:
-            undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
-            there = [
-                worker.worker_id
-                for worker in running.client.status().workers
-                if worker.kind == "local" and parent_of(worker.pid) == raylet.pid
-            ]
-            assert there  # one worker a node
-            jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(48)]
-            raylet.kill()
-            raylet.wait(10.0)  # as long as nobody takes note of its end, it lives in the eyes of its workers
-            killed_at = time.monotonic()
-            wait_until(running.client, lambda status: not set(there) & set(local_workers(status)))
-            print(f"its workers were gone after {time.monotonic() - killed_at:.1f} s")
-            assert all(running.client.result(job).token_ids == undisturbed.token_ids for job in jobs)
-            status = wait_until(running.client, lambda status: len(local_workers(status)) == 3)
-            print(f"and replaced after {time.monotonic() - killed_at:.1f} s")
-            assert status.jobs.failed == 0
-            assert status.jobs.finished == status.jobs.accepted == len(jobs) + 1
-    finally:
-        ray_cluster.remove_node(node, allow_graceful=False)
+
+
+def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
+    raylet: subprocess.Popen[bytes], ray_address: str, tmp_path: Path
+) -> None:
+    with running_service(config_of(ray_address, tmp_path, workers=3)) as running:
+        undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
+        there = [
+            worker.worker_id
+            for worker in running.client.status().workers
+            if worker.kind == "local" and parent_of(worker.pid) == raylet.pid
+        ]
+        assert there  # one worker a node
+        jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(48)]
+        kill(raylet)
+        killed_at = time.monotonic()
+        wait_until(running.client, lambda status: not set(there) & set(local_workers(status)))
+        print(f"its workers were gone after {time.monotonic() - killed_at:.1f} s")
+        assert all(running.client.result(job).token_ids == undisturbed.token_ids for job in jobs)
+        status = wait_until(running.client, lambda status: len(local_workers(status)) == 3)
+        print(f"and replaced after {time.monotonic() - killed_at:.1f} s")
+        assert status.jobs.failed == 0
+        assert status.jobs.finished == status.jobs.accepted == len(jobs) + 1
+
+
+def test_a_service_starts_though_a_node_has_just_died(
+    raylet: subprocess.Popen[bytes], ray_address: str, tmp_path: Path
+) -> None:
+    """Ray places workers there for some seconds more."""
+    kill(raylet)
+    with running_service(config_of(ray_address, tmp_path, workers=3)) as running:
+        assert len(local_workers(running.client.status())) == 3
+        assert any("ended" in line for line in running.lines), "no worker was placed there"
 
 
 def open_to_others(path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import signal
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
@@ -15,6 +16,7 @@ from cactus_actors.client import Client
 
 CACTUS = [sys.executable, "-m", "cactus_actors.cli.main"]
 ANY_PORT = "tcp://127.0.0.1:*"
+STDERR = "stderr.txt"
 
 
 @contextmanager
@@ -24,7 +26,10 @@ def serving(
     """A `cactus serve` process and the words of its ready line."""
     command = [*CACTUS, "serve", "--ray-address", ray_address, "--state-dir", str(state_dir), *options]
     command += ["--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT, "--http", "127.0.0.1:0"]
-    with subprocess.Popen(command, stdout=subprocess.PIPE, text=True) as process:
+    with (
+        (state_dir / STDERR).open("w") as stderr,
+        subprocess.Popen(command, stdout=subprocess.PIPE, stderr=stderr, text=True) as process,
+    ):
         assert process.stdout is not None
         try:
             yield process, process.stdout.readline().split()
@@ -33,7 +38,7 @@ def serving(
                 process.kill()
 
 
-@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.slow)])
+@pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.chaos)])
 def test_it_says_ready_serves_and_stops_on_a_signal(
     ray_address: str, tmp_path: Path, number: signal.Signals
 ) -> None:
@@ -48,6 +53,23 @@ def test_it_says_ready_serves_and_stops_on_a_signal(
         assert process.wait(timeout=30) == 0
         assert process.stdout is not None
         assert process.stdout.read().splitlines()[-1] == "stopped"
+
+
+@pytest.mark.slow
+def test_what_ray_has_to_say_is_not_taken_for_ours(ray_address: str, tmp_path: Path) -> None:
+    from ray._private.utils import publish_error_to_driver
+    from ray._raylet import GcsClient
+
+    with serving(ray_address, tmp_path) as (process, (first, *_)):
+        assert first == "ready"
+        publish_error_to_driver("test", "a node is gone", gcs_client=GcsClient(ray_address))
+        until = time.monotonic() + 10.0
+        while "a node is gone" not in (tmp_path / STDERR).read_text():
+            assert time.monotonic() < until
+            time.sleep(0.05)
+        process.send_signal(signal.SIGTERM)
+        told, _ = process.communicate(timeout=30)
+        assert [line.split(":")[0] for line in told.splitlines()] == ["stopping", "stopped"]
 
 
 def test_a_busy_port_is_one_line_and_exit_code_2(ray_address: str, tmp_path: Path) -> None:

@@ -88,7 +88,7 @@ def test_a_killed_worker_is_replaced_and_its_stream_goes_on(serve_on_cluster: An
         assert after.jobs.failed == 0
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_a_hung_worker_is_replaced_and_its_stream_goes_on(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=1) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
@@ -105,7 +105,7 @@ def test_a_hung_worker_is_replaced_and_its_stream_goes_on(serve_on_cluster: Any)
         assert local_workers(running.client.status()) != [hung.worker_id]
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_scaling_while_jobs_run_loses_none(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=1) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
@@ -120,7 +120,7 @@ def test_scaling_while_jobs_run_loses_none(serve_on_cluster: Any) -> None:
         assert status.jobs.accepted == status.jobs.finished == len(job_ids) + 1
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_a_dead_router_comes_back_on_its_endpoints_and_clients_go_on(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=1) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
@@ -150,7 +150,7 @@ def test_what_a_router_accepted_the_next_one_finishes_though_nobody_sends_it_aga
         assert running.client.status().epoch != before.epoch
 
 
-@pytest.mark.slow
+@pytest.mark.chaos
 def test_workers_are_replaced_under_load_without_a_failed_job_or_another_token(serve_on_cluster: Any) -> None:
     with serve_on_cluster(workers=2) as running:
         client = running.client
