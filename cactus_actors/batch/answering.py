@@ -34,6 +34,7 @@ from cactus_actors.protocol.results import Result
 BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
 MAX_ATTEMPTS = 100  # each interrupted run of a line is one, and the router remembers them all
 STALLED_S = 120.0  # a service may be away for so long, as while it is started again; a full one for any time
+SAY_AGAIN_S = 10.0
 DEFAULT_RETRY_S = 1.0
 MAX_RETRY_S = 30.0
 _log = logging.getLogger(__name__)
@@ -69,6 +70,7 @@ class LineAnswerer:
         self._options = options
         self._heard_at = time.monotonic()
         self._is_away = False
+        self._said_at = float("-inf")
 
     async def answer(self, line: PromptLine) -> Outcome:
         """The outcome of `line`, failed or not; raises SERVICE_FAILURES, which are not its own."""
@@ -139,9 +141,11 @@ class LineAnswerer:
         self._is_away = False
 
     def _miss(self, error: CactusError) -> None:
-        """Say once what is waited for, and how long."""
-        if not self._is_away:
+        """Say once what is waited for, and how long; a service that drains still answers in between."""
+        now = time.monotonic()
+        if not self._is_away and now - self._said_at >= SAY_AGAIN_S:
             _log.warning("%s; waiting up to %.0f s for the service", error, STALLED_S)
+            self._said_at = now
         self._is_away = True
 
     def _job_id(self, line: PromptLine, choice: int, attempt: int = 0, *, as_chat: bool) -> str:

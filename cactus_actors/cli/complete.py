@@ -43,7 +43,9 @@ def complete(
     raw: Annotated[
         bool, typer.Option("--raw", help="Continue the text as it stands, without the chat template.")
     ] = False,
-    model: Annotated[str | None, typer.Option(help="Name of the model to ask for.")] = None,
+    model: Annotated[
+        str | None, typer.Option(help="Name of the model to ask for; a service has one, and takes any name.")
+    ] = None,
     max_tokens: MaxTokens = None,
     temperature: Temperature = None,
     top_p: TopP = None,

@@ -65,7 +65,10 @@ def read_key_file(path: Path) -> Credentials:
         file = msgspec.json.decode(content, type=_KeyFile)
     except (msgspec.DecodeError, UnicodeDecodeError):
         raise ConfigurationInvalid(f"{path} is not a key file of `cactus keys new`") from None
-    pair = KeyPair(file.secret_key)
+    try:
+        pair = KeyPair(file.secret_key)
+    except ConfigurationInvalid as error:
+        raise ConfigurationInvalid(f"{path}: secret_key: {error.message}") from None
     if pair.public != file.public_key or not is_public_key(file.server_key):
         raise ConfigurationInvalid(f"{path} is damaged: its keys do not belong together")
     return Credentials(pair, file.server_key, file.name)

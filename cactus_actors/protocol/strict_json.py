@@ -17,7 +17,7 @@ def decode_strictly(text: bytes, what: str) -> Any:
     """The value that `text` is, in UTF-8; raises InvalidJSON about `what`, with the place where it can."""
     try:
         value = msgspec.json.decode(text)
-        json.loads(text, object_pairs_hook=_distinct)
+        _TELLING_NAMES_APART.decode(text.decode())
     except msgspec.ValidationError as error:
         raise InvalidJSON(f"{what} is not JSON that is taken here: {error}") from None
     except msgspec.DecodeError as error:
@@ -38,6 +38,9 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
         twice = next(name for name, _ in pairs if name in seen or seen.add(name))  # type: ignore[func-returns-value]
         raise InvalidJSON(f"{twice[:64]!r} is given twice in one object", param=twice[:64])
     return fields
+
+
+_TELLING_NAMES_APART = json.JSONDecoder(object_pairs_hook=_distinct)
 
 
 def _placed(reason: str, text: bytes) -> str:

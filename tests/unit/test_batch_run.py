@@ -393,7 +393,8 @@ def test_in_flight_is_bounded(run: Callable[..., BatchProgress], router: Scripte
     assert most == 3
 
 
-def test_a_full_queue_is_waited_for(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
+def refuse_each_once(router: ScriptedRouter, error: CactusError) -> set[str]:
+    """Let every job be refused once; which were, as it goes on."""
     refused: set[str] = set()
 
     def refuse_once(identity: bytes, submit: Submit) -> None:
@@ -401,10 +402,14 @@ def test_a_full_queue_is_waited_for(run: Callable[..., BatchProgress], router: S
             on_submit(identity, submit)
             return
         refused.add(submit.job_id)
-        error = Overloaded("the queue is full", retry_after=0.01)
         router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
 
     on_submit, router.on_submit = router.on_submit, refuse_once  # type: ignore[method-assign]
+    return refused
+
+
+def test_a_full_queue_is_waited_for(run: Callable[..., BatchProgress], router: ScriptedRouter) -> None:
+    refused = refuse_each_once(router, Overloaded("the queue is full", retry_after=0.01))
     assert run().num_succeeded == 20
     assert len(refused) == 20
 
@@ -428,6 +433,15 @@ def test_a_service_that_is_away_for_a_while_is_waited_for(
     on_submit, router.on_submit = router.on_submit, go_away  # type: ignore[method-assign]
     assert run(max_in_flight=2).num_succeeded == 20
     assert "waiting up to 120 s for the service" in caplog.text
+
+
+def test_a_service_that_refuses_one_line_and_answers_another_is_spoken_of_once(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, caplog: pytest.LogCaptureFixture
+) -> None:
+    """As it does while it drains."""
+    refuse_each_once(router, Unavailable("the service is draining", retry_after=0.01))
+    assert run(max_in_flight=4).num_succeeded == 20
+    assert caplog.text.count("waiting up to 120 s for the service") == 1
 
 
 def test_an_empty_file_makes_empty_results(

@@ -51,6 +51,16 @@ def test_a_key_file_goes_where_it_is_wanted(tmp_path: Path, role: str) -> None:
     assert not KeyStore(tmp_path / "state" / "keys").path_of("bob").exists()
 
 
+def test_a_key_file_that_is_damaged_is_named_without_what_it_holds(tmp_path: Path) -> None:
+    path = tmp_path / "alice.key"
+    run(tmp_path / "state", "new", "alice", "-o", str(path))
+    secret = read_key_file(path).pair.reveal()
+    path.write_text(path.read_text().replace(secret, secret[:-1]))
+    with pytest.raises(ConfigurationInvalid, match=r"alice.key: secret_key: a CURVE key is 40") as refused:
+        read_key_file(path)
+    assert secret[:-1] not in str(refused.value)
+
+
 def test_no_secret_is_printed(tmp_path: Path) -> None:
     outputs = [run(tmp_path, *words).output for words in (("new", "alice"), ("list",), ("server",))]
     store = KeyStore(tmp_path / "keys")

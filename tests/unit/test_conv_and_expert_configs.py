@@ -257,6 +257,7 @@ def without_long_factors(name: str, tensor: NDArray[np.float32]) -> Iterator[Ten
         ("lfm2", unchanged, {"attention__head_count_kv": 2.0}, "attention.head_count_kv"),
         ("lfm2", unchanged, {"rope__dimension_count": 256}, "256 lanes in heads of"),
         ("mixtral", unchanged, {"rope__dimension_count": 256}, "256 lanes in heads of"),
+        ("mixtral", unchanged, {"rope__dimension_count": 3}, "rope.dimension_count 3 is not supported"),
         ("mixtral", unchanged, {"attention__sliding_window": [4, 4]}, "attention.sliding_window"),
         ("mixtral", unchanged, {"rope__scaling__type": [1, 1]}, "rope.scaling.type"),
         ("lfm2", unchanged, {"shortconv__l_cache": 0}, "shortconv.l_cache"),

@@ -52,6 +52,7 @@ def rope_from_gguf(keys: Keys, file: GGUFFile, head_dim: int, *, theta_key: str 
     """The rotary embedding of a GGUF file; factors of Llama 3 and LongRoPE stand in tensors of their own."""
     theta = keys.number(theta_key, "rope_theta", 10000.0)
     rotary_dim = keys.integer("rope.dimension_count", "head_dim", head_dim)
+    keys.require(rotary_dim % 2 == 0, "rope.dimension_count", "an even number")
     with _naming(keys.path):
         return _usable(Rope(theta, rotary_dim, _scaling_of_gguf(keys, file)))
 
