@@ -17,6 +17,7 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.messages import (
     Accepted,
+    Cancel,
     ClientMessage,
     Delta,
     Fetch,
@@ -201,6 +202,8 @@ class JobFollower:
             return
         self._resume_pending = True
         self._asked_at = now
+        if self.is_abandoned:
+            self.outbox.append(Cancel(job_id=self.job_id))  # the first one did not come to anything
         credit = RESUME_CREDIT if self.streamed else 0
         self.outbox.append(Resume(job_id=self.job_id, next_index=self._next_index, credit=credit))
 
@@ -213,6 +216,7 @@ class JobFollower:
 
     def _open_again(self, now: float) -> None:
         if self.is_cancelled and self._submit is not None:
+            self.outbox.append(Cancel(job_id=self.job_id))  # another router may know the job nevertheless
             self.outcome = Result(finish_reason="cancelled")
             return
         self._epoch = None

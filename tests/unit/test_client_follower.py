@@ -1,16 +1,16 @@
-"""What a client makes of a stream that lost its end: the result brings it, as it would have been streamed."""
+"""What a client makes of a stream that lost its end, and of a job that it has left."""
 
 from __future__ import annotations
 
-from cactus_actors.client.follower import JobFollower, Patience
-from cactus_actors.protocol.messages import Accepted, Delta, Finished, Submit
+from cactus_actors.client.follower import RESULT_SILENCE_S, JobFollower, Patience
+from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Finished, Progress, Submit
 from cactus_actors.protocol.results import Result, TokenLogprob, ToolCall
 
 JOB = "0" * 32
 
 
 def make_follower() -> JobFollower:
-    patience = Patience(endpoint="tcp://x:1", first_answer_s=1.0, reconnect_s=1.0)
+    patience = Patience(endpoint="tcp://x:1", first_answer_s=1.0, reconnect_s=60.0)
     follower = JobFollower(JOB, Submit(job_id=JOB, prompt="hi"), streamed=True, patience=patience, now=0.0)
     follower.on_message(Accepted(job_id=JOB, epoch=1, prompt_tokens=1, seed=0), 0.0)
     return follower
@@ -38,3 +38,23 @@ def test_a_lost_stream_still_has_its_log_probabilities() -> None:
     [delta] = follower.deltas
     assert (delta.token_ids, delta.text) == ([97, 98], "ab")
     assert (delta.logprobs, delta.prompt_logprobs) == (result.logprobs, result.prompt_logprobs)
+
+
+def test_a_cancellation_that_was_lost_is_said_again() -> None:
+    follower = make_follower()
+    follower.abandon()
+    follower.outbox.clear()
+    follower.on_tick(RESULT_SILENCE_S / 2)
+    assert not follower.outbox
+    follower.on_tick(RESULT_SILENCE_S)
+    assert Cancel(job_id=JOB) in follower.outbox
+
+
+def test_a_router_that_came_back_hears_of_the_cancellation() -> None:
+    follower = make_follower()
+    follower.abandon()
+    follower.outbox.clear()
+    follower.on_message(Progress(job_id=JOB, epoch=2, length=3), 0.0)
+    assert follower.outbox == [Cancel(job_id=JOB)]
+    assert isinstance(follower.outcome, Result)
+    assert follower.outcome.finish_reason == "cancelled"
