@@ -382,5 +382,6 @@ class RouterCore:
         for worker in older:
             for dispatch_id in worker.assignments:
                 self._outbox.command(identity, Abort(dispatch_id))
-            self._generation.on_worker_gone(worker, "reconnected", now)
+            is_alive = (worker.worker_id, worker.hello.pid) == (hello.worker_id, hello.pid)
+            self._generation.on_worker_gone(worker, "reconnected" if is_alive else "died", now)
         ledger.add(identity, hello, now)

@@ -8,14 +8,14 @@ import msgspec
 
 from cactus_actors.protocol.results import FinishReason
 
-AttemptOutcome = Literal["completed", "failed", "lost", "returned", "broken", "yielded", "aborted"]
-"""Of a dispatch to a local worker: `lost` with its worker, `returned` by one that left, `broken` where tokens
-were missing, `yielded` to a job that somebody waits for, `aborted` by the router because the job had ended or
-the cloud answered."""
+AttemptOutcome = Literal["completed", "failed", "lost", "returned", "cut", "broken", "yielded", "aborted"]
+"""Of a dispatch to a local worker: `lost` with its worker, `returned` by one that left, `cut` off from one
+that is alive, `broken` where tokens were missing, `yielded` to a job that somebody waits for, `aborted` by
+the router because the job had ended or the cloud answered."""
 
 CloudOutcome = Literal["completed", "failed", "aborted"]
 WorkerLoss = Literal["silent", "died", "unreachable", "reconnected"]
-"""`silent` for too long, `died` by its supervisor's word, `reconnected` without its dispatches."""
+"""`silent` for too long, `died` by its supervisor's word, `reconnected` is alive, without its dispatches."""
 
 BreakerState = Literal["closed", "half_open", "open"]
 

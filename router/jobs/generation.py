@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.protocol.errors import PoisonJob, ServerFailure
+from cactus_actors.protocol.errors import CactusError, PoisonJob, ServerFailure
 from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
 from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
 from router.books.tally import Tally
@@ -14,6 +14,11 @@ from router.jobs.closing import Closing
 from router.jobs.job import Ending, Job
 from router.jobs.streams import Streams
 from router.jobs.table import JobTable
+
+MAX_VAIN = 20
+"""Attempts that a job may lose to its workers' connections without a token in between."""
+
+_OUTCOMES: dict[WorkerLoss | None, AttemptOutcome] = {None: "returned", "reconnected": "cut"}
 
 
 class Generation:
@@ -54,7 +59,7 @@ class Generation:
                 self._on_local_delta(assignment, delta, now)
 
     def on_worker_gone(self, worker: WorkerRecord, loss: WorkerLoss | None, now: float) -> None:
-        """Its jobs run on elsewhere; a loss, unlike a farewell, counts against each job's attempts."""
+        """Its jobs run on elsewhere; a loss, unlike a farewell and a new connection, may be a job's doing."""
         if loss is None:
             self._tally.num_farewells += 1
         else:
@@ -65,7 +70,7 @@ class Generation:
             if assignment.is_cloud:
                 self._desk.fail(assignment, "the cloud worker was lost", now)
             else:
-                self._move_on(assignment, "returned" if loss is None else "lost", now)
+                self._move_on(assignment, _OUTCOMES.get(loss, "lost"), now)
 
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         job, log = assignment.job, assignment.job.local
@@ -87,6 +92,7 @@ class Generation:
             return
         num_new = len(log) - num_before
         if num_new:
+            job.num_vain = 0
             self._tally.num_generated_tokens += num_new
             if num_before:  # tokens that came together share the time since the last one
                 self._tally.inter_token_seconds.observe((now - last_at) / num_new, num_new)
@@ -113,21 +119,35 @@ class Generation:
             self._closing.end(job, ending, now)
 
     def _move_on(self, assignment: Assignment, outcome: AttemptOutcome, now: float) -> None:
-        """A dispatch ended without its job's end; unless its worker gave it back, that was a loss."""
+        """A dispatch ended without its job's end."""
         self._tally.attempts[outcome] += 1
-        job = assignment.job
+        job, worker = assignment.job, assignment.worker
         job.assignment = None
-        job.num_lost += outcome != "returned"
-        if job.num_lost < self._max_attempts:
-            self._dispatcher.return_to_queue(job)
-            self._table.count("redispatched")
+        if outcome == "lost":
+            job.lost_workers.append(worker.worker_id)
+        elif outcome != "returned":
+            job.num_vain += 1
+        if failure := self._given_up(job):
+            self._on_local_end(job, Ending("error", error=failure.info()), now)
             return
-        kind = PoisonJob if job.is_suspect else ServerFailure
-        failure = kind(
-            f"job {job.job_id} was given up: {job.num_lost} workers were lost while they ran it, "
-            f"the last one {assignment.worker.worker_id}"
-        )
-        self._on_local_end(job, Ending("error", error=failure.info()), now)
+        self._dispatcher.return_to_queue(job)
+        self._table.count("redispatched")
+
+    def _given_up(self, job: Job) -> CactusError | None:
+        """Why no worker is to try the job again, if so."""
+        lost = job.lost_workers
+        if len(lost) >= self._max_attempts:
+            kind = PoisonJob if job.is_suspect else ServerFailure
+            return kind(
+                f"job {job.job_id} was given up: {len(lost)} times the worker that ran it was lost, "
+                f"the last one {lost[-1]}"
+            )
+        if job.num_vain >= MAX_VAIN:
+            return ServerFailure(
+                f"job {job.job_id} was given up: {job.num_vain} times in a row the connection to the worker "
+                "that ran it broke before it brought a token"
+            )
+        return None
 
 
 def _take_extras(job: Job, delta: SequenceDelta, extras: SequenceExtras) -> None:

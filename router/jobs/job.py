@@ -71,7 +71,8 @@ class Job:
     assignment: Assignment | None = None
     local_ending: Ending | None = None
     attempts: int = 0
-    num_lost: int = 0
+    lost_workers: list[str] = field(default_factory=list)
+    num_vain: int = 0
     is_retry: bool = False
     turn: float = 0.0
     dispatched_at: float | None = None
@@ -114,8 +115,8 @@ class Job:
 
     @property
     def is_suspect(self) -> bool:
-        """Whether so many workers died while they ran it that it may be what they died of."""
-        return self.num_lost >= SUSPECT_AFTER
+        """Whether so many different workers were lost while they ran it that it may be the reason."""
+        return len(set(self.lost_workers)) >= SUSPECT_AFTER
 
     @property
     def deadline(self) -> float | None:

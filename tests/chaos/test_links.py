@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import AsyncClient
+from cactus_actors.config import RouterSettings
 from tests.chaos.processes import Processes
 from tests.chaos.proxy import Proxy, Way, proxied
 from tests.chaos.soak.witness import Witness
@@ -127,6 +128,37 @@ async def test_a_submit_whose_answer_or_itself_was_lost_is_one_job(
     after = (await stage.judge()).jobs
     assert after.accepted - before.accepted == 6
     assert after.finished - before.finished == 6
+
+
+async def test_a_worker_whose_connection_is_reset_again_and_again(tmp_path: Path) -> None:
+    """More often than a job may lose workers: it is not the job that they are lost of."""
+    processes = Processes(tmp_path, num_workers=0)
+    try:
+        async with (
+            staged(tmp_path, processes.jobs, processes.stream) as stage,
+            proxied(processes.workers_endpoint) as link,
+        ):
+            processes.add_worker("far", endpoint=link.endpoint)
+            await stage.reference.complete(7)
+            resets = 0
+            pauses = Pauses()
+
+            async def reset(length: int) -> None:
+                nonlocal resets
+                pauses.note("reader")
+                if length >= NUM_TOKENS // 6 * (resets + 1):
+                    resets += 1
+                    link.reset()
+
+            result = await stage.witness("reader", stage.operator).stream(7, reset)
+            assert result is not None
+            print(f"the longest pause of the stream: {pauses.longest:.1f} s")
+            assert resets > RouterSettings().max_attempts
+            assert result.attempts > RouterSettings().max_attempts
+            status = await stage.judge()
+            assert status.jobs.failed == 0
+    finally:
+        processes.stop()
 
 
 @pytest.mark.parametrize("ways", [(), ("there",), ("back",)], ids=["both ways", "to the router", "from it"])

@@ -23,6 +23,7 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, Welcome
+from router.jobs.generation import MAX_VAIN
 from tests.router_harness import RouterHarness, job_id, make_delta
 
 STOP = Finish("stop", stop_match=2)
@@ -235,6 +236,40 @@ def test_a_job_that_loses_too_many_workers_is_given_up_by_name(router: RouterHar
     assert job_id(1) in result.error.message
     assert "w2" in result.error.message
     assert result.attempts == 3
+
+
+def test_a_worker_whose_connection_breaks_again_and_again_costs_no_job(router: RouterHarness) -> None:
+    router.connect("w1")
+    router.submit(1)
+    for _ in range(MAX_VAIN - 1):
+        router.connect("w1")
+    router.generate(1, "a")
+    for _ in range(MAX_VAIN - 1):
+        router.connect("w1")
+    router.generate(1, "b", finish=STOP)
+    assert router.result(1).text == "ab"
+
+
+def test_a_job_that_gets_no_token_through_is_given_up_in_the_end(router: RouterHarness) -> None:
+    router.connect("w1")
+    router.submit(1)
+    for _ in range(MAX_VAIN):
+        router.connect("w1")
+    error = router.result(1).error
+    assert error is not None
+    assert error.type == "server_error"
+    assert "20 times in a row" in error.message
+
+
+def test_one_worker_that_is_silent_again_and_again_poisons_nothing(router: RouterHarness) -> None:
+    router.submit(1)
+    for _ in range(3):
+        router.connect("w1")
+        router.workers.clear()
+        router.pass_silence(6.0)
+    error = router.result(1).error
+    assert error is not None
+    assert error.type == "server_error"
 
 
 def test_a_farewell_does_not_count_as_a_loss(router: RouterHarness) -> None:

@@ -98,7 +98,7 @@ def test_how_dispatches_ended_and_why_workers_went() -> None:
     router.pass_silence(6.0)
     router.connect("w4")
     router.connect("w4")
-    assert happened(totals_of(router).attempts) == {"lost": 3, "returned": 1}
+    assert happened(totals_of(router).attempts) == {"lost": 2, "returned": 1, "cut": 1}
     assert happened(totals_of(router).lost_workers) == {"died": 1, "silent": 1, "reconnected": 1}
     assert totals_of(router).farewells == 1
 
