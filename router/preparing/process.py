@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
+import signal
 import socket
 import subprocess
 import sys
@@ -21,6 +22,7 @@ from router.prepare.prepared import Prepared
 from router.preparing.frames import Answer, Ready, Request, receive, send
 
 LIMIT_S = 5.0
+"""Until a request is answered; its child also ends itself when it has computed for too long (child.CPU_S)."""
 START_LIMIT_S = 60.0
 
 _log = logging.getLogger(__name__)
@@ -62,7 +64,7 @@ class PreparingProcess:
             raise RequestTooComplex("the request needs more memory than preparing one may take") from None
         except TimeoutError:
             self._give_up_child("took too long")
-            raise RequestTooComplex(f"preparing the request took longer than {self._limit_s:g} s") from None
+            raise RequestTooComplex("preparing the request took longer than it may") from None
 
     def make_ready(self) -> None:
         """Have a child that has loaded its model; what goes wrong is the next request's to tell."""
@@ -136,11 +138,19 @@ class _Child:
             self._is_ready = True
 
     def ask(self, request: Request, limit_s: float) -> Answer:
-        """Raises EOFError if it has ended, TimeoutError if it takes longer than `limit_s` seconds."""
+        """Raises TimeoutError if it takes longer than `limit_s` seconds or than it lets itself, else EOFError
+        if it has ended.
+        """
         self.wait_until_ready()
-        with self._limited(limit_s):
-            send(self._connection, request)
-        return _decode_answer(self._receive(limit_s))
+        try:
+            with self._limited(limit_s):
+                send(self._connection, request)
+            return _decode_answer(self._receive(limit_s))
+        except EOFError:
+            self.process.kill()
+            if self.process.wait() == -signal.SIGPROF:
+                raise TimeoutError from None
+            raise
 
     def end(self) -> None:
         self.process.kill()

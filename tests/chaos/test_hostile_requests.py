@@ -4,6 +4,8 @@ from __future__ import annotations
 
 import asyncio
 import itertools
+import os
+import resource
 import shutil
 import statistics
 import threading
@@ -16,14 +18,14 @@ import pytest
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.errors import CactusError, RequestTooComplex
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.text import load_text_model
 from router.preparing import PreparingProcess
-from router.preparing.child import MEMORY_BYTES
+from router.preparing.child import CPU_S, MEMORY_BYTES
 from router.preparing.process import LIMIT_S
 from tests.chaos.processes import Processes
 from tests.router_harness import job_id
@@ -161,6 +163,17 @@ def peak_bytes(pid: int) -> int:
     return next((int(line.split()[1]) << 10 for line in lines if line.startswith("VmHWM")), 0)
 
 
+def cpu_s(pid: int) -> float:
+    """What a process has computed for."""
+    fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def cpu_s_of_ended_children() -> float:
+    usage = resource.getrusage(resource.RUSAGE_CHILDREN)
+    return usage.ru_utime + usage.ru_stime
+
+
 def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path, decoding: Decoding) -> None:
     process = PreparingProcess(hostile_model)
     try:
@@ -185,6 +198,22 @@ def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path,
         assert most - least <= MEMORY_BYTES
         assert len(decoding.gaps) > 20
         assert max(decoding.gaps) < 2.0, "a worker that says nothing for three seconds is given up"
+    finally:
+        process.close()
+
+
+def test_a_request_is_ended_when_it_has_computed_for_two_seconds(hostile_model: Path) -> None:
+    """Of the processor's time, so that a busy machine refuses nothing that a quiet one takes."""
+    process = PreparingProcess(hostile_model, limit_s=60.0)
+    try:
+        process.prepare(Submit(job_id=job_id(1), prompt="Once"))
+        assert process.pid is not None
+        earlier = cpu_s_of_ended_children() + cpu_s(process.pid)
+        with pytest.raises(RequestTooComplex):
+            process.prepare(REQUESTS["nested loops"])
+        taken = cpu_s_of_ended_children() - earlier
+        print(f"\n{taken:.2f} s")
+        assert CPU_S / 2 < taken < CPU_S + 0.5
     finally:
         process.close()
 
