@@ -7,10 +7,9 @@ from __future__ import annotations
 
 import contextlib
 import resource
-import signal
 import socket
 import sys
-from collections.abc import Callable, Iterator
+from collections.abc import Callable
 from pathlib import Path
 
 import msgspec
@@ -23,10 +22,6 @@ from router.preparing.frames import Answer, Ready, Request, receive, send
 
 MEMORY_BYTES = 512 << 20
 """What requests may take beyond what the process holds when it has loaded its model."""
-CPU_S = 2.0
-"""What a request may take of the processor's time, beside a second for each megabyte that it is long: a
-text of the longest that is taken is tokenised in that."""
-BYTES_A_SECOND = 1_000_000
 
 _decode = msgspec.msgpack.Decoder(Request).decode
 
@@ -35,10 +30,7 @@ def serve(connection: socket.socket, prepare_one: Callable[[Request], Prepared])
     """Answer until the other side is gone."""
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
-            body = receive(connection)
-            with _limited_time(CPU_S + len(body) / BYTES_A_SECOND):
-                answer = _answer(_decode(body), prepare_one)
-            send(connection, answer)
+            send(connection, _answer(_decode(receive(connection)), prepare_one))
 
 
 def _answer(request: Request, prepare_one: Callable[[Request], Prepared]) -> Answer:
@@ -52,14 +44,6 @@ def _answer(request: Request, prepare_one: Callable[[Request], Prepared]) -> Ans
     except Exception as error:  # a tokenizer's own failure costs this request
         failure = ServerFailure(f"the request could not be prepared: {type(error).__name__}")
         return Answer(error=failure.info())
-
-
-@contextlib.contextmanager
-def _limited_time(seconds: float) -> Iterator[None]:
-    """Have SIGPROF end the process, whatever code it is in, when it has computed for so long."""
-    signal.setitimer(signal.ITIMER_PROF, seconds)
-    yield
-    signal.setitimer(signal.ITIMER_PROF, 0.0)
 
 
 def limit_memory(more_bytes: int) -> None:

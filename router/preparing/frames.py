@@ -32,9 +32,11 @@ class Answer(msgspec.Struct, frozen=True, array_like=True, tag=2):
     error: ErrorInfo | None = None
 
 
-def send(connection: socket.socket, message: object) -> None:
+def send(connection: socket.socket, message: object) -> int:
+    """Send a message; returns its body's length in bytes."""
     body = msgspec.msgpack.encode(message)
     connection.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+    return len(body)
 
 
 def receive(connection: socket.socket) -> bytes:

@@ -5,11 +5,12 @@ from __future__ import annotations
 import contextlib
 import logging
 import os
-import signal
+import select
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -22,7 +23,13 @@ from router.prepare.prepared import Prepared
 from router.preparing.frames import Answer, Ready, Request, receive, send
 
 LIMIT_S = 5.0
-"""Until a request is answered; its child also ends itself when it has computed for too long (child.CPU_S)."""
+"""Until a request is answered, on a machine however busy."""
+CPU_S = 2.0
+"""What a request may take of the processor's time, beside a second for each megabyte that it is long: the
+longest text that is taken is tokenised in that."""
+BYTES_A_SECOND = 1_000_000
+LOOK_S = 0.02
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_LIMIT_S = 60.0
 
 _log = logging.getLogger(__name__)
@@ -129,6 +136,7 @@ class _Child:
             raise
         finally:
             theirs.close()
+        self._stat = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/stat")
         self._is_ready = False
 
     def wait_until_ready(self) -> None:
@@ -138,19 +146,14 @@ class _Child:
             self._is_ready = True
 
     def ask(self, request: Request, limit_s: float) -> Answer:
-        """Raises TimeoutError if it takes longer than `limit_s` seconds or than it lets itself, else EOFError
-        if it has ended.
-        """
+        """Raises EOFError if it has ended, TimeoutError if it takes, or computes for, longer than it may."""
         self.wait_until_ready()
-        try:
-            with self._limited(limit_s):
-                send(self._connection, request)
-            return _decode_answer(self._receive(limit_s))
-        except EOFError:
-            self.process.kill()
-            if self.process.wait() == -signal.SIGPROF:
-                raise TimeoutError from None
-            raise
+        until = time.monotonic() + limit_s
+        cpu_until = self._cpu_s() + CPU_S
+        with self._limited(limit_s):
+            cpu_until += send(self._connection, request) / BYTES_A_SECOND
+            self._wait_for_answer(until, cpu_until)
+        return _decode_answer(self._receive(limit_s))
 
     def end(self) -> None:
         self.process.kill()
@@ -158,6 +161,23 @@ class _Child:
         with contextlib.suppress(OSError):
             self._connection.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
         self._connection.close()
+
+    def _wait_for_answer(self, until: float, cpu_until: float) -> None:
+        """Raises TimeoutError at one time or the other."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        while (left := min(until - time.monotonic(), cpu_until - self._cpu_s())) > 0:
+            if poll.poll(1000 * max(left, LOOK_S)):
+                return
+        raise TimeoutError
+
+    def _cpu_s(self) -> float:
+        """What the thread that prepares has computed for; 0 where the system does not say."""
+        try:
+            fields = self._stat.read_text().rpartition(")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
 
     def _receive(self, limit_s: float) -> bytes:
         with self._limited(limit_s):
