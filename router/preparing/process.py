@@ -166,15 +166,17 @@ class _Child:
         """Raises TimeoutError at one time or the other."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
-        while (left := min(until - time.monotonic(), cpu_until - self._cpu_s())) > 0:
+        left = min(until - time.monotonic(), CPU_S)  # it has computed for less than that until then
+        while left > 0:
             if poll.poll(1000 * max(left, LOOK_S)):
                 return
+            left = min(until - time.monotonic(), cpu_until - self._cpu_s())
         raise TimeoutError
 
     def _cpu_s(self) -> float:
         """What the thread that prepares has computed for; 0 where the system does not say."""
         try:
-            fields = self._stat.read_text().rpartition(")")[2].split()
+            fields = self._stat.read_bytes().rpartition(b")")[2].split()
         except OSError:
             return 0.0
         return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
@@ -191,5 +193,5 @@ class _Child:
             yield
         except TimeoutError:
             raise
-        except OSError:
+        except (OSError, ValueError):  # the latter of a poll
             raise EOFError from None
