@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from pathlib import Path
+
 from cactus_actors.batch.failures import OutputFailed
 from cactus_actors.batch.key_set import id_key
 from cactus_actors.batch.paths import BatchPaths, sync_directory
@@ -50,6 +52,26 @@ class BatchOutput:
         """Release the files, with as much of them on the disk as can be."""
         self._results.close()
         self._errors.close()
+
+
+def num_results(paths: BatchPaths) -> tuple[int | None, int | None]:
+    """How many lines succeeded and failed by the files, which are made whole; None where there is no file.
+
+    No run may be writing them: raises OutputLocked, or OutputFailed.
+    """
+    return (
+        _num_lines(paths.partial_output, paths.output),
+        _num_lines(paths.partial_errors, paths.errors),
+    )
+
+
+def _num_lines(partial: Path, final: Path) -> int | None:
+    path = partial if partial.exists() else final
+    if not path.exists():
+        return None
+    file = ResultFile(path)
+    file.close()
+    return len(file.done)
 
 
 def discard_partial(paths: BatchPaths) -> None:

@@ -21,6 +21,7 @@ from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.text import TextModel, load_text_model
+from cactus_actors.wall_clock import unix_offset
 
 BACKLOG = 2048
 CLOSING_S = 2
@@ -88,7 +89,13 @@ class GatewayServer:
         settings = self._settings
         directory = Path(settings.state_dir).expanduser() / "http"
         files = FileStore(directory / "files")
-        batches = Batches(directory / "batches", files, client, in_flight=settings.batch_in_flight)
+        batches = Batches(
+            directory / "batches",
+            files,
+            client,
+            in_flight=settings.batch_in_flight,
+            unix_offset=unix_offset(directory),
+        )
         return Gateway(settings, client, self._text, ApiKeys(settings.key_digests), files, batches)
 
     async def _serve(self, jobs_endpoint: str, stream_endpoint: str) -> None:

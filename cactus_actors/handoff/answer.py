@@ -160,7 +160,7 @@ def _reported_failure(error: object, redact: Callable[[str], str]) -> CloudFailu
     detail = redact(error_detail(error))[:MAX_DETAIL_CHARACTERS]
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and 400 <= code < 600:
-        return status_failure(code, detail, None)
+        return status_failure(code, detail)
     return CloudFailure(
         "cloud_server_error",
         f"the cloud reported an error: {detail}",

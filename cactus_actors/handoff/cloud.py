@@ -168,7 +168,8 @@ class Cloud:
         ) as response:
             if response.status_code != 200:
                 detail = exchange.redact(await _error_message(response))[:MAX_DETAIL_CHARACTERS]
-                raise status_failure(response.status_code, detail, response.headers.get("retry-after"))
+                told = response.headers
+                raise status_failure(response.status_code, detail, told.get("retry-after"), told.get("date"))
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
                 raise CloudFailure("cloud_protocol_error", "the answer is not an event stream")
             return await _read_answer(response, exchange)

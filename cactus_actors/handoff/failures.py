@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import email.utils
 import math
-import time
 from typing import Literal
 
 from cactus_actors.handoff.breaker import Outcome
@@ -49,8 +48,13 @@ class CloudFailure(HandoffFailed):
         self.retriable = retriable
 
 
-def status_failure(status: int, detail: str, retry_after: str | None) -> CloudFailure:
-    """The failure that a response status other than 200 means; `detail` is the cloud's own message."""
+def status_failure(
+    status: int, detail: str, retry_after: str | None = None, date: str | None = None
+) -> CloudFailure:
+    """The failure that a response status other than 200 means; `detail` is the cloud's own message.
+
+    `retry_after` and `date` are headers of the response.
+    """
     message = f"the cloud answered {status}" + (f": {detail}" if detail else "")
     retriable = status in _RETRIED_STATUSES
     if status in _BACKPRESSURE:
@@ -58,7 +62,7 @@ def status_failure(status: int, detail: str, retry_after: str | None) -> CloudFa
             "cloud_overloaded",
             message,
             retriable=True,
-            retry_after=parse_retry_after(retry_after, time.time()),
+            retry_after=parse_retry_after(retry_after, date),
         )
     if status >= 500:
         return CloudFailure("cloud_server_error", message, outcome="failure", retriable=retriable)
@@ -70,15 +74,22 @@ def status_failure(status: int, detail: str, retry_after: str | None) -> CloudFa
     return CloudFailure("cloud_rejected", message, retriable=retriable)
 
 
-def parse_retry_after(value: str | None, unix_now: float) -> float | None:
-    """Seconds from a Retry-After header, which holds seconds or an HTTP date; None if it holds neither."""
+def parse_retry_after(value: str | None, date: str | None) -> float | None:
+    """Seconds from a Retry-After header, which holds seconds or an HTTP date; None if it tells none.
+
+    A date is counted from the response's own Date header: this machine's clock may be set to anything.
+    """
     if value is None:
         return None
     try:
         seconds = float(value)
     except ValueError:
         try:
-            seconds = email.utils.parsedate_to_datetime(value).timestamp() - unix_now
+            seconds = _timestamp(value) - _timestamp(date or "")
         except (ValueError, OverflowError):
             return None
     return None if math.isnan(seconds) else min(max(0.0, seconds), MAX_RETRY_AFTER_S)
+
+
+def _timestamp(date: str) -> float:
+    return email.utils.parsedate_to_datetime(date).timestamp()

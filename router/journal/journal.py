@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterator, Sequence
 from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.wall_clock import unix_offset
 from router.journal.database import FILE_NAME, is_no_damage, locked, opened, put_aside
 from router.journal.encoding import Damaged, decoded_accepted, decoded_ended, encoded
 from router.journal.records import (
@@ -27,7 +28,6 @@ from router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
-from router.journal.wall_clock import unix_offset
 
 RETRY_S = 1.0
 

@@ -6,6 +6,7 @@ import os
 import signal
 import subprocess
 import sys
+from collections.abc import Sequence
 from pathlib import Path
 
 import httpx
@@ -19,13 +20,16 @@ CACTUS = [sys.executable, "-m", "cactus_actors.cli.main"]
 
 
 class RestartableService:
-    """A service with a Ray of its own, in a session of its own; `start` it, and start it again."""
+    """A service with a Ray of its own, in a session of its own; `start` it, and start it again.
 
-    def __init__(self, state_dir: Path, *options: str) -> None:
+    `prefix` is put before its command, such as `env ...`.
+    """
+
+    def __init__(self, state_dir: Path, *options: str, prefix: Sequence[str] = ()) -> None:
         self.jobs, self.stream, http = free_endpoints(3)
         self.url = http.replace("tcp", "http")
         self.process: subprocess.Popen[str]
-        self._command = [*CACTUS, "serve", "--state-dir", str(state_dir), *options]
+        self._command = [*prefix, *CACTUS, "serve", "--state-dir", str(state_dir), *options]
         self._command += ["--jobs-endpoint", self.jobs, "--stream-endpoint", self.stream]
         self._command += ["--http", http.removeprefix("tcp://")]
         self._said = state_dir / "said"

@@ -3,21 +3,29 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import os
+import signal
+import subprocess
 import time
 from pathlib import Path
 
+import httpx
 import pytest
 
 from cactus_actors.protocol.errors import DeadlineExceeded
-from tests.chaos.processes import ROUTER, Processes
+from tests.chaos.http_batches import begun, texts_of
+from tests.chaos.processes import Processes
+from tests.chaos.restartable import CACTUS, RestartableService
 from tests.chaos.stage import staged
 from tests.chaos.watching import once_after
+from tests.scripted_router import until
 
 pytestmark = pytest.mark.chaos
 
 TWO_DAYS_S = 2 * 86_400.0
 
-# Python's own view of the wall clock, which is the only one that the router has, behind what a file says.
+# Python's own view of the wall clock, which is the only one that actors have, behind what a file says.
 SET_CLOCK = """
 import time
 seconds, nanoseconds = time.time, time.time_ns
@@ -29,18 +37,35 @@ time.time_ns = lambda: nanoseconds() + int(shift() * 1e9)
 """
 
 
+class Clock:
+    """The wall clock of all processes whose command begins with `prefix`, and of those below them."""
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / "clock"
+        self.set(0.0)
+        customizing = directory / "customizing"
+        customizing.mkdir()
+        (customizing / "sitecustomize.py").write_text(SET_CLOCK.format(path=str(self._path)))
+        path = os.pathsep.join(filter(None, (str(customizing), os.environ.get("PYTHONPATH"))))
+        self.prefix = ("env", f"PYTHONPATH={path}")
+
+    def set(self, shift_s: float) -> None:
+        part = self._path.with_suffix(".part")
+        part.write_text(str(shift_s))
+        part.replace(self._path)
+
+
 @pytest.mark.parametrize("shift_s", [TWO_DAYS_S, -TWO_DAYS_S])
 async def test_a_clock_that_is_set_moves_log_times_and_nothing_else(tmp_path: Path, shift_s: float) -> None:
-    clock = tmp_path / "clock"
-    clock.write_text("0")
-    processes = Processes(tmp_path, router_program=SET_CLOCK.format(path=str(clock)) + ROUTER)
+    clock = Clock(tmp_path)
+    processes = Processes(tmp_path, router_prefix=clock.prefix, worker_prefix=clock.prefix)
     try:
         async with staged(tmp_path, processes.jobs, processes.stream) as stage:
             for number in range(4):
                 await stage.reference.complete(number)
             ended = await stage.operator.submit("hello", max_tokens=4, seed=1)
             result = await stage.operator.result(ended)
-            set_once = once_after(20, lambda: clock.write_text(str(shift_s)) and None)
+            set_once = once_after(20, lambda: clock.set(shift_s))
             patient = stage.operator.submit("hello", max_tokens=4, timeout_ms=600_000)
             await asyncio.gather(*(stage.reference.stream(number, set_once) for number in range(4)), patient)
 
@@ -62,3 +87,61 @@ async def test_a_clock_that_is_set_moves_log_times_and_nothing_else(tmp_path: Pa
             assert status.jobs.failed == 1  # the one whose time was over
     finally:
         processes.stop()
+
+
+NUM_LINES = 300
+OPTIONS = {"max_tokens": 60, "ignore_eos": True}
+
+
+@pytest.mark.parametrize("shift_s", [TWO_DAYS_S, -TWO_DAYS_S])
+def test_a_clock_that_is_set_ends_no_batch_and_no_prompt_file(tmp_path: Path, shift_s: float) -> None:
+    """Neither while gateway and router are killed: they come back to another day."""
+    clock = Clock(tmp_path)
+    state = tmp_path / "state"
+    state.mkdir()
+    service = RestartableService(state, prefix=clock.prefix)
+    service.start()
+    running = None
+    try:
+        with service.client() as client, service.http() as http:
+            ended = client.submit("hello", seed=1, **OPTIONS)
+            result = client.result(ended)
+            running = subprocess.Popen(prompt_file(tmp_path, service, clock))
+            partial = tmp_path / "out.jsonl.partial"
+            until(lambda: partial.exists() and partial.stat().st_size > 0, 60)
+            batch_id = begun(http, [{"prompt": f"Tell {n}.", "seed": n, **OPTIONS} for n in range(NUM_LINES)])
+            until(lambda: http.get(f"/v1/batches/{batch_id}").json()["request_counts"]["completed"], 60)
+            clock.set(shift_s)
+            batch = http.get(f"/v1/batches/{batch_id}").json()
+            assert (batch["status"], running.poll()) == ("in_progress", None)
+            for actor in ("GatewayActor", "RouterActor"):
+                os.kill(service.pid_of(actor), signal.SIGKILL)
+                until(lambda: is_ready(service), 60)
+            later = begun(http, [{"prompt": "hello", **OPTIONS}])
+            told_later = http.get(f"/v1/batches/{later}").json()["created_at"] - batch["created_at"]
+            assert abs(told_later - shift_s) < 120
+            assert len(texts_of(http, batch_id)) == len(texts_of(http, later)) * NUM_LINES == NUM_LINES
+            assert running.wait(120) == 0
+            assert len((tmp_path / "out.jsonl").read_text().splitlines()) == NUM_LINES
+            assert client.result(ended) == result
+    finally:
+        if running is not None:
+            running.kill()
+            running.wait()
+        service.stop()
+
+
+def prompt_file(directory: Path, service: RestartableService, clock: Clock) -> list[str]:
+    """The command that runs one."""
+    source = directory / "prompts.jsonl"
+    source.write_text("".join(json.dumps(f"Tell {number}.") + "\n" for number in range(NUM_LINES)))
+    command = [*clock.prefix, *CACTUS, "batch", str(source), "-o", str(directory / "out.jsonl")]
+    command += ["--max-in-flight", "2", "--max-tokens", "60"]
+    return [*command, "--endpoint", service.jobs, "--stream-endpoint", service.stream]
+
+
+def is_ready(service: RestartableService) -> bool:
+    try:
+        return httpx.get(f"{service.url}/readyz", timeout=5.0).status_code == 200
+    except httpx.HTTPError:
+        return False

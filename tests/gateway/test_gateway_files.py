@@ -3,19 +3,21 @@
 from __future__ import annotations
 
 import json
+import time
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
-from cactus_actors.gateway.files.batch_check import faults_of
+from cactus_actors.gateway.files.batch_check import checked
 from cactus_actors.gateway.files.batches import Batches
 from cactus_actors.gateway.files.file_store import FileStore
 from tests.gateway.played_service import STORY, PlayedService, played_service
 from tests.scripted_router import until
 
 TEXT = "".join(STORY)
+TWO_DAYS_S = 2 * 86_400.0
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
 
 
@@ -173,12 +175,14 @@ def test_a_file_that_is_no_batch_fails_it_and_says_where(
 def test_only_so_many_lines_and_faults_are_taken(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"".join(line(str(number)) for number in range(50_001)))
-    assert [fault.code for fault in faults_of(path, COMPLETIONS, takes_salts=True)] == ["too_many_requests"]
+    assert [fault.code for fault in checked(path, COMPLETIONS, takes_salts=True).faults] == [
+        "too_many_requests"
+    ]
     path.write_bytes(b"x\n" * 1000)
-    assert len(faults_of(path, COMPLETIONS, takes_salts=True)) == 100
+    assert len(checked(path, COMPLETIONS, takes_salts=True).faults) == 100
     path.write_bytes(line("a", prompt="a", cache_salt="b"))
-    assert faults_of(path, COMPLETIONS, takes_salts=True) == []
-    assert [fault.param for fault in faults_of(path, COMPLETIONS, takes_salts=False)] == ["cache_salt"]
+    assert checked(path, COMPLETIONS, takes_salts=True) == (1, [])
+    assert [fault.param for fault in checked(path, COMPLETIONS, takes_salts=False).faults] == ["cache_salt"]
 
 
 @pytest.mark.parametrize(
@@ -248,13 +252,105 @@ def test_a_batch_whose_time_is_over_says_what_never_ran(
         played_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 2}) as service,
         service.http() as http,
     ):
-        batch = ended(http, create(http, content))
+        batch_id, behind_it = create(http, content), create(http, line("a") + line("b"))
+        batch = ended(http, batch_id)
         assert batch["status"] == "expired"
         done = lines_of(http, batch["output_file_id"])
         never = lines_of(http, batch["error_file_id"])
         assert len(done) + len(never) == 300
         assert {one["error"]["code"] for one in never.values()} == {"batch_expired"}
-        assert batch["request_counts"]["failed"] == len(never)
+        assert batch["request_counts"] == {"total": 300, "completed": len(done), "failed": len(never)}
+        batch = ended(http, behind_it)
+        assert batch["status"] == "expired"
+        assert batch["request_counts"] == {"total": 2, "completed": 0, "failed": 2}
+
+
+def set_clock(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
+    seconds, nanoseconds = time.time, time.time_ns
+    monkeypatch.setattr(time, "time", lambda: seconds() + by)
+    monkeypatch.setattr(time, "time_ns", lambda: nanoseconds() + int(by * 1e9))
+
+
+@pytest.mark.parametrize("by", [TWO_DAYS_S, -TWO_DAYS_S])
+def test_a_clock_that_is_set_ends_no_batch(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float
+) -> None:
+    content = b"".join(line(str(number)) for number in range(60))
+    with played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
+        with service.http() as http:
+            batch_id, behind_it = create(http, content), create(http, line("a"))
+            until(lambda: len(service.worker.dispatches) > 10)
+            set_clock(monkeypatch, by)
+            taken_later = create(http, line("a"))
+        service.stop_gateway()
+        service.start_gateway()
+        with service.http() as http:
+            last = ended(http, taken_later)
+            batches = [ended(http, name) for name in (batch_id, behind_it)]
+            assert [batch["status"] for batch in (*batches, last)] == ["completed"] * 3
+            assert batches[0]["request_counts"] == {"total": 60, "completed": 60, "failed": 0}
+            # told by the wall clock, run in the order in which they came
+            assert abs(last["created_at"] - batches[0]["created_at"] - by) < 60
+            assert batches[0]["completed_at"] <= batches[1]["completed_at"] <= last["completed_at"]
+
+
+@pytest.mark.parametrize("by", [TWO_DAYS_S, -TWO_DAYS_S])
+def test_a_batch_has_its_time_whatever_the_clock_is_set_to(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float
+) -> None:
+    window_s = 4
+    monkeypatch.setattr("cactus_actors.gateway.files.batch_record.WINDOW_S", window_s)
+    content = b"".join(line(str(number)) for number in range(300))
+    with played_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 2}) as service:
+        with service.http() as http:
+            batch_id = create(http, content)
+            taken_at = time.monotonic()
+            until(lambda: len(service.worker.dispatches) > 2)
+        set_clock(monkeypatch, by)
+        service.stop_gateway()
+        service.start_gateway()
+        with service.http() as http:
+            batch = ended(http, batch_id)
+        assert batch["status"] == "expired"
+        assert window_s - 0.1 < time.monotonic() - taken_at < window_s + 4
+
+
+@pytest.mark.parametrize("end", ["expired", "cancelled", "failed"])
+def test_counts_are_those_of_the_lines_whatever_ends_a_batch(tmp_path: Path, end: str) -> None:
+    with played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
+        with service.http() as http:
+            batch_id = create(http, b"".join(line(str(number)) for number in range(60)))
+            until(lambda: len(service.worker.dispatches) > 20)
+        service.stop_gateway()
+        batches = tmp_path / "http" / "batches"
+        with (batches / batch_id / "output.jsonl.partial").open("ab") as partial:
+            partial.write(b'{"id": "cut off by a k')
+        record_path = batches / f"{batch_id}.json"
+        record = json.loads(record_path.read_text())
+        record["num_completed"] = 1  # a gateway that is killed has not saved how its last lines went
+        match end:
+            case "expired":
+                record["taken_at"] -= 86_400
+            case "cancelled":
+                record["status"] = "cancelling"
+            case "failed":
+                source = tmp_path / "http" / "files" / f"{record['input_file_id']}.content"
+                source.write_bytes(source.read_bytes() + line("more"))
+        record_path.write_text(json.dumps(record))
+        service.start_gateway()
+        with service.http() as http:
+            batch = ended(http, batch_id)
+            assert batch["status"] == end
+            counts = batch["request_counts"]
+            if end == "failed":
+                results = batches / batch_id / "output.jsonl.partial"
+                assert counts["completed"] == len(results.read_bytes().splitlines())
+            else:
+                assert counts["completed"] == len(lines_of(http, batch["output_file_id"]))
+            never = lines_of(http, batch["error_file_id"]) if batch["error_file_id"] else {}
+            assert (counts["total"], counts["failed"]) == (60, len(never))
+            assert 4 < counts["completed"] < 60
+            assert end != "expired" or counts["completed"] + counts["failed"] == 60
 
 
 async def test_records_that_are_damaged_are_passed_over(tmp_path: Path) -> None:
@@ -268,6 +364,9 @@ async def test_records_that_are_damaged_are_passed_over(tmp_path: Path) -> None:
     again = FileStore(tmp_path / "files")
     assert again.all_of("") == [kept]
     assert not again.path(lost).exists()
-    batches = Batches(tmp_path / "batches", again, None, in_flight=1)  # type: ignore[arg-type]
-    record = batches.create(COMPLETIONS, kept.file_id, "", None)
-    assert Batches(tmp_path / "batches", again, None, in_flight=1).all_of("") == [record]  # type: ignore[arg-type]
+
+    def read() -> Batches:
+        return Batches(tmp_path / "batches", again, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
+
+    record = read().create(COMPLETIONS, kept.file_id, "", None)
+    assert read().all_of("") == [record]

@@ -125,7 +125,7 @@ def test_what_is_no_whole_answer_fails(events: list[bytes], kind: str) -> None:
     ],
 )
 def test_what_a_status_means(status: int, kind: str, outcome: str, retriable: bool) -> None:
-    failure = status_failure(status, "detail", None)
+    failure = status_failure(status, "detail")
     assert (failure.kind, failure.outcome, failure.retriable) == (kind, outcome, retriable)
 
 
@@ -144,7 +144,12 @@ def test_what_a_status_means(status: int, kind: str, outcome: str, retriable: bo
     ],
 )
 def test_retry_after_in_both_forms(header: str | None, seconds: float | None) -> None:
-    assert parse_retry_after(header, unix_now=40.0) == seconds
+    assert parse_retry_after(header, "Thu, 01 Jan 1970 00:00:40 GMT") == seconds
+
+
+@pytest.mark.parametrize("date", [None, "now"])
+def test_a_date_to_retry_at_means_nothing_without_the_date_it_was_said(date: str | None) -> None:
+    assert parse_retry_after("Thu, 01 Jan 1970 00:01:40 GMT", date) is None
 
 
 def test_a_budget_bounds_jobs_at_once_and_requests_in_all() -> None:

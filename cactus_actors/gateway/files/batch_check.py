@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from pathlib import Path
+from typing import NamedTuple
 
 from cactus_actors.batch.failures import InputInvalid
 from cactus_actors.batch.lines import PromptLine, decode_line
@@ -13,8 +14,15 @@ MAX_LINES = 50_000
 MAX_FAULTS = 100
 
 
-def faults_of(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> list[BatchFault]:
-    """What keeps the file from being a batch for `endpoint`; at most MAX_FAULTS of it.
+class Checked(NamedTuple):
+    """How many lines a file has, unless `faults`, at most MAX_FAULTS, keep it from being a batch."""
+
+    num_lines: int
+    faults: list[BatchFault]
+
+
+def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> Checked:
+    """Look at all of a file that is to be a batch for `endpoint`.
 
     What is wrong with a body is its own line's failure, later. Without `takes_salts` no line may choose whose
     cached prefixes it shares.
@@ -30,7 +38,7 @@ def faults_of(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> list[Batc
                     faults.append(
                         BatchFault(code="too_many_requests", message=f"at most {MAX_LINES} lines are taken")
                     )
-                    return faults
+                    return Checked(num_lines, faults)
                 line = decode_line(raw, "jsonl")
                 faults += _faults_of_line(line, endpoint, takes_salts)
                 earlier = line_of_id.setdefault(line.custom_id, line.number)
@@ -38,12 +46,13 @@ def faults_of(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> list[Batc
                     message = f"custom_id {line.custom_id[:60]!r} is on line {earlier} too"
                     faults.append(_fault("duplicate_custom_id", message, line, "custom_id"))
                 if len(faults) >= MAX_FAULTS:
-                    return faults[:MAX_FAULTS]
+                    return Checked(num_lines, faults[:MAX_FAULTS])
     except InputInvalid as error:
-        return [*faults, BatchFault(code="invalid_file", message=error.message.removeprefix(f"{path}: "))]
+        faults.append(BatchFault(code="invalid_file", message=error.message.removeprefix(f"{path}: ")))
+        return Checked(num_lines, faults)
     if not num_lines:
         faults.append(BatchFault(code="empty_file", message="the file holds no request"))
-    return faults
+    return Checked(num_lines, faults)
 
 
 def _faults_of_line(line: PromptLine, endpoint: Endpoint, takes_salts: bool) -> list[BatchFault]:

@@ -34,12 +34,16 @@ class BatchFault(msgspec.Struct, kw_only=True):
 
 
 class BatchRecord(Record, kw_only=True):
-    """`times` holds, a status, the Unix seconds at which the batch came to it."""
+    """`times` holds, a status, the Unix seconds at which the batch came to it.
+
+    `taken_at` is when it was taken by the clock of `wall_clock.py`, which nobody sets; old records lack it.
+    """
 
     batch_id: str
     endpoint: Endpoint
     input_file_id: str
     status: BatchStatus = "validating"
+    taken_at: float | None = None
     times: dict[str, int] = msgspec.field(default_factory=dict)
     faults: list[BatchFault] = msgspec.field(default_factory=list)
     output_file_id: str | None = None
@@ -55,9 +59,18 @@ class BatchRecord(Record, kw_only=True):
         return self.status in ENDED
 
     @property
+    def begins_at(self) -> float:
+        """When the window begins, by the clock of `taken_at`."""
+        return self.created_at if self.taken_at is None else self.taken_at
+
+    @property
     def expires_at(self) -> float:
-        """When what has not run by then will not."""
+        """When what has not run by then will not, as the wall clock said when the batch was taken."""
         return self.created_at + WINDOW_S
+
+    def seconds_left(self, now: float) -> float:
+        """Of the batch's window at `now`, by the clock of `taken_at`; never more than all of it."""
+        return min(WINDOW_S, self.begins_at + WINDOW_S - now)
 
     def enter(self, status: BatchStatus) -> None:
         """Come to a status now."""

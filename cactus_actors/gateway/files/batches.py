@@ -8,18 +8,20 @@ import hashlib
 import logging
 import secrets
 import time
+from collections.abc import Callable
 from pathlib import Path
+from typing import TypeVar
 
 import msgspec
 
 from cactus_actors.batch.failures import InputInvalid, OutputFailed, OutputLocked
 from cactus_actors.batch.lines import decode_line
-from cactus_actors.batch.output import BatchOutput, publish
+from cactus_actors.batch.output import BatchOutput, num_results, publish
 from cactus_actors.batch.reader import PromptFile
 from cactus_actors.batch.request import BatchProgress, BatchRequest
 from cactus_actors.batch.runner import run_batch
 from cactus_actors.client import AsyncClient
-from cactus_actors.gateway.files.batch_check import faults_of
+from cactus_actors.gateway.files.batch_check import checked
 from cactus_actors.gateway.files.batch_record import BatchFault, BatchRecord, BatchStatus, Endpoint
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.records import Records
@@ -37,15 +39,23 @@ SAVE_EVERY_S = 1.0
 
 _log = logging.getLogger(__name__)
 
+T = TypeVar("T")
+
 
 class Batches:
-    """All batches under a directory; `run` works on them, the oldest first."""
+    """All batches under a directory; `run` works on them, the oldest first.
 
-    def __init__(self, directory: Path, files: FileStore, client: AsyncClient, *, in_flight: int) -> None:
+    `unix_offset` makes of the monotonic clock the one that tells a batch's age, across restarts too.
+    """
+
+    def __init__(
+        self, directory: Path, files: FileStore, client: AsyncClient, *, in_flight: int, unix_offset: float
+    ) -> None:
         self._directory = directory
         self._files = files
         self._client = client
         self._in_flight = in_flight
+        self._unix_offset = unix_offset
         self._records = Records(directory, BatchRecord)
         self._arrived = asyncio.Event()
         self._working: asyncio.Task[None] | None = None
@@ -58,6 +68,7 @@ class Batches:
         self._files.get(input_file_id, tenant)
         record = BatchRecord(
             created_at=time.time(),
+            taken_at=self._now(),
             tenant=tenant,
             batch_id=f"batch_{secrets.token_hex(12)}",
             endpoint=endpoint,
@@ -103,7 +114,7 @@ class Batches:
             if not waiting:
                 await self._arrived.wait()
                 continue
-            await self._work_on(min(waiting, key=lambda record: record.created_at))
+            await self._work_on(min(waiting, key=lambda record: record.begins_at))
 
     async def _work_on(self, record: BatchRecord) -> None:
         self._working_on = record.batch_id
@@ -124,27 +135,26 @@ class Batches:
             if record.status == "in_progress":
                 await self._run_lines(record)
             if record.status == "cancelling":
-                self._finalize(record, "cancelled")
+                await self._finalize(record, "cancelled")
             elif record.status == "finalizing":
-                self._finalize(record, "completed")
+                await self._finalize(record, "completed")
         except (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked) as error:
             _log.warning("%s waits: %s", record.batch_id, error.message)
             await asyncio.sleep(RETRY_S)
         except CactusError as error:
-            record.faults.append(BatchFault(code=error.type, message=error.message))
-            self._enter(record, "failed")
+            await self._fail(record, BatchFault(code=error.type, message=error.message))
         except Exception:
             _log.exception("%s failed", record.batch_id)
-            record.faults.append(BatchFault(code="server_error", message="something went wrong here"))
-            self._enter(record, "failed")
+            await self._fail(record, BatchFault(code="server_error", message="something went wrong here"))
 
     async def _validate(self, record: BatchRecord) -> None:
         path = self._files.path(record.input_file_id)
-        record.faults = await asyncio.to_thread(
-            faults_of, path, record.endpoint, takes_salts=not record.tenant
+        num_lines, faults = await asyncio.to_thread(
+            checked, path, record.endpoint, takes_salts=not record.tenant
         )
         if record.status == "validating":  # not cancelled meanwhile
-            self._enter(record, "failed" if record.faults else "in_progress")
+            record.num_lines, record.faults = (0 if faults else num_lines), faults
+            self._enter(record, "failed" if faults else "in_progress")
 
     async def _run_lines(self, record: BatchRecord) -> None:
         saved_at = 0.0
@@ -159,11 +169,11 @@ class Batches:
                 saved_at = time.monotonic()
 
         try:
-            async with asyncio.timeout(record.expires_at - time.time()):
+            async with asyncio.timeout(record.seconds_left(self._now())):
                 await run_batch(self._request(record), self._client, observe)
         except TimeoutError:
-            await asyncio.to_thread(self._write_off, record)
-            self._finalize(record, "expired")
+            await _to_its_end(lambda: self._write_off(record))
+            await self._finalize(record, "expired")
         else:
             self._enter(record, "finalizing")
 
@@ -199,14 +209,15 @@ class Batches:
                         "error": error,
                     }
                     output.add(line.custom_id, msgspec.json.encode(written), succeeded=False)
-                    record.num_failed += 1
         except InputInvalid:
             pass  # what cannot be read any more cannot be written off
         finally:
             output.close()
 
-    def _finalize(self, record: BatchRecord, status: BatchStatus) -> None:
-        """Give the results names that clients know."""
+    async def _finalize(self, record: BatchRecord, status: BatchStatus) -> None:
+        """Count the results and give them names that clients know."""
+        await self._count(record)
+        self._save(record)  # what has got its name is not there to be counted again
         paths = self._request(record).paths
         publish(paths)
         if record.output_file_id is None:
@@ -214,6 +225,21 @@ class Batches:
         if record.error_file_id is None:
             record.error_file_id = self._adopted(paths.errors, record, "errors")
         self._enter(record, status)
+
+    async def _fail(self, record: BatchRecord, fault: BatchFault) -> None:
+        record.faults.append(fault)
+        with contextlib.suppress(OutputFailed, OutputLocked, OSError):
+            await self._count(record)
+        self._enter(record, "failed")
+
+    async def _count(self, record: BatchRecord) -> None:
+        """Count what the files hold: what was saved while they were written may be behind them."""
+        paths = self._request(record).paths
+        num_completed, num_failed = await _to_its_end(lambda: num_results(paths))
+        if num_completed is not None:
+            record.num_completed = num_completed
+        if num_failed is not None:
+            record.num_failed = num_failed
 
     def _adopted(self, path: Path, record: BatchRecord, what: str) -> str | None:
         if not path.exists() or not path.stat().st_size:
@@ -227,3 +253,16 @@ class Batches:
 
     def _save(self, record: BatchRecord) -> None:
         self._records.put(record.batch_id, record)
+
+    def _now(self) -> float:
+        return time.monotonic() + self._unix_offset
+
+
+async def _to_its_end(work: Callable[[], T]) -> T:
+    """Do something in a thread; a call that is cancelled ends when the thread does, not beside it."""
+    doing = asyncio.create_task(asyncio.to_thread(work))
+    try:
+        return await asyncio.shield(doing)
+    except asyncio.CancelledError:
+        await asyncio.wait([doing])
+        raise

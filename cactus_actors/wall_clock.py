@@ -21,7 +21,7 @@ def unix_offset(directory: Path) -> float:
     """What added to the monotonic clock gives Unix seconds, for all who keep something in `directory`.
 
     It is the same until the machine is started again: a wall clock that is set meanwhile moves no deadline
-    and no retention, across restarts of the router either. Where the machine does not tell that, or the
+    and no retention, across restarts of their process either. Where the machine does not tell that, or the
     directory cannot be written, it is what the wall clock says now.
     """
     path = directory / FILE_NAME
