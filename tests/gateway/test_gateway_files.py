@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import errno
 import json
+import os
 import time
 from pathlib import Path
 from typing import Any
@@ -351,6 +353,42 @@ def test_counts_are_those_of_the_lines_whatever_ends_a_batch(tmp_path: Path, end
             assert (counts["total"], counts["failed"]) == (60, len(never))
             assert 4 < counts["completed"] < 60
             assert end != "expired" or counts["completed"] + counts["failed"] == 60
+
+
+@pytest.mark.parametrize("num_renamed", range(9))
+def test_a_gateway_that_ends_at_any_change_of_a_file_loses_no_result(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, num_renamed: int
+) -> None:
+    renamed: list[Path] = []
+    replace = os.replace
+
+    def fail_later(source: Path, target: Path) -> None:
+        renamed.append(Path(target))
+        if len(renamed) > num_renamed:
+            raise OSError(errno.EIO, "Input/output error")
+        replace(source, target)
+
+    with played_service(tmp_path) as service:
+        with service.http() as http:
+            file_id = upload(http, line("a")).json()["id"]
+            with monkeypatch.context() as patch:
+                patch.setattr(os, "replace", fail_later)
+                batch = {"input_file_id": file_id, "endpoint": COMPLETIONS, "completion_window": "24h"}
+                asked = http.post("/v1/batches", json=batch)
+                until(lambda: len(renamed) > num_renamed)
+                service.stop_gateway()
+        service.start_gateway()
+        with service.http() as http:
+            if asked.status_code == 507:
+                assert num_renamed == 0
+                return
+            batch = ended(http, asked.json()["id"])
+            assert batch["status"] == "completed"
+            assert lines_of(http, batch["output_file_id"]).keys() == {"a"}
+            files = http.get("/v1/files").json()["data"]
+            assert {file["id"] for file in files} == {file_id, batch["output_file_id"]}
+    contents = {path.stem for path in (tmp_path / "http" / "files").glob("*.content")}
+    assert contents == {file_id, batch["output_file_id"]}
 
 
 async def test_records_that_are_damaged_are_passed_over(tmp_path: Path) -> None:

@@ -23,7 +23,7 @@ from cactus_actors.batch.runner import run_batch
 from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.files.batch_check import checked
 from cactus_actors.gateway.files.batch_record import BatchFault, BatchRecord, BatchStatus, Endpoint
-from cactus_actors.gateway.files.file_store import FileStore
+from cactus_actors.gateway.files.file_store import FileStore, new_file_id
 from cactus_actors.gateway.files.records import Records
 from cactus_actors.protocol.errors import (
     CactusError,
@@ -36,6 +36,9 @@ from cactus_actors.protocol.options import Options
 
 RETRY_S = 5.0
 SAVE_EVERY_S = 1.0
+
+_PASSING = (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked)
+"""What a batch waits for the end of."""
 
 _log = logging.getLogger(__name__)
 
@@ -130,6 +133,13 @@ class Batches:
     async def _advance(self, record: BatchRecord) -> None:
         """Bring a batch to its end; what a cancelled call left undone the next one does."""
         try:
+            await self._take_steps(record)
+        except _PASSING as error:
+            _log.warning("%s waits: %s", record.batch_id, error.message)
+            await asyncio.sleep(RETRY_S)
+
+    async def _take_steps(self, record: BatchRecord) -> None:
+        try:
             if record.status == "validating":
                 await self._validate(record)
             if record.status == "in_progress":
@@ -138,9 +148,8 @@ class Batches:
                 await self._finalize(record, "cancelled")
             elif record.status == "finalizing":
                 await self._finalize(record, "completed")
-        except (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked) as error:
-            _log.warning("%s waits: %s", record.batch_id, error.message)
-            await asyncio.sleep(RETRY_S)
+        except _PASSING:
+            raise
         except CactusError as error:
             await self._fail(record, BatchFault(code=error.type, message=error.message))
         except Exception:
@@ -217,13 +226,13 @@ class Batches:
     async def _finalize(self, record: BatchRecord, status: BatchStatus) -> None:
         """Count the results and give them names that clients know."""
         await self._count(record)
-        self._save(record)  # what has got its name is not there to be counted again
         paths = self._request(record).paths
         publish(paths)
-        if record.output_file_id is None:
-            record.output_file_id = self._adopted(paths.output, record, "output")
-        if record.error_file_id is None:
-            record.error_file_id = self._adopted(paths.errors, record, "errors")
+        record.output_file_id = record.output_file_id or _id_for(paths.output)
+        record.error_file_id = record.error_file_id or _id_for(paths.errors)
+        self._save(record)  # what is adopted is not there to be counted, or named, again
+        self._adopt(paths.output, record.output_file_id, record, "output")
+        self._adopt(paths.errors, record.error_file_id, record, "errors")
         self._enter(record, status)
 
     async def _fail(self, record: BatchRecord, fault: BatchFault) -> None:
@@ -241,11 +250,10 @@ class Batches:
         if num_failed is not None:
             record.num_failed = num_failed
 
-    def _adopted(self, path: Path, record: BatchRecord, what: str) -> str | None:
-        if not path.exists() or not path.stat().st_size:
-            return None
-        name = f"{record.batch_id}_{what}.jsonl"
-        return self._files.adopt(path, name, "batch_output", record.tenant).file_id
+    def _adopt(self, path: Path, file_id: str | None, record: BatchRecord, what: str) -> None:
+        if file_id is not None:
+            name = f"{record.batch_id}_{what}.jsonl"
+            self._files.adopt(path, file_id, name, "batch_output", record.tenant)
 
     def _enter(self, record: BatchRecord, status: BatchStatus) -> None:
         record.enter(status)
@@ -256,6 +264,11 @@ class Batches:
 
     def _now(self) -> float:
         return time.monotonic() + self._unix_offset
+
+
+def _id_for(path: Path) -> str | None:
+    """A new id for a file that holds something."""
+    return new_file_id() if path.exists() and path.stat().st_size else None
 
 
 async def _to_its_end(work: Callable[[], T]) -> T:

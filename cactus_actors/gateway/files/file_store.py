@@ -66,7 +66,7 @@ class FileStore:
 
         Raises StorageFailure, and whatever `chunks` raises, with nothing left.
         """
-        file_id = _new_id()
+        file_id = new_file_id()
         path = self.path(file_id)
         try:
             with path.open("xb") as file:
@@ -86,14 +86,17 @@ class FileStore:
         """Remove what was received and is not kept."""
         self.path(file_id).unlink(missing_ok=True)
 
-    def adopt(self, path: Path, filename: str, purpose: str, tenant: str) -> FileRecord:
-        """Take over a file that is there already."""
-        file_id = _new_id()
+    def adopt(self, path: Path, file_id: str, filename: str, purpose: str, tenant: str) -> None:
+        """Take over a file that is there already; done again with the same id, it ends what was begun."""
+        if not path.exists():
+            return
+        self._put(
+            file_id, filename, purpose, tenant, path
+        )  # first: content without a record is an upload's rest
         try:
             path.replace(self.path(file_id))
         except OSError as error:
             raise StorageFailure(f"the file cannot be kept: {error.strerror}") from None
-        return self.keep(file_id, filename, purpose, tenant)
 
     def delete(self, file_id: str, tenant: str) -> None:
         """Remove a tenant's file; raises ResourceNotFound."""
@@ -103,17 +106,21 @@ class FileStore:
 
     def keep(self, file_id: str, filename: str, purpose: str, tenant: str) -> FileRecord:
         """Make what was received a tenant's file; raises StorageFailure."""
+        return self._put(file_id, filename, purpose, tenant, self.path(file_id))
+
+    def _put(self, file_id: str, filename: str, purpose: str, tenant: str, content: Path) -> FileRecord:
         record = FileRecord(
             created_at=time.time(),
             tenant=tenant,
             file_id=file_id,
             filename=filename[:MAX_FILE_NAME],
             purpose=purpose,
-            num_bytes=self.path(file_id).stat().st_size,
+            num_bytes=content.stat().st_size,
         )
         self._records.put(file_id, record)
         return record
 
 
-def _new_id() -> str:
+def new_file_id() -> str:
+    """An id that no file has."""
     return f"file-{secrets.token_hex(12)}"
