@@ -88,7 +88,7 @@ class KnownKeys:
         stamp = self._stamp_now()
         before = self._callers
         self._callers = {
-            key.public_key: Caller(key.name, key.role, key.tenant, key.max_topics)
+            key.public_key: Caller(key.name, key.role, key.tenant, key.max_topics, key.terms)
             for key in self._store.known()
         }
         self._revoked |= {

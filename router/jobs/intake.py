@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from cactus_actors.protocol.errors import (
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, Source
+from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
 from router.access.callers import Caller
@@ -54,6 +55,7 @@ class Intake:
         epoch: int,
         salt: Salt,
         texts: TokenTexts | None,
+        accounts: Mapping[str, Terms],
     ) -> None:
         self.is_closed = False
         self.arrivals = Arrivals()
@@ -66,6 +68,7 @@ class Intake:
         self._epoch = epoch
         self._salt = salt
         self._texts = texts
+        self._accounts = accounts
         self._num_arrived = 0
         self._on_way_to_disk: dict[str, Load] = {}
 
@@ -93,6 +96,8 @@ class Intake:
             now,
             askers={identity: encoding},
             traceparent=traceparent,
+            account=self._account(submit),
+            terms=self._terms(submit, caller),
         )
         self._dispatcher.queue.check_room(arrival.load, now)  # before it costs anything
         self._prepare(arrival, submit.options)
@@ -109,6 +114,8 @@ class Intake:
             arrived_at,
             record=record,
             traceparent=record.submit.traceparent,
+            account=self._account(record.submit),
+            terms=record.terms,
         )
         self._prepare(arrival, record.submit.options, record.sources)
 
@@ -208,10 +215,17 @@ class Intake:
             self.arrivals.add(arrival),
             arrival.content,
             sources,
-            user=user_of(arrival.tenant, options.user),
+            user=user_of(arrival.account, arrival.tenant, options.user),
             is_background=(options.priority or 0) > 0,
         )
         self._outbox.prepare(wish)
+
+    def _account(self, submit: Submit) -> str:
+        """Whose share the job takes; a name that was made up, or of a key that is gone, has none."""
+        return submit.account if submit.account in self._accounts else ""
+
+    def _terms(self, submit: Submit, caller: Caller) -> Terms:
+        return self._accounts.get(submit.account, caller.terms)
 
     def _leave_disk_queue(self, job_id: str) -> None:
         load = self._on_way_to_disk.pop(job_id, None)
@@ -269,6 +283,8 @@ class Intake:
             is_recorded=False,
             tenant=arrival.tenant,
             traceparent=arrival.traceparent,
+            account=arrival.account,
+            terms=arrival.terms,
         )
 
 
