@@ -38,6 +38,10 @@ def new(
         int,
         typer.Option(help=f"Its jobs' share of the tokens beside others who wait, 1 to {MAX_WEIGHT}."),
     ] = 1,
+    no_cloud: Annotated[
+        bool,
+        typer.Option("--no-cloud", help="Never hand a job of its tenant to the cloud, whatever it asks for."),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where to write the key file; beside the service's if left out."),
@@ -48,7 +52,8 @@ def new(
 
     Example: cactus keys new alice --tenant research -o alice.key
     """
-    path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output, terms=Terms(weight=weight))
+    terms = Terms(weight=weight, allow_cloud=not no_cloud)
+    path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output, terms=terms)
     typer.echo(
         f"{path} holds the secret key of {name}: move it to where it is used, readable by its user alone"
     )
@@ -78,7 +83,7 @@ def list_keys(as_json: AsJson = False, state_dir: StateDir = STATE_DIR) -> None:
         typer.echo("no keys; make one: cactus keys new NAME")
     for key in known:
         created = time.strftime("%Y-%m-%d", time.gmtime(key.created))
-        terms = f"weight {key.weight:<4}"
+        terms = f"weight {key.weight:<4} {'cloud' if key.allow_cloud else 'no cloud':9}"
         typer.echo(f"{key.name:24} {key.role:9} {key.tenant:24} {terms} {key.public_key}  {created}")
 
 

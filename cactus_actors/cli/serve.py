@@ -79,7 +79,7 @@ def serve(
     no_http: Annotated[bool, typer.Option("--no-http", help="Serve without the HTTP gateway.")] = False,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(help="API keys, one a line, weight=N behind; CACTUS_API_KEYS: more, by commas."),
+        typer.Option(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas. See docs/http.md."),
     ] = None,
     alias: Annotated[str | None, typer.Option(help="The name that HTTP clients see the model under.")] = None,
     curve: Annotated[

@@ -66,8 +66,8 @@ def accounts_of(keys: Mapping[str, Terms]) -> dict[str, Terms]:
 def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Terms]:
     """The terms of the keys in a file, one a line, and in CACTUS_API_KEYS, separated by commas, by digest.
 
-    A key may be followed by `weight=N`. Empty lines and lines that begin with `#` are passed over. Raises
-    ConfigurationInvalid, which quotes no key.
+    A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are
+    passed over. Raises ConfigurationInvalid, which quotes no key.
     """
     keys = environment.get(KEYS_VARIABLE, "").split(",")
     if path is not None:
@@ -122,11 +122,13 @@ def _key_and_terms(line: str) -> tuple[str, Terms]:
     words = line.rsplit(None, 1)
     while len(words) == 2 and (found := _TERM.fullmatch(words[1])):
         line, name = words[0], found[1]
-        if name != "weight" or name in given:
-            raise _invalid("behind an API key may stand weight=N, once")
+        if name not in ("weight", "cloud") or name in given:
+            raise _invalid("behind an API key may stand weight=N and cloud=never, each once")
         given[name] = found[2]
         words = line.rsplit(None, 1)
-    return line, Terms(weight=_weight(given.get("weight", "1")))
+    if given.get("cloud", "never") != "never":
+        raise _invalid("the cloud behind an API key is cloud=never, or is left out")
+    return line, Terms(weight=_weight(given.get("weight", "1")), allow_cloud="cloud" not in given)
 
 
 def _weight(text: str) -> int:

@@ -26,7 +26,8 @@ class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
     """A public key and what its owner may do; `created` is Unix seconds.
 
     Jobs belong to the `tenant` of who submitted them. `max_topics` bounds how many jobs are streamed to the
-    key's connections at once. Files from before there were weights have none: they are of 1.
+    key's connections at once. No job of a tenant goes to the cloud of whose keys one has `allow_cloud` false.
+    Files from before there were `weight` and `allow_cloud` lack them.
     """
 
     name: str
@@ -36,11 +37,7 @@ class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
     created: int
     max_topics: int = MAX_TOPICS
     weight: Weight = 1
-
-    @property
-    def terms(self) -> Terms:
-        """What the jobs get that come with this key."""
-        return Terms(weight=self.weight)
+    allow_cloud: bool = True
 
 
 def keys_dir(state_dir: Path) -> Path:
@@ -134,6 +131,7 @@ class KeyStore:
                 created=int(time.time()),
                 max_topics=max_topics,
                 weight=terms.weight,
+                allow_cloud=terms.allow_cloud,
             )
             self._write_known([*known, key])
         return path
@@ -193,4 +191,6 @@ def _check_terms(role: Role, terms: Terms) -> None:
     if not 1 <= terms.weight <= MAX_WEIGHT:
         raise ConfigurationInvalid(f"a weight is 1 to {MAX_WEIGHT}, got {terms.weight}", param="weight")
     if role == "worker" and terms != USUAL_TERMS:
-        raise ConfigurationInvalid("a worker's key submits no jobs and has no weight", param="weight")
+        raise ConfigurationInvalid(
+            "a worker's key submits no jobs: a weight and the cloud are for others", param="role"
+        )

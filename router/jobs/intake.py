@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import (
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, Source
-from cactus_actors.protocol.terms import Terms
+from cactus_actors.protocol.terms import UNKNOWN_TERMS, Terms
 from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
 from router.access.callers import Caller
@@ -164,6 +164,8 @@ class Intake:
     def _accept(self, arrival: Arrival, prepared: Prepared, now: float) -> None:
         if arrival.tenant:
             prepared = _salted(prepared, self._salt(arrival.tenant, prepared.policy.cache_salt))
+        if not arrival.terms.allow_cloud:
+            prepared = _kept_here(prepared)
         load = load_of(arrival.content, prepared)
         if arrival.record is None:
             self._dispatcher.queue.check_room(load, now)
@@ -225,7 +227,11 @@ class Intake:
         return submit.account if submit.account in self._accounts else ""
 
     def _terms(self, submit: Submit, caller: Caller) -> Terms:
-        return self._accounts.get(submit.account, caller.terms)
+        """What the job gets: an account has a weight of its own, but no more of the cloud than its caller."""
+        if not submit.account:
+            return caller.terms
+        terms = self._accounts.get(submit.account, UNKNOWN_TERMS)
+        return terms if caller.terms.allow_cloud else msgspec.structs.replace(terms, allow_cloud=False)
 
     def _leave_disk_queue(self, job_id: str) -> None:
         load = self._on_way_to_disk.pop(job_id, None)
@@ -297,6 +303,12 @@ def _salted(prepared: Prepared, salt: str) -> Prepared:
     policy = msgspec.structs.replace(prepared.policy, cache_salt=salt)
     hashes = block_hashes(prepared.prompt_ids, salt) if prepared.block_hashes else ()
     return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes)
+
+
+def _kept_here(prepared: Prepared) -> Prepared:
+    policy = msgspec.structs.replace(prepared.policy, allow_cloud=False)
+    refusal = "the key does not allow the cloud"
+    return msgspec.structs.replace(prepared, policy=policy, cloud_refusal=refusal)
 
 
 def _content(submit: Submit) -> bytes:

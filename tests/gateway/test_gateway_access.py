@@ -180,15 +180,16 @@ def test_keys_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
         read_keys(tmp_path / "missing", {})
 
 
-def test_a_key_may_have_a_weight_behind_it(tmp_path: Path) -> None:
+def test_a_key_may_have_terms_behind_it(tmp_path: Path) -> None:
     file = tmp_path / "keys"
-    file.write_text(f"{ANN} weight=3\n{BOB}\nwith spaces in it\t weight=1000\nends-with=equals==\n")
+    spaced, padded = "with spaces in it", "ends-with=equals=="
+    file.write_text(f"{ANN} weight=3\n{BOB} cloud=never\n{spaced}\t cloud=never weight=1000\n{padded}\n")
     assert read_keys(file, {"CACTUS_API_KEYS": f"another-key weight=2,{ANN}  weight=3"}) == {
         digest_of("another-key"): Terms(weight=2),
         digest_of(ANN): Terms(weight=3),
-        digest_of(BOB): Terms(),
-        digest_of("with spaces in it"): Terms(weight=1000),
-        digest_of("ends-with=equals=="): Terms(),
+        digest_of(BOB): Terms(allow_cloud=False),
+        digest_of(spaced): Terms(weight=1000, allow_cloud=False),
+        digest_of(padded): Terms(),
     }
 
 
@@ -203,9 +204,14 @@ def test_a_key_may_have_a_weight_behind_it(tmp_path: Path) -> None:
         ("weight=2 weight=2", "once"),
         ("wieght=2", "may stand"),
         (f"weight=2\n{ANN}", "named twice"),
+        (f"cloud=never\n{ANN}", "named twice"),
+        ("cloud=always", "cloud=never"),
+        ("cloud=", "cloud=never"),
     ],
 )
-def test_what_is_no_weight_is_refused_without_quoting_the_key(tmp_path: Path, behind: str, said: str) -> None:
+def test_terms_that_are_none_are_refused_without_quoting_the_key(
+    tmp_path: Path, behind: str, said: str
+) -> None:
     file = tmp_path / "keys"
     file.write_text(f"{ANN} {behind}\n")
     with pytest.raises(ConfigurationInvalid, match=said) as refused:

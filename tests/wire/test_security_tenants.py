@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import itertools
+import time
 from pathlib import Path
 from typing import Any
 
@@ -24,7 +25,8 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Finish, Report
-from tests.router_harness import job_id, make_delta, make_hello
+from router.access.known_keys import RECHECK_S
+from tests.router_harness import UNSURE, job_id, make_delta, make_hello
 from tests.secured_router import (
     Generation,
     Peer,
@@ -251,3 +253,38 @@ def test_another_weight_holds_for_what_comes_next_and_cuts_no_connection(tmp_pat
 
         until(has_weight)
         assert jobs[job_id(1)].terms.weight == 1
+
+
+def unsure(worker: Peer, number: int) -> None:
+    """The worker that was given this job ends it, sure of nothing."""
+    dispatch = dispatched(worker)
+    assert dispatch.job_id == job_id(number)
+    delta = make_delta(dispatch.dispatch_id, 0, "x", entropy=UNSURE, finish=STOP)
+    worker.send(Report(number, 2, 64, 0, [delta]))
+
+
+def test_one_key_without_the_cloud_keeps_its_tenant_from_it_at_once(router: SecuredRouter) -> None:
+    one, other = router.client(router.key("one", tenant="team")), router.client(router.key("other"))
+    worker_key = router.key("w", "worker")
+    worker = router.worker(worker_key)
+    cloud = router.worker(worker_key, make_hello("cloud", kind="cloud", num_slots=4))
+
+    def ask(client: Peer, number: int) -> None:
+        cloud.send(Report(0, 4, 0, 0, []))  # it is there
+        message = submit(number, cloud_handoff_threshold=0.5, allow_cloud=True)
+        assert isinstance(client.ask(message), Accepted)
+        unsure(worker, number)
+
+    ask(one, 1)
+    assert dispatched(cloud).job_id == job_id(1)
+    router.store.add("two", "client", "team", terms=Terms(allow_cloud=False))
+    time.sleep(2 * RECHECK_S)
+    ask(one, 2)  # over the connection that it had
+    handoff = one.receive(Finished).result.handoff
+    assert (handoff.status, handoff.reason) == ("suppressed", "the key does not allow the cloud")
+    ask(other, 3)
+    assert dispatched(cloud).job_id == job_id(3)
+    router.store.revoke("two")
+    time.sleep(2 * RECHECK_S)
+    ask(one, 4)
+    assert dispatched(cloud).job_id == job_id(4)
