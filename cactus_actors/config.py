@@ -11,6 +11,7 @@ from msgspec import Meta
 from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.profiles import ProfileName
+from cactus_actors.protocol.terms import Terms
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
@@ -38,7 +39,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     when it has started ends at once.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
     Documents below the directory `corpus` go into the prompts of conversations.
-    With `keys_dir` all sockets ask for a key that is known there. `confidence_signal`, `probe_file` and
+    With `keys_dir` all sockets ask for a key that is known there; `accounts` are the terms of the API
+    keys of HTTP, by the names that their jobs bear. `confidence_signal`, `probe_file` and
     `max_handoff_share` are those of HandoffSettings. Of each ended job a line is written to `job_log` and a
     span sent to the OpenTelemetry collector at `otlp_endpoint`.
     """
@@ -61,6 +63,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     journal_dir: str | None = None
     corpus: str | None = None
     keys_dir: str | None = None
+    accounts: dict[str, Terms] = {}
     confidence_signal: SignalName = "entropy"
     probe_file: str | None = None
     max_handoff_share: float = 1.0

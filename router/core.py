@@ -103,6 +103,7 @@ class RouterCore:
             epoch,
             salt,
             texts,
+            settings.accounts,
         )
         self._closing = Closing(
             self._table,

@@ -16,6 +16,7 @@ from cactus_actors.keys.key_file import Credentials, Role, read_key_file
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.messages import Progress, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import (
     encode,
     router_command_decoder,
@@ -71,9 +72,11 @@ class SecuredRouter:
         self._context: zmq.Context[Any] = zmq.Context()
         self._sockets: list[zmq.Socket[Any]] = []
 
-    def key(self, name: str, role: Role = "client", tenant: str | None = None) -> Credentials:
+    def key(
+        self, name: str, role: Role = "client", tenant: str | None = None, terms: Terms = USUAL_TERMS
+    ) -> Credentials:
         """A new key that the router knows."""
-        return read_key_file(self.store.add(name, role, tenant))
+        return read_key_file(self.store.add(name, role, tenant, terms=terms))
 
     def key_file(self, name: str, role: Role = "client", tenant: str | None = None) -> Path:
         return self.store.add(name, role, tenant)

@@ -63,6 +63,7 @@ class LineAnswerer:
         self._client = client
         self._run = run
         self._model = model
+        self._account = request.account
         self._plain_is_chat = not request.raw
         options = request.options
         if options.priority is None:
@@ -115,7 +116,7 @@ class LineAnswerer:
         """Of one choice, whose seed, and so its tokens, are the same at every attempt."""
         attempt = 0
         while attempt < MAX_ATTEMPTS:
-            submit = msgspec.structs.replace(submit, job_id=job_id_of(choice, attempt))
+            submit = msgspec.structs.replace(submit, job_id=job_id_of(choice, attempt), account=self._account)
             try:
                 result = await self._client.run(submit)
             except JobConflict:  # an earlier run asked at another priority

@@ -25,7 +25,7 @@ class BatchRequest:
 
     `options` fill in what a line leaves out; `form` None is by suffix and content; `raw` keeps plain lines
     from the chat template. Without `one_model` a run that is resumed takes whatever model the service has by
-    then.
+    then. `account` is that of its jobs.
     """
 
     source: Path
@@ -37,6 +37,7 @@ class BatchRequest:
     resume: bool = False
     overwrite: bool = False
     one_model: bool = True
+    account: str = ""
 
     @property
     def paths(self) -> BatchPaths:

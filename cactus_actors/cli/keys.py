@@ -11,6 +11,7 @@ from cactus_actors.cli.options import AsJson
 from cactus_actors.config import ServeConfig
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Role
 from cactus_actors.keys.store import KeyStore, keys_dir
+from cactus_actors.protocol.terms import MAX_WEIGHT, Terms
 
 keys = typer.Typer(
     no_args_is_help=True,
@@ -33,6 +34,14 @@ def new(
         str | None,
         typer.Option(help="Whom its jobs belong to; keys of one tenant see each other's. NAME if left out."),
     ] = None,
+    weight: Annotated[
+        int,
+        typer.Option(help=f"Its jobs' share of the tokens beside others who wait, 1 to {MAX_WEIGHT}."),
+    ] = 1,
+    no_cloud: Annotated[
+        bool,
+        typer.Option("--no-cloud", help="Never hand a job of its tenant to the cloud, whatever it asks for."),
+    ] = False,
     output: Annotated[
         Path | None,
         typer.Option("--output", "-o", help="Where to write the key file; beside the service's if left out."),
@@ -43,7 +52,8 @@ def new(
 
     Example: cactus keys new alice --tenant research -o alice.key
     """
-    path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output)
+    terms = Terms(weight=weight, allow_cloud=not no_cloud)
+    path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output, terms=terms)
     typer.echo(
         f"{path} holds the secret key of {name}: move it to where it is used, readable by its user alone"
     )
@@ -73,7 +83,8 @@ def list_keys(as_json: AsJson = False, state_dir: StateDir = STATE_DIR) -> None:
         typer.echo("no keys; make one: cactus keys new NAME")
     for key in known:
         created = time.strftime("%Y-%m-%d", time.gmtime(key.created))
-        typer.echo(f"{key.name:24} {key.role:9} {key.tenant:24} {key.public_key}  {created}")
+        terms = f"weight {key.weight:<4} {'cloud' if key.allow_cloud else 'no cloud':9}"
+        typer.echo(f"{key.name:24} {key.role:9} {key.tenant:24} {terms} {key.public_key}  {created}")
 
 
 @keys.command()

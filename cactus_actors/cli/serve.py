@@ -78,7 +78,8 @@ def serve(
     ] = None,
     no_http: Annotated[bool, typer.Option("--no-http", help="Serve without the HTTP gateway.")] = False,
     api_key_file: Annotated[
-        Path | None, typer.Option(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas.")
+        Path | None,
+        typer.Option(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas. See docs/http.md."),
     ] = None,
     alias: Annotated[str | None, typer.Option(help="The name that HTTP clients see the model under.")] = None,
     curve: Annotated[

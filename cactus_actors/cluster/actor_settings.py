@@ -15,19 +15,21 @@ from cactus_actors.config import (
     ServeConfig,
     WorkerSettings,
 )
+from cactus_actors.gateway.keys import accounts_of
+from cactus_actors.protocol.terms import Terms
 
 
 @dataclass(frozen=True, kw_only=True)
 class ActorSettings:
     """`model` is what every actor finds the same files under; `job_log` is a path, None for no log.
 
-    `key_digests` are of the API keys that the gateway accepts.
+    `api_keys` are the digests of the API keys that the gateway accepts, and the terms of each.
     """
 
     config: ServeConfig
     model: str
     keys: ServiceKeys
-    key_digests: list[str]
+    api_keys: dict[str, Terms]
     journal_dir: Path | None
     job_log: str | None
     otlp_endpoint: str | None
@@ -46,6 +48,7 @@ class ActorSettings:
             journal_dir=None if self.journal_dir is None else str(self.journal_dir),
             corpus=None if config.corpus is None else str(config.corpus.expanduser().resolve()),
             keys_dir=self.keys.directory,
+            accounts=accounts_of(self.api_keys),
             confidence_signal=config.handoff.confidence_signal,
             probe_file=config.handoff.probe_file,
             max_handoff_share=config.handoff.max_share,
@@ -81,7 +84,7 @@ class ActorSettings:
             model=self.model,
             listen=listen,
             alias=config.alias,
-            key_digests=self.key_digests,
+            key_digests=list(self.api_keys),
             state_dir=str(config.state_dir.expanduser()),
             key_file=self.keys.gateway,
         )

@@ -32,6 +32,7 @@ from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.models.files import resolve_model
 from cactus_actors.models.hub_cache import pinned
 from cactus_actors.protocol.errors import CactusError, Unavailable
+from cactus_actors.protocol.terms import Terms
 from cactus_actors.text import load_text_model
 from router.actor import Endpoints, RouterActor
 from workers.actor import WorkerActor, WorkerHealth
@@ -105,7 +106,7 @@ class Service:
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
         check_ports(self._config)
-        key_digests = self._read_key_digests()
+        api_keys = self._read_api_keys()
         keys = service_keys(self._config)
         model = self._find_model()  # a wrong path need not wait for Ray
         collector = otlp_endpoint(self._config, os.environ, self._announce)
@@ -115,7 +116,7 @@ class Service:
                 config=self._config,
                 model=model,
                 keys=keys,
-                key_digests=key_digests,
+                api_keys=api_keys,
                 journal_dir=self._journal_dir,
                 job_log=self._job_log.path,
                 otlp_endpoint=collector,
@@ -228,13 +229,13 @@ class Service:
         self._handoff = Watched(HandoffActor, self._settings.handoff(), where=ray_session.this_node())
         self._handoff.begin(self.endpoints.workers)
 
-    def _read_key_digests(self) -> list[str]:
-        """Those of the API keys; refuses an endpoint that is open to others without one."""
+    def _read_api_keys(self) -> dict[str, Terms]:
+        """Their terms by digest; refuses an endpoint that is open to others without a key."""
         if not self._config.http:
-            return []
-        digests = read_keys(self._config.api_key_file, os.environ)
-        check_exposure(self._config.http, digests)
-        return digests
+            return {}
+        keys = read_keys(self._config.api_key_file, os.environ)
+        check_exposure(self._config.http, keys)
+        return keys
 
     def _start_gateway(self) -> None:
         settings = self._settings.gateway(self._http or self._config.http)

@@ -10,7 +10,7 @@ import msgspec
 from cactus_actors.gateway.answers.stream_position import Place, read_event_id
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.request_ids import job_id_of, read_request_id, request_id_of_key
-from cactus_actors.gateway.keys import Tenant
+from cactus_actors.gateway.keys import Tenant, account_of
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.trace_context import read_traceparent
@@ -71,7 +71,7 @@ class Identity:
     def owned(self, submit: Submit) -> Submit:
         """The job as this tenant's and of this trace.
 
-        What it leaves in the prefix cache is found by the same tenant only.
+        It takes the tenant's share. What it leaves in the prefix cache is found by the same tenant only.
         """
         if self.traceparent is not None:
             submit = msgspec.structs.replace(submit, traceparent=self.traceparent)
@@ -80,7 +80,7 @@ class Identity:
         given = submit.options.cache_salt or ""
         salt = hashlib.blake2b(given.encode(), key=self.tenant, digest_size=16).hexdigest()
         options = msgspec.structs.replace(submit.options, cache_salt=salt)
-        return msgspec.structs.replace(submit, options=options)
+        return msgspec.structs.replace(submit, options=options, account=account_of(self.tenant))
 
 
 def identity_named(request: HttpRequest, name: str) -> str:
@@ -91,4 +91,4 @@ def identity_named(request: HttpRequest, name: str) -> str:
 def tenant_name(request: HttpRequest) -> str:
     """What a tenant is called on the disk; empty where everybody may ask."""
     tenant: Tenant = request.scope["state"]["tenant"]
-    return hashlib.blake2b(b"name", key=tenant, digest_size=12).hexdigest() if tenant else ""
+    return account_of(tenant) if tenant else ""

@@ -5,14 +5,17 @@ from __future__ import annotations
 import hashlib
 import hmac
 import ipaddress
-from collections.abc import Mapping, Sequence
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
+from cactus_actors.protocol.terms import MAX_WEIGHT, Terms
 
 KEYS_VARIABLE = "CACTUS_API_KEYS"
 MIN_KEY_LENGTH = 8
 _SCHEME = b"bearer "
+_TERM = re.compile(r"([a-z]+)=(\S*)")
 
 Tenant = bytes
 """The digest of the key that a request came with; empty where no key is needed."""
@@ -50,10 +53,21 @@ def digest_of(key: str) -> str:
     return hashlib.sha256(key.encode()).hexdigest()
 
 
-def read_keys(path: Path | None, environment: Mapping[str, str]) -> list[str]:
-    """The digests of the keys in a file, one a line, and in CACTUS_API_KEYS, separated by commas.
+def account_of(tenant: Tenant) -> str:
+    """What a tenant is called on the disk and to the router; nobody else can make it up."""
+    return hashlib.blake2b(b"name", key=tenant, digest_size=12).hexdigest()
 
-    Empty lines and lines that begin with `#` are passed over. Raises ConfigurationInvalid.
+
+def accounts_of(keys: Mapping[str, Terms]) -> dict[str, Terms]:
+    """The terms of each account, from those of each key's digest."""
+    return {account_of(bytes.fromhex(digest)): terms for digest, terms in keys.items()}
+
+
+def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Terms]:
+    """The terms of the keys in a file, one a line, and in CACTUS_API_KEYS, separated by commas, by digest.
+
+    A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are
+    passed over. Raises ConfigurationInvalid, which quotes no key.
     """
     keys = environment.get(KEYS_VARIABLE, "").split(",")
     if path is not None:
@@ -65,11 +79,7 @@ def read_keys(path: Path | None, environment: Mapping[str, str]) -> list[str]:
     keys = [key.strip() for key in keys if key.strip()]
     if path is not None and not keys:
         raise ConfigurationInvalid(f"{path} holds no API key", param="api_key_file")
-    if any(len(key) < MIN_KEY_LENGTH for key in keys):
-        raise ConfigurationInvalid(
-            f"an API key has at least {MIN_KEY_LENGTH} characters", param="api_key_file"
-        )
-    return [digest_of(key) for key in dict.fromkeys(keys)]
+    return _terms_by_digest(keys)
 
 
 def host_and_port(listen: str) -> tuple[str, int]:
@@ -80,7 +90,7 @@ def host_and_port(listen: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def check_exposure(listen: str, digests: Sequence[str]) -> None:
+def check_exposure(listen: str, digests: Collection[str]) -> None:
     """Raise ConfigurationInvalid for an endpoint that others can reach and that asks for no key."""
     host, _ = host_and_port(listen)
     try:
@@ -93,3 +103,39 @@ def check_exposure(listen: str, digests: Sequence[str]) -> None:
             f"name some with --api-key-file or {KEYS_VARIABLE}",
             param="http",
         )
+
+
+def _terms_by_digest(lines: Iterable[str]) -> dict[str, Terms]:
+    keys: dict[str, Terms] = {}
+    for line in lines:
+        key, terms = _key_and_terms(line)
+        if len(key) < MIN_KEY_LENGTH:
+            raise _invalid(f"an API key has at least {MIN_KEY_LENGTH} characters")
+        if keys.setdefault(digest_of(key), terms) != terms:
+            raise _invalid("an API key is named twice, with other terms")
+    return keys
+
+
+def _key_and_terms(line: str) -> tuple[str, Terms]:
+    """A key, which may have spaces in it, and what stands behind it."""
+    given: dict[str, str] = {}
+    words = line.rsplit(None, 1)
+    while len(words) == 2 and (found := _TERM.fullmatch(words[1])):
+        line, name = words[0], found[1]
+        if name not in ("weight", "cloud") or name in given:
+            raise _invalid("behind an API key may stand weight=N and cloud=never, each once")
+        given[name] = found[2]
+        words = line.rsplit(None, 1)
+    if given.get("cloud", "never") != "never":
+        raise _invalid("the cloud behind an API key is cloud=never, or is left out")
+    return line, Terms(weight=_weight(given.get("weight", "1")), allow_cloud="cloud" not in given)
+
+
+def _weight(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= MAX_WEIGHT:
+        raise _invalid(f"the weight behind an API key is 1 to {MAX_WEIGHT}")
+    return int(text)
+
+
+def _invalid(reason: str) -> ConfigurationInvalid:
+    return ConfigurationInvalid(reason, param="api_key_file")

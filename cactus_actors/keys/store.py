@@ -16,6 +16,7 @@ from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.private_file import read_private, write_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.link import MAX_TOPICS
+from cactus_actors.protocol.terms import MAX_WEIGHT, USUAL_TERMS, Terms, Weight
 
 SERVICE_TOPICS = 65_536
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
@@ -25,7 +26,8 @@ class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
     """A public key and what its owner may do; `created` is Unix seconds.
 
     Jobs belong to the `tenant` of who submitted them. `max_topics` bounds how many jobs are streamed to the
-    key's connections at once.
+    key's connections at once. No job of a tenant goes to the cloud of whose keys one has `allow_cloud` false.
+    Files from before there were `weight` and `allow_cloud` lack them.
     """
 
     name: str
@@ -34,6 +36,8 @@ class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
     public_key: str
     created: int
     max_topics: int = MAX_TOPICS
+    weight: Weight = 1
+    allow_cloud: bool = True
 
 
 def keys_dir(state_dir: Path) -> Path:
@@ -95,11 +99,13 @@ class KeyStore:
         *,
         path: Path | None = None,
         max_topics: int = MAX_TOPICS,
+        terms: Terms = USUAL_TERMS,
     ) -> Path:
         """Make a key, write its file to `path` or into the store, and return where it is.
 
         A key without a `tenant` is a tenant of its own.
         """
+        _check_terms(role, terms)
         if not _NAME.fullmatch(name):
             raise ConfigurationInvalid("a key's name is 1 to 64 letters, digits and _ . @ -", param="name")
         tenant = name if tenant is None else tenant
@@ -124,6 +130,8 @@ class KeyStore:
                 public_key=pair.public,
                 created=int(time.time()),
                 max_topics=max_topics,
+                weight=terms.weight,
+                allow_cloud=terms.allow_cloud,
             )
             self._write_known([*known, key])
         return path
@@ -177,3 +185,12 @@ class KeyStore:
         with lock:
             fcntl.flock(lock, fcntl.LOCK_EX)
             yield
+
+
+def _check_terms(role: Role, terms: Terms) -> None:
+    if not 1 <= terms.weight <= MAX_WEIGHT:
+        raise ConfigurationInvalid(f"a weight is 1 to {MAX_WEIGHT}, got {terms.weight}", param="weight")
+    if role == "worker" and terms != USUAL_TERMS:
+        raise ConfigurationInvalid(
+            "a worker's key submits no jobs: a weight and the cloud are for others", param="role"
+        )

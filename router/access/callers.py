@@ -2,20 +2,25 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 
 from cactus_actors.keys.key_file import Role
 from cactus_actors.protocol.link import MAX_TOPICS
+from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 
 
 @dataclass(frozen=True, slots=True)
 class Caller:
-    """The owner of a key; jobs belong to the tenant of who submitted them."""
+    """The owner of a key; jobs belong to the tenant of who submitted them.
+
+    Other `terms` are no other caller: they hold for what is submitted from then on, and cut no connection.
+    """
 
     name: str
     role: Role
     tenant: str
     max_topics: int
+    terms: Terms = field(default=USUAL_TERMS, compare=False)
 
 
 ANYONE = Caller(name="", role="operator", tenant="", max_topics=1 << 30)

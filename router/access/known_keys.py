@@ -8,8 +8,9 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from cactus_actors.keys.key_file import Role
-from cactus_actors.keys.store import KeyStore
+from cactus_actors.keys.store import KeyStore, KnownKey
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.terms import Terms
 from router.access.callers import Caller
 
 RECHECK_S = 0.5
@@ -87,10 +88,7 @@ class KnownKeys:
     def _read(self) -> None:
         stamp = self._stamp_now()
         before = self._callers
-        self._callers = {
-            key.public_key: Caller(key.name, key.role, key.tenant, key.max_topics)
-            for key in self._store.known()
-        }
+        self._callers = _callers_of(self._store.known())
         self._revoked |= {
             public_key: caller
             for public_key, caller in before.items()
@@ -105,3 +103,18 @@ class KnownKeys:
         except FileNotFoundError:
             return None
         return status.st_ino, status.st_mtime_ns
+
+
+def _callers_of(keys: Sequence[KnownKey]) -> dict[str, Caller]:
+    """Who has each key; one key without the cloud keeps its whole tenant from it."""
+    stays_here = {key.tenant for key in keys if not key.allow_cloud}
+    return {
+        key.public_key: Caller(
+            key.name,
+            key.role,
+            key.tenant,
+            key.max_topics,
+            Terms(weight=key.weight, allow_cloud=key.tenant not in stays_here),
+        )
+        for key in keys
+    }

@@ -1,4 +1,4 @@
-"""Turns between users: start-time fair queueing (Goyal, Vin, Cheng 1996) over what jobs may cost."""
+"""Turns between users: start-time fair queueing (Goyal, Vin, Cheng 1996) by weight, of what jobs may cost."""
 
 from __future__ import annotations
 
@@ -16,9 +16,9 @@ MAX_IDLE_USERS = 1024
 class FairShare:
     """Gives each job a turn; lower turns are served first.
 
-    A user's jobs take their turns one after the other, each as far behind the last as that may cost, so that
-    users who wait get the same share of the tokens however many jobs each sends. Who comes back after a pause
-    starts where the others are: shares that were not used are not saved up.
+    A user's jobs take their turns one after the other, each as far behind the last as that may cost, divided
+    by its weight, so that users who wait share the tokens as their weights are, however many jobs each sends.
+    Who comes back after a pause starts where the others are: shares that were not used are not saved up.
     """
 
     def __init__(self) -> None:
@@ -28,7 +28,7 @@ class FairShare:
     def turn_of(self, job: Job) -> float:
         """The turn of a job that has just come."""
         turn = max(self._now, self._ends.get(job.user, 0.0))
-        self._ends[job.user] = turn + _cost(job)
+        self._ends[job.user] = turn + _cost(job) / job.terms.weight
         return turn
 
     def served(self, job: Job) -> None:

@@ -128,6 +128,8 @@ class JobQueue:
 
 
 def _key(job: Job) -> Key:
-    # Only within a tenant may a client put its work before the usual.
-    priority = max(0, job.prepared.policy.priority) if job.tenant else job.prepared.policy.priority
+    # Where clients are told apart, none may put its work before the usual work of others.
+    priority = job.prepared.policy.priority
+    if job.tenant or job.account:
+        priority = max(0, priority)
     return (not job.is_retry, priority, job.turn, job.arrival)

@@ -130,7 +130,8 @@ class CloudDesk:
 
     def _escalate(self, job: Job, breach: Breach, now: float) -> bool:
         job.breach = breach
-        verdict = self._refusal()
+        # The one way to the cloud, whatever brought the job here.
+        verdict = self._refusal() if job.prepared.policy.allow_cloud else _late_verdict(job)
         if verdict is None and self._share.is_spent:
             verdict = Verdict("suppressed", "share spent")
         if verdict is not None:

@@ -6,6 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cactus_actors.protocol.errors import CactusError, Overloaded
+from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
 from router.access.callers import Caller
 from router.dispatch.load import Load, load_of
@@ -21,6 +22,7 @@ Later = Callable[[float], None]
 class Arrival:
     """A request from its arrival to its preparation; `record` is what an earlier router accepted.
 
+    `account` is the API key whose share it takes, empty without one; `terms` are what its job gets.
     `later` has who asked beside what they asked. With a `refusal` it is refused however its preparation ends.
 
     It is held as bytes, `content`: decoded, a few bytes may be a hundred times as large.
@@ -37,6 +39,8 @@ class Arrival:
     record: AcceptedRecord | None = None
     refusal: CactusError | None = None
     traceparent: str | None = None
+    account: str = ""
+    terms: Terms = USUAL_TERMS
 
     @property
     def load(self) -> Load:

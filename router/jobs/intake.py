@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import hashlib
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
@@ -17,6 +17,7 @@ from cactus_actors.protocol.errors import (
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, Source
+from cactus_actors.protocol.terms import UNKNOWN_TERMS, Terms
 from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
 from router.access.callers import Caller
@@ -54,6 +55,7 @@ class Intake:
         epoch: int,
         salt: Salt,
         texts: TokenTexts | None,
+        accounts: Mapping[str, Terms],
     ) -> None:
         self.is_closed = False
         self.arrivals = Arrivals()
@@ -66,6 +68,7 @@ class Intake:
         self._epoch = epoch
         self._salt = salt
         self._texts = texts
+        self._accounts = accounts
         self._num_arrived = 0
         self._on_way_to_disk: dict[str, Load] = {}
 
@@ -93,6 +96,8 @@ class Intake:
             now,
             askers={identity: encoding},
             traceparent=traceparent,
+            account=self._account(submit),
+            terms=self._terms(submit, caller),
         )
         self._dispatcher.queue.check_room(arrival.load, now)  # before it costs anything
         self._prepare(arrival, submit.options)
@@ -109,6 +114,8 @@ class Intake:
             arrived_at,
             record=record,
             traceparent=record.submit.traceparent,
+            account=self._account(record.submit),
+            terms=record.terms,
         )
         self._prepare(arrival, record.submit.options, record.sources)
 
@@ -157,6 +164,8 @@ class Intake:
     def _accept(self, arrival: Arrival, prepared: Prepared, now: float) -> None:
         if arrival.tenant:
             prepared = _salted(prepared, self._salt(arrival.tenant, prepared.policy.cache_salt))
+        if not arrival.terms.allow_cloud:
+            prepared = _kept_here(prepared)
         load = load_of(arrival.content, prepared)
         if arrival.record is None:
             self._dispatcher.queue.check_room(load, now)
@@ -208,10 +217,21 @@ class Intake:
             self.arrivals.add(arrival),
             arrival.content,
             sources,
-            user=user_of(arrival.tenant, options.user),
+            user=user_of(arrival.account, arrival.tenant, options.user),
             is_background=(options.priority or 0) > 0,
         )
         self._outbox.prepare(wish)
+
+    def _account(self, submit: Submit) -> str:
+        """Whose share the job takes; a name that was made up, or of a key that is gone, has none."""
+        return submit.account if submit.account in self._accounts else ""
+
+    def _terms(self, submit: Submit, caller: Caller) -> Terms:
+        """What the job gets: an account has a weight of its own, but no more of the cloud than its caller."""
+        if not submit.account:
+            return caller.terms
+        terms = self._accounts.get(submit.account, UNKNOWN_TERMS)
+        return terms if caller.terms.allow_cloud else msgspec.structs.replace(terms, allow_cloud=False)
 
     def _leave_disk_queue(self, job_id: str) -> None:
         load = self._on_way_to_disk.pop(job_id, None)
@@ -269,6 +289,8 @@ class Intake:
             is_recorded=False,
             tenant=arrival.tenant,
             traceparent=arrival.traceparent,
+            account=arrival.account,
+            terms=arrival.terms,
         )
 
 
@@ -281,6 +303,12 @@ def _salted(prepared: Prepared, salt: str) -> Prepared:
     policy = msgspec.structs.replace(prepared.policy, cache_salt=salt)
     hashes = block_hashes(prepared.prompt_ids, salt) if prepared.block_hashes else ()
     return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes)
+
+
+def _kept_here(prepared: Prepared) -> Prepared:
+    policy = msgspec.structs.replace(prepared.policy, allow_cloud=False)
+    refusal = "the key does not allow the cloud"
+    return msgspec.structs.replace(prepared, policy=policy, cloud_refusal=refusal)
 
 
 def _content(submit: Submit) -> bytes:

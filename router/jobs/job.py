@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.results import FinishReason, Usage
+from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
 from router.dispatch.load import Load
 from router.handoff.escalation import Breach, Verdict
@@ -89,6 +90,8 @@ class Job:
     verdict: Verdict | None = None
     tenant: str = ""
     traceparent: str | None = None
+    account: str = ""
+    terms: Terms = USUAL_TERMS
 
     @property
     def state(self) -> JobState:
@@ -111,7 +114,7 @@ class Job:
 
     @property
     def user(self) -> str:
-        return user_of(self.tenant, self.prepared.policy.user)
+        return user_of(self.account, self.tenant, self.prepared.policy.user)
 
     @property
     def is_suspect(self) -> bool:
@@ -167,6 +170,6 @@ def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) 
     clients[identity] = encoding
 
 
-def user_of(tenant: str, named: str | None) -> str:
+def user_of(account: str, tenant: str, named: str | None) -> str:
     """Who gets a share of the service; a name that a client chose divides no other tenant's."""
-    return tenant or named or ""
+    return account or tenant or named or ""

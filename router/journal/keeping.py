@@ -49,6 +49,7 @@ class Keeper:
             accepted_at=job.arrived_at + self._unix_offset,
             tenant=job.tenant,
             sources=list(job.prepared.sources),
+            terms=job.terms,
         )
         self._outbox.keep(WriteAccepted(job.job_id, record))
 

@@ -8,13 +8,14 @@ import msgspec
 
 from cactus_actors.protocol.messages import Accepted, Finished, JobState, Submit
 from cactus_actors.protocol.results import Source
+from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
 
 
 class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     """A job as it was accepted; `accepted_at` is Unix seconds, `submit` has the seed that it was given.
 
-    `sources` are the documents in its prompt, which may have changed since.
+    `sources` are the documents in its prompt, which may have changed since, as may the key's `terms`.
     """
 
     submit: Submit
@@ -24,6 +25,7 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     accepted_at: float
     tenant: str = ""
     sources: list[Source] = []
+    terms: Terms = USUAL_TERMS
 
 
 class EndedRecord(msgspec.Struct, frozen=True, array_like=True):

@@ -14,9 +14,9 @@ class Prepared(msgspec.Struct, frozen=True, array_like=True):
     """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt.
 
     `prompt_text` stands in front of the answer. `tool_markup` is set where tools were offered, and with
-    `single_call` only the first call counts. `cloud_refusal` says what of the request no cloud can do; then
-    the policy allows none. `ends_context` says that `max_tokens` is where the context ends, and that the
-    client wants to be told. `sources` are the documents in the prompt.
+    `single_call` only the first call counts. `cloud_refusal` says what of the request no cloud can do, or
+    that the key allows none; then neither does the policy. `ends_context` says that `max_tokens` is where the
+    context ends, and that the client wants to be told. `sources` are the documents in the prompt.
     """
 
     prompt_ids: list[int]

@@ -44,7 +44,15 @@ KEY_FILE = {
 }
 KNOWN = {
     "keys": [
-        {"name": "a", "role": "client", "tenant": "t", "public_key": PUBLIC, "created": 1, "max_topics": 3}
+        {
+            "name": "a",
+            "role": "client",
+            "tenant": "t",
+            "public_key": PUBLIC,
+            "created": 1,
+            "max_topics": 3,
+            "weight": 3,
+        }
     ]
 }
 CLOUD_KEY = "sk-0123456789abcdef"
@@ -91,11 +99,11 @@ def test_key_files(folder: Path, name: str, data: st.DataObject) -> None:
 
 
 @fuzzed(5)
-@given(content=damaged(b"# keys\nkey-0123456789\nanother-key-0123\n"))
+@given(content=damaged(b"# keys\nkey-0123456789\nanother-key-0123 weight=3\n"))
 def test_files_of_api_keys(folder: Path, content: bytes) -> None:
     path = folder / "api-keys"
     path.write_bytes(content)
-    answer(read_keys, path, {}, names=[str(path), "characters"])
+    answer(read_keys, path, {}, names=[str(path), "API key"])
 
 
 # the router's journal: records whose sums are right, whatever they hold

@@ -2,7 +2,9 @@
 
 from __future__ import annotations
 
+import asyncio
 import contextlib
+import json
 import socket
 import time
 from collections.abc import Iterator
@@ -12,10 +14,19 @@ import httpx
 import pytest
 
 from cactus_actors.config import GatewaySettings
-from cactus_actors.gateway.keys import ApiKeys, check_exposure, digest_of, host_and_port, read_keys
+from cactus_actors.gateway.keys import (
+    ApiKeys,
+    accounts_of,
+    check_exposure,
+    digest_of,
+    host_and_port,
+    read_keys,
+)
 from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
+from cactus_actors.protocol.terms import Terms
 from tests.gateway.played_service import PlayedService, played_service
+from tests.secured_router import until
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
 
@@ -154,19 +165,105 @@ def test_an_address_that_is_taken_is_named() -> None:
 def test_keys_come_from_a_file_and_the_environment(tmp_path: Path) -> None:
     file = tmp_path / "keys"
     file.write_text(f"# ours\n{ANN}\n\n  {BOB}  \n")
-    assert read_keys(file, {}) == [digest_of(ANN), digest_of(BOB)]
-    assert read_keys(file, {"CACTUS_API_KEYS": f"another-key,{ANN}"}) == [
+    assert list(read_keys(file, {})) == [digest_of(ANN), digest_of(BOB)]
+    assert list(read_keys(file, {"CACTUS_API_KEYS": f"another-key,{ANN}"})) == [
         digest_of("another-key"),
         digest_of(ANN),
         digest_of(BOB),
     ]
-    assert read_keys(None, {}) == []
+    assert read_keys(None, {}) == {}
     for content in ("", "# none\n", "short\n"):
         file.write_text(content)
         with pytest.raises(ConfigurationInvalid):
             read_keys(file, {})
     with pytest.raises(ConfigurationInvalid):
         read_keys(tmp_path / "missing", {})
+
+
+def test_a_key_may_have_terms_behind_it(tmp_path: Path) -> None:
+    file = tmp_path / "keys"
+    spaced, padded = "with spaces in it", "ends-with=equals=="
+    file.write_text(f"{ANN} weight=3\n{BOB} cloud=never\n{spaced}\t cloud=never weight=1000\n{padded}\n")
+    assert read_keys(file, {"CACTUS_API_KEYS": f"another-key weight=2,{ANN}  weight=3"}) == {
+        digest_of("another-key"): Terms(weight=2),
+        digest_of(ANN): Terms(weight=3),
+        digest_of(BOB): Terms(allow_cloud=False),
+        digest_of(spaced): Terms(weight=1000, allow_cloud=False),
+        digest_of(padded): Terms(),
+    }
+
+
+@pytest.mark.parametrize(
+    ("behind", "said"),
+    [
+        ("weight=0", "is 1 to 1000"),
+        ("weight=1001", "is 1 to 1000"),
+        ("weight=", "is 1 to 1000"),
+        ("weight=-1", "is 1 to 1000"),
+        ("weight=1.5", "is 1 to 1000"),
+        ("weight=2 weight=2", "once"),
+        ("wieght=2", "may stand"),
+        (f"weight=2\n{ANN}", "named twice"),
+        (f"cloud=never\n{ANN}", "named twice"),
+        ("cloud=always", "cloud=never"),
+        ("cloud=", "cloud=never"),
+    ],
+)
+def test_terms_that_are_none_are_refused_without_quoting_the_key(
+    tmp_path: Path, behind: str, said: str
+) -> None:
+    file = tmp_path / "keys"
+    file.write_text(f"{ANN} {behind}\n")
+    with pytest.raises(ConfigurationInvalid, match=said) as refused:
+        read_keys(file, {})
+    assert ANN not in str(refused.value)
+
+
+async def test_api_keys_that_wait_are_served_by_their_weights(tmp_path: Path) -> None:
+    keys = {digest_of(ANN): Terms(weight=3), digest_of(BOB): Terms()}
+    with played_service(
+        tmp_path,
+        gateway={"key_digests": list(keys)},
+        router_settings={"accounts": accounts_of(keys)},
+        is_held=True,
+    ) as service:
+        async with httpx.AsyncClient(base_url=service.url, timeout=30) as http:
+            asked = []
+            for number in range(40):
+                for seed, key in enumerate((ANN, BOB)):
+                    # Naming users divides no key's share.
+                    body = {"prompt": "a", "max_tokens": 3, "seed": seed, "user": f"u{number}"}
+                    post = http.post("/v1/completions", json=body, headers=bearer(key))
+                    asked.append(asyncio.create_task(post))
+            with service.client() as client:
+                while client.status().jobs.accepted < len(asked):  # noqa: ASYNC110
+                    await asyncio.sleep(0.05)
+            num_before = len(service.worker.dispatches)
+            service.worker.is_held = False
+            assert {(await answer).status_code for answer in asked} == {200}
+            seeds = [dispatch.params.seed for dispatch in service.worker.dispatches[num_before:]]
+            assert 22 <= seeds[:32].count(0) <= 26
+
+
+def test_the_lines_of_a_batch_are_of_its_key(tmp_path: Path) -> None:
+    keys = {digest_of(ANN): Terms(weight=3)}
+    settings = {"key_digests": list(keys)}
+    accounts = accounts_of(keys)
+    line = {"custom_id": "1", "method": "POST", "url": "/v1/completions", "body": {"prompt": "a"}}
+    with (
+        played_service(
+            tmp_path, gateway=settings, router_settings={"accounts": accounts}, is_held=True
+        ) as service,
+        service.http(headers=bearer(ANN)) as http,
+    ):
+        form = {"files": {"file": ("a.jsonl", json.dumps(line).encode())}, "data": {"purpose": "batch"}}
+        file_id = http.post("/v1/files", **form).json()["id"]  # type: ignore[arg-type]
+        batch = {"input_file_id": file_id, "endpoint": "/v1/completions", "completion_window": "24h"}
+        http.post("/v1/batches", json=batch).raise_for_status()
+        until(lambda: bool(service.worker.dispatches))
+        [job] = service.router._core._table.live.values()
+        assert {job.user: job.terms} == accounts
+        service.worker.is_held = False
 
 
 def test_a_wrong_key_takes_as_long_as_a_right_one() -> None:

@@ -10,6 +10,7 @@ from typer.testing import CliRunner, Result
 
 from cactus_actors.cli.main import app
 from cactus_actors.keys.key_file import read_key_file
+from cactus_actors.keys.private_file import write_private
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
@@ -39,6 +40,36 @@ def test_the_life_of_a_key(tmp_path: Path) -> None:
     run(tmp_path, "revoke", "alice")
     assert not path.exists()
     assert json.loads(run(tmp_path, "list", "--json").output) == []
+
+
+def test_a_key_has_a_weight(tmp_path: Path) -> None:
+    run(tmp_path, "new", "heavy", "--weight", "3")
+    run(tmp_path, "new", "light")
+    shown = json.loads(run(tmp_path, "list", "--json").output)
+    assert {key["name"]: key["weight"] for key in shown} == {"heavy": 3, "light": 1}
+    heavy, light = run(tmp_path, "list").output.splitlines()
+    assert "weight 3 " in heavy
+    assert "weight 1 " in light
+
+
+def test_a_key_may_be_without_the_cloud(tmp_path: Path) -> None:
+    run(tmp_path, "new", "never", "--no-cloud")
+    run(tmp_path, "new", "other")
+    shown = json.loads(run(tmp_path, "list", "--json").output)
+    assert {key["name"]: key["allow_cloud"] for key in shown} == {"never": False, "other": True}
+    never, other = run(tmp_path, "list").output.splitlines()
+    assert "no cloud" in never
+    assert "no cloud" not in other
+
+
+def test_keys_from_before_there_were_weights_are_known(tmp_path: Path) -> None:
+    run(tmp_path, "new", "alice")
+    store = KeyStore(tmp_path / "keys")
+    file = json.loads(store.known_path.read_text())
+    del file["keys"][0]["weight"], file["keys"][0]["allow_cloud"]
+    write_private(store.known_path, json.dumps(file).encode())
+    [key] = store.known()
+    assert (key.name, key.weight, key.allow_cloud) == ("alice", 1, True)
 
 
 @pytest.mark.parametrize("role", ["client", "worker", "operator"])
@@ -75,6 +106,10 @@ def test_mistakes_are_told(tmp_path: Path) -> None:
         ("new", "alice"): "there is a key named alice",
         ("new", "a b"): "a key's name is",
         ("new", "bob", "--tenant", ""): "a tenant is",
+        ("new", "bob", "--weight", "0"): "a weight is 1 to 1000, got 0",
+        ("new", "bob", "--weight", "1001"): "a weight is 1 to 1000, got 1001",
+        ("new", "bob", "--role", "worker", "--weight", "2"): "a worker's key submits no jobs",
+        ("new", "bob", "--role", "worker", "--no-cloud"): "a worker's key submits no jobs",
         ("revoke", "bob"): "no key is named bob",
     }.items():
         with pytest.raises(ConfigurationInvalid, match=said):

@@ -7,14 +7,16 @@ import pytest
 
 from cactus_actors.protocol.confidence import Probe, entropy_confidence
 from cactus_actors.protocol.errors import Unavailable
-from cactus_actors.protocol.messages import ChatMessage, Progress, Resume, Submit
+from cactus_actors.protocol.messages import ChatMessage, Fetch, Progress, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Usage
+from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
+from router.access.callers import Caller
 from router.handoff.cloud_share import BURST
 from router.handoff.escalation import NO_KEY, Breach, Verdict, early_breach, end_breach, refusal
 from router.jobs.token_log import TokenLog
-from tests.router_harness import SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
+from tests.router_harness import SURE, UNSURE, Disk, RouterHarness, Worker, job_id, make_delta
 
 STOP = Finish("stop")
 THRESHOLD = 0.5
@@ -344,6 +346,56 @@ def test_a_private_job_never_leaves(router: RouterHarness, cloud: Worker) -> Non
     handoff = router.result(1).handoff
     assert (handoff.status, handoff.reason) == ("suppressed", "allow_cloud is false")
     assert cloud.dispatches == {}
+
+
+NEVER = Caller("never", "client", "never", 9, Terms(allow_cloud=False))
+GATEWAY = Caller("gateway", "client", "gateway", 9)
+FREE = {"ann": Terms()}
+KEPT = {"ann": Terms(allow_cloud=False)}
+
+
+@pytest.mark.parametrize(
+    ("caller", "account", "accounts"),
+    [
+        (NEVER, "", {}),
+        (NEVER, "ann", FREE),
+        (GATEWAY, "ann", KEPT),
+        (GATEWAY, "made-up", FREE),
+    ],
+)
+@pytest.mark.parametrize("is_restarted", [False, True])
+def test_no_job_of_a_key_without_the_cloud_goes_there(
+    caller: Caller, account: str, accounts: dict[str, Terms], is_restarted: bool
+) -> None:
+    """Whatever the request says, at every gate, and in the next router, whatever the keys are by then."""
+    disk = Disk()
+    router = RouterHarness(disk=disk, accounts=accounts)
+    texts = {1: ("", "a" * 20), 2: ("a" * 10, "b" * 20), 3: ("a" * 9, "b" * 40)}
+
+    def ask(number: int, caller: Caller, account: str) -> None:
+        options = Options(seed=number, cloud_handoff_threshold=1.0, allow_cloud=True)
+        message = Submit(job_id=job_id(number), prompt="question", options=options, account=account)
+        router.client(message, caller=caller)
+        router.write_to_disk()
+
+    for number in texts:
+        ask(number, caller, account)
+    if is_restarted:
+        router = RouterHarness(disk=disk, accounts=FREE)
+    router.connect("w1", num_slots=4)
+    cloud = router.connect("cloud", kind="cloud", num_slots=4)
+    for number, (sure, unsure) in texts.items():
+        router.client(Fetch(job_id=job_id(number)), caller=caller)
+        router.generate(number, sure)
+        router.generate(number, unsure, entropy=UNSURE, finish=STOP)
+        result = router.result(number)
+        assert (result.handoff.status, result.text) == ("suppressed", sure + unsure)
+        assert result.handoff.reason == "the key does not allow the cloud"
+    assert router.num_dispatches["cloud"] == 0
+    assert cloud.dispatches == {}
+    ask(9, GATEWAY, "")
+    router.generate(9, "x", entropy=UNSURE)
+    assert router.is_running(9, "cloud")  # others' go
 
 
 @pytest.mark.parametrize("reason", ["circuit breaker open", "budget spent"])

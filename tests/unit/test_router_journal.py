@@ -6,10 +6,12 @@ import queue
 import shutil
 import sqlite3
 import time
+import zlib
 from collections.abc import Iterator, Sequence
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 from hypothesis import settings
 from hypothesis import strategies as st
@@ -18,6 +20,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result
+from router.journal.encoding import decoded_accepted
 from router.journal.journal import Journal, end_of
 from router.journal.reader import JournalReader
 from router.journal.records import (
@@ -125,6 +128,12 @@ def test_jobs_come_in_the_order_of_their_acceptance(writer: Writer, tmp_path: Pa
         writer.journal.add(WriteAccepted(name, accepted(name, at)))
     writer.journal.close()
     assert list(found(tmp_path)) == ["early", "middle", "late"]
+
+
+def test_a_record_from_before_there_were_weights_is_read() -> None:
+    record = accepted("a")
+    content = msgspec.msgpack.encode(msgspec.structs.astuple(record)[:-1])
+    assert decoded_accepted(content + zlib.crc32(content).to_bytes(4, "little")) == record
 
 
 def test_old_results_are_not_found_but_old_jobs_are(writer: Writer, tmp_path: Path) -> None:

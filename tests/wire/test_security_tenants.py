@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import itertools
+import time
 from pathlib import Path
 from typing import Any
+
+import msgspec
 
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import JobConflict, JobNotFound
@@ -20,8 +23,10 @@ from cactus_actors.protocol.messages import (
     Replay,
     Resume,
 )
+from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Finish, Report
-from tests.router_harness import job_id, make_delta
+from router.access.known_keys import RECHECK_S
+from tests.router_harness import UNSURE, job_id, make_delta, make_hello
 from tests.secured_router import (
     Generation,
     Peer,
@@ -31,6 +36,8 @@ from tests.secured_router import (
     submit,
     until,
 )
+
+STOP = Finish("stop")
 
 
 def error_of(reply: Any) -> str:
@@ -203,3 +210,81 @@ def test_a_stream_is_heard_by_who_submitted_it(router: SecuredRouter) -> None:
         deltas: list[Delta] = list(client.stream("abc", max_tokens=40))
         assert len([token for delta in deltas for token in delta.token_ids]) == 40
         assert len(deltas) > 2  # published as they came, not fetched at the end
+
+
+def serve(worker: Peer, num_jobs: int) -> list[int]:
+    """The jobs that a worker with one slot is given, in their order."""
+    order: list[int] = []
+    while len(order) < num_jobs:
+        dispatch = dispatched(worker)
+        order.append(int(dispatch.job_id, 16))
+        worker.send(Report(len(order), 1, 64, 0, [make_delta(dispatch.dispatch_id, 0, "x", finish=STOP)]))
+    return order
+
+
+def test_tenants_that_wait_are_served_by_the_weights_of_their_keys(tmp_path: Path) -> None:
+    with secured_router(tmp_path, on_deck=0) as router:
+        heavy = router.client(router.key("heavy", terms=Terms(weight=3)))
+        light = router.client(router.key("light"))
+        for number in range(1, 41):
+            assert isinstance(heavy.ask(submit(number, max_tokens=50)), Accepted)
+            # Naming users, or the other's key as an account, changes nothing.
+            greedy = msgspec.structs.replace(
+                submit(100 + number, max_tokens=50, user=f"u{number}"), account="heavy"
+            )
+            assert isinstance(light.ask(greedy), Accepted)
+        worker = router.worker(router.key("w", "worker"), make_hello(num_slots=1))
+        num_heavy = sum(number < 100 for number in serve(worker, 40))
+        assert 29 <= num_heavy <= 31
+
+
+def test_another_weight_holds_for_what_comes_next_and_cuts_no_connection(tmp_path: Path) -> None:
+    with secured_router(tmp_path, on_deck=0) as router:
+        alice = router.client(router.key("alice"))
+        assert isinstance(alice.ask(submit(1)), Accepted)
+        [key] = router.store.known()
+        router.store._write_known([msgspec.structs.replace(key, weight=7)])
+        jobs, numbers = router.actor._core._table.live, itertools.count(2)
+
+        def has_weight() -> bool:
+            number = next(numbers)
+            assert isinstance(alice.ask(submit(number)), Accepted)
+            return jobs[job_id(number)].terms.weight == 7
+
+        until(has_weight)
+        assert jobs[job_id(1)].terms.weight == 1
+
+
+def unsure(worker: Peer, number: int) -> None:
+    """The worker that was given this job ends it, sure of nothing."""
+    dispatch = dispatched(worker)
+    assert dispatch.job_id == job_id(number)
+    delta = make_delta(dispatch.dispatch_id, 0, "x", entropy=UNSURE, finish=STOP)
+    worker.send(Report(number, 2, 64, 0, [delta]))
+
+
+def test_one_key_without_the_cloud_keeps_its_tenant_from_it_at_once(router: SecuredRouter) -> None:
+    one, other = router.client(router.key("one", tenant="team")), router.client(router.key("other"))
+    worker_key = router.key("w", "worker")
+    worker = router.worker(worker_key)
+    cloud = router.worker(worker_key, make_hello("cloud", kind="cloud", num_slots=4))
+
+    def ask(client: Peer, number: int) -> None:
+        cloud.send(Report(0, 4, 0, 0, []))  # it is there
+        message = submit(number, cloud_handoff_threshold=0.5, allow_cloud=True)
+        assert isinstance(client.ask(message), Accepted)
+        unsure(worker, number)
+
+    ask(one, 1)
+    assert dispatched(cloud).job_id == job_id(1)
+    router.store.add("two", "client", "team", terms=Terms(allow_cloud=False))
+    time.sleep(2 * RECHECK_S)
+    ask(one, 2)  # over the connection that it had
+    handoff = one.receive(Finished).result.handoff
+    assert (handoff.status, handoff.reason) == ("suppressed", "the key does not allow the cloud")
+    ask(other, 3)
+    assert dispatched(cloud).job_id == job_id(3)
+    router.store.revoke("two")
+    time.sleep(2 * RECHECK_S)
+    ask(one, 4)
+    assert dispatched(cloud).job_id == job_id(4)

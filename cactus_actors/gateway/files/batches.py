@@ -198,6 +198,7 @@ class Batches:
             max_in_flight=self._in_flight,
             resume=True,
             one_model=False,
+            account=record.tenant,
         )
 
     def _write_off(self, record: BatchRecord) -> None:
