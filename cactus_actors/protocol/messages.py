@@ -72,7 +72,8 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     job: the answer is Accepted, and Finished if it has ended. `profile` names the defaults of what is left
     out; the native surface's are `cactus`. `choice` tells apart the answers that one seed gives to one
     prompt. The task `embed` asks for the prompt's embedding instead of a completion. `traceparent` names the
-    trace that the job belongs to, as W3C's header does; it is no part of the content.
+    trace that the job belongs to, as W3C's header does. A job that is `keyed` has its id from an idempotency
+    key, and is known for a day after its end. Neither is part of the content.
     """
 
     job_id: str
@@ -85,6 +86,7 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     choice: int = 0
     task: Task = "generate"
     traceparent: str | None = None
+    keyed: bool = False
 
 
 class Cancel(ClientStruct, frozen=True, kw_only=True, tag="cancel"):

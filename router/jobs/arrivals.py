@@ -37,6 +37,7 @@ class Arrival:
     record: AcceptedRecord | None = None
     refusal: CactusError | None = None
     traceparent: str | None = None
+    is_keyed: bool = False
 
     @property
     def load(self) -> Load:

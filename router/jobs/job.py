@@ -53,7 +53,8 @@ class Job:
     left for a client, and from then on it can only grow. `num_published` items were published or passed over
     because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
     `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
-    `mirostat_mu` is the sampler's state after the last token, from which another worker goes on.
+    `mirostat_mu` is the sampler's state after the last token, from which another worker goes on. The id of a
+    job that `is_keyed` follows from an idempotency key.
     """
 
     job_id: str
@@ -88,6 +89,7 @@ class Job:
     verdict: Verdict | None = None
     tenant: str = ""
     traceparent: str | None = None
+    is_keyed: bool = False
 
     @property
     def state(self) -> JobState:
@@ -155,7 +157,8 @@ class EndedJob:
     state: JobState
     length: int
     ended_at: float
-    tenant: str = ""
+    tenant: str
+    is_keyed: bool
 
 
 def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) -> None:
