@@ -33,8 +33,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the router actor is built from.
 
     `max_queued_jobs`, `max_queued_tokens` and `max_queued_bytes` bound the waiting queue, with the requests
-    that are being prepared for it; `retention_s` is how long an ended job stays readable by id, without a
-    journal only the newest `max_result_bytes` of results; `on_deck` dispatches may wait at a full worker, so
+    that are being prepared for it; `retention_s` is how long an ended job stays readable by id,
+    `keyed_retention_s` where the id is an idempotency key, without a journal only the newest
+    `max_result_bytes` of results; `on_deck` dispatches may wait at a full worker, so
     that a freed slot never idles. A router that allocates more than `max_memory_bytes` beyond what it has
     when it has started ends at once.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
@@ -57,6 +58,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_memory_bytes: int | None = None
     max_attempts: int = 3
     retention_s: float = 600.0
+    keyed_retention_s: float = 24 * 3600.0
     on_deck: int = 1
     worker_timeout_s: float = WORKER_TIMEOUT_S
     commit_tokens: int = 10

@@ -163,7 +163,8 @@ class RouterActor:
         self._preparing = self._start_preparing(model, path, corpus)
         try:
             if self._journal is not None:
-                jobs = self._journal.recover(self._settings.retention_s)
+                settings = self._settings
+                jobs = self._journal.recover(max(settings.retention_s, settings.keyed_retention_s))
                 self._perform(self._core.recover(jobs, time.monotonic()))
                 self._journal.start(self._on_recorded, self._on_unrecorded, self._on_results_written)
                 assert self._settings.journal_dir is not None

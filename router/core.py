@@ -85,7 +85,7 @@ class RouterCore:
 
         self._outbox = Outbox()
         self._tally = Tally()
-        self._table = JobTable(settings.retention_s)
+        self._table = JobTable(settings.retention_s, settings.keyed_retention_s)
         self._topics = Topics()
         self._streams = Streams(self._outbox, self._topics, self._tally, epoch)
         self._dispatcher = Dispatcher(settings, self._outbox, self._tally)
@@ -217,6 +217,7 @@ class RouterCore:
         ended = [job for job in jobs if isinstance(job, RecoveredEnd)]
         for job in sorted(ended, key=lambda job: job.ended_at):
             self._table.restore(job.job_id, self._keeper.ended_job(job, now))
+        self._keeper.forgotten(self._table.forget_old(now))
         for record in jobs:
             if isinstance(record, AcceptedRecord):
                 self._intake.restore(record, now)

@@ -141,9 +141,7 @@ class Requests:
 
     def _cancel(self, identity: bytes, job_id: str, encoding: Encoding, now: float, caller: Caller) -> None:
         job = self._table.find(job_id, caller.tenant)
-        if not isinstance(job, EndedJob):
-            self._closing.end(job, Ending("cancelled"), now)
-        ended = self._table.ended[job_id]
+        ended = job if isinstance(job, EndedJob) else self._closing.end(job, Ending("cancelled"), now)
         pending = Pending(job_id=job_id, state=ended.state, length=ended.length)
         self._outbox.reply(identity, pending, encoding)
 

@@ -20,13 +20,15 @@ from cactus_actors.protocol.trace_context import read_traceparent
 class Identity:
     """A request with an Idempotency-Key, or one that goes on behind a Last-Event-ID, outlives its connection.
 
-    The same request again finds the same jobs. Any other is cancelled when its connection closes.
+    The same request again finds the same jobs, for a day after their end where it `has_key`. Any other is
+    cancelled when its connection closes.
     """
 
     tenant: Tenant
     request_id: str
     received_at: float
     outlives: bool = False
+    has_key: bool = False
     places: list[Place] = field(default_factory=list)
     traceparent: str | None = None
 
@@ -48,10 +50,11 @@ class Identity:
                 )
             request_id = named
         state["request_id"] = request_id
-        outlives = key is not None or bool(last_event)
+        has_key = key is not None
+        outlives = has_key or bool(last_event)
         traces = request.headers.getall("traceparent", [])
         traceparent = read_traceparent(traces[0]) if len(traces) == 1 else None
-        return Identity(tenant, request_id, state["received_at"], outlives, places, traceparent)
+        return Identity(tenant, request_id, state["received_at"], outlives, has_key, places, traceparent)
 
     def job_id(self, choice: int) -> str:
         """The id of the job that makes a choice."""
@@ -69,12 +72,11 @@ class Identity:
         return self.places
 
     def owned(self, submit: Submit) -> Submit:
-        """The job as this tenant's and of this trace.
+        """The job as this tenant's, of this trace and of this key.
 
         It takes the tenant's share. What it leaves in the prefix cache is found by the same tenant only.
         """
-        if self.traceparent is not None:
-            submit = msgspec.structs.replace(submit, traceparent=self.traceparent)
+        submit = msgspec.structs.replace(submit, traceparent=self.traceparent, keyed=self.has_key)
         if not self.tenant:
             return submit
         given = submit.options.cache_salt or ""

@@ -73,7 +73,9 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     out; the native surface's are `cactus`. `choice` tells apart the answers that one seed gives to one
     prompt. The task `embed` asks for the prompt's embedding instead of a completion. `traceparent` names the
     trace that the job belongs to, as W3C's header does; it is no part of the content. `account` is the name
-    of an API key, which nobody can make up: the job takes its share of the service, and has its weight.
+    of an API key, which nobody can make up: the job takes its share of the service, and has its weight. A job
+    that is `keyed` has its id from an idempotency key, and is known for a day after its end; the content is
+    the same without.
     """
 
     job_id: str
@@ -87,6 +89,7 @@ class Submit(ClientStruct, frozen=True, kw_only=True, tag="submit", omit_default
     task: Task = "generate"
     traceparent: str | None = None
     account: str = ""
+    keyed: bool = False
 
 
 class Cancel(ClientStruct, frozen=True, kw_only=True, tag="cancel"):

@@ -41,6 +41,7 @@ class Arrival:
     traceparent: str | None = None
     account: str = ""
     terms: Terms = USUAL_TERMS
+    is_keyed: bool = False
 
     @property
     def load(self) -> Load:

@@ -41,7 +41,7 @@ class Closing:
         self._signal: SignalName = signal
         self._probe = probe
 
-    def end(self, job: Job, ending: Ending, now: float) -> None:
+    def end(self, job: Job, ending: Ending, now: float) -> EndedJob:
         """Stop all work on the job, publish the rest of its stream, and answer those attached."""
         assert self._table.is_live(job)
         self._remember_prefix(job, ending)
@@ -58,7 +58,7 @@ class Closing:
             probe=self._probe,
         )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
-        ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant)
+        ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.is_keyed)
         self._table.end(job, ended, result.handoff.status)
         self._keeper.ended(ended, job.accepted, finished, job.stream)
         self._streams.finish(job, finished)
@@ -67,6 +67,7 @@ class Closing:
         report = report_of(job, result, ended.state, self._epoch, now)
         self._tally.on_ended(report)
         self._outbox.observe(report)
+        return ended
 
     def _remember_prefix(self, job: Job, ending: Ending) -> None:
         """A conversation's next turn begins with this prompt and this answer."""

@@ -98,6 +98,7 @@ class Intake:
             traceparent=traceparent,
             account=self._account(submit),
             terms=self._terms(submit, caller),
+            is_keyed=submit.keyed,
         )
         self._dispatcher.queue.check_room(arrival.load, now)  # before it costs anything
         self._prepare(arrival, submit.options)
@@ -116,6 +117,7 @@ class Intake:
             traceparent=record.submit.traceparent,
             account=self._account(record.submit),
             terms=record.terms,
+            is_keyed=record.submit.keyed,
         )
         self._prepare(arrival, record.submit.options, record.sources)
 
@@ -173,8 +175,9 @@ class Intake:
         job.attached.update(arrival.askers)
         self._table.add(job)
         if self._keeper.is_on and arrival.record is None:
-            submit = decode_submit(arrival.content)
-            self._keeper.accepted(job, msgspec.structs.replace(submit, traceparent=arrival.traceparent))
+            content = decode_submit(arrival.content)
+            submit = msgspec.structs.replace(content, traceparent=arrival.traceparent, keyed=arrival.is_keyed)
+            self._keeper.accepted(job, submit)
             self._on_way_to_disk[job.job_id] = load
             self._dispatcher.queue.coming += load
         else:
@@ -187,7 +190,7 @@ class Intake:
             result = Result(finish_reason="error", success=False, error=error.info())
             finished = Finished(job_id=job_id, length=0, result=result)
             accepted = arrival.record.accepted
-            ended = EndedJob(arrival.digest, "failed", 0, now, arrival.tenant)
+            ended = EndedJob(arrival.digest, "failed", 0, now, arrival.tenant, arrival.is_keyed)
             self._table.restore(job_id, ended)
             self._keeper.ended(ended, accepted, finished, TokenLog())
             for identity, encoding in arrival.askers.items():
@@ -291,6 +294,7 @@ class Intake:
             traceparent=arrival.traceparent,
             account=arrival.account,
             terms=arrival.terms,
+            is_keyed=arrival.is_keyed,
         )
 
 
@@ -312,9 +316,9 @@ def _kept_here(prepared: Prepared) -> Prepared:
 
 
 def _content(submit: Submit) -> bytes:
-    """The same bytes for the same request, whichever encoding it came in and whatever its trace is."""
-    if submit.traceparent is not None:
-        submit = msgspec.structs.replace(submit, traceparent=None)
+    """The same bytes for the same request, whichever encoding, trace and retention it came with."""
+    if submit.traceparent is not None or submit.keyed:
+        submit = msgspec.structs.replace(submit, traceparent=None, keyed=False)
     try:
         return msgspec.msgpack.encode(submit)
     except (OverflowError, RecursionError):

@@ -54,7 +54,8 @@ class Job:
     left for a client, and from then on it can only grow. `num_published` items were published or passed over
     because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
     `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
-    `mirostat_mu` is the sampler's state after the last token, from which another worker goes on.
+    `mirostat_mu` is the sampler's state after the last token, from which another worker goes on. The id of a
+    job that `is_keyed` follows from an idempotency key.
     """
 
     job_id: str
@@ -92,6 +93,7 @@ class Job:
     traceparent: str | None = None
     account: str = ""
     terms: Terms = USUAL_TERMS
+    is_keyed: bool = False
 
     @property
     def state(self) -> JobState:
@@ -159,7 +161,8 @@ class EndedJob:
     state: JobState
     length: int
     ended_at: float
-    tenant: str = ""
+    tenant: str
+    is_keyed: bool
 
 
 def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) -> None:

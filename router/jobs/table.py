@@ -9,18 +9,19 @@ import msgspec
 from cactus_actors.protocol.errors import JobNotFound
 from cactus_actors.protocol.messages import JobCounts
 from cactus_actors.protocol.results import HandoffStatus
+from router.jobs.ended_jobs import EndedJobs
 from router.jobs.job import EndedJob, Job
-
-MAX_ENDED_JOBS = 100_000
 
 
 class JobTable:
-    """A job is in `live` from its acceptance to its end, then in `ended` for `retention_s` seconds."""
+    """A job is in `live` from its acceptance to its end, then in `ended` until its retention is over.
 
-    def __init__(self, retention_s: float) -> None:
+    Retentions are in seconds; the second one is that of jobs with an idempotency key.
+    """
+
+    def __init__(self, retention_s: float, keyed_retention_s: float) -> None:
         self.live: dict[str, Job] = {}
-        self.ended: dict[str, EndedJob] = {}  # in the order of their ends
-        self._retention_s = retention_s
+        self.ended = EndedJobs(retention_s, keyed_retention_s)
         self._deadlines: list[tuple[float, str]] = []
         self._totals = JobCounts()
 
@@ -52,7 +53,7 @@ class JobTable:
         del self.live[job.job_id]
         if not job.is_recorded:
             self.count("accepted")
-        self.ended[job.job_id] = ended
+        self.ended.add(job.job_id, ended)
         self.count(ended.state)
         if handoff != "none":
             self.count(f"handoffs_{handoff}")
@@ -83,17 +84,10 @@ class JobTable:
 
     def forget_old(self, now: float) -> list[str]:
         """Drop ended jobs whose retention is over; their ids."""
-        forgotten: list[str] = []
-        while self.ended:
-            job_id, oldest = next(iter(self.ended.items()))
-            if len(self.ended) <= MAX_ENDED_JOBS and now - oldest.ended_at < self._retention_s:
-                break
-            del self.ended[job_id]
-            forgotten.append(job_id)
-        return forgotten
+        return self.ended.forget_old(now)
 
     def restore(self, job_id: str, ended: EndedJob) -> None:
         """Take in a job that ended under an earlier router; jobs must come in the order of their ends."""
-        self.ended[job_id] = ended
+        self.ended.add(job_id, ended)
         self.count("accepted")
         self.count(ended.state)

@@ -62,8 +62,9 @@ class Journal:
         self._thread: threading.Thread | None = None
 
     def recover(self, retention_s: float) -> list[Recovered]:
-        """The jobs that are still to be known, in the order of their acceptance; older ones are deleted.
+        """The jobs in the order of their acceptance, without those that ended more than `retention_s` ago.
 
+        They are deleted: it is the longest time for which any ended job is known.
         Raises ConfigurationInvalid where it is the disk that fails: what lies on it may be whole.
         """
         try:
@@ -205,4 +206,5 @@ def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
         state=ended.state,
         length=ended.finished.length,
         ended_at=ended.ended_at,
+        is_keyed=accepted.submit.keyed,
     )

@@ -76,7 +76,14 @@ class Keeper:
     def ended_job(self, recovered: RecoveredEnd, now: float) -> EndedJob:
         """The job as the table holds it."""
         ended_at = self.own_time(recovered.ended_at, now)
-        return EndedJob(recovered.digest, recovered.state, recovered.length, ended_at, recovered.tenant)
+        return EndedJob(
+            recovered.digest,
+            recovered.state,
+            recovered.length,
+            ended_at,
+            recovered.tenant,
+            recovered.is_keyed,
+        )
 
     def own_time(self, unix_s: float, now: float) -> float:
         """A past moment on the router's clock, never after `now`."""

@@ -75,6 +75,7 @@ class RecoveredEnd:
     state: JobState
     length: int
     ended_at: float
+    is_keyed: bool = False
 
 
 Recovered = AcceptedRecord | RecoveredEnd

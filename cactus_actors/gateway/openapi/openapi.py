@@ -186,7 +186,7 @@ _RESUMED = (
         "name": "Idempotency-Key",
         "in": "header",
         "schema": {"type": "string", "minLength": 1, "maxLength": MAX_IDEMPOTENCY_KEY},
-        "description": "The same key again finds the same answer",
+        "description": "The same key again finds the same answer, for 24 hours",
     },
     {
         "name": "Last-Event-ID",
