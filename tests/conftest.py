@@ -9,6 +9,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
+# What tests share asserts under `python -O` too.
+pytest.register_assert_rewrite(*(f"tests.{path.stem}" for path in Path(__file__).parent.glob("[a-z]*")))
+
 # How long an example takes says how busy the machine is.
 hypothesis.settings.register_profile("any machine", deadline=None)
 hypothesis.settings.register_profile(

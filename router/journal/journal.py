@@ -3,10 +3,17 @@
 SQLite in WAL mode with `synchronous=FULL`: a commit is on disk when it returns. One thread writes
 everything that has come in since its last commit as one transaction, so that the router's loop never waits
 for a disk and many jobs share one fsync.
+
+After an fsync that failed, another one says nothing of what was written before it. SQLite does not ask for
+another one: such a commit is rolled back, its frames stay outside the index of the log (walFrames in its
+wal.c), and the next transaction writes its own frames over them before it syncs. A checkpoint that could not
+sync writes its pages again in the same way. Until then the frames of the failed commit are whole in the
+file, and a process that opens it next would take them for a commit: they are written over at once.
 """
 
 from __future__ import annotations
 
+import contextlib
 import logging
 import sqlite3
 import threading
@@ -148,6 +155,8 @@ class Journal:
             except Exception as error:  # whatever it is: who waits to be accepted must be answered
                 was_failing = True
                 _log.error("the journal %s cannot be written: %s", self._path, error)
+                if accepted:
+                    self._write_over()
                 on_failed(accepted, str(error))
                 again = [entry for entry in entries if not isinstance(entry, WriteAccepted | _Trial)]
                 self._try_again_later([*again, _Trial()])
@@ -157,6 +166,11 @@ class Journal:
             was_failing = False
             if ended := [entry.job_id for entry in entries if isinstance(entry, WriteEnded)]:
                 on_kept(ended)
+
+    def _write_over(self) -> None:
+        """Write where the last transaction failed, so that nothing that is refused is ever found."""
+        with contextlib.suppress(sqlite3.Error), self._database:
+            self._apply(_Trial())
 
     def _next_entries(self) -> list[Entry | _Trial]:
         """All entries that wait, as soon as there is one; none when the journal is closed."""

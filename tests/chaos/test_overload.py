@@ -77,4 +77,5 @@ async def test_cancelled_jobs_give_back_all_that_they_had(target: Target) -> Non
     figures = await cancellations(target, 2000)
     print(figures)
     assert figures["blocks_lost"] == figures["slots_lost"] == 0
-    assert figures["free_ms_p50"] < 250
+    assert figures["free_ms_p50"] < 50
+    assert figures["free_ms_p99"] < 250

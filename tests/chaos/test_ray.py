@@ -31,6 +31,7 @@ pytestmark = [
 EXIT_UNAVAILABLE = 69
 ENDS_WITHIN_S = control_plane.PATIENCE_S + 30.0
 NOTHING_LEFT_S = 10.0
+RESTORED_WITHIN_S = 30.0
 
 
 def num_local(status: Status) -> int:
@@ -77,7 +78,7 @@ async def test_without_its_server_what_runs_goes_on_and_with_it_everything(
         assert num_local(await stage.operator.status()) == 1
         server.start_again()
         started_at = time.monotonic()
-        await until_status(stage.operator, lambda status: num_local(status) == 2)
+        await until_status(stage.operator, lambda status: num_local(status) == 2, RESTORED_WITHIN_S)
         print(f"a worker was replaced {time.monotonic() - started_at:.1f} s after the server came back")
         assert service.said("Ray's server is back")
         await asyncio.gather(*(stage.reference.stream(number) for number in range(4)))

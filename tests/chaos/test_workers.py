@@ -4,20 +4,23 @@ from __future__ import annotations
 
 import asyncio
 import os
+import shutil
 import signal
+import subprocess
 import time
 from collections.abc import AsyncIterator, Awaitable, Callable, Iterator
 from pathlib import Path
 
 import pytest
 
+from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ModelFailure, PoisonJob
 from cactus_actors.protocol.messages import Status, WorkerStatus
 from tests.chaos import trapped_worker
 from tests.chaos.processes import Processes
 from tests.chaos.stage import Stage, staged
 from tests.chaos.trapped_worker import DIES, HANGS_ONCE, IS_NOT_FINITE, RAISES, SLEEPS_ONCE
-from tests.chaos.watching import Pauses, once_after, until_status
+from tests.chaos.watching import Pauses, once_after, until, until_status
 
 pytestmark = pytest.mark.chaos
 
@@ -258,3 +261,52 @@ async def test_a_router_that_is_stopped_for_five_seconds_loses_nobody(
     after = (await stage.judge()).jobs
     assert after.accepted - before.accepted == 16  # however often the clients asked
     assert after.failed == before.failed
+
+
+OF_A_MODEL = """
+import sys
+from cactus_actors.config import WorkerSettings
+from workers.actor import WorkerActor
+name, endpoint, _ = sys.argv[1:]
+WorkerActor(WorkerSettings(worker_id=name, model="{model}")).run(endpoint)
+"""
+
+
+async def test_a_model_that_is_cut_under_a_worker_ends_it_and_is_read_anew_before_its_jobs_go_on(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capfd: pytest.CaptureFixture[str]
+) -> None:
+    original, model = resolve_model("cactus-sprout"), tmp_path / "model"
+    shutil.copytree(original, model)
+    monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path / "cache"))
+    processes = Processes(tmp_path, num_workers=0, has_journal=False)
+
+    def start(name: str) -> subprocess.Popen[bytes]:
+        processes.add_worker(name, program=OF_A_MODEL.format(model=model))
+        return processes.workers[-1]
+
+    def cut() -> None:
+        (packed,) = tmp_path.glob("cache/packed/*.cactus")
+        for file in (packed, model / "model.safetensors"):
+            os.truncate(file, 4096)
+
+    try:
+        async with staged(tmp_path, processes.jobs, processes.stream) as stage:
+            mapping = start("mapping")
+            await stage.reference.complete(1)
+            reading = asyncio.create_task(stage.reference.stream(1, once_after(20, cut)))
+            await until(lambda: mapping.poll() is not None)
+            assert mapping.returncode == -signal.SIGBUS
+            refusing = start("refusing")
+            await until(lambda: refusing.poll() is not None, 60.0)
+            assert refusing.returncode == 1
+            assert f"ModelFileInvalid: {model / 'model.safetensors'}: " in capfd.readouterr().err
+            assert not reading.done()
+            shutil.copy(original / "model.safetensors", model)
+            start("again")
+            result = await reading
+            assert result is not None
+            assert result.attempts == 2
+            status = await stage.judge()
+            assert status.jobs.failed == 0
+    finally:
+        processes.stop()

@@ -15,6 +15,10 @@ from tests.cluster.conftest import running_service
 from tests.cluster.test_cluster_service import pid_of_router
 from tests.scripted_router import until
 
+BACK_WITHIN_S = 10.0
+"""5 s are promised of a machine that is the service's own, where it takes 1.5 s. It took 3.6 s where
+eight other processes wanted its two cores, which is too close to 5 for a test."""
+
 
 @pytest.mark.chaos
 def test_a_router_that_reaches_its_limit_is_back_within_seconds_and_workers_go_on(
@@ -48,7 +52,7 @@ def test_a_router_that_reaches_its_limit_is_back_within_seconds_and_workers_go_o
             time.sleep(0.02)
         back_s = time.monotonic() - died_at
         print(f"back after {back_s:.1f} s")
-        assert back_s < 10.0
+        assert back_s < BACK_WITHIN_S
         assert all(client.result(job_id).token_ids == expected.token_ids for job_id in job_ids)
         until(lambda: pids(client.status()) == pids(before))
 

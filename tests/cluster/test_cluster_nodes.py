@@ -21,6 +21,8 @@ pytestmark = pytest.mark.chaos
 
 ANY_PORT = "tcp://127.0.0.1:*"
 CPUS = 2
+GONE_WITHIN_S = 9.0
+"""The router misses a worker within 3 s, 2.3 as measured; the rest is for a machine that is busy."""
 
 
 @pytest.fixture
@@ -61,7 +63,7 @@ def test_workers_of_a_node_that_is_lost_are_replaced_on_another(
         jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(48)]
         kill(raylet)
         killed_at = time.monotonic()
-        wait_until(running.client, lambda status: not set(there) & set(local_workers(status)))
+        wait_until(running.client, lambda status: not set(there) & set(local_workers(status)), GONE_WITHIN_S)
         print(f"its workers were gone after {time.monotonic() - killed_at:.1f} s")
         assert all(running.client.result(job).token_ids == undisturbed.token_ids for job in jobs)
         status = wait_until(running.client, lambda status: len(local_workers(status)) == 3)

@@ -19,12 +19,13 @@ INSIDES = re.compile(r"Traceback|0x[0-9a-f]{8,}")
 Decoded = TypeVar("Decoded")
 
 
-def fuzzed(quick: int) -> settings:
-    """So many examples, always the same ones; under the profile `fuzz` as many as that says, drawn anew."""
+def fuzzed(quick: int, *, derandomize: bool = True, **others: Any) -> settings:
+    """So many examples, the same ones every time unless `derandomize` is false; under the profile `fuzz` as
+    many as that says, drawn anew. `others` are settings for both."""
     if settings.get_current_profile_name() == "fuzz":
-        return settings()
+        return settings(**others)
     checks = (HealthCheck.too_slow, HealthCheck.filter_too_much, HealthCheck.data_too_large)
-    return settings(max_examples=quick, derandomize=True, suppress_health_check=checks)
+    return settings(max_examples=quick, derandomize=derandomize, suppress_health_check=checks, **others)
 
 
 def answer(

@@ -153,3 +153,39 @@ def test_a_service_that_is_not_there_is_named() -> None:
     with pytest.raises(CallFailed, match=r"127\.0\.0\.1:9"):
         cactus_init("http://127.0.0.1:9", None, False)
     assert "127.0.0.1:9" in cactus_get_last_error()
+
+
+LINE = "the north wind and the sun argued about who of them was stronger"
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+@pytest.mark.parametrize("path", ["chat/completions", "completions"])
+def test_a_forced_text_that_max_tokens_cuts_is_marked_as_incomplete(
+    service: Service, path: str, is_streamed: bool
+) -> None:
+    prompt = {"messages": QUESTION} if path.startswith("chat") else {"prompt": "Say:"}
+    form = {"type": "json_schema", "json_schema": {"name": "line", "schema": {"const": LINE}}}
+    body = {**prompt, "response_format": form, "stream": is_streamed}
+    url = f"{service.http}/v1/{path}"
+    text, reasons = said(url, body | {"max_tokens": 9})
+    assert reasons == ["length"]
+    assert 0 < len(text) < len(LINE)
+    assert json.dumps(LINE).startswith(text)
+    assert said(url, body | {"max_tokens": 200}) == (json.dumps(LINE), ["stop"])
+
+
+def said(url: str, body: dict[str, Any]) -> tuple[str, list[str]]:
+    """The text of an answer, and every reason that it gives for its end."""
+    answered = httpx.post(url, json=body, timeout=30).raise_for_status().text
+    if not body["stream"]:
+        events = [answered]
+    else:
+        *events, end = [line.removeprefix("data: ") for line in answered.splitlines() if "data: " in line]
+        assert end == "[DONE]"
+    text, reasons = "", []
+    for event in events:
+        for choice in json.loads(event)["choices"]:
+            message = choice.get("delta") or choice.get("message") or choice
+            text += message.get("text") or message.get("content") or ""
+            reasons += [choice["finish_reason"]] * (choice["finish_reason"] is not None)
+    return text, reasons

@@ -7,13 +7,13 @@ import shutil
 import tempfile
 from pathlib import Path
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cactus_actors.batch.journal import Journal, Run
 from cactus_actors.batch.output import BatchOutput, publish
 from cactus_actors.batch.paths import BatchPaths
+from tests.fuzz.judging import fuzzed
 
 RUN = Run(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"form": "jsonl"})
 NAMES = st.integers(0, 9).map(str)
@@ -21,7 +21,7 @@ LINE_BYTES = 31  # about what an answer here has
 BYTES = st.tuples(st.integers(0, 2 * LINE_BYTES), st.integers(0, 2 * LINE_BYTES))
 
 
-class PromptFileRun(RuleBasedStateMachine):
+class PromptFileMachine(RuleBasedStateMachine):
     """The journal and the two result files of one run, as a resumed process finds them.
 
     `answers` are the lines given to the output, by file and in order, `num_safe` how many of each were on the
@@ -148,7 +148,5 @@ class PromptFileRun(RuleBasedStateMachine):
         shutil.rmtree(self.directory)
 
 
-TestPromptFileRun = PromptFileRun.TestCase
-TestPromptFileRun.settings = settings(
-    max_examples=25, stateful_step_count=15, deadline=None, suppress_health_check=list(HealthCheck)
-)
+PromptFileMachine.TestCase.settings = fuzzed(25, derandomize=False, stateful_step_count=15)
+TestPromptFileMachine = PromptFileMachine.TestCase

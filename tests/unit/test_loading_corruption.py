@@ -284,15 +284,22 @@ def test_a_corrupt_safetensors_header_is_refused(tmp_path: Path, fault: str) -> 
     assert refused_or_read(tmp_path / "m.safetensors", CORRUPT_SAFETENSORS[fault], open_safetensors)
 
 
-@pytest.mark.parametrize(("before", "behind"), [(b"  ", b""), (b"\n", b"\t\r\n "), (b"", b" " * 1000)])
-def test_white_space_around_a_safetensors_header_is_read_over(
-    tmp_path: Path, before: bytes, behind: bytes
-) -> None:
+@pytest.mark.parametrize("padding", [b"", b" ", b" " * 1000])
+def test_spaces_behind_a_safetensors_header_are_read_over(tmp_path: Path, padding: bytes) -> None:
     path = tmp_path / "m.safetensors"
     values = np.arange(4, dtype=np.float32)
-    header = before + json.dumps({"t": entry()}).encode() + behind
+    header = json.dumps({"t": entry()}).encode() + padding
     path.write_bytes(safetensors_bytes(header, body=values.tobytes()))
     assert open_safetensors(path).read_tensor("t").tolist() == values.tolist()
+
+
+@pytest.mark.parametrize("padding", [b" ", b"\n", b"\t", b"\xef\xbb\xbf", b" " * 1000])
+def test_nothing_may_stand_before_a_safetensors_header(tmp_path: Path, padding: bytes) -> None:
+    path = tmp_path / "m.safetensors"
+    header = padding + json.dumps({"t": entry()}).encode()
+    path.write_bytes(safetensors_bytes(header, body=bytes(16)))
+    with pytest.raises(ModelFileInvalid, match=r"m\.safetensors.*offset 8"):
+        open_safetensors(path)
 
 
 @pytest.mark.parametrize("content", [b"", b"{", b"[]", b'{"a": 1, "a": 2}', b"\xff", b"{}", b"[" * 100_000])

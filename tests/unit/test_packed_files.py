@@ -143,7 +143,7 @@ def test_a_damaged_file_is_packed_anew(model: Path, cache: Path, damage: Callabl
 
 
 def test_a_file_that_is_cut_while_it_is_mapped_ends_one_process_and_is_packed_anew(
-    model: Path, cache: Path
+    model: Path, cache: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     mapped = Loading(model).arenas
     (packed,) = packed_files(cache)
@@ -154,6 +154,7 @@ def test_a_file_that_is_cut_while_it_is_mapped_ends_one_process_and_is_packed_an
         os._exit(int(mapped.body.sum() == 0))
     assert os.waitstatus_to_exitcode(os.waitpid(pid, 0)[1]) == -signal.SIGBUS
     again = Loading(model)
+    assert f"{packed} is damaged" in caplog.text
     assert again.has_packed
     assert again.is_right
 

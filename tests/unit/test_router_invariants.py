@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from typing import Any
 
-from hypothesis import HealthCheck, settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
 from cactus_actors.protocol.errors import ModelFailure
 from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Finished, Resume
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye
+from tests.fuzz.judging import fuzzed
 from tests.router_harness import CLIENT, SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
 
 MAX_TOKENS = 24
@@ -293,10 +293,5 @@ class RouterMachine(RuleBasedStateMachine):
         assert self.router.core.num_queued == 0
 
 
-RouterMachine.TestCase.settings = settings(
-    max_examples=250,
-    stateful_step_count=40,
-    deadline=None,
-    suppress_health_check=[HealthCheck.too_slow, HealthCheck.filter_too_much],
-)
+RouterMachine.TestCase.settings = fuzzed(250, derandomize=False, stateful_step_count=40)
 TestRouterMachine = RouterMachine.TestCase

@@ -13,7 +13,6 @@ from typing import Any
 
 import msgspec
 import pytest
-from hypothesis import settings
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
@@ -32,6 +31,7 @@ from router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
+from tests.fuzz.judging import fuzzed
 
 PATIENCE_S = 10.0
 
@@ -284,7 +284,7 @@ def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(
     assert writer.accept("three") == (["three"], "")
 
 
-class JournalIsADict(RuleBasedStateMachine):
+class JournalMachine(RuleBasedStateMachine):
     """Whatever is written and however often it is opened again, the file holds what a dict would."""
 
     names = st.sampled_from("abcd")
@@ -332,5 +332,5 @@ class JournalIsADict(RuleBasedStateMachine):
             Journal(self.directory)
 
 
-JournalIsADict.TestCase.settings = settings(max_examples=25, stateful_step_count=20, deadline=None)
-test_the_journal_is_a_dict = JournalIsADict.TestCase
+JournalMachine.TestCase.settings = fuzzed(25, derandomize=False, stateful_step_count=20)
+TestJournalMachine = JournalMachine.TestCase

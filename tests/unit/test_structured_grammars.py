@@ -117,6 +117,8 @@ def test_expressions_that_are_refused(pattern: str, kind: type[InvalidRequest], 
         ("root ::= [^a-c\\n] .", ["dd", "x\n", "é\0"], ["ax", "d"]),
         ("root ::= [a-]", ["a", "-"], ["b"]),
         ('root ::= "" | "x"', ["", "x"], ["xx"]),
+        # a loop may come round with nothing as long as it can also come round with something
+        ('root ::= ("a"? | "")* ws+ "." ""{2}\nws ::= " "*', [".", "aa  ."], ["", "a"]),
         # one expression would read past what another must have
         ('root ::= [a-z]+ "end" root?', ["xend", "endend", "xendyend"], ["end", "x"]),
         (
@@ -157,6 +159,10 @@ def test_gbnf(grammar: str, valid: list[str], invalid: list[str]) -> None:
             SchemaInvalid,
             "line 2, column 1: the rule a begins",
         ),
+        ('root ::= ""*', SchemaInvalid, "line 1, column 12: what is repeated without end is always empty"),
+        ('root ::= "a" (""*)*', SchemaInvalid, "line 1, column 19"),
+        ('root ::= "a" |\n  x+\nx ::= ""', SchemaInvalid, "line 2, column 4"),
+        ('root ::= "a" | x{2,}\nx ::= y? ""\ny ::= ("" | "b"{0})', SchemaInvalid, "line 1, column 17"),
         ('root ::= "a" root', SchemaUnsatisfiable, "line 1, column 1: no text obeys the rule root"),
         (
             'root ::= "a" | b\n  b ::= "b" b',

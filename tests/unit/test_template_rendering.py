@@ -175,10 +175,10 @@ GROWING = "{%% set ns = namespace(x='aaaaaaaa') %%}{%% for i in range(60) %%}%s{
     ],
 )
 def test_time_and_size_are_bounded(source: str) -> None:
-    start = time.monotonic()
+    start = time.thread_time()
     with pytest.raises(TemplateInvalid):
         render(source)
-    assert time.monotonic() - start < 4.0
+    assert time.thread_time() - start < 4.0
 
 
 def test_memory_is_bounded() -> None:

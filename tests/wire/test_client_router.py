@@ -22,10 +22,23 @@ NUM_SLOTS = 4
 
 
 class EchoWorker:
-    """Says the prompt's letters again and again, one a step: token ids that are known in advance."""
+    """Says the prompt's letters again and again, one a step: token ids that are known in advance.
 
-    def __init__(self, endpoint: str, *, step_s: float, credentials: Credentials | None = None) -> None:
+    The last one of each job waits for `may_end`, where there is one.
+    """
+
+    def __init__(
+        self,
+        endpoint: str,
+        *,
+        step_s: float,
+        credentials: Credentials | None = None,
+        num_slots: int = NUM_SLOTS,
+        may_end: threading.Event | None = None,
+    ) -> None:
         self._endpoint = endpoint
+        self._num_slots = num_slots
+        self._may_end = may_end
         self._credentials = credentials
         self._step_s = step_s
         self._stop = threading.Event()
@@ -40,7 +53,8 @@ class EchoWorker:
         self._thread.join(10)
 
     def _run(self) -> None:
-        hello = make_hello("echo", num_slots=NUM_SLOTS)
+        num_blocks = 16 * self._num_slots
+        hello = make_hello("echo", num_slots=self._num_slots, num_blocks=num_blocks)
         decoder = router_command_decoder()
         running: dict[int, tuple[Dispatch, int]] = {}  # dispatch id -> dispatch, next position
         num_accepted, epoch = 0, None
@@ -64,16 +78,19 @@ class EchoWorker:
                             running[dispatch.dispatch_id] = (dispatch, len(dispatch.emitted_ids))
                         case Abort(dispatch_id):
                             running.pop(dispatch_id, None)
-                deltas = [self._step(running, dispatch_id) for dispatch_id in [*running]]
-                free_slots = NUM_SLOTS - len(running)
-                report = Report(num_accepted, free_slots, 64, len(running), deltas)
+                steps = [self._step(running, dispatch_id) for dispatch_id in [*running]]
+                deltas = [delta for delta in steps if delta is not None]
+                free_slots = self._num_slots - len(running)
+                report = Report(num_accepted, free_slots, num_blocks, len(running), deltas)
                 if socket.poll(0, zmq.POLLOUT):
                     socket.send_multipart(encode(report))
 
-    def _step(self, running: dict[int, tuple[Dispatch, int]], dispatch_id: int) -> SequenceDelta:
+    def _step(self, running: dict[int, tuple[Dispatch, int]], dispatch_id: int) -> SequenceDelta | None:
         dispatch, position = running[dispatch_id]
         token_id = dispatch.prompt_ids[position % len(dispatch.prompt_ids)]
         is_last = position + 1 >= dispatch.params.max_tokens
+        if is_last and self._may_end is not None and not self._may_end.is_set():
+            return None
         running[dispatch_id] = (dispatch, position + 1)
         if is_last:
             del running[dispatch_id]

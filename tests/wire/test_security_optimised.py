@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import re
 import subprocess
 import sys
@@ -11,21 +12,37 @@ import pytest
 
 HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
+OTHERS = (
+    "tests/chaos/test_gateway_kill.py::test_nothing_listens_that_is_not_documented",
+    "tests/gateway/test_gateway_access.py",
+    "tests/gateway/test_gateway_hostile.py",
+    "tests/unit/test_handoff_credentials.py",
+    "tests/unit/test_loading_corruption.py",
+    "tests/unit/test_secret_keys.py",
+    "tests/unit/test_structured_grammars.py",
+    "tests/unit/test_structured_schemas.py",
+    "tests/unit/test_template_rendering.py",
+    "tests/wire/test_router_limits.py",
+    "tests/wire/test_router_preparing.py",
+)
+"""What else shows who is let in, what is read, and within which bounds."""
 
 
 @pytest.mark.slow
 def test_the_security_tests_pass_without_the_programs_assertions(tmp_path: Path) -> None:
     tests = [path for path in sorted(HERE.glob("test_security_*.py")) if path != Path(__file__)]
     assert len(tests) >= 3
+    tests += [ROOT / name for name in OTHERS]
     still_asserts = tmp_path / "test_control.py"
     still_asserts.write_text("def test_that_tests_still_assert():\n    assert __debug__\n")
     options = ["-q", "-p", "no:cacheprovider", "-W", "ignore::pytest.PytestConfigWarning"]
     done = subprocess.run(
-        [sys.executable, "-O", "-m", "pytest", *options, *tests, still_asserts],
+        [sys.executable, "-m", "pytest", *options, *tests, still_asserts],
         cwd=ROOT,
+        env=os.environ | {"PYTHONOPTIMIZE": "1"},  # of the processes that the tests start, too
         capture_output=True,
         text=True,
-        timeout=300,
+        timeout=600,
     )
     assert re.search(r"^FAILED .*test_that_tests_still_assert", done.stdout, re.M), done.stdout
-    assert re.search(r"^1 failed, \d{2,} passed", done.stdout, re.M), done.stdout
+    assert re.search(r"^1 failed, \d{3,} passed", done.stdout, re.M), done.stdout

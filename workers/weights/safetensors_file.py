@@ -65,6 +65,8 @@ def open_safetensors(path: Path) -> SafetensorsFile:
     header_end = 8 + int.from_bytes(content[:8], "little")
     if header_end > min(len(content), 8 + MAX_HEADER_BYTES):
         raise invalid(path, f"a header of {header_end - 8} bytes in a file of {len(content)} bytes")
+    if content[8:9] != b"{":  # the format pads a header behind it only
+        raise invalid(path, "offset 8: a header begins with {")
     header = parse_json_object(path, content[8:header_end])
     try:
         with safe_open(path, framework="numpy"):

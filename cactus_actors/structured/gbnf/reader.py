@@ -122,7 +122,7 @@ class _Reader:
             else:
                 self._at += 1
                 least, most = _REPEATS[sign]
-            item = Repeat(item, least, most)
+            item = Repeat(item, least, most, self._place(start))
             check_limit(_size(item), MAX_REPEATS, f"{self._place(start)}: too many repetitions", PARAM)
             self._skip_space(over_lines=self._depth > 0)
         return item

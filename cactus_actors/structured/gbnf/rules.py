@@ -7,6 +7,7 @@ from collections.abc import Callable, Container, Iterable, Mapping
 from cactus_actors.protocol.errors import SchemaInvalid, SchemaUnsatisfiable
 from cactus_actors.structured.gbnf.reader import PARAM
 from cactus_actors.structured.gbnf.tree import (
+    Characters,
     Choice,
     Grammar,
     Node,
@@ -29,8 +30,8 @@ MAX_NESTING = 32
 def reachable(grammar: Grammar, start: str) -> dict[str, Node]:
     """The rules that `start` leads to, itself the first.
 
-    Raises SchemaInvalid for a rule that is used and not defined, or that begins with itself, and
-    SchemaUnsatisfiable for one that no finite text obeys.
+    Raises SchemaInvalid for a rule that is used and not defined, or that begins with itself, and for a loop
+    that repeats nothing, and SchemaUnsatisfiable for a rule that no finite text obeys.
     """
     rules, places = grammar
     if start not in rules:
@@ -48,6 +49,7 @@ def reachable(grammar: Grammar, start: str) -> dict[str, Node]:
             pending.append(reference.name)
     _check_ends(found, places)
     _check_left_recursion(found, places)
+    _check_loops(found)
     return found
 
 
@@ -146,6 +148,30 @@ def _check_left_recursion(rules: Rules, places: Mapping[str, str]) -> None:
         raise SchemaInvalid(
             f"{places[name]}: the rule {name} begins with itself (left recursion)", param=PARAM
         )
+
+
+def _check_loops(rules: Rules) -> None:
+    """A loop whose item may be empty is harmless, as in `("a"?)*`: it is the loop over what is not empty."""
+    writing = _closure(rules, _writes)
+    pending = list(rules.values())
+    for node in pending:
+        if isinstance(node, Repeat) and node.most is None and not _writes(node.item, writing):
+            raise SchemaInvalid(f"{node.place}: what is repeated without end is always empty", param=PARAM)
+        pending += parts(node)
+
+
+def _writes(node: Node, names: Container[str]) -> bool:
+    """Whether something that is not empty obeys `node`, given the rules for which that is so."""
+    match node:
+        case Characters() | Token():
+            return True
+        case Text(text):
+            return bool(text)
+        case Reference(name):
+            return name in names
+        case Repeat(item, _, most):
+            return most != 0 and _writes(item, names)
+    return any(_writes(part, names) for part in parts(node))
 
 
 def _leftmost(node: Node, nullable: set[str]) -> Iterable[str]:

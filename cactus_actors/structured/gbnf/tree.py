@@ -68,6 +68,7 @@ class Repeat:
     item: Node
     least: int
     most: int | None
+    place: str = field(compare=False)
 
 
 Node = Characters | Text | Token | Reference | Sequence | Choice | Repeat

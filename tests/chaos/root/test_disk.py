@@ -8,7 +8,8 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.errors import StorageFailure
+from cactus_actors.client.request import new_job_id
+from cactus_actors.protocol.errors import JobNotFound, StorageFailure
 from tests.chaos.processes import Processes
 
 LONG = "x" * 20_000
@@ -59,5 +60,46 @@ async def test_a_job_whose_sync_failed_was_not_accepted(tmp_path: Path, need: Ca
         async with AsyncClient(again.jobs, again.stream) as client:
             for job_id in accepted:
                 await client.look(job_id)
+    finally:
+        again.stop()
+
+
+@pytest.mark.parametrize("goes_on", [False, True])
+async def test_of_a_sync_that_failed_once_nothing_is_found_and_what_comes_later_is(
+    tmp_path: Path, need: Callable[[str], None], goes_on: bool
+) -> None:
+    """The router is killed as soon as it has refused, or after jobs that it accepted behind that."""
+    need("strace")
+    trace = tmp_path / "trace"
+    inject = "inject=fsync,fdatasync:error=EIO:when=12"
+    prefix = ["strace", "-f", "-q", "-y", "-o", str(trace), "-e", "trace=fsync,fdatasync", "-e", inject]
+    processes = Processes(tmp_path, router_prefix=prefix, num_workers=0)
+    accepted: list[str] = []
+    refused: list[str] = []
+    num_later = 0
+    try:
+        async with AsyncClient(processes.jobs, processes.stream) as client:
+            while num_later < 10 and (goes_on or not refused):
+                job_id = new_job_id()
+                try:
+                    await client.submit("hello", job_id=job_id)
+                except StorageFailure:
+                    refused.append(job_id)
+                    continue
+                accepted.append(job_id)
+                num_later += bool(refused)
+    finally:
+        processes.stop()
+    (failed,) = [line for line in trace.read_text().splitlines() if "EIO" in line]
+    assert "jobs.sqlite-wal" in failed
+    assert refused
+    again = Processes(tmp_path, num_workers=0)
+    try:
+        async with AsyncClient(again.jobs, again.stream) as client:
+            for job_id in accepted:
+                await client.look(job_id)
+            for job_id in refused:
+                with pytest.raises(JobNotFound):
+                    await client.look(job_id)
     finally:
         again.stop()
