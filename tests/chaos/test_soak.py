@@ -65,7 +65,13 @@ def good_history() -> list[Event]:
         {"kind": "invoke", "job": "c", "key": "1"},
         {"kind": "cancel", "job": "c"},
         {"kind": "ok", "job": "c", "reader": "s", "tokens": [1], "text": "a", "finish": "cancelled"},
-        {"kind": "status", "jobs": jobs, "workers": [worker]},
+        {
+            "kind": "status",
+            "jobs": jobs,
+            "workers": [worker],
+            "desired_workers": 1,
+            "held": {"dispatches": 0, "ended_jobs": 3},
+        },
         {"kind": "file", "file": 1, "keys": ["1"]},
         {"kind": "line", "file": 1, "key": "1", "text": "abc"},
         {"kind": "file", "file": 2, "keys": ["1"]},
@@ -113,6 +119,9 @@ def test_a_good_history_has_no_violation() -> None:
         (with_fields(11, jobs={**good_history()[11]["jobs"], "running": 1}), "left at the end"),
         (with_fields(11, workers=[{**good_history()[11]["workers"][0], "free_blocks": 8}]), "leaks"),
         (with_fields(11, workers=[{**good_history()[11]["workers"][0], "free_slots": 3}]), "still runs"),
+        (with_fields(11, held={"dispatches": 9, "ended_jobs": 3}), "holds at the end: {'dispatches': 9}"),
+        (with_fields(11, workers=[]), "0 of 1 wished workers"),
+        (with_fields(20, at=90.0), "was not answered for 85 s"),
         (without(11), "no status"),
         (without(13), "has answers [] to its lines ['1']"),
         (lambda events: events.append(events[13]), "has answers ['1', '1'] to its lines"),
@@ -127,3 +136,52 @@ def test_a_spoilt_history_is_found_out(spoil: Callable[[list[Event]], Any], comp
     events = copy.deepcopy(good_history())
     spoil(events)
     assert any(complaint in text for text in violations(events)), violations(events)
+
+
+def memory(*sizes: float, actor: str = "ray::RouterActor", pid: int = 7) -> list[Event]:
+    """A process that has so many MiB, looked at every five seconds."""
+    fields = {"kind": "memory", "actor": actor, "pid": pid}
+    return [{"at": 5.0 * number, **fields, "mib": mib} for number, mib in enumerate(sizes)]
+
+
+WARMING_UP = [60.0, 90.0, 120.0, 130.0, 135.0, 138.0]
+STEADY = [140.0 + number % 5 for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        memory(*WARMING_UP, *STEADY),
+        memory(*WARMING_UP, *STEADY[:20], 400.0, 390.0, *STEADY[20:]),  # a flood, whose memory is given back
+        memory(*STEADY[:30], 330.0, 340.0),  # one that was killed while it was flooded
+        memory(*STEADY[:30]) + memory(*(mib + 60.0 for mib in STEADY[:30]), pid=8),
+        memory(100.0, 300.0),  # too short to tell
+    ],
+)
+def test_memory_that_comes_and_goes_is_no_violation(events: list[Event]) -> None:
+    assert violations(good_history() + events) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "complaint"),
+    [
+        (memory(*(100.0 * 1.12**number for number in range(61))), "grew by"),
+        (memory(*(100.0 * 1.12**number for number in range(61))), "more than 512"),
+        (memory(*WARMING_UP, *(140.0 + number for number in range(90))), "RouterActor 7 grew by 60 MiB"),
+        (memory(*STEADY) + memory(*(140.0 + 3 * n for n in range(40)), pid=8), "RouterActor 8 grew by"),
+        (memory(200.0, 900.0, actor="ray::WorkerActor"), "WorkerActor 7 took 900 MiB, more than 768"),
+        (memory(200.0, 400.0, actor="ray::GatewayActor"), "GatewayActor 7 took 400 MiB, more than 384"),
+    ],
+)
+def test_memory_that_grows_is_found_out(events: list[Event], complaint: str) -> None:
+    found = violations(good_history() + events)
+    assert any(complaint in text for text in found), found
+
+
+def test_a_fault_that_takes_no_worker_excuses_no_poisoned_job() -> None:
+    events = good_history()
+    events[4] = {**events[4], **POISONED}
+    lost = [{"at": 0.5 + number / 8, "kind": "fault", "name": "hold workers"} for number in range(3)]
+    assert violations(events + lost) == []
+    reset = [{**fault, "name": "reset workers"} for fault in lost]
+    assert violations(events + reset) == ["job a failed with poison_job: ?"]
