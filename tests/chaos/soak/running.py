@@ -5,10 +5,10 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import AsyncIterator, Collection, Mapping
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
@@ -66,44 +66,33 @@ async def soak(
             _served(directory, near, links, *options) as pid,
             AsyncExitStack() as stack,
         ):
-
-            async def client(jobs: str, stream: str) -> AsyncClient:
-                client = AsyncClient(jobs, stream, reconnect_timeout=RECONNECT_S)
-                return await stack.enter_async_context(client)
-
-            operator = await client(near["jobs"], near["stream"])
-            batch = PromptFiles(directory, links.far("jobs"), links.far("stream"), history)
-            workers: list[Endless] = [batch]
-            for number in range(num_clients):
-                place = links.far if number % 2 else near.__getitem__
-                witness = Witness(
-                    f"client-{number}",
-                    await client(place("jobs"), place("stream")),
-                    operator,
-                    history,
-                    _fork(chance),
-                    request,
-                )
-                workers.append(Worker(witness, _fork(chance)))
-            url = links.far("http").replace("tcp", "http")
-            workers += [
-                HttpReader(f"http-{number}", url, history, _fork(chance))
-                for number in range(NUM_HTTP_READERS)
+            far = {name: links.far(name) for name in LINKS}
+            operator = await stack.enter_async_context(_client(near))
+            clients = [
+                await stack.enter_async_context(_client(far if number % 2 else near))
+                for number in range(num_clients)
+            ]
+            witnesses = [
+                Witness(f"client-{number}", client, operator, history, _fork(chance), request)
+                for number, client in enumerate(clients)
+            ]
+            batch = PromptFiles(directory, far["jobs"], far["stream"], history)
+            url = far["http"].replace("tcp", "http")
+            workers: list[Endless] = [
+                batch,
+                *(Worker(witness, _fork(chance)) for witness in witnesses),
+                *(
+                    HttpReader(f"http-{number}", url, history, _fork(chance))
+                    for number in range(NUM_HTTP_READERS)
+                ),
             ]
             others = {**links.faults, "bad peer": BadPeer(near, _fork(chance)).harm}
             nemesis = Nemesis(pid, operator, history, _fork(chance), batch, others)
-            breaking = asyncio.create_task(nemesis.run(fault_every_s, faults))
-            watching = asyncio.create_task(watch_memory(pid, history))
             working = [asyncio.create_task(worker.run()) for worker in workers]
-            await _for(seconds, breaking, watching)
+            await _for(seconds, nemesis.run(fault_every_s, faults), watch_memory(pid, history))
             for worker in workers:
                 worker.is_finishing = True
-            await asyncio.wait(working, timeout=QUIET_S)
-            for task in working:
-                if task.done():
-                    task.result()  # a client that broke is a failure of the run
-                task.cancel()
-            await asyncio.wait(working)
+            await _ended(working)
             status = await _settled(operator)
             history.note("status", **msgspec.to_builtins(status))
     finally:
@@ -131,8 +120,13 @@ async def _served(
         await asyncio.to_thread(context.__exit__, None, None, None)
 
 
-async def _for(seconds: float, *tasks: asyncio.Task[None]) -> None:
-    """Let endless tasks run so long; raises what ended one before."""
+def _client(endpoints: Mapping[str, str]) -> AsyncClient:
+    return AsyncClient(endpoints["jobs"], endpoints["stream"], reconnect_timeout=RECONNECT_S)
+
+
+async def _for(seconds: float, *endless: Coroutine[Any, Any, None]) -> None:
+    """Let them run so long; raises what ended one before."""
+    tasks = [asyncio.create_task(each) for each in endless]
     await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
     for task in tasks:
         if task.done():
@@ -141,8 +135,18 @@ async def _for(seconds: float, *tasks: asyncio.Task[None]) -> None:
     await asyncio.wait(tasks)
 
 
+async def _ended(working: Collection[asyncio.Task[None]]) -> None:
+    """Wait until all that works has finished what it began; what never does is left to the checker."""
+    await asyncio.wait(working, timeout=QUIET_S)
+    for task in working:
+        if task.done():
+            task.result()  # a client that broke is a failure of the run
+        task.cancel()
+    await asyncio.wait(working)
+
+
 async def _settled(operator: AsyncClient) -> Status:
-    """The status once every wished worker is there and nothing runs, or as it is after a while."""
+    """The status once every wished worker is there and nothing is held, or as it is after a while."""
     for _ in range(int(QUIET_S)):
         with contextlib.suppress(CactusError):
             status = await operator.status()
