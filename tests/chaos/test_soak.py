@@ -127,6 +127,8 @@ def test_a_good_history_has_no_violation() -> None:
         (lambda events: events.append(events[13]), "has answers ['1', '1'] to its lines"),
         (with_fields(15, text="abd"), "a line of request 1 has another text"),
         (with_fields(15, error="server_error"), "a line of request 1 failed with server_error"),
+        (with_fields(15, error="poison_job"), "a line of request 1 failed with poison_job"),
+        (with_fields(19, error="poison_job"), "a stream of request 1 failed with poison_job"),
         (without(17), "stream s of h never ended"),
         (with_fields(19, text="ab"), "a stream of request 1 has another text"),
         (with_fields(19, error="server_error"), "a stream of request 1 failed with server_error"),
