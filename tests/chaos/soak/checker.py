@@ -77,7 +77,8 @@ def violations(events: Iterable[Event]) -> list[str]:
     found += _books(status)
     found += _files(rest, kills)
     found += _readers(rest, kills)
-    found += growths(rest)
+    num_jobs = len(jobs) + sum(event["kind"] in ("line", "sse begun") for event in rest)
+    found += growths(rest, num_jobs)
     return found
 
 

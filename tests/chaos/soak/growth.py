@@ -14,12 +14,16 @@ from tests.chaos.soak.history import Event
 
 WARM_UP_S = 30.0
 MIN_JUDGED_S = 60.0
-GROWTH_MIB = 48.0
-"""How much more the last third of a life may take than the first: results are kept for ten minutes, and what
-a flood took once the allocator may keep."""
+GROWTH_MIB = 32.0
+"""How much more the last third of a life may take than the first: allocators keep what a flood took once."""
+
+ROUTER = "ray::RouterActor"
+RETENTION_S = 600.0
+KIB_A_JOB = 1.5
+"""The router knows a job for so long after its end, in so much memory; 1.2 KiB were seen."""
 
 MOST_MIB = {
-    "ray::RouterActor": 512.0,
+    ROUTER: 512.0,
     "ray::GatewayActor": 384.0,
     "ray::HandoffActor": 256.0,
     "ray::WorkerActor": 768.0,
@@ -30,14 +34,14 @@ MOST_MIB = {
 Life = list[Event]
 
 
-def growths(events: Iterable[Event]) -> Iterator[str]:
-    """What took more memory than it may, in words."""
+def growths(events: Iterable[Event], num_jobs: int) -> Iterator[str]:
+    """What took more memory than it may while there were `num_jobs`, in words."""
     for actor, lives in _lives(events).items():
         for pid, life in lives.items():
             most = max(event["mib"] for event in life)
             if most > MOST_MIB[actor]:
                 yield f"{actor} {pid} took {most:.0f} MiB, more than {MOST_MIB[actor]:.0f}"
-            if (grown := _grown(life)) is not None and grown > GROWTH_MIB:
+            if (grown := _grown(life)) is not None and grown > _may_grow(actor, life, num_jobs):
                 yield f"{actor} {pid} grew by {grown:.0f} MiB in {_seconds(life):.0f} s"
 
 
@@ -68,6 +72,14 @@ def _lives(events: Iterable[Event]) -> dict[str, dict[int, Life]]:
 
 def _seconds(life: Life) -> float:
     return float(life[-1]["at"] - life[0]["at"])
+
+
+def _may_grow(actor: str, life: Life, num_jobs: int) -> float:
+    """MiB; no more jobs are known than came within a retention, at an even pace."""
+    if actor != ROUTER:
+        return GROWTH_MIB
+    num_known = num_jobs * min(1.0, RETENTION_S / life[-1]["at"])
+    return GROWTH_MIB + num_known * KIB_A_JOB / 1024
 
 
 def _grown(life: Life) -> float | None:
