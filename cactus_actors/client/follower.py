@@ -204,6 +204,8 @@ class JobFollower:
         self._asked_at = now
         if self.is_abandoned:
             self.outbox.append(Cancel(job_id=self.job_id))  # the first one did not come to anything
+        if not self.streamed:  # the end is sent once, over a connection that may be gone by then
+            self.outbox.append(Fetch(job_id=self.job_id))
         credit = RESUME_CREDIT if self.streamed else 0
         self.outbox.append(Resume(job_id=self.job_id, next_index=self._next_index, credit=credit))
 

@@ -33,7 +33,8 @@ class RawPeer:
         received = b""
         while len(received) < 64 + 2 or len(received) < 66 + received[65]:
             part = self.socket.recv(4096)
-            assert part, "the router does not shake hands"
+            if not part:
+                raise ConnectionError("the router does not shake hands")
             received += part
 
     def send(self, content: bytes) -> None:

@@ -9,12 +9,13 @@ import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
 ANYWHERE = "tcp://127.0.0.1:*"
+CACTUS = ("-m", "cactus_actors.cli.main")
 
 
 @dataclass
@@ -49,17 +50,13 @@ class Serving:
 
 @contextmanager
 def serving(
-    directory: Path, *options: str, environment: Mapping[str, str] | None = None
+    directory: Path,
+    *options: str,
+    environment: Mapping[str, str] | None = None,
+    program: Sequence[str] = CACTUS,
 ) -> Iterator[Serving]:
-    """Start a service and, unless it has ended, stop it as its user would."""
-    command = [
-        sys.executable,
-        "-m",
-        "cactus_actors.cli.main",
-        "serve",
-        "--state-dir",
-        str(directory / "state"),
-    ]
+    """Start a service and, unless it has ended, stop it as its user would; `program` stands for `cactus`."""
+    command = [sys.executable, *program, "serve", "--state-dir", str(directory / "state")]
     command += ["--jobs-endpoint", ANYWHERE, "--stream-endpoint", ANYWHERE, "--http", "127.0.0.1:0", *options]
     log_path = directory / "service.log"
     with log_path.open("w") as log:

@@ -16,6 +16,7 @@ from cactus_actors.protocol.messages import Status
 from tests.chaos.soak.checker import violations
 from tests.chaos.soak.history import History, read
 from tests.chaos.soak.witness import Request, Witness
+from tests.chaos.watching import is_free
 
 SETTLED_S = 20.0
 NUM_TOKENS = 600
@@ -58,10 +59,7 @@ class Stage:
         deadline = asyncio.get_running_loop().time() + SETTLED_S
         while True:
             status = await self.operator.status()
-            local = [worker for worker in status.workers if worker.kind == "local"]
-            is_idle = all(w.num_running == 0 and w.free_slots == w.num_slots for w in local)
-            is_quiet = is_idle and not status.jobs.queued and not status.jobs.running
-            if is_quiet or asyncio.get_running_loop().time() > deadline:
+            if is_free(status) or asyncio.get_running_loop().time() > deadline:
                 return status
             await asyncio.sleep(0.1)
 

@@ -12,10 +12,8 @@ import pytest
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import DeadlineExceeded
-from cactus_actors.protocol.messages import Status
-from cactus_actors.protocol.totals import Held
 from tests.chaos.processes import Processes
-from tests.chaos.watching import until_status
+from tests.chaos.watching import is_free, until_status
 
 pytestmark = pytest.mark.chaos
 
@@ -36,16 +34,6 @@ async def operator(processes: Processes) -> AsyncIterator[AsyncClient]:
     async with AsyncClient(processes.jobs, processes.stream, timeout=60.0) as client:
         await until_status(client, lambda status: len(status.workers) == 2)
         yield client
-
-
-def is_free(status: Status) -> bool:
-    """Whether the router holds nothing for anybody, and every worker all its slots and blocks."""
-    held = status.held
-    return held == Held(ended_jobs=held.ended_jobs, result_bytes=held.result_bytes) and all(
-        (worker.free_slots, worker.free_blocks, worker.num_running)
-        == (worker.num_slots, worker.num_blocks, 0)
-        for worker in status.workers
-    )
 
 
 async def ask(client: AsyncClient, number: int, chance: random.Random) -> None:

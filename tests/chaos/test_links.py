@@ -161,6 +161,19 @@ async def test_a_worker_whose_connection_is_reset_again_and_again(tmp_path: Path
         processes.stop()
 
 
+async def test_a_result_that_was_lost_with_its_connection(processes: Processes, stage: Stage) -> None:
+    await stage.reference.complete(7)
+    async with client_behind_proxies(processes, stage) as (witness, jobs, _):
+        ending = asyncio.create_task(witness.complete(7))
+        await until_status(stage.operator, lambda status: status.jobs.running == 1)
+        await asyncio.sleep(0.1)  # its `accepted` has passed
+        jobs.lose_once("back")
+        await asyncio.wait_for(ending, 20.0)
+        assert jobs.num_lost_bytes > 0
+    status = await stage.judge()
+    assert status.jobs.redispatched == 0
+
+
 @pytest.mark.parametrize("ways", [(), ("there",), ("back",)], ids=["both ways", "to the router", "from it"])
 async def test_a_worker_that_is_cut_off_is_missed_and_what_it_says_later_is_void(
     tmp_path: Path, ways: tuple[Way, ...]

@@ -21,8 +21,8 @@ SECONDS = 30.0
 async def test_every_promise_holds_under_random_faults(tmp_path: Path) -> None:
     seed = random.randrange(1 << 32)
     print(f"seed {seed}")
-    events = list(read(await soak(tmp_path, seconds=SECONDS, seed=seed, fault_every_s=4.0)))
-    assert sum(event["kind"] == "fault" for event in events) >= 4
+    events = list(read(await soak(tmp_path, seconds=SECONDS, seed=seed, fault_every_s=2.0)))
+    assert sum(event["kind"] == "fault" for event in events) >= 3
     assert sum(event["kind"] == "ok" for event in events) >= 50
     assert violations(events) == []
 
@@ -65,7 +65,13 @@ def good_history() -> list[Event]:
         {"kind": "invoke", "job": "c", "key": "1"},
         {"kind": "cancel", "job": "c"},
         {"kind": "ok", "job": "c", "reader": "s", "tokens": [1], "text": "a", "finish": "cancelled"},
-        {"kind": "status", "jobs": jobs, "workers": [worker]},
+        {
+            "kind": "status",
+            "jobs": jobs,
+            "workers": [worker],
+            "desired_workers": 1,
+            "held": {"dispatches": 0, "ended_jobs": 3},
+        },
         {"kind": "file", "file": 1, "keys": ["1"]},
         {"kind": "line", "file": 1, "key": "1", "text": "abc"},
         {"kind": "file", "file": 2, "keys": ["1"]},
@@ -113,11 +119,16 @@ def test_a_good_history_has_no_violation() -> None:
         (with_fields(11, jobs={**good_history()[11]["jobs"], "running": 1}), "left at the end"),
         (with_fields(11, workers=[{**good_history()[11]["workers"][0], "free_blocks": 8}]), "leaks"),
         (with_fields(11, workers=[{**good_history()[11]["workers"][0], "free_slots": 3}]), "still runs"),
+        (with_fields(11, held={"dispatches": 9, "ended_jobs": 3}), "holds at the end: {'dispatches': 9}"),
+        (with_fields(11, workers=[]), "0 of 1 wished workers"),
+        (with_fields(20, at=90.0), "was not answered for 85 s"),
         (without(11), "no status"),
         (without(13), "has answers [] to its lines ['1']"),
         (lambda events: events.append(events[13]), "has answers ['1', '1'] to its lines"),
         (with_fields(15, text="abd"), "a line of request 1 has another text"),
         (with_fields(15, error="server_error"), "a line of request 1 failed with server_error"),
+        (with_fields(15, error="poison_job"), "a line of request 1 failed with poison_job"),
+        (with_fields(19, error="poison_job"), "a stream of request 1 failed with poison_job"),
         (without(17), "stream s of h never ended"),
         (with_fields(19, text="ab"), "a stream of request 1 has another text"),
         (with_fields(19, error="server_error"), "a stream of request 1 failed with server_error"),
@@ -127,3 +138,63 @@ def test_a_spoilt_history_is_found_out(spoil: Callable[[list[Event]], Any], comp
     events = copy.deepcopy(good_history())
     spoil(events)
     assert any(complaint in text for text in violations(events)), violations(events)
+
+
+def memory(*sizes: float, actor: str = "ray::RouterActor", pid: int = 7) -> list[Event]:
+    """A process that has so many MiB, looked at every five seconds."""
+    fields = {"kind": "memory", "actor": actor, "pid": pid}
+    return [{"at": 5.0 * number, **fields, "mib": mib} for number, mib in enumerate(sizes)]
+
+
+WARMING_UP = [60.0, 90.0, 120.0, 130.0, 135.0, 138.0]
+STEADY = [140.0 + number % 5 for number in range(60)]
+
+
+@pytest.mark.parametrize(
+    "events",
+    [
+        memory(*WARMING_UP, *STEADY),
+        memory(*WARMING_UP, *STEADY[:20], 400.0, 390.0, *STEADY[20:]),  # a flood, whose memory is given back
+        memory(*STEADY[:30], 330.0, 340.0),  # one that was killed while it was flooded
+        memory(*STEADY[:30]) + memory(*(mib + 60.0 for mib in STEADY[:30]), pid=8),
+        memory(100.0, 300.0),  # too short to tell
+    ],
+)
+def test_memory_that_comes_and_goes_is_no_violation(events: list[Event]) -> None:
+    assert violations(good_history() + events) == []
+
+
+def test_a_router_may_take_more_for_the_jobs_that_it_knows() -> None:
+    events = memory(*WARMING_UP, *(140.0 + number for number in range(90)))
+    jobs = [
+        {"kind": kind, "at": 1.0, "stream": number, "key": "1", "reader": "h", "text": "abc"}
+        for number in range(30_000)
+        for kind in ("sse begun", "sse")
+    ]
+    assert violations(good_history() + jobs + events) == []
+
+
+@pytest.mark.parametrize(
+    ("events", "complaint"),
+    [
+        (memory(*(100.0 * 1.12**number for number in range(61))), "grew by"),
+        (memory(*(100.0 * 1.12**number for number in range(61))), "more than 512"),
+        (memory(*WARMING_UP, *(140.0 + number for number in range(90))), "RouterActor 7 grew by 60 MiB"),
+        (memory(*STEADY) + memory(*(140.0 + 3 * n for n in range(40)), pid=8), "RouterActor 8 grew by"),
+        (memory(*(140.0 + n for n in range(60)), actor="ray::WorkerActor"), "WorkerActor 7 grew by"),
+        (memory(200.0, 900.0, actor="ray::WorkerActor"), "WorkerActor 7 took 900 MiB, more than 768"),
+        (memory(200.0, 400.0, actor="ray::GatewayActor"), "GatewayActor 7 took 400 MiB, more than 384"),
+    ],
+)
+def test_memory_that_grows_is_found_out(events: list[Event], complaint: str) -> None:
+    found = violations(good_history() + events)
+    assert any(complaint in text for text in found), found
+
+
+def test_a_fault_that_takes_no_worker_excuses_no_poisoned_job() -> None:
+    events = good_history()
+    events[4] = {**events[4], **POISONED}
+    lost = [{"at": 0.5 + number / 8, "kind": "fault", "name": "hold workers"} for number in range(3)]
+    assert violations(events + lost) == []
+    reset = [{**fault, "name": "reset workers"} for fault in lost]
+    assert violations(events + reset) == ["job a failed with poison_job: ?"]

@@ -8,6 +8,7 @@ from collections.abc import Awaitable, Callable
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.messages import Status
+from cactus_actors.protocol.totals import Held
 
 
 class Pauses:
@@ -41,6 +42,17 @@ async def until(condition: Callable[[], bool], seconds: float = 20.0) -> None:
     async with asyncio.timeout(seconds):
         while not condition():  # noqa: ASYNC110
             await asyncio.sleep(0.02)
+
+
+def is_free(status: Status) -> bool:
+    """Whether the router holds nothing for anybody, and every local worker all its slots and blocks."""
+    held = status.held
+    return held == Held(ended_jobs=held.ended_jobs, result_bytes=held.result_bytes) and all(
+        (worker.free_slots, worker.free_blocks, worker.num_running)
+        == (worker.num_slots, worker.num_blocks, 0)
+        for worker in status.workers
+        if worker.kind == "local"
+    )
 
 
 async def until_status(

@@ -3,15 +3,17 @@
 from __future__ import annotations
 
 from cactus_actors.client.follower import RESULT_SILENCE_S, JobFollower, Patience
-from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Finished, Progress, Submit
+from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Finished, Progress, Replay, Submit
 from cactus_actors.protocol.results import Result, TokenLogprob, ToolCall
 
 JOB = "0" * 32
 
 
-def make_follower() -> JobFollower:
+def make_follower(*, streamed: bool = True) -> JobFollower:
     patience = Patience(endpoint="tcp://x:1", first_answer_s=1.0, reconnect_s=60.0)
-    follower = JobFollower(JOB, Submit(job_id=JOB, prompt="hi"), streamed=True, patience=patience, now=0.0)
+    follower = JobFollower(
+        JOB, Submit(job_id=JOB, prompt="hi"), streamed=streamed, patience=patience, now=0.0
+    )
     follower.on_message(Accepted(job_id=JOB, epoch=1, prompt_tokens=1, seed=0), 0.0)
     return follower
 
@@ -38,6 +40,16 @@ def test_a_lost_stream_still_has_its_log_probabilities() -> None:
     [delta] = follower.deltas
     assert (delta.token_ids, delta.text) == ([97, 98], "ab")
     assert (delta.logprobs, delta.prompt_logprobs) == (result.logprobs, result.prompt_logprobs)
+
+
+def test_a_result_that_was_lost_is_asked_for_again_and_again() -> None:
+    follower = make_follower(streamed=False)
+    for number in (1, 2):
+        follower.outbox.clear()
+        follower.on_tick(number * RESULT_SILENCE_S)
+        assert Fetch(job_id=JOB) in follower.outbox
+        follower.on_message(Replay(job_id=JOB, epoch=1, deltas=[], length=3), number * RESULT_SILENCE_S)
+    assert follower.outcome is None
 
 
 def test_a_cancellation_that_was_lost_is_said_again() -> None:

@@ -1,4 +1,4 @@
-"""python -m tests.chaos.soak --minutes 30 [--seed N] [--keep DIR]"""
+"""python -m tests.chaos.soak --minutes 30 [--seed N] [--fault NAME] [--keep DIR]"""
 
 from __future__ import annotations
 
@@ -11,8 +11,8 @@ from collections import Counter
 from pathlib import Path
 
 from tests.chaos.soak.checker import violations
+from tests.chaos.soak.growth import told
 from tests.chaos.soak.history import read
-from tests.chaos.soak.memory import told
 from tests.chaos.soak.running import soak
 
 
@@ -22,6 +22,7 @@ def main() -> None:
     parser.add_argument("--seed", type=int, default=random.randrange(1 << 32))
     parser.add_argument("--clients", type=int, default=8)
     parser.add_argument("--fault-every", type=float, default=5.0, metavar="SECONDS")
+    parser.add_argument("--fault", action="append", default=[], metavar="NAME", help="only this; repeatable")
     parser.add_argument("--keep", type=Path, help="where the history and the log are written")
     arguments = parser.parse_args()
     directory = arguments.keep or Path(tempfile.mkdtemp(prefix="soak-"))
@@ -34,6 +35,7 @@ def main() -> None:
             seed=arguments.seed,
             num_clients=arguments.clients,
             fault_every_s=arguments.fault_every,
+            faults=arguments.fault,
         )
     )
     events = list(read(path))

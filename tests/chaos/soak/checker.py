@@ -2,10 +2,11 @@
 
 Events of jobs: `invoke` (job, key of the request), `cancel` (job), `delta` (job, reader, index, tokens,
 text), `ok` (job, reader, tokens, text, finish), `fail` (job, reader, error type). Events of faults: `fault`
-(name). At the end `status`: the counts of jobs, and what each worker still holds.
+(name). At the end `status`: the counts of jobs, and what the router and each worker still hold.
 
 Events of prompt files: `file` (number, keys of its lines), `line` (file, key, text or error type). Events of
-readers over HTTP: `sse begun` (stream, key), `sse` (stream, key, text or error type).
+readers over HTTP: `sse begun` (stream, key), `sse` (stream, key, text or error type). Events of memory:
+`memory`, which `growth.py` judges.
 """
 
 from __future__ import annotations
@@ -14,6 +15,7 @@ from collections import defaultdict
 from collections.abc import Iterable
 from dataclasses import dataclass, field
 
+from tests.chaos.soak.growth import growths
 from tests.chaos.soak.history import Event
 
 EXPECTED_FAILURES = {"rate_limit_error", "unavailable_error", "storage_error"}
@@ -22,7 +24,18 @@ EXPECTED_FAILURES = {"rate_limit_error", "unavailable_error", "storage_error"}
 UNANSWERED = "unavailable_error"
 """Nobody answered in time, while a router was killed or stopped: it says nothing of how a job ended."""
 
+UNANSWERED_S = 55.0
+"""So long no fault, and no part that comes back from one, keeps everybody from answering."""
+
 WORKER_KILLS_FOR_POISON = 3
+WORKER_FAULTS = {"kill worker", "stop worker", "hold workers"}
+"""Those that a job's worker may be lost by; a connection that is reset is none."""
+
+WORKER_FAULT_S = 10.0
+"""How long a job may still be given to a worker, or lose one, after such a fault began."""
+
+MAY_STAY = {"ended_jobs", "result_bytes"}
+"""What the router holds of jobs that have ended, for whoever asks."""
 
 
 @dataclass
@@ -46,7 +59,7 @@ def violations(events: Iterable[Event]) -> list[str]:
     for event in events:
         match event["kind"]:
             case "fault":
-                if event["name"] in ("kill worker", "stop worker"):
+                if event["name"] in WORKER_FAULTS:
                     kills.append(event["at"])
             case "status":
                 status = event
@@ -57,13 +70,15 @@ def violations(events: Iterable[Event]) -> list[str]:
             case "ok" | "fail":
                 jobs[event["job"]].ends.append(event)
                 jobs[event["job"]].ended_at = event["at"]
-            case "file" | "line" | "sse begun" | "sse":
+            case "file" | "line" | "sse begun" | "sse" | "memory":
                 rest.append(event)
     found = [text for job in jobs.values() for text in [*_ends(job, kills), *_streams(job)]]
     found += _same_tokens(jobs.values())
     found += _books(status)
-    found += _files(rest)
-    found += _readers(rest)
+    found += _files(rest, kills)
+    found += _readers(rest, kills)
+    num_jobs = len(jobs) + sum(event["kind"] in ("line", "sse begun") for event in rest)
+    found += growths(rest, num_jobs)
     return found
 
 
@@ -80,12 +95,18 @@ def _ends(job: JobHistory, kills: list[float]) -> Iterable[str]:
     if len(seen) > 1:
         yield f"job {job.job} ended in {len(seen)} ways: {sorted(map(str, seen))[:2]}"
     for end in job.ends:
+        if end.get("error") == UNANSWERED and end["at"] - job.invoked_at > UNANSWERED_S:
+            yield f"job {job.job} was not answered for {end['at'] - job.invoked_at:.0f} s: {end['message']}"
         if end["kind"] != "fail" or end["error"] in EXPECTED_FAILURES:
             continue
-        deaths = sum(job.invoked_at <= at <= job.ended_at for at in kills)
-        if end["error"] == "poison_job" and deaths >= WORKER_KILLS_FOR_POISON:
+        if end["error"] == "poison_job" and _may_be_poisoned(kills, job.invoked_at, job.ended_at):
             continue
         yield f"job {job.job} failed with {end['error']}: {end.get('message')}"
+
+
+def _may_be_poisoned(kills: list[float], begun_at: float, ended_at: float) -> bool:
+    """Whether faults may have cost so many workers meanwhile that a job looks like what they died of."""
+    return sum(begun_at - WORKER_FAULT_S <= at <= ended_at for at in kills) >= WORKER_KILLS_FOR_POISON
 
 
 def _streams(job: JobHistory) -> Iterable[str]:
@@ -119,30 +140,36 @@ def _same_tokens(jobs: Iterable[JobHistory]) -> Iterable[str]:
             yield f"jobs {first} and {job.job} of request {job.key} have different tokens"
 
 
-def _files(events: list[Event]) -> Iterable[str]:
+def _files(events: list[Event], kills: list[float]) -> Iterable[str]:
     """Every line of a prompt file is answered once, and the same line the same in every file."""
     lines = [event for event in events if event["kind"] == "line"]
-    for file in (event for event in events if event["kind"] == "file"):
+    files = [event for event in events if event["kind"] == "file"]
+    for file in files:
         answered = sorted(line["key"] for line in lines if line["file"] == file["file"])
         if answered != sorted(file["keys"]):
             yield f"file {file['file']} has answers {answered} to its lines {sorted(file['keys'])}"
-    yield from _same_texts("line", lines)
+    begun_at = {file["file"]: file["at"] for file in files}
+    yield from _same_texts("line", [{**line, "begun_at": begun_at[line["file"]]} for line in lines], kills)
 
 
-def _readers(events: list[Event]) -> Iterable[str]:
+def _readers(events: list[Event], kills: list[float]) -> Iterable[str]:
     """Every stream over HTTP ended, and the same request has the same text, however often it broke off."""
-    ended = {event["stream"] for event in events if event["kind"] == "sse"}
-    for event in events:
-        if event["kind"] == "sse begun" and event["stream"] not in ended:
-            yield f"stream {event['stream']} of {event['reader']} never ended"
-    yield from _same_texts("stream", [event for event in events if event["kind"] == "sse"])
+    begun = {event["stream"]: event for event in events if event["kind"] == "sse begun"}
+    ended = {event["stream"]: event for event in events if event["kind"] == "sse"}
+    for stream in begun.keys() - ended.keys():
+        yield f"stream {stream} of {begun[stream]['reader']} never ended"
+    seen = [{**event, "begun_at": begun[stream]["at"]} for stream, event in ended.items()]
+    yield from _same_texts("stream", seen, kills)
 
 
-def _same_texts(what: str, events: list[Event]) -> Iterable[str]:
+def _same_texts(what: str, events: list[Event], kills: list[float]) -> Iterable[str]:
     texts: dict[str, str] = {}
     for event in events:
         if "error" in event:
-            if event["error"] not in EXPECTED_FAILURES | {"poison_job"}:
+            is_poison = event["error"] == "poison_job" and _may_be_poisoned(
+                kills, event["begun_at"], event["at"]
+            )
+            if event["error"] not in EXPECTED_FAILURES and not is_poison:
                 yield f"a {what} of request {event['key']} failed with {event['error']}"
         elif event["text"] != texts.setdefault(event["key"], event["text"]):
             yield f"a {what} of request {event['key']} has another text than before"
@@ -158,9 +185,12 @@ def _books(status: Event | None) -> Iterable[str]:
         yield f"jobs are left at the end: {jobs}"
     if jobs["accepted"] != jobs["finished"] + jobs["failed"] + jobs["cancelled"]:
         yield f"the counts do not add up: {jobs}"
-    for worker in status["workers"]:
-        if worker["kind"] != "local":
-            continue
+    if held := {name: count for name, count in status["held"].items() if count and name not in MAY_STAY}:
+        yield f"the router holds at the end: {held}"
+    local = [worker for worker in status["workers"] if worker["kind"] == "local"]
+    if len(local) < status["desired_workers"]:
+        yield f"{len(local)} of {status['desired_workers']} wished workers are there at the end"
+    for worker in local:
         if worker["num_running"] or worker["free_slots"] != worker["num_slots"]:
             yield f"{worker['worker_id']} still runs something: {worker}"
         if worker["free_blocks"] != worker["num_blocks"]:

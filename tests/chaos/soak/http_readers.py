@@ -51,6 +51,7 @@ class _Reading:
 
     def __init__(self, headers: dict[str, str]) -> None:
         self._headers = headers
+        self._event_id = ""
         self.text = ""
         self.error: str | None = None
         self.is_done = False
@@ -68,7 +69,7 @@ class _Reading:
 
     def _take(self, line: str) -> None:
         if line.startswith("id: "):
-            self._headers["Last-Event-ID"] = line.removeprefix("id: ")
+            self._event_id = line.removeprefix("id: ")
         elif line == "data: [DONE]":
             self.is_done = True
         elif line.startswith("data: "):
@@ -77,6 +78,8 @@ class _Reading:
                 self._fail(event)
             else:
                 self.text += "".join(choice["text"] for choice in event["choices"])
+                if self._event_id:  # whose data may not have come with it
+                    self._headers["Last-Event-ID"] = self._event_id
 
     def _fail(self, event: dict[str, Any]) -> None:
         self.error, self.is_done = event["error"]["type"], True

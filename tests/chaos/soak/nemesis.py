@@ -1,4 +1,4 @@
-"""Faults that need no root: killed and stopped processes, fleets that change their size."""
+"""Faults that need no root: killed and stopped processes, fleets that change their size, and others'."""
 
 from __future__ import annotations
 
@@ -7,28 +7,37 @@ import contextlib
 import os
 import random
 import signal
-from collections.abc import Awaitable, Callable, Collection
+from collections.abc import Collection, Mapping
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
 from tests.chaos.serving import below
 from tests.chaos.soak.history import History
+from tests.chaos.soak.links import Fault
 from tests.chaos.soak.prompt_files import PromptFiles
-
-Fault = Callable[[], Awaitable[None]]
 
 
 class Nemesis:
-    """Breaks something every few seconds; `root` is the process of the service, `batch` runs beside it."""
+    """Breaks something every few seconds; `root` is the process of the service, `batch` runs beside it.
+
+    `others` are faults by their names, beside those of processes.
+    """
 
     def __init__(
-        self, root: int, client: AsyncClient, history: History, chance: random.Random, batch: PromptFiles
+        self,
+        root: int,
+        client: AsyncClient,
+        history: History,
+        chance: random.Random,
+        batch: PromptFiles,
+        others: Mapping[str, Fault],
     ) -> None:
         self._root = root
         self._batch = batch
         self._client = client
         self._history = history
         self._chance = chance
+        self._others = others
 
     async def run(self, pause_s: float, wanted: Collection[str] = ()) -> None:
         """Make one of the `wanted` faults after the other, or any, until cancelled."""
@@ -45,6 +54,7 @@ class Nemesis:
             "kill batch": self._kill_batch,
             "scale": self._scale,
             "restart": self._restart,
+            **self._others,
         }
         while True:
             await asyncio.sleep(self._chance.uniform(0.3, 1.7) * pause_s)

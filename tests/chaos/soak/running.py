@@ -5,24 +5,28 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import random
-from collections.abc import Collection
-from contextlib import AsyncExitStack
+from collections.abc import AsyncIterator, Collection, Coroutine, Mapping
+from contextlib import AsyncExitStack, asynccontextmanager
 from pathlib import Path
-from typing import Protocol
+from typing import Any, Protocol
 
 import msgspec
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Status
+from tests.chaos.processes import free_endpoints
 from tests.chaos.serving import serving
+from tests.chaos.soak.bad_peer import BadPeer
 from tests.chaos.soak.clients import Worker, request
 from tests.chaos.soak.history import History
 from tests.chaos.soak.http_readers import HttpReader
+from tests.chaos.soak.links import LINKS, Links, linked
 from tests.chaos.soak.memory import watch_memory
 from tests.chaos.soak.nemesis import Nemesis
 from tests.chaos.soak.prompt_files import PromptFiles
 from tests.chaos.soak.witness import Witness
+from tests.chaos.watching import is_free
 
 NUM_HTTP_READERS = 2
 QUIET_S = 90.0
@@ -47,61 +51,107 @@ async def soak(
     faults: Collection[str] = (),
     options: tuple[str, ...] = (),
 ) -> Path:
-    """Run for so long; the path of the history, in `directory`."""
+    """Run for so long; the path of the history, in `directory`.
+
+    Every other client, the prompt files, the HTTP readers and the service's own actors reach the service
+    through links that faults make bad; the other clients and who looks at the end reach it directly.
+    """
     path = directory / "history.jsonl"
     history = History(path)
     chance = random.Random(seed)
+    near = dict(zip(LINKS, free_endpoints(len(LINKS)), strict=True))
     try:
-        with serving(directory, "--workers", "2", *options) as service:
-            assert service.http is not None
-            async with AsyncExitStack() as stack:
-                operator, *clients = [
-                    await stack.enter_async_context(
-                        AsyncClient(service.jobs, service.stream, reconnect_timeout=RECONNECT_S)
-                    )
-                    for _ in range(1 + num_clients)
-                ]
-                batch = PromptFiles(directory, service.jobs, service.stream, history)
-                workers: list[Endless] = [batch]
-                for number, client in enumerate(clients):
-                    name = f"client-{number}"
-                    witness = Witness(name, client, operator, history, _fork(chance), request)
-                    workers.append(Worker(witness, _fork(chance)))
-                workers += [
-                    HttpReader(f"http-{number}", service.http, history, _fork(chance))
+        async with (
+            linked(near, _fork(chance)) as links,
+            _served(directory, near, links, *options) as pid,
+            AsyncExitStack() as stack,
+        ):
+            far = {name: links.far(name) for name in LINKS}
+            operator = await stack.enter_async_context(_client(near))
+            clients = [
+                await stack.enter_async_context(_client(far if number % 2 else near))
+                for number in range(num_clients)
+            ]
+            witnesses = [
+                Witness(f"client-{number}", client, operator, history, _fork(chance), request)
+                for number, client in enumerate(clients)
+            ]
+            batch = PromptFiles(directory, far["jobs"], far["stream"], history)
+            url = far["http"].replace("tcp", "http")
+            workers: list[Endless] = [
+                batch,
+                *(Worker(witness, _fork(chance)) for witness in witnesses),
+                *(
+                    HttpReader(f"http-{number}", url, history, _fork(chance))
                     for number in range(NUM_HTTP_READERS)
-                ]
-                nemesis = Nemesis(service.process.pid, operator, history, _fork(chance), batch)
-                breaking = asyncio.create_task(nemesis.run(fault_every_s, faults))
-                watching = asyncio.create_task(watch_memory(service.process.pid, history))
-                working = [asyncio.create_task(worker.run()) for worker in workers]
-                await asyncio.sleep(seconds)
-                for task in (breaking, watching):
-                    task.cancel()
-                await asyncio.wait([breaking, watching])
-                for worker in workers:
-                    worker.is_finishing = True
-                await asyncio.wait(working, timeout=QUIET_S)
-                for task in working:
-                    if task.done():
-                        task.result()  # a client that broke is a failure of the run
-                    task.cancel()
-                await asyncio.wait(working)
-                status = await _settled(operator)
-                history.note("status", **msgspec.to_builtins(status))
+                ),
+            ]
+            others = {**links.faults, "bad peer": BadPeer(near, _fork(chance)).harm}
+            nemesis = Nemesis(pid, operator, history, _fork(chance), batch, others)
+            working = [asyncio.create_task(worker.run()) for worker in workers]
+            await _for(seconds, nemesis.run(fault_every_s, faults), watch_memory(pid, history))
+            for worker in workers:
+                worker.is_finishing = True
+            await _ended(working)
+            status = await _settled(operator)
+            history.note("status", **msgspec.to_builtins(status))
     finally:
         history.close()
     return path
 
 
+@asynccontextmanager
+async def _served(
+    directory: Path, near: Mapping[str, str], links: Links, *options: str
+) -> AsyncIterator[int]:
+    """A service that listens at the `near` endpoints, its actors behind `links`; its process.
+
+    It starts and stops in a thread, for its actors talk through this loop.
+    """
+    far = [links.far(name) for name in ("jobs", "stream", "workers")]
+    places = [part for name in ("jobs", "stream", "workers") for part in (f"--{name}-endpoint", near[name])]
+    places += ["--http", near["http"].removeprefix("tcp://")]
+    program = ("-m", "tests.chaos.soak.far_service", *far)
+    context = serving(directory, "--workers", "2", *places, *options, program=program)
+    service = await asyncio.to_thread(context.__enter__)
+    try:
+        yield service.process.pid
+    finally:
+        await asyncio.to_thread(context.__exit__, None, None, None)
+
+
+def _client(endpoints: Mapping[str, str]) -> AsyncClient:
+    return AsyncClient(endpoints["jobs"], endpoints["stream"], reconnect_timeout=RECONNECT_S)
+
+
+async def _for(seconds: float, *endless: Coroutine[Any, Any, None]) -> None:
+    """Let them run so long; raises what ended one before."""
+    tasks = [asyncio.create_task(each) for each in endless]
+    await asyncio.wait(tasks, timeout=seconds, return_when=asyncio.FIRST_EXCEPTION)
+    for task in tasks:
+        if task.done():
+            task.result()
+        task.cancel()
+    await asyncio.wait(tasks)
+
+
+async def _ended(working: Collection[asyncio.Task[None]]) -> None:
+    """Wait until all that works has finished what it began; what never does is left to the checker."""
+    await asyncio.wait(working, timeout=QUIET_S)
+    for task in working:
+        if task.done():
+            task.result()  # a client that broke is a failure of the run
+        task.cancel()
+    await asyncio.wait(working)
+
+
 async def _settled(operator: AsyncClient) -> Status:
-    """The status once every wished worker is there and nothing runs, or as it is after a while."""
+    """The status once every wished worker is there and nothing is held, or as it is after a while."""
     for _ in range(int(QUIET_S)):
         with contextlib.suppress(CactusError):
             status = await operator.status()
-            local = [worker for worker in status.workers if worker.kind == "local"]
-            is_busy = status.jobs.queued or status.jobs.running or any(w.num_running for w in local)
-            if len(local) == status.desired_workers and not is_busy:
+            num_local = sum(worker.kind == "local" for worker in status.workers)
+            if num_local == status.desired_workers and is_free(status):
                 await asyncio.sleep(2.0)  # a worker's last report tells what it has let go of
                 return await operator.status()
         await asyncio.sleep(1.0)

@@ -1,0 +1,28 @@
+"""`cactus` whose actors reach their router elsewhere than where it listens, such as behind a bad link.
+
+python -m tests.chaos.soak.far_service JOBS STREAM WORKERS serve ...
+"""
+
+from __future__ import annotations
+
+import sys
+
+from cactus_actors.cli.main import main
+from cactus_actors.cluster import service
+from router.actor import Endpoints
+
+far = Endpoints(*sys.argv[1:4])
+
+
+class FarService(service.Service):
+    """A service whose ready line, workers, handoff actor and gateway have the router's other endpoints."""
+
+    @property
+    def endpoints(self) -> Endpoints:
+        return far
+
+
+if __name__ == "__main__":
+    del sys.argv[1:4]
+    service.Service = FarService  # type: ignore[misc]
+    main()
