@@ -49,9 +49,13 @@ def make_submit(
     job_id: str | None = None,
     options: Mapping[str, Any],
 ) -> Submit:
-    """The Submit that the arguments ask for; raises InvalidRequest with `param` set."""
+    """The Submit that the arguments ask for; raises InvalidRequest with `param` set.
+
+    Who chooses the `job_id` may send the job again: it is known by that id for a day after its end.
+    """
     if (prompt is None) == (messages is None):
         raise InvalidRequest("give exactly one of prompt and messages", param="prompt")
+    keyed = job_id is not None
     if job_id is None:
         job_id = new_job_id()
     check_job_id(job_id)
@@ -67,6 +71,7 @@ def make_submit(
         tools=_convert(tools, list[dict[str, Any]] | None, "tools"),
         model=_convert(model, str | None, "model"),
         options=make_options(options),
+        keyed=keyed,
     )
 
 

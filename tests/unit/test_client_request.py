@@ -1,0 +1,19 @@
+"""What a client makes of the arguments of a job."""
+
+from __future__ import annotations
+
+import pytest
+
+from cactus_actors.client.request import make_submit
+from cactus_actors.protocol.errors import InvalidRequest
+
+
+def test_a_job_whose_id_was_chosen_is_one_that_may_be_sent_again() -> None:
+    assert make_submit("x", job_id="0" * 32, options={}).keyed
+    assert not make_submit("x", options={}).keyed
+
+
+@pytest.mark.parametrize("job_id", ["", "x", "0" * 31, "A" * 32])
+def test_a_job_id_is_what_it_must_be(job_id: str) -> None:
+    with pytest.raises(InvalidRequest, match="32 lowercase"):
+        make_submit("x", job_id=job_id, options={})
