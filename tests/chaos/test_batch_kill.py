@@ -149,6 +149,7 @@ def test_an_interrupted_run_gives_back_its_jobs_and_says_how_to_go_on(
     assert command.wait() == exit_code
     *_, last = commands.output.splitlines()
     assert last == "interrupted; 0 of 9 lines are done; the same command with --resume continues"
+    until(lambda: len(router.received_of(Cancel)) == 3)  # the router reads them in a thread of its own
     submitted = {submit.job_id for submit in router.received_of(Submit)}  # type: ignore[union-attr]
     assert submitted == {cancel.job_id for cancel in router.received_of(Cancel)}  # type: ignore[union-attr]
     router.step_s = 0.001
