@@ -27,19 +27,6 @@ async def test_every_promise_holds_under_random_faults(tmp_path: Path) -> None:
     assert violations(events) == []
 
 
-@pytest.mark.chaos
-async def test_without_a_journal_the_checker_misses_what_a_dead_router_forgot(tmp_path: Path) -> None:
-    path = await soak(
-        tmp_path,
-        seconds=15.0,
-        seed=1,
-        fault_every_s=4.0,
-        faults=["kill router"],
-        options=("--no-journal",),
-    )
-    assert any("not_found_error" in text or "never ended" in text for text in violations(read(path)))
-
-
 def good_history() -> list[Event]:
     """Two readers of one job, a job of the same request, and one that was cancelled."""
     whole = {"tokens": [1, 2, 3], "text": "abc", "finish": "length"}

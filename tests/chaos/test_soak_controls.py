@@ -1,6 +1,6 @@
 """Faults of the soak where the recovery from them is taken away, which the checker must find out.
 
-Most are made with the recovery too, which must hold. A service without its journal is in `test_soak.py`.
+Most are made with the recovery too, which must hold.
 """
 
 from __future__ import annotations
@@ -57,6 +57,23 @@ async def test_a_reset_stream_that_is_not_resumed(
         await stage.reference.complete(1)
         await stage.witness("behind", client).stream(1, once_after(50, stream.reset))
     assert any("was shown item" in text for text in found_in(tmp_path)) is not resumes
+
+
+@pytest.mark.parametrize("has_journal", [True, False])
+async def test_a_result_that_a_killed_router_had(tmp_path: Path, has_journal: bool) -> None:
+    processes = Processes(tmp_path, has_journal=has_journal)
+    try:
+        async with staged(tmp_path, processes.jobs, processes.stream) as stage:
+            witness = stage.witness("reader", stage.operator)
+            prompt, options = witness._request(1)
+            job = witness._invoke(1)
+            async with witness._ending(job):
+                await stage.operator.complete(prompt, job_id=job, **options)
+                await asyncio.to_thread(processes.kill_router)
+                witness._ok(job, await stage.operator.result(job))
+    finally:
+        processes.stop()
+    assert any("failed with not_found_error" in text for text in found_in(tmp_path)) is not has_journal
 
 
 @pytest.mark.parametrize("fault", ["kill", "hold"])

@@ -215,7 +215,7 @@ async def test_what_kills_every_worker_ends_as_poison_and_its_neighbours_live(
         for _ in range(2 - alive):  # as the fleet would
             processes.add_worker(f"w{len(processes.workers)}", program=trapped_worker.PROGRAM)
             num_workers += 1
-    with pytest.raises(PoisonJob, match="workers were lost"):
+    with pytest.raises(PoisonJob, match="3 times the worker that ran it was lost"):
         await poison
     assert all(result is not None for result in await neighbours)
     status = await stage.judge()

@@ -49,7 +49,6 @@ async def soak(
     num_clients: int = 8,
     fault_every_s: float = 5.0,
     faults: Collection[str] = (),
-    options: tuple[str, ...] = (),
 ) -> Path:
     """Run for so long; the path of the history, in `directory`.
 
@@ -63,7 +62,7 @@ async def soak(
     try:
         async with (
             linked(near, _fork(chance)) as links,
-            _served(directory, near, links, *options) as pid,
+            _served(directory, near, links) as pid,
             AsyncExitStack() as stack,
         ):
             far = {name: links.far(name) for name in LINKS}
@@ -101,9 +100,7 @@ async def soak(
 
 
 @asynccontextmanager
-async def _served(
-    directory: Path, near: Mapping[str, str], links: Links, *options: str
-) -> AsyncIterator[int]:
+async def _served(directory: Path, near: Mapping[str, str], links: Links) -> AsyncIterator[int]:
     """A service that listens at the `near` endpoints, its actors behind `links`; its process.
 
     It starts and stops in a thread, for its actors talk through this loop.
@@ -112,7 +109,7 @@ async def _served(
     places = [part for name in ("jobs", "stream", "workers") for part in (f"--{name}-endpoint", near[name])]
     places += ["--http", near["http"].removeprefix("tcp://")]
     program = ("-m", "tests.chaos.soak.far_service", *far)
-    context = serving(directory, "--workers", "2", *places, *options, program=program)
+    context = serving(directory, "--workers", "2", *places, program=program)
     service = await asyncio.to_thread(context.__enter__)
     try:
         yield service.process.pid
