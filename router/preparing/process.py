@@ -149,10 +149,9 @@ class _Child:
         """Raises EOFError if it has ended, TimeoutError if it takes, or computes for, longer than it may."""
         self.wait_until_ready()
         until = time.monotonic() + limit_s
-        cpu_until = self._cpu_s() + CPU_S
         with self._limited(limit_s):
-            cpu_until += send(self._connection, request) / BYTES_A_SECOND
-            self._wait_for_answer(until, cpu_until)
+            num_bytes = send(self._connection, request)
+            self._wait_for_answer(until, CPU_S + num_bytes / BYTES_A_SECOND)
         return _decode_answer(self._receive(limit_s))
 
     def end(self) -> None:
@@ -162,15 +161,16 @@ class _Child:
             self._connection.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
         self._connection.close()
 
-    def _wait_for_answer(self, until: float, cpu_until: float) -> None:
-        """Raises TimeoutError at one time or the other."""
+    def _wait_for_answer(self, until: float, cpu_s: float) -> None:
+        """Raises TimeoutError at that time, or when the child has computed for so long."""
         poll = select.poll()
         poll.register(self._connection, select.POLLIN)
-        left = min(until - time.monotonic(), CPU_S)  # it has computed for less than that until then
-        while left > 0:
+        if poll.poll(1000 * LOOK_S):  # nearly always
+            return
+        cpu_until = self._cpu_s() + cpu_s - LOOK_S
+        while (left := min(until - time.monotonic(), cpu_until - self._cpu_s())) > 0:
             if poll.poll(1000 * max(left, LOOK_S)):
                 return
-            left = min(until - time.monotonic(), cpu_until - self._cpu_s())
         raise TimeoutError
 
     def _cpu_s(self) -> float:
