@@ -2,7 +2,8 @@
 
 SQLite in WAL mode with `synchronous=FULL`: a commit is on disk when it returns. One thread writes
 everything that has come in since its last commit as one transaction, so that the router's loop never waits
-for a disk and many jobs share one fsync.
+for a disk and many jobs share one fsync. A log that is only appended to would be several times faster, where
+neither is what a router waits for (docs/performance.md), and had to be indexed, compacted and repaired here.
 
 After an fsync that failed, another one says nothing of what was written before it. SQLite does not ask for
 another one: such a commit is rolled back, its frames stay outside the index of the log (walFrames in its
