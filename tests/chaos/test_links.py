@@ -49,6 +49,21 @@ async def client_behind_proxies(
         yield stage.witness("behind", client), jobs, stream
 
 
+@asynccontextmanager
+async def worker_behind_proxy(directory: Path) -> AsyncIterator[tuple[Processes, Stage, Proxy]]:
+    """A service whose only worker, "far", reaches its router through a proxy."""
+    processes = Processes(directory, num_workers=0)
+    try:
+        async with (
+            staged(directory, processes.jobs, processes.stream) as stage,
+            proxied(processes.workers_endpoint) as link,
+        ):
+            processes.add_worker("far", endpoint=link.endpoint)
+            yield processes, stage, link
+    finally:
+        processes.stop()
+
+
 async def test_connections_that_are_reset_again_and_again(processes: Processes, stage: Stage) -> None:
     await stage.reference.complete(1)
     async with client_behind_proxies(processes, stage) as (witness, jobs, stream):
@@ -132,33 +147,25 @@ async def test_a_submit_whose_answer_or_itself_was_lost_is_one_job(
 
 async def test_a_worker_whose_connection_is_reset_again_and_again(tmp_path: Path) -> None:
     """More often than a job may lose workers: it is not the job that they are lost of."""
-    processes = Processes(tmp_path, num_workers=0)
-    try:
-        async with (
-            staged(tmp_path, processes.jobs, processes.stream) as stage,
-            proxied(processes.workers_endpoint) as link,
-        ):
-            processes.add_worker("far", endpoint=link.endpoint)
-            await stage.reference.complete(7)
-            resets = 0
-            pauses = Pauses()
+    async with worker_behind_proxy(tmp_path) as (_, stage, link):
+        await stage.reference.complete(7)
+        resets = 0
+        pauses = Pauses()
 
-            async def reset(length: int) -> None:
-                nonlocal resets
-                pauses.note("reader")
-                if length >= NUM_TOKENS // 6 * (resets + 1):
-                    resets += 1
-                    link.reset()
+        async def reset(length: int) -> None:
+            nonlocal resets
+            pauses.note("reader")
+            if length >= NUM_TOKENS // 6 * (resets + 1):
+                resets += 1
+                link.reset()
 
-            result = await stage.witness("reader", stage.operator).stream(7, reset)
-            assert result is not None
-            print(f"the longest pause of the stream: {pauses.longest:.1f} s")
-            assert resets > RouterSettings().max_attempts
-            assert result.attempts > RouterSettings().max_attempts
-            status = await stage.judge()
-            assert status.jobs.failed == 0
-    finally:
-        processes.stop()
+        result = await stage.witness("reader", stage.operator).stream(7, reset)
+        assert result is not None
+        print(f"the longest pause of the stream: {pauses.longest:.1f} s")
+        assert resets > RouterSettings().max_attempts
+        assert result.attempts > RouterSettings().max_attempts
+        status = await stage.judge()
+        assert status.jobs.failed == 0
 
 
 async def test_a_result_that_was_lost_with_its_connection(processes: Processes, stage: Stage) -> None:
@@ -179,37 +186,29 @@ async def test_a_worker_that_is_cut_off_is_missed_and_what_it_says_later_is_void
     tmp_path: Path, ways: tuple[Way, ...]
 ) -> None:
     """Three seconds of nothing: its job moves; afterwards it is a worker like any other again."""
-    processes = Processes(tmp_path, num_workers=0)
-    try:
-        async with (
-            staged(tmp_path, processes.jobs, processes.stream) as stage,
-            proxied(processes.workers_endpoint) as link,
-        ):
-            processes.add_worker("far", endpoint=link.endpoint)
-            await stage.reference.complete(6)
-            processes.add_worker("near")  # it takes a second to load
-            pauses = Pauses()
+    async with worker_behind_proxy(tmp_path) as (processes, stage, link):
+        await stage.reference.complete(6)
+        processes.add_worker("near")  # it takes a second to load
+        pauses = Pauses()
 
-            def cut() -> None:
-                link.hold(*ways)
+        def cut() -> None:
+            link.hold(*ways)
 
-            cut_once = once_after(20, cut)
+        cut_once = once_after(20, cut)
 
-            async def on_length(length: int) -> None:
-                pauses.note("reader")
-                await cut_once(length)
+        async def on_length(length: int) -> None:
+            pauses.note("reader")
+            await cut_once(length)
 
-            result = await stage.witness("reader", stage.operator).stream(6, on_length)
-            assert result is not None
-            print(f"the longest pause of the stream: {pauses.longest:.1f} s")
-            assert pauses.longest < NOTICED_WITHIN_S
-            if ways != ("back",):  # what the worker says still arrives: it is not missed
-                assert result.worker == "near"
-                assert result.attempts == 2
-            link.release()
-            await until_status(stage.operator, lambda status: len(status.workers) == 2)
-            await asyncio.gather(*(stage.reference.stream(6) for _ in range(4)))
-            status = await stage.judge()
-            assert status.jobs.failed == 0
-    finally:
-        processes.stop()
+        result = await stage.witness("reader", stage.operator).stream(6, on_length)
+        assert result is not None
+        print(f"the longest pause of the stream: {pauses.longest:.1f} s")
+        assert pauses.longest < NOTICED_WITHIN_S
+        if ways != ("back",):  # what the worker says still arrives: it is not missed
+            assert result.worker == "near"
+            assert result.attempts == 2
+        link.release()
+        await until_status(stage.operator, lambda status: len(status.workers) == 2)
+        await asyncio.gather(*(stage.reference.stream(6) for _ in range(4)))
+        status = await stage.judge()
+        assert status.jobs.failed == 0
