@@ -94,7 +94,7 @@ def test_keys_open_the_service_to_who_has_them_and_show_nowhere(ray_address: str
             with pytest.raises(JobNotFound):
                 foreign.cancel(job_id)
             assert {worker.kind for worker in first.status().workers} == {"local", "cloud"}
-        with Client(jobs, stream, key_file="") as nobody, pytest.raises(AuthenticationFailed):
+        with Client(jobs, stream, key_file="", timeout=60.0) as nobody, pytest.raises(AuthenticationFailed):
             nobody.status()
 
         request = urllib.request.Request(

@@ -144,7 +144,7 @@ def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: Pl
         service.router.stop()
         started = time.monotonic()
         until(lambda: http.get("/readyz").status_code == 503)
-        assert time.monotonic() - started < 5.0
+        assert time.monotonic() - started < 8.0  # after 4
         started = time.monotonic()
         refused = http.post(COMPLETIONS, json={"prompt": "a"})
         assert time.monotonic() - started < 2.0

@@ -355,7 +355,7 @@ def test_a_body_of_a_million_things_holds_nobody_up_for_long(http_client: httpx.
     path = "/tokenize" if b"content" in body else COMPLETIONS
     started = time.process_time()
     assert http_client.post(path, content=body, headers=JSON).status_code in (200, 400)
-    assert time.process_time() - started < 3.0
+    assert time.process_time() - started < 8.0
 
 
 MEDIA_URLS = [

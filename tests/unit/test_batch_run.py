@@ -708,7 +708,7 @@ def test_a_journal_that_is_not_ours_is_refused(
 def test_two_runs_on_one_output(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path, tmp_path: Path
 ) -> None:
-    router.step_s = 0.1
+    router.step_s = 0.4
     environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
     command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", str(source), "-o"]
     other = subprocess.Popen(

@@ -418,8 +418,9 @@ def test_an_endpoint_without_a_port_is_refused(endpoint: str) -> None:
         AsyncClient(endpoint)
 
 
-async def test_many_jobs_at_once(client: AsyncClient) -> None:
-    results = await asyncio.gather(*(client.complete(f"job {number}") for number in range(200)))
+async def test_many_jobs_at_once(router: ScriptedRouter) -> None:
+    async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=60.0) as client:
+        results = await asyncio.gather(*(client.complete(f"job {number}") for number in range(200)))
     assert [result.text for result in results] == [f"job {number} w1 w2 w3 w4" for number in range(200)]
 
 

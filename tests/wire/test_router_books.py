@@ -71,7 +71,7 @@ def test_a_collector_that_takes_nothing_costs_no_job_its_time(
             collector.listen(50)
         url = f"http://127.0.0.1:{collector.getsockname()[1]}"
         with serving(otlp_endpoint=url) as service:
-            assert seconds_of_jobs(service) < 2 * usual_s + 0.5
+            assert seconds_of_jobs(service) < 2 * usual_s + 1.5
             for _ in range(100):
                 if caplog.records:
                     break

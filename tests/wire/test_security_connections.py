@@ -84,18 +84,18 @@ def test_who_says_nothing_is_cut_off(router: SecuredRouter) -> None:
 def test_a_client_of_the_package_is_told_at_once(router: SecuredRouter, tmp_path: Path) -> None:
     endpoints = router.endpoints
     started = time.monotonic()
-    with Client(endpoints.jobs, endpoints.stream, key_file="") as client:
+    with Client(endpoints.jobs, endpoints.stream, key_file="", timeout=60.0) as client:
         with pytest.raises(AuthenticationFailed, match="asks for a key"):
             client.status()
         with pytest.raises(AuthenticationFailed, match="asks for a key"):
             client.complete("again", max_tokens=1)
     write_key_file(tmp_path / "stranger.key", stranger_of(router), "client", "nobody")
     with (
-        Client(endpoints.jobs, endpoints.stream, key_file=tmp_path / "stranger.key") as client,
+        Client(endpoints.jobs, endpoints.stream, key_file=tmp_path / "stranger.key", timeout=60.0) as client,
         pytest.raises(AuthenticationFailed, match="does not accept the key 'stranger'"),
     ):
         client.complete("hello", max_tokens=1)
-    assert time.monotonic() - started < 8  # before any time limit of the client
+    assert time.monotonic() - started < 30  # before any time limit of the client
 
 
 def test_the_package_sends_nothing_with_a_key_to_who_asks_for_none(tmp_path: Path) -> None:
@@ -156,7 +156,7 @@ def test_a_refused_worker_says_so(router: SecuredRouter) -> None:
     """It must not wait for ever for work that cannot come."""
     for credentials in (stranger_of(router), None):
         with RouterLink(router.endpoints.workers, credentials) as link, pytest.raises(AuthenticationFailed):
-            listen(link, seconds=5)
+            listen(link, seconds=60)  # one without a key is told when it reads before it is cut off
 
 
 def test_a_workers_key_is_served(router: SecuredRouter) -> None:
