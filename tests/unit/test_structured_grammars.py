@@ -114,6 +114,15 @@ def test_expressions_that_are_refused(pattern: str, kind: type[InvalidRequest], 
         ('root ::= "a"{2} "b"{1,} "c"{0,2} "d"{ 1 , 2 }', ["aabd", "aabbccdd"], ["abd", "aabcccd"]),
         ('root ::= "a"? "b"*', ["", "a", "bb"], ["aa", "ba"]),
         (r'root ::= "\x41é\U0001F600\t\\\"" [\]\[^]', ['Aé😀\t\\"]', 'Aé😀\t\\"^'], ["A"]),
+        (r"""root ::= 'a"b' "c'd" '\'\n\"'""", ["a\"bc'd'\n\""], ["ab"]),
+        ("root ::= '' 'x'? '(' [']", ["('", "x('"], ["(", "x'"]),
+        (
+            # the example of a completions API whose server takes single quotes
+            "root ::= expr\nexpr ::= term (('+' | '-') term)*\nterm ::= factor (('*' | '/') factor)*\n"
+            "factor ::= [0-9]+ | '(' expr ')'",
+            ["1", "1+23*4", "(1-2)/3", "((7))"],
+            ["", "1+", "(1", "'1'"],
+        ),
         ("root ::= [^a-c\\n] .", ["dd", "x\n", "é\0"], ["ax", "d"]),
         ("root ::= [a-]", ["a", "-"], ["b"]),
         ('root ::= "" | "x"', ["", "x"], ["xx"]),
@@ -140,6 +149,7 @@ def test_gbnf(grammar: str, valid: list[str], invalid: list[str]) -> None:
         ('start ::= "a"', SchemaInvalid, "no rule root"),
         ('root ::= "a" foo', SchemaInvalid, "line 1, column 14: no rule foo"),
         ('root ::= "abc\n', SchemaInvalid, "line 1, column 10"),
+        ("root ::= 'abc\"", SchemaInvalid, "line 1, column 10"),
         ('root ::= "a"\nx ::= [ab', SchemaInvalid, "line 2, column 7"),
         ('root ::= ("a"', SchemaInvalid, "line 1, column 10"),
         ('root ::= "a")', SchemaInvalid, "line 1, column 13"),

@@ -30,7 +30,7 @@ _NAME = re.compile(r"[A-Za-z][A-Za-z0-9_-]*")
 _COUNTS = re.compile(r"\{\s*(?P<least>\d{1,9})\s*(?P<comma>,\s*(?P<most>\d{1,9})?\s*)?\}")
 _TOKEN = re.compile(r"(?P<negated>!?)(?:<\[(?P<id>\d{1,9})\]>|(?P<text><[^<>\s\[\]][^<>\s]*>))")
 _ESCAPE = re.compile(
-    r"\\(?:x(?P<x>[0-9A-Fa-f]{2})|u(?P<u>[0-9A-Fa-f]{4})|U(?P<U>[0-9A-Fa-f]{8})|(?P<character>[tnr\\\"\[\]]))"
+    r"\\(?:x(?P<x>[0-9A-Fa-f]{2})|u(?P<u>[0-9A-Fa-f]{4})|U(?P<U>[0-9A-Fa-f]{8})|(?P<character>[tnr\\\"'\[\]]))"
 )
 _CONTROLS = {"t": "\t", "n": "\n", "r": "\r"}
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
@@ -98,8 +98,8 @@ class _Reader:
 
     def _item(self) -> Node | None:
         match self._text[self._at : self._at + 1]:
-            case '"':
-                return self._literal()
+            case '"' | "'" as quote:
+                return self._literal(quote)
             case "[":
                 return self._class()
             case "(":
@@ -153,11 +153,11 @@ class _Reader:
         self._depth -= 1
         return node
 
-    def _literal(self) -> Node:
+    def _literal(self, quote: str) -> Node:
         start = self._at
         self._at += 1
         characters = []
-        while (character := self._character('"', start, "the string is not closed")) is not None:
+        while (character := self._character(quote, start, "the string is not closed")) is not None:
             characters.append(character)
         return Text("".join(map(chr, characters)))
 
