@@ -130,7 +130,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     `key_digests` are SHA-256 of the API keys, the keys themselves are never passed. Of a `chat_profile` and a
     `completions_profile` come the defaults of their endpoints. `strict` refuses fields that are not known;
     `public_metrics` tells /metrics without a key. Batches run `batch_in_flight` lines at once.
-    The bodies of all open requests hold at most `max_open_bytes`.
+    The bodies of all open requests hold at most `max_open_bytes`. Web pages of `allowed_origins`
+    (SCHEME://HOST[:PORT]) may send requests. Each API key keeps at most `max_files` files, of
+    `max_stored_bytes` in all, and as many batches; both are removed after `file_retention_s`.
     """
 
     model: str = DEFAULT_MODEL
@@ -148,6 +150,10 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     max_open_bytes: Positive = 256 * 1024 * 1024
     ping_interval_s: Annotated[float, Meta(gt=0)] = 15.0
     batch_in_flight: Positive = 16
+    allowed_origins: list[str] = []
+    max_files: Positive = 1000
+    max_stored_bytes: Positive = 4 * 1024 * 1024 * 1024
+    file_retention_s: Annotated[float, Meta(gt=0)] = 30 * 24 * 3600.0
     key_file: str | None = None
 
 

@@ -32,6 +32,7 @@ def unix_offset(directory: Path) -> float:
             kept = msgspec.json.decode(path.read_bytes(), type=_Kept)
             if kept.boot_id == boot_id:
                 return kept.unix_offset
+        directory.mkdir(parents=True, exist_ok=True, mode=0o700)
         part = path.with_suffix(".part")
         part.write_bytes(msgspec.json.encode(_Kept(boot_id, now)))
         part.replace(path)

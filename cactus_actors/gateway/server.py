@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import socket
+import time
 from pathlib import Path
 
 import uvicorn
@@ -15,6 +16,7 @@ from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.app import build_app
 from cactus_actors.gateway.files.batches import Batches
 from cactus_actors.gateway.files.file_store import FileStore
+from cactus_actors.gateway.files.quota import FileQuota
 from cactus_actors.gateway.gateway import Gateway
 from cactus_actors.gateway.http.http_protocol import BoundedProtocol
 from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
@@ -88,13 +90,15 @@ class GatewayServer:
     def _built(self, client: AsyncClient) -> Gateway:
         settings = self._settings
         directory = Path(settings.state_dir).expanduser() / "http"
-        files = FileStore(directory / "files")
+        offset = unix_offset(directory)
+        quota = FileQuota(settings.max_files, settings.max_stored_bytes, settings.file_retention_s)
+        files = FileStore(directory / "files", quota, lambda: time.monotonic() + offset)
         batches = Batches(
             directory / "batches",
             files,
             client,
             in_flight=settings.batch_in_flight,
-            unix_offset=unix_offset(directory),
+            unix_offset=offset,
         )
         return Gateway(settings, client, self._text, ApiKeys(settings.key_digests), files, batches)
 
@@ -119,6 +123,7 @@ class GatewayServer:
             server.should_exit = self._is_stopping
             gateway.start(gateway.watch())
             gateway.start(gateway.batches.run())
+            gateway.start(gateway.batches.expire())
             try:
                 await server.serve(sockets=[self._socket])
             finally:

@@ -16,6 +16,7 @@
     │       └── UnsupportedVersion  400     unsupported_version
     ├── AuthenticationFailed        401     authentication_error
     ├── PermissionDenied            403     permission_error
+    ├── QuotaExceeded               403     quota_exceeded_error
     ├── JobNotFound                 404     not_found_error
     ├── ResourceNotFound            404     resource_not_found_error
     ├── ModelNotFound               404     model_not_found
@@ -163,6 +164,13 @@ class PermissionDenied(CactusError):
 
     status = 403
     type = "permission_error"
+
+
+class QuotaExceeded(CactusError):
+    """The key keeps as much here as it may; something must be deleted first."""
+
+    status = 403
+    type = "quota_exceeded_error"
 
 
 class JobNotFound(CactusError):

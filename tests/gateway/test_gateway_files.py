@@ -396,8 +396,8 @@ async def test_records_that_are_damaged_are_passed_over(tmp_path: Path) -> None:
         yield b"content"
 
     files = FileStore(tmp_path / "files")
-    kept = files.keep(await files.receive(chunks()), "name", "batch", "")
-    lost = await files.receive(chunks())
+    kept = files.keep(await files.receive(chunks(), ""), "name", "batch", "")
+    lost = await files.receive(chunks(), "")
     (tmp_path / "files" / "file-x.json").write_text("{")
     again = FileStore(tmp_path / "files")
     assert again.all_of("") == [kept]

@@ -34,16 +34,12 @@ class BatchFault(msgspec.Struct, kw_only=True):
 
 
 class BatchRecord(Record, kw_only=True):
-    """`times` holds, a status, the Unix seconds at which the batch came to it.
-
-    `taken_at` is when it was taken by the clock of `wall_clock.py`, which nobody sets; old records lack it.
-    """
+    """`times` holds, a status, the Unix seconds at which the batch came to it."""
 
     batch_id: str
     endpoint: Endpoint
     input_file_id: str
     status: BatchStatus = "validating"
-    taken_at: float | None = None
     times: dict[str, int] = msgspec.field(default_factory=dict)
     faults: list[BatchFault] = msgspec.field(default_factory=list)
     output_file_id: str | None = None
@@ -57,11 +53,6 @@ class BatchRecord(Record, kw_only=True):
     def has_ended(self) -> bool:
         """Whether nothing will change any more."""
         return self.status in ENDED
-
-    @property
-    def begins_at(self) -> float:
-        """When the window begins, by the clock of `taken_at`."""
-        return self.created_at if self.taken_at is None else self.taken_at
 
     @property
     def expires_at(self) -> float:

@@ -7,6 +7,7 @@ import contextlib
 import hashlib
 import logging
 import secrets
+import shutil
 import time
 from collections.abc import Callable
 from pathlib import Path
@@ -28,6 +29,7 @@ from cactus_actors.gateway.files.records import Records
 from cactus_actors.protocol.errors import (
     CactusError,
     Overloaded,
+    QuotaExceeded,
     ResourceNotFound,
     StorageFailure,
     Unavailable,
@@ -36,6 +38,7 @@ from cactus_actors.protocol.options import Options
 
 RETRY_S = 5.0
 SAVE_EVERY_S = 1.0
+EXPIRE_EVERY_S = 600.0
 
 _PASSING = (Unavailable, Overloaded, StorageFailure, OutputFailed, OutputLocked)
 """What a batch waits for the end of."""
@@ -67,8 +70,13 @@ class Batches:
     def create(
         self, endpoint: Endpoint, input_file_id: str, tenant: str, metadata: dict[str, str] | None
     ) -> BatchRecord:
-        """Take a batch; raises ResourceNotFound if there is no such file."""
+        """Take a batch.
+
+        Raises ResourceNotFound if there is no such file, QuotaExceeded where its results would not fit.
+        """
         self._files.get(input_file_id, tenant)
+        self._files.quota.check_bytes(self._files.num_bytes(tenant))
+        self._make_room(tenant)
         record = BatchRecord(
             created_at=time.time(),
             taken_at=self._now(),
@@ -99,6 +107,13 @@ class Batches:
             record.input_file_id == file_id and not record.has_ended for _, record in self._records.items()
         )
 
+    def forget_old(self) -> None:
+        """Remove the batches that have ended and whose time is over."""
+        for batch_id in self._files.quota.expired(self._records.items(), self._now()):
+            record = self._records.get(batch_id)
+            if record is not None and record.has_ended:
+                self._forget(batch_id)
+
     def cancel(self, batch_id: str, tenant: str) -> BatchRecord:
         """Let what runs end, and the batch with it; one that has ended stays as it is."""
         record = self.get(batch_id, tenant)
@@ -109,6 +124,13 @@ class Batches:
             self._arrived.set()
         return record
 
+    async def expire(self) -> None:
+        """Forget what is too old, batches and files, for ever."""
+        while True:
+            self.forget_old()
+            self._files.forget_old(self.reads)
+            await asyncio.sleep(EXPIRE_EVERY_S)
+
     async def run(self) -> None:
         """Work, for ever."""
         while True:
@@ -118,6 +140,23 @@ class Batches:
                 await self._arrived.wait()
                 continue
             await self._work_on(min(waiting, key=lambda record: record.begins_at))
+
+    def _make_room(self, tenant: str) -> None:
+        """Forget a tenant's oldest ended batch where it has too many.
+
+        Raises QuotaExceeded if none has ended.
+        """
+        records = self.all_of(tenant)
+        if len(records) < self._files.quota.max_files:
+            return
+        ended = [record.batch_id for record in records if record.has_ended]
+        if not ended:
+            raise QuotaExceeded(f"this key has {len(records)} open batches, the most that one may")
+        self._forget(ended[-1])
+
+    def _forget(self, batch_id: str) -> None:
+        shutil.rmtree(self._directory / batch_id, ignore_errors=True)
+        self._records.remove(batch_id)
 
     async def _work_on(self, record: BatchRecord) -> None:
         self._working_on = record.batch_id

@@ -1,14 +1,16 @@
-"""Uploaded files and results, as OpenAI's files: a record and its content, kept until they are deleted."""
+"""Uploaded files and results, as OpenAI's files: a record and its content, kept for a time."""
 
 from __future__ import annotations
 
 import os
 import secrets
 import time
-from collections.abc import AsyncIterator
+from collections import Counter
+from collections.abc import AsyncIterator, Callable
 from pathlib import Path
 from typing import Any
 
+from cactus_actors.gateway.files.quota import FileQuota
 from cactus_actors.gateway.files.records import Record, Records
 from cactus_actors.protocol.errors import ResourceNotFound, StorageFailure
 
@@ -23,24 +25,20 @@ class FileRecord(Record, kw_only=True):
     purpose: str
     num_bytes: int
 
-    def body(self) -> dict[str, Any]:
-        """OpenAI's file object."""
-        return {
-            "id": self.file_id,
-            "object": "file",
-            "bytes": self.num_bytes,
-            "created_at": int(self.created_at),
-            "filename": self.filename,
-            "purpose": self.purpose,
-            "status": "processed",
-        }
-
 
 class FileStore:
-    """Files under a directory; each belongs to a tenant, and no other sees it."""
+    """Files under a directory; each belongs to a tenant, and no other sees it.
 
-    def __init__(self, directory: Path) -> None:
+    `now` is the clock of `wall_clock.py`.
+    """
+
+    def __init__(
+        self, directory: Path, quota: FileQuota | None = None, now: Callable[[], float] = time.time
+    ) -> None:
+        self.quota = quota or FileQuota()
         self._directory = directory
+        self._now = now
+        self._receiving: Counter[str] = Counter()  # bytes of uploads under way, by tenant
         self._records = Records(directory, FileRecord)
         for content in directory.glob("*.content"):
             if self._records.get(content.stem) is None:  # its upload was interrupted
@@ -57,20 +55,42 @@ class FileStore:
             raise ResourceNotFound(f"no file {file_id[:64]!r}")
         return record
 
+    def body(self, record: FileRecord) -> dict[str, Any]:
+        """OpenAI's file object."""
+        return {
+            "id": record.file_id,
+            "object": "file",
+            "bytes": record.num_bytes,
+            "created_at": int(record.created_at),
+            "expires_at": int(record.created_at + self.quota.max_age_s),
+            "filename": record.filename,
+            "purpose": record.purpose,
+            "status": "processed",
+        }
+
     def all_of(self, tenant: str) -> list[FileRecord]:
         """A tenant's files, newest first."""
         return [record for _, record in reversed(self._records.items()) if record.tenant == tenant]
 
-    async def receive(self, chunks: AsyncIterator[bytes]) -> str:
+    def num_bytes(self, tenant: str) -> int:
+        """Bytes of a tenant's files, and of those that it is sending."""
+        return sum(record.num_bytes for record in self.all_of(tenant)) + self._receiving[tenant]
+
+    async def receive(self, chunks: AsyncIterator[bytes], tenant: str) -> str:
         """Write what `chunks` brings to the disk, and return its id, to be kept or discarded.
 
-        Raises StorageFailure, and whatever `chunks` raises, with nothing left.
+        Raises QuotaExceeded, StorageFailure, and whatever `chunks` raises, with nothing left.
         """
+        self.quota.check_number(len(self.all_of(tenant)))
         file_id = new_file_id()
         path = self.path(file_id)
+        num_received = 0
         try:
             with path.open("xb") as file:
                 async for chunk in chunks:
+                    num_received += len(chunk)
+                    self._receiving[tenant] += len(chunk)
+                    self.quota.check_bytes(self.num_bytes(tenant))
                     file.write(chunk)
                 file.flush()
                 os.fsync(file.fileno())
@@ -80,6 +100,8 @@ class FileStore:
         except BaseException:
             path.unlink(missing_ok=True)
             raise
+        finally:
+            self._receiving[tenant] -= num_received
         return file_id
 
     def discard(self, file_id: str) -> None:
@@ -104,6 +126,13 @@ class FileStore:
         self._records.remove(file_id)
         self.path(file_id).unlink(missing_ok=True)
 
+    def forget_old(self, is_needed: Callable[[str], bool]) -> None:
+        """Remove the files whose time is over, but for those that are needed."""
+        for file_id in self.quota.expired(self._records.items(), self._now()):
+            if not is_needed(file_id):
+                self._records.remove(file_id)
+                self.path(file_id).unlink(missing_ok=True)
+
     def keep(self, file_id: str, filename: str, purpose: str, tenant: str) -> FileRecord:
         """Make what was received a tenant's file; raises StorageFailure."""
         return self._put(file_id, filename, purpose, tenant, self.path(file_id))
@@ -111,6 +140,7 @@ class FileStore:
     def _put(self, file_id: str, filename: str, purpose: str, tenant: str, content: Path) -> FileRecord:
         record = FileRecord(
             created_at=time.time(),
+            taken_at=self._now(),
             tenant=tenant,
             file_id=file_id,
             filename=filename[:MAX_FILE_NAME],

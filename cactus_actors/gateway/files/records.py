@@ -14,10 +14,19 @@ from cactus_actors.protocol.errors import StorageFailure
 
 
 class Record(msgspec.Struct, kw_only=True):
-    """What every record says: when it was made, in Unix seconds, and by which tenant's name."""
+    """What every record says: when it was made, in Unix seconds, and by which tenant's name.
+
+    `taken_at` is the same by the clock of `wall_clock.py`, which nobody sets; old records lack it.
+    """
 
     created_at: float
     tenant: str = ""
+    taken_at: float | None = None
+
+    @property
+    def begins_at(self) -> float:
+        """When its time begins, by the clock of `taken_at`."""
+        return self.created_at if self.taken_at is None else self.taken_at
 
 
 R = TypeVar("R", bound=Record)

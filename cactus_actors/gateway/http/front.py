@@ -15,6 +15,7 @@ from cactus_actors.gateway.failures import failure_response, info_of
 from cactus_actors.gateway.gateway import Gateway, is_stopping
 from cactus_actors.gateway.http.holding import Holding, Holdings
 from cactus_actors.gateway.http.http_protocol import abort, has_come
+from cactus_actors.gateway.http.origins import OriginPolicy
 from cactus_actors.gateway.http.request_body import ClientGone
 from cactus_actors.gateway.http.request_ids import new_request_id
 from cactus_actors.gateway.keys import EVERYBODY, Tenant, host_and_port
@@ -38,6 +39,7 @@ class Front:
         self._max_open = settings.max_open_requests
         self._holdings = Holdings(settings.max_open_bytes)
         self._host = host_and_port(settings.listen)[0]
+        self._origins = OriginPolicy(settings.allowed_origins)
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; other kinds of scopes pass through."""
@@ -58,9 +60,15 @@ class Front:
                 more = [(b"x-request-id", state["request_id"].encode())]
                 if self._gateway.is_draining or not has_come(scope):
                     more.append((b"connection", b"close"))
+                more += self._origins.granted(scope["headers"])
                 message["headers"] = [*message["headers"], *more]
             await send(message)
 
+        granted = self._origins.preflight(scope["method"], scope["headers"])
+        if granted is not None:
+            await send({"type": "http.response.start", "status": 204, "headers": granted})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
         self._metrics.num_open += 1
         try:
             state["tenant"] = self._admitted(scope)
@@ -86,6 +94,7 @@ class Front:
         if not hosts and scope["http_version"] == "1.1":
             raise InvalidRequest("a request of HTTP/1.1 has a Host header", param="Host")
         self._check_host(hosts)
+        self._origins.check(scope["method"], headers)
         if scope["path"] in self._public_paths:
             return EVERYBODY
         authorizations = [value for name, value in headers if name == b"authorization"]

@@ -156,6 +156,7 @@ ANSWERS: dict[str, Schema] = {
             "object": {"const": "file"},
             "bytes": COUNT,
             "created_at": COUNT,
+            "expires_at": COUNT,
             "filename": TEXT,
             "purpose": TEXT,
             "status": TEXT,

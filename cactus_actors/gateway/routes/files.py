@@ -28,28 +28,32 @@ PURPOSE = "batch"
 async def upload_file(request: HttpRequest) -> ASGIResponse:
     """Keep a prompt file: a form with `purpose` batch and `file`."""
     gateway = gateway_of(request)
+    tenant = tenant_name(request)
     upload = Upload()
-    file_id = await gateway.files.receive(upload.content(request, gateway.settings.max_file_bytes))
+    content = upload.content(request, gateway.settings.max_file_bytes)
+    file_id = await gateway.files.receive(content, tenant)
     purpose = upload.fields.get("purpose", "")
     if purpose != PURPOSE:
         gateway.files.discard(file_id)
         raise InvalidRequest(f"purpose must be {PURPOSE!r}, got {purpose[:40]!r}", param="purpose")
-    record = gateway.files.keep(file_id, upload.filename or "", purpose, tenant_name(request))
-    return json_response(record.body())
+    record = gateway.files.keep(file_id, upload.filename or "", purpose, tenant)
+    return json_response(gateway.files.body(record))
 
 
 @get("/v1/files")
 async def list_files(request: HttpRequest) -> ASGIResponse:
     """The files that are kept, newest first."""
-    files = gateway_of(request).files.all_of(tenant_name(request))
+    files = gateway_of(request).files
     purpose = request.query_params.get("purpose")
-    return json_response(page(request, [file.body() for file in files if purpose in (None, file.purpose)]))
+    listed = [file for file in files.all_of(tenant_name(request)) if purpose in (None, file.purpose)]
+    return json_response(page(request, [files.body(file) for file in listed]))
 
 
 @get("/v1/files/{file_id:str}")
 async def get_file(request: HttpRequest, file_id: FromPath[str]) -> ASGIResponse:
     """One file's record."""
-    return json_response(gateway_of(request).files.get(file_id, tenant_name(request)).body())
+    files = gateway_of(request).files
+    return json_response(files.body(files.get(file_id, tenant_name(request))))
 
 
 @get("/v1/files/{file_id:str}/content")
