@@ -1,0 +1,101 @@
+"""A worker that computes nothing: it takes what it is sent and has one token a step for whatever runs."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.worker_messages import (
+    Abort,
+    Dispatch,
+    Finish,
+    Hello,
+    Report,
+    RouterCommand,
+    SequenceDelta,
+)
+
+BLOCK_SIZE = 16
+BLOCKS_PER_SLOT = 64
+MAX_CONTEXT = BLOCKS_PER_SLOT * BLOCK_SIZE
+MODEL = "played"
+
+
+class _Sequence:
+    """One dispatch: what it has, and where it ends."""
+
+    __slots__ = ("dispatch_id", "length", "num_known", "num_prompt_tokens")
+
+    def __init__(self, dispatch: Dispatch) -> None:
+        self.dispatch_id = dispatch.dispatch_id
+        self.num_prompt_tokens = len(dispatch.prompt_ids)
+        self.num_known = len(dispatch.emitted_ids)
+        self.length = dispatch.params.max_tokens
+
+    @property
+    def num_blocks(self) -> int:
+        return (self.num_prompt_tokens + self.num_known) // BLOCK_SIZE + 1
+
+
+class PlayedWorker:
+    """Commands in, one report a step out, by the rules of a real worker; no sockets and no clock.
+
+    The first `num_slots` dispatches run, the others wait on deck. A job ends at its `max_tokens`. With `age`
+    the n-th dispatch is taken for one that has had n tokens of its `max_tokens` before, so that the first
+    jobs do not all end in one step.
+    """
+
+    def __init__(self, worker_id: str, num_slots: int, *, age: bool = False) -> None:
+        num_blocks = (num_slots + 1) * BLOCKS_PER_SLOT
+        self.hello = Hello(
+            worker_id, "local", MODEL, num_slots, num_blocks, BLOCK_SIZE, MAX_CONTEXT, "here", 1
+        )
+        self._age = age
+        self._sequences: dict[int, _Sequence] = {}
+        self._num_accepted = 0
+        self._num_tokens = 0
+
+    def take(self, command: RouterCommand) -> None:
+        """A command of the router."""
+        match command:
+            case Dispatch():
+                self._num_accepted += 1
+                sequence = self._sequences[command.dispatch_id] = _Sequence(command)
+                if self._age and self._num_accepted <= self.hello.num_slots:
+                    share = (self._num_accepted - 1) / self.hello.num_slots
+                    sequence.length -= int(share * (sequence.length - sequence.num_known))
+            case Abort(dispatch_id):
+                self._sequences.pop(dispatch_id, None)
+
+    @property
+    def num_running(self) -> int:
+        return min(len(self._sequences), self.hello.num_slots)
+
+    def step(self) -> Report:
+        """One token for each sequence that runs."""
+        running = list(self._sequences.values())[: self.hello.num_slots]
+        deltas = [self._token_of(sequence) for sequence in running]
+        held = list(self._sequences.values())
+        return Report(
+            num_accepted=self._num_accepted,
+            free_slots=self.hello.num_slots - len(held),
+            free_blocks=self.hello.num_blocks
+            - sum(sequence.num_blocks for sequence in held[: self.hello.num_slots]),
+            num_running=self.num_running,
+            deltas=deltas,
+            tokens_generated=self._num_tokens,
+        )
+
+    def _token_of(self, sequence: _Sequence) -> SequenceDelta:
+        position = sequence.num_known
+        sequence.num_known += 1
+        self._num_tokens += 1
+        is_last = sequence.num_known >= sequence.length
+        if is_last:
+            del self._sequences[sequence.dispatch_id]
+        return SequenceDelta(
+            sequence.dispatch_id,
+            position,
+            [1000 + position],
+            " word",
+            [0.1],
+            [-0.1],
+            finish=Finish("length") if is_last else None,
+        )
