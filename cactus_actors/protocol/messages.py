@@ -144,7 +144,7 @@ class Accepted(ReplyStruct, frozen=True, kw_only=True, tag="accepted", omit_defa
 
     `prompt_text` is set for a job that echoes its prompt. `tool_markup` names how the model writes tool
     calls, for a job that was offered tools: what of the stream is a call and not text
-    (`protocol/tool_markup.py`).
+    (`tools/markup.py`).
     """
 
     job_id: str

@@ -2,6 +2,6 @@
 
 from cactus_actors.structured.request import compile_request
 from cactus_actors.structured.roots import ROOTS
-from cactus_actors.structured.tool_calls import TokenNames
+from cactus_actors.tools.grammar import TokenNames
 
 __all__ = ["ROOTS", "TokenNames", "compile_request"]

@@ -10,12 +10,12 @@ from typing import Any
 
 from cactus_actors.protocol.errors import InvalidRequest, SchemaInvalid
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.tool_markup import Markup, markup_named
 from cactus_actors.structured.compiled import check_begins, json_grammar, lark_grammar, serialised
 from cactus_actors.structured.expressions import terminal_of
 from cactus_actors.structured.gbnf import lark_of_gbnf
 from cactus_actors.structured.roots import root_grammars
-from cactus_actors.structured.tool_calls import TokenNames, call_grammar, calls_rule
+from cactus_actors.tools.grammar import TokenNames, call_schema, calls_rule
+from cactus_actors.tools.markup import Markup, markup_named
 
 CACHE_BYTES = 8 << 20
 
@@ -33,7 +33,7 @@ def compile_request(
 
     Of `options` the fields `json_schema`, `response_format`, `regex`, `grammar` and `grammar_root` are read.
     `tools` are those that may be called; with `force_tools` the text is one or more calls of them and nothing
-    else, in the `markup` of that name (`protocol/tool_markup.py`, plain JSON by default).
+    else, in the `markup` of that name (`tools/markup.py`, plain JSON by default).
 
     Raises SchemaInvalid (with SchemaTooComplex and SchemaUnsatisfiable), NotSupported and InvalidRequest with
     `param`. Takes milliseconds, and at most a second for the largest that the limits admit.
@@ -110,7 +110,8 @@ def _compile(
         case {"grammar_root": root}:
             return serialised(*root_grammars(root, tokenizer, tools, markup), param="grammar_root")
     rule = calls_rule(markup, tokenizer, parallel=parallel)
-    call = call_grammar(tools, markup.arguments_key, param="tools")
+    schema = call_schema(tools, markup.arguments_key, param="tools")
+    call = json_grammar(schema, param="tools", name="call", space=" ")
     return serialised(lark_grammar(f"start: {rule}"), call, param="tools")
 
 

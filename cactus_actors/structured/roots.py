@@ -6,15 +6,15 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.tool_markup import Markup
 from cactus_actors.structured.compiled import Grammar, json_grammar, lark_grammar
-from cactus_actors.structured.tool_calls import (
+from cactus_actors.tools.grammar import (
     CALL,
     TokenNames,
-    call_grammar,
+    call_schema,
     calls_rule,
     text_terminal,
 )
+from cactus_actors.tools.markup import Markup
 
 PARAM = "grammar_root"
 
@@ -52,8 +52,14 @@ def root_grammars(
         return [lark_grammar(f"start: TEXT\nTEXT: {text_terminal(markup)}")]
     if root in ("func", "funcarray"):
         rule = CALL if root == "func" else f'"[" {CALL} ("," {CALL})* "]"'
-        return [lark_grammar(f"start: {rule}"), call_grammar(tools, "arguments", param="tools")]
+        return [lark_grammar(f"start: {rule}"), _call_grammar(tools, "arguments")]
     rule = calls_rule(markup, tokenizer, parallel=False)
     if root == "root":
         rule = f"calls | TEXT\ncalls: {rule}\nTEXT: {text_terminal(markup)}"
-    return [lark_grammar(f"start: {rule}"), call_grammar(tools, markup.arguments_key, param="tools")]
+    return [lark_grammar(f"start: {rule}"), _call_grammar(tools, markup.arguments_key)]
+
+
+def _call_grammar(tools: Sequence[Mapping[str, Any]], arguments_key: str) -> Grammar:
+    return json_grammar(
+        call_schema(tools, arguments_key, param="tools"), param="tools", name="call", space=" "
+    )

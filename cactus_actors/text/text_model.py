@@ -17,8 +17,8 @@ from cactus_actors.text.fill import FillTokens, fill_ends_of, fill_tokens_of
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.gguf_vocabulary import Vocabulary
 from cactus_actors.text.tokenizer import Tokenizer
-from cactus_actors.text.told_tools import mentions_tools, with_tools_told
-from cactus_actors.text.tool_support import markup_of, takes_tools, tool_tokens_of
+from cactus_actors.tools.detection import markup_of, takes_tools, tool_tokens_of
+from cactus_actors.tools.prompting import mentions_tools, with_tools_told
 
 MAX_CONTEXT = 1 << 24
 _DEFAULT_CONTEXTS = {"gemma3_text": 131_072}
@@ -30,7 +30,7 @@ class TextModel:
     """Tokenizer, chat template and limits of one model.
 
     `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `tool_markup`
-    names how it writes tool calls (`protocol/tool_markup.py`), None for a model without chat template;
+    names how it writes tool calls (`tools/markup.py`), None for a model without chat template;
     `tool_tokens` are id and text of the control tokens that this takes. A template that does not take tools
     is given them in words; some models have a `tool_template` for conversations with tools. `fill_tokens` are
     those of a model that can fill in the middle of a text.

@@ -13,7 +13,7 @@ from cactus_actors.protocol.results import (
     ToolCall,
     Usage,
 )
-from cactus_actors.protocol.tool_splitter import parse_calls
+from cactus_actors.tools.splitter import parse_calls
 from router.handoff.escalation import confidence_of
 from router.jobs.job import Ending, Job
 from router.jobs.token_log import TokenLog

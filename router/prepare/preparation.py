@@ -13,12 +13,12 @@ from cactus_actors.protocol.params import JobPolicy, SamplingParams, resolve_opt
 from cactus_actors.protocol.profiles import PROFILES, Profile
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.structured import compile_request
+from cactus_actors.tools.offer import Offer, offer_of
 from router.dispatch.prefix_index import block_hashes
 from router.prepare.biases import logit_bias
 from router.prepare.conversation import conversation_of
 from router.prepare.lengths import check_length
 from router.prepare.model import PromptModel
-from router.prepare.offer import Offer, offer_of
 from router.prepare.prepared import Prepared
 from router.prepare.prompts import filling_ids, prompt_ids
 

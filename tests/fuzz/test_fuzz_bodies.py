@@ -29,9 +29,9 @@ from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.openai import BodyRequest, request_from_body
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.tool_markup import MARKUPS
-from cactus_actors.protocol.tool_splitter import Splitter, parse_calls
 from cactus_actors.protocol.wire import client_message_decoder, encode
+from cactus_actors.tools.markup import MARKUPS
+from cactus_actors.tools.splitter import Splitter, parse_calls
 from router.prepare import prepare
 from router.prepare.prepared import Prepared
 from tests.fuzz.damage import changed_json, damaged

@@ -15,8 +15,8 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, parse_retry_after, status_failure
 from cactus_actors.protocol.results import ToolCall, Usage
-from cactus_actors.protocol.tool_markup import MARKUPS
-from cactus_actors.protocol.tool_splitter import parse_calls
+from cactus_actors.tools.markup import MARKUPS
+from cactus_actors.tools.splitter import parse_calls
 
 STREAM = ': ping\n\ndata: {"a":1}\r\n\r\nevent: x\ndata: one\ndata:two\n\ndata: é✓\n\n'.encode()
 

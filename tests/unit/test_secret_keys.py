@@ -33,7 +33,7 @@ OWN_STATE = {
     "cactus_actors/handoff/connection.py",
     "cactus_actors/handoff/desk.py",
     "cactus_actors/protocol/confidence.py",
-    "cactus_actors/protocol/tool_splitter.py",
+    "cactus_actors/tools/splitter.py",
     "cactus_actors/structured/gbnf/reader.py",
     "cactus_actors/structured/satisfiable.py",
     "router/actor.py",

@@ -19,10 +19,10 @@ from cactus_actors.protocol.errors import (
     SchemaUnsatisfiable,
 )
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.tool_markup import MARKUPS
 from cactus_actors.structured import ROOTS, compile_request
 from cactus_actors.structured.gbnf.reader import read_grammar
 from cactus_actors.structured.gbnf.tree import Characters, Choice, Node, Reference, Repeat, Sequence, Text
+from cactus_actors.tools.markup import MARKUPS
 from tests.grammar_texts import Names, accepted, accepts, grammar_of
 
 WEATHER = {

@@ -10,9 +10,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.results import ToolCall
-from cactus_actors.protocol.tool_bodies import MAX_CALLS, MAX_CHARACTERS, MAX_DEPTH
-from cactus_actors.protocol.tool_markup import MARKUPS, render_calls
-from cactus_actors.protocol.tool_splitter import MAX_REFUSED, Piece, Splitter, parse_calls
+from cactus_actors.tools.bodies import MAX_CALLS, MAX_CHARACTERS, MAX_DEPTH
+from cactus_actors.tools.markup import MARKUPS, render_calls
+from cactus_actors.tools.splitter import MAX_REFUSED, Piece, Splitter, parse_calls
 
 WEATHER = ToolCall("weather", {"city": "Paris"})
 TIME = ToolCall("time", {})

@@ -16,7 +16,7 @@ from cactus_actors.protocol.option_rules import with_defaults
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.profiles import PROFILES, ProfileName
-from cactus_actors.protocol.tools import normalised_tools
+from cactus_actors.tools.definitions import normalised_tools
 
 CHAT_COMPLETIONS = "/v1/chat/completions"
 COMPLETIONS = "/v1/completions"

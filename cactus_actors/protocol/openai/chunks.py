@@ -10,7 +10,7 @@ from cactus_actors.protocol.openai.body_request import BodyRequest
 from cactus_actors.protocol.openai.fields import call_of, extensions_of, finish_reason_of, usage_of
 from cactus_actors.protocol.openai.logprobs import TextLogprobs, chat_logprobs, num_left_out
 from cactus_actors.protocol.results import Result, TokenLogprob, ToolCall
-from cactus_actors.protocol.tool_splitter import Piece, Splitter
+from cactus_actors.tools.splitter import Piece, Splitter
 
 Chunk = dict[str, Any]
 

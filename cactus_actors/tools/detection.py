@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import re
 
-from cactus_actors.protocol.tool_markup import markup_named
-from cactus_actors.text.tokenizer import Tokenizer
+from cactus_actors.tools.grammar import TokenNames
+from cactus_actors.tools.markup import markup_named
 
 # In this order: a model that was trained on other calls than its base keeps the base's vocabulary.
 _IN_TEMPLATE = (
@@ -26,7 +26,7 @@ def takes_tools(template_source: str) -> bool:
     return _TAKES_TOOLS.search(template_source) is not None
 
 
-def markup_of(template_source: str, tokenizer: Tokenizer) -> str:
+def markup_of(template_source: str, tokenizer: TokenNames) -> str:
     """The name in MARKUPS of the model's way; plain JSON where neither template nor vocabulary tells one."""
     if not takes_tools(template_source):
         return "gemma" if "<start_of_turn>" in template_source else "json"
@@ -35,7 +35,7 @@ def markup_of(template_source: str, tokenizer: Tokenizer) -> str:
     return next(by_template, None) or next(by_vocabulary, "json")
 
 
-def tool_tokens_of(markup: str, tokenizer: Tokenizer) -> tuple[tuple[int, str], ...]:
+def tool_tokens_of(markup: str, tokenizer: TokenNames) -> tuple[tuple[int, str], ...]:
     """Id and text of the control tokens of `markup`: what has to be shown for its calls to be seen."""
     ids = ((tokenizer.id_of(text), text) for text in markup_named(markup).tokens)
     return tuple((i, text) for i, text in ids if i is not None and tokenizer.is_special(i))

@@ -8,8 +8,8 @@ from typing import Any, NamedTuple
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.option_rules import structure_of, tool_choice
 from cactus_actors.protocol.profiles import Profile
-from cactus_actors.protocol.tool_ranking import select_tools
-from cactus_actors.protocol.tools import name_of, normalised_tools
+from cactus_actors.tools.definitions import name_of, normalised_tools
+from cactus_actors.tools.ranking import select_tools
 
 
 class Offer(NamedTuple):

@@ -8,11 +8,10 @@ from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.tool_markup import Markup
-from cactus_actors.structured.compiled import Grammar, json_grammar
+from cactus_actors.tools.markup import Markup
 
 CALL = "@call"
-"""Refers to the grammar that `call_grammar` makes."""
+"""Refers to a grammar that is made of `call_schema`."""
 
 
 class TokenNames(Protocol):
@@ -26,11 +25,10 @@ class TokenNames(Protocol):
     def is_special(self, token_id: int) -> bool: ...
 
 
-def call_grammar(tools: Sequence[Mapping[str, Any]], arguments_key: str, *, param: str) -> Grammar:
+def call_schema(tools: Sequence[Mapping[str, Any]], arguments_key: str, *, param: str) -> dict[str, Any]:
     """One call of one of `tools` as a JSON object; of any name with any arguments if there are none."""
     calls = [_call(*_name_and_parameters(tool, param), arguments_key) for tool in tools]
-    schema = {"anyOf": calls} if calls else _call(None, {"type": "object"}, arguments_key)
-    return json_grammar(schema, param=param, name="call", space=" ")
+    return {"anyOf": calls} if calls else _call(None, {"type": "object"}, arguments_key)
 
 
 def calls_rule(markup: Markup, tokenizer: TokenNames, *, parallel: bool) -> str:

@@ -6,8 +6,8 @@ import re
 from typing import Literal
 
 from cactus_actors.protocol.results import ToolCall
-from cactus_actors.protocol.tool_bodies import MAX_CHARACTERS, Malformed, ValueScan, calls_in, named_call
-from cactus_actors.protocol.tool_markup import Block, Opening, markup_named
+from cactus_actors.tools.bodies import MAX_CHARACTERS, Malformed, ValueScan, calls_in, named_call
+from cactus_actors.tools.markup import Block, Opening, markup_named
 
 Piece = str | ToolCall
 

@@ -8,7 +8,7 @@ from typing import Any
 
 from cactus_actors.protocol.errors import TemplateInvalid
 from cactus_actors.protocol.results import ToolCall
-from cactus_actors.protocol.tool_markup import render_calls
+from cactus_actors.tools.markup import render_calls
 
 _INSTRUCTIONS = """\
 You can call these functions:
