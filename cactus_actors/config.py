@@ -133,6 +133,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     The bodies of all open requests hold at most `max_open_bytes`. Web pages of `allowed_origins`
     (SCHEME://HOST[:PORT]) may send requests. Each API key keeps at most `max_files` files, of
     `max_stored_bytes` in all, and as many batches; both are removed after `file_retention_s`.
+    With `tls_cert` and `tls_key`, files in PEM, it speaks TLS; `behind_proxy` says that a proxy in front does.
     """
 
     model: str = DEFAULT_MODEL
@@ -154,6 +155,9 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     max_files: Positive = 1000
     max_stored_bytes: Positive = 4 * 1024 * 1024 * 1024
     file_retention_s: Annotated[float, Meta(gt=0)] = 30 * 24 * 3600.0
+    tls_cert: str | None = None
+    tls_key: str | None = None
+    behind_proxy: bool = False
     key_file: str | None = None
 
 
@@ -162,7 +166,8 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
 
     With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service. Told to
     stop, it lets them run for `drain_timeout_s` more. `http`
-    is HOST:PORT of the HTTP gateway, empty for none; `alias` is the name that it serves the model under. With
+    is HOST:PORT of the HTTP gateway, empty for none, with TLS by `tls_cert` and `tls_key` or by a proxy in
+    front (`behind_proxy`); `alias` is the name that it serves the model under. With
     `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
     in the state directory. `job_log` is a file, `-` for standard error or `none`; by default it is in the
     state directory. `otlp_endpoint` is an OpenTelemetry collector, by default the one that
@@ -192,6 +197,9 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     handoff: HandoffSettings = HandoffSettings()
     http: str = DEFAULT_HTTP
     api_key_file: Path | None = None
+    tls_cert: Path | None = None
+    tls_key: Path | None = None
+    behind_proxy: bool = False
     alias: str | None = None
     gateway: GatewaySettings = GatewaySettings()
     curve: bool = False

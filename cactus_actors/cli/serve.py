@@ -81,6 +81,17 @@ def serve(
         Path | None,
         typer.Option(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas. See docs/http.md."),
     ] = None,
+    tls_cert: Annotated[
+        Path | None,
+        typer.Option(help="Certificate chain of the HTTP gateway, PEM; read again when it changes."),
+    ] = None,
+    tls_key: Annotated[Path | None, typer.Option(help="The certificate's private key, PEM.")] = None,
+    behind_proxy: Annotated[
+        bool | None,
+        typer.Option(
+            "--behind-proxy", help="A proxy in front has TLS; without either, HTTP stays on loopback."
+        ),
+    ] = None,
     alias: Annotated[str | None, typer.Option(help="The name that HTTP clients see the model under.")] = None,
     curve: Annotated[
         bool | None,
@@ -153,6 +164,9 @@ def serve(
         "workers_endpoint": workers_endpoint,
         "http": "" if no_http else http,
         "api_key_file": None if api_key_file is None else str(api_key_file),
+        "tls_cert": None if tls_cert is None else str(tls_cert),
+        "tls_key": None if tls_key is None else str(tls_key),
+        "behind_proxy": behind_proxy,
         "alias": alias,
         "curve": curve,
         "worker_key_file": None if worker_key_file is None else str(worker_key_file),
@@ -206,7 +220,8 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
     endpoints = service.endpoints
     listening = f"jobs={endpoints.jobs} stream={endpoints.stream}"
     if service.http:
-        listening += f" http=http://{service.http}"
+        scheme = "http" if config.tls_cert is None else "https"
+        listening += f" http={scheme}://{service.http}"
     tell(f"ready {listening} model={config.model} workers={config.workers}")
     # Beside whatever the tending waits for just then.
     threading.Thread(target=_refuse_after, args=(service, stop), daemon=True).start()

@@ -234,7 +234,8 @@ class Service:
         if not self._config.http:
             return {}
         keys = read_keys(self._config.api_key_file, os.environ)
-        check_exposure(self._config.http, keys)
+        is_encrypted = self._config.behind_proxy or self._config.tls_cert is not None
+        check_exposure(self._config.http, keys, is_encrypted=is_encrypted)
         return keys
 
     def _start_gateway(self) -> None:

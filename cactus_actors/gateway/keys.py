@@ -90,17 +90,28 @@ def host_and_port(listen: str) -> tuple[str, int]:
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 
-def check_exposure(listen: str, digests: Collection[str]) -> None:
-    """Raise ConfigurationInvalid for an endpoint that others can reach and that asks for no key."""
+def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool) -> None:
+    """Raise ConfigurationInvalid for an endpoint that others can reach without a key, or listen to.
+
+    `is_encrypted` says that the endpoint has TLS, by itself or by a proxy in front of it.
+    """
     host, _ = host_and_port(listen)
     try:
         is_loopback = ipaddress.ip_address(host).is_loopback
     except ValueError:
         is_loopback = host == "localhost"
-    if not is_loopback and not digests:
+    if is_loopback:
+        return
+    if not digests:
         raise ConfigurationInvalid(
             f"http: {listen} can be reached from elsewhere, and there is no API key; "
             f"name some with --api-key-file or {KEYS_VARIABLE}",
+            param="http",
+        )
+    if not is_encrypted:
+        raise ConfigurationInvalid(
+            f"http: {listen} can be reached from elsewhere, where API keys and prompts would travel in plain text; "
+            "give --tls-cert and --tls-key, or --behind-proxy where a proxy in front has TLS",
             param="http",
         )
 

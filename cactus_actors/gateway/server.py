@@ -20,6 +20,7 @@ from cactus_actors.gateway.files.quota import FileQuota
 from cactus_actors.gateway.gateway import Gateway
 from cactus_actors.gateway.http.http_protocol import BoundedProtocol
 from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
+from cactus_actors.gateway.tls import certificate_of
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.text import TextModel, load_text_model
@@ -42,8 +43,10 @@ class GatewayServer:
 
     def __init__(self, settings: GatewaySettings, text_model: TextModel | None = None) -> None:
         """`text_model` stands in for the model's own text side."""
-        check_exposure(settings.listen, settings.key_digests)
+        is_encrypted = settings.behind_proxy or settings.tls_cert is not None
+        check_exposure(settings.listen, settings.key_digests, is_encrypted=is_encrypted)
         self._settings = settings
+        self._certificate = certificate_of(settings)
         self._text = text_model or load_text_model(resolve_model(settings.model))
         self._socket = _bound(settings.listen)
         self._loop: asyncio.AbstractEventLoop | None = None
@@ -118,6 +121,10 @@ class GatewayServer:
                 timeout_keep_alive=KEEP_ALIVE_S,
                 timeout_graceful_shutdown=CLOSING_S,
             )
+            config.load()
+            if self._certificate is not None:
+                config.ssl = self._certificate.context
+                gateway.start(self._certificate.follow())
             server = self._server = uvicorn.Server(config)
             self._loop = asyncio.get_running_loop()
             server.should_exit = self._is_stopping

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ssl
 import threading
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -114,12 +115,14 @@ class PlayedService:
     settings: GatewaySettings
     text: TextModel
     gateway: GatewayServer | None = None
+    verify: ssl.SSLContext | bool = True
     _thread: threading.Thread | None = None
 
     @property
     def url(self) -> str:
         assert self.gateway is not None
-        return f"http://{self.gateway.address}"
+        scheme = "http" if self.settings.tls_cert is None else "https"
+        return f"{scheme}://{self.gateway.address}"
 
     def start_gateway(self) -> None:
         self.gateway = GatewayServer(self.settings, self.text)
@@ -128,7 +131,7 @@ class PlayedService:
         )
         self._thread.start()
         for _ in range(200):
-            if httpx.get(f"{self.url}/health").status_code == 200:
+            if httpx.get(f"{self.url}/health", verify=self.verify).status_code == 200:
                 return
             threading.Event().wait(0.05)
         raise TimeoutError("the gateway does not become ready")
@@ -141,7 +144,7 @@ class PlayedService:
         assert not self._thread.is_alive()
 
     def http(self, **options: Any) -> httpx.Client:
-        return httpx.Client(base_url=self.url, timeout=20, **options)
+        return httpx.Client(base_url=self.url, timeout=20, verify=self.verify, **options)
 
     def client(self) -> Client:
         return Client(self.endpoints.jobs, self.endpoints.stream, timeout=5)
@@ -154,6 +157,7 @@ def played_service(
     gateway: dict[str, Any] | None = None,
     router_settings: dict[str, Any] | None = None,
     listen: str = "127.0.0.1:0",
+    verify: ssl.SSLContext | bool = True,
     **worker: Any,
 ) -> Iterator[PlayedService]:
     """A service whose worker is a PlayedWorker made with `worker`."""
@@ -166,7 +170,7 @@ def played_service(
         with PlayedWorker(endpoints.workers, **worker) as played:
             asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
             text = load_text_model(resolve_model(asked.model))
-            service = PlayedService(router, endpoints, played, asked, text)
+            service = PlayedService(router, endpoints, played, asked, text, verify=verify)
             service.start_gateway()
             try:
                 yield service

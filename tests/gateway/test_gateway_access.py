@@ -145,7 +145,14 @@ def test_prefixes_are_shared_with_oneself_only(guarded: PlayedService) -> None:
 def test_an_open_door_without_keys_does_not_start(listen: str) -> None:
     with pytest.raises(ConfigurationInvalid, match="API key"):
         GatewayServer(GatewaySettings(listen=listen))
-    check_exposure(listen, [digest_of(ANN)])
+    check_exposure(listen, [digest_of(ANN)], is_encrypted=True)
+
+
+@pytest.mark.parametrize("listen", ["0.0.0.0:8080", "10.0.0.1:80"])
+def test_keys_do_not_cross_a_network_in_plain_text(listen: str) -> None:
+    with pytest.raises(ConfigurationInvalid, match="--tls-cert"):
+        GatewayServer(GatewaySettings(listen=listen, key_digests=[digest_of(ANN)]))
+    check_exposure("127.0.0.1:8080", [digest_of(ANN)], is_encrypted=False)
 
 
 @pytest.mark.parametrize("listen", ["8080", "localhost", "localhost:", ":8080", "localhost:99999", "h:x", ""])

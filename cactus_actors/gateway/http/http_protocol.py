@@ -176,7 +176,8 @@ class BoundedProtocol(HttpToolsProtocol):
             self.cycle.message_event.set()
             self.cycle.scope["extensions"].pop(_CONNECTION)  # the refusal must leave
         self.flow.resume_reading()
-        self.transport.write_eof()
+        if self.transport.can_write_eof():  # TLS has no half of a connection
+            self.transport.write_eof()
         self._end_timer = self.loop.call_later(LINGER_S, self.transport.abort)
 
 
