@@ -133,7 +133,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     The bodies of all open requests hold at most `max_open_bytes`. Web pages of `allowed_origins`
     (SCHEME://HOST[:PORT]) may send requests. Each API key keeps at most `max_files` files, of
     `max_stored_bytes` in all, and as many batches; both are removed after `file_retention_s`.
-    With `tls_cert` and `tls_key`, files in PEM, it speaks TLS; `behind_proxy` says that a proxy in front does.
+    With `tls_cert` and `tls_key`, files in PEM, it speaks TLS; `behind_proxy`: a proxy in front of it does.
     """
 
     model: str = DEFAULT_MODEL
