@@ -110,7 +110,7 @@ def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool)
         )
     if not is_encrypted:
         raise ConfigurationInvalid(
-            f"http: {listen} can be reached from elsewhere, where keys and prompts would travel in plain text; "
+            f"http: {listen} can be reached from elsewhere, where keys and prompts would go in plain text; "
             "give --tls-cert and --tls-key, or --behind-proxy where a proxy in front has TLS",
             param="http",
         )
