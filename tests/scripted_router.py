@@ -17,6 +17,7 @@ import msgspec
 import zmq
 
 from cactus_actors.protocol.errors import InvalidMessage, JobNotFound
+from cactus_actors.protocol.exact_integers import seed_of
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,
@@ -48,7 +49,7 @@ class ScriptedJob:
         self.submit = submit
         subject = submit.prompt if submit.messages is None else submit.messages[-1].content
         self.texts = [f"{subject}" if index == 0 else f" w{index}" for index in range(num_tokens)]
-        self.token_ids = [(submit.options.seed or 0) % 1000 + index for index in range(num_tokens)]
+        self.token_ids = [max(0, seed_of(submit.options.seed)) % 1000 + index for index in range(num_tokens)]
         self.length = 0
         self.waiters: list[bytes] = []
         self.finished: Finished | None = None
@@ -68,7 +69,7 @@ class ScriptedJob:
             finish_reason="length",
             confidence=0.9,
             usage=Usage(prompt_tokens=3, completion_tokens=self.length),
-            seed=self.submit.options.seed or 0,
+            seed=max(0, seed_of(self.submit.options.seed)),
             model="scripted",
         )
         self.finished = Finished(
@@ -136,7 +137,12 @@ class ScriptedRouter:
             self.after(self.step_s, lambda: self.step(job))
         self.reply(
             identity,
-            Accepted(job_id=submit.job_id, epoch=self.epoch, prompt_tokens=3, seed=submit.options.seed or 0),
+            Accepted(
+                job_id=submit.job_id,
+                epoch=self.epoch,
+                prompt_tokens=3,
+                seed=max(0, seed_of(submit.options.seed)),
+            ),
         )
         if job.finished is not None:
             self.reply(identity, job.finished)

@@ -41,7 +41,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
             (self.answer is None or _plain(text) == _plain(self.answer))
             and all(part.casefold() in text.casefold() for part in wanted)
             and (self.regex is None or re.search(self.regex, text) is not None)
-            and (self.calls is None or result.tool_calls == self.calls)
+            and (self.calls is None or _called(result.tool_calls) == _called(self.calls))
         )
 
 
@@ -70,6 +70,10 @@ def _decode(line: bytes, where: str) -> Example:
     if not (example.answer or example.contains or example.regex or example.calls is not None):
         raise InputInvalid(f"{where}: give what is right: answer, contains, regex or calls")
     return example
+
+
+def _called(calls: list[ToolCall]) -> list[tuple[str, dict[str, Any]]]:
+    return [(call.name, call.arguments) for call in calls]
 
 
 def _plain(text: str) -> str:

@@ -10,7 +10,9 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.exact_integers import Seed
 from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.protocol.option_rules import with_seed
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.profiles import PROFILES
@@ -23,6 +25,7 @@ Tools = Sequence[Mapping[str, Any]]
 # the types of Options' fields
 _IN_WORDS: dict[Any, str] = {
     int | None: "an integer",
+    Seed: "an integer, or its digits as a string",
     float | None: "a number",
     bool | None: "true or false",
     str | None: "a string",
@@ -91,16 +94,10 @@ def make_options(given: Mapping[str, Any]) -> Options:
 
 
 def ready_to_send(submit: Submit) -> Submit:
-    """The same job with a seed; raises InvalidRequest for options out of range and what no frame can carry.
-
-    A job without a seed takes one from its id, so that the same id and content is the same job whoever sends
-    it again, and a router that has forgotten the job makes the same tokens.
-    """
+    """The same job with a seed; InvalidRequest for options out of range and for what no frame can carry."""
     options = submit.options
     resolve_options(options, profile=PROFILES[submit.profile or "cactus"])  # for its checks
-    if all(seed is None or seed == -1 for seed in (options.seed, options.random_seed)):
-        options = msgspec.structs.replace(options, seed=int(submit.job_id[:16], 16), random_seed=None)
-        submit = msgspec.structs.replace(submit, options=options)
+    submit = msgspec.structs.replace(submit, options=with_seed(options, submit.job_id))
     asked = "messages" if submit.prompt is None else "prompt"
     try:
         size = len(encode(submit)[1])

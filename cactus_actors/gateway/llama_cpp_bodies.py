@@ -9,7 +9,7 @@ import msgspec
 
 from cactus_actors.protocol.messages import Accepted, Delta
 from cactus_actors.protocol.openai import BodyRequest
-from cactus_actors.protocol.openai.fields import extensions_of
+from cactus_actors.protocol.openai.fields import extensions_of, seed_fields
 from cactus_actors.protocol.results import Result, TokenLogprob
 
 
@@ -41,7 +41,7 @@ class LlamaCppBody:
             "stopping_word": result.stop_match if isinstance(result.stop_match, str) else "",
             "model": self._model,
             "prompt": submit.prompt,
-            "generation_settings": {**msgspec.to_builtins(submit.options), "seed": result.seed},
+            "generation_settings": {**msgspec.to_builtins(submit.options), **seed_fields(result)},
             "tokens_predicted": result.usage.completion_tokens,
             "tokens_evaluated": result.usage.prompt_tokens,
             "tokens_cached": result.usage.cached_tokens,

@@ -144,7 +144,8 @@ class Accepted(ReplyStruct, frozen=True, kw_only=True, tag="accepted", omit_defa
 
     `prompt_text` is set for a job that echoes its prompt. `tool_markup` names how the model writes tool
     calls, for a job that was offered tools: what of the stream is a call and not text
-    (`tools/markup.py`).
+    (`tools/markup.py`). `seed_text` has the digits of a seed beyond 2**53 - 1, which some readers of JSON
+    round.
     """
 
     job_id: str
@@ -154,6 +155,7 @@ class Accepted(ReplyStruct, frozen=True, kw_only=True, tag="accepted", omit_defa
     prompt_text: str | None = None
     tool_markup: str | None = None
     durable: bool = False
+    seed_text: str | None = None
 
 
 class Rejected(ReplyStruct, frozen=True, kw_only=True, tag="rejected"):

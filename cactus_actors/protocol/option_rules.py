@@ -8,6 +8,7 @@ from typing import Any, Literal
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.exact_integers import RANDOM_SEED, seed_of, seed_of_job
 from cactus_actors.protocol.option_ranges import check_num_logprobs
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.profiles import Profile
@@ -36,6 +37,7 @@ def given_options(options: Options) -> dict[str, Any]:
     Raises InvalidRequest where two spellings of one field say different things.
     """
     given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
+    given |= {name: seed_of(given[name]) for name in ("seed", "random_seed") if name in given}
     for alias, name in ALIASES.items():
         if alias not in given:
             continue
@@ -57,6 +59,17 @@ def with_defaults(options: Options, defaults: Options) -> Options:
         if ALIASES.get(name, name) not in spelled
     }
     return msgspec.structs.replace(options, **others)
+
+
+def with_seed(options: Options, job_id: str) -> Options:
+    """`options` with a seed: the given one, or the one that follows from the job's id.
+
+    The same id and content is then the same job whoever sends it again, and a router that has forgotten the
+    job makes the same tokens.
+    """
+    if all(seed_of(seed) == RANDOM_SEED for seed in (options.seed, options.random_seed)):
+        return msgspec.structs.replace(options, seed=seed_of_job(job_id), random_seed=None)
+    return options
 
 
 def num_logprobs(given: Mapping[str, Any], profile: Profile) -> int:

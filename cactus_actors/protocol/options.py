@@ -6,6 +6,8 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.protocol.exact_integers import Seed
+
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a client may ask for; absent and null both mean the profile's default.
@@ -29,8 +31,8 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     top_k: int | None = None
     min_p: float | None = None
     typical_p: float | None = None
-    seed: int | None = None
-    random_seed: int | None = None
+    seed: Seed = None
+    random_seed: Seed = None
     presence_penalty: float | None = None
     frequency_penalty: float | None = None
     repeat_penalty: float | None = None

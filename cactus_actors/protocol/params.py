@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import secrets
 from collections.abc import Mapping
 from typing import Any
 
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.exact_integers import RANDOM_SEED, drawn_seed
 from cactus_actors.protocol.option_ranges import UNLIMITED, check_ranges
 from cactus_actors.protocol.option_rules import check_structure, given_options, num_logprobs, tool_choice
 from cactus_actors.protocol.options import Options
@@ -98,7 +98,7 @@ def _sampling_params(
     given: Mapping[str, Any], profile: Profile, context_left: int, penalise_prompt: bool
 ) -> SamplingParams:
     max_tokens, min_tokens = _lengths(given, profile, context_left)
-    seed = given.get("seed", -1)
+    seed = given.get("seed", RANDOM_SEED)
     stop = given.get("stop", ())
     likely = num_logprobs(given, profile)
     return SamplingParams(
@@ -109,7 +109,7 @@ def _sampling_params(
         top_k=max(0, given.get("top_k", profile.top_k)),
         min_p=given.get("min_p", profile.min_p),
         typical_p=given.get("typical_p", 1.0),
-        seed=secrets.randbits(64) if seed == -1 else seed,
+        seed=drawn_seed() if seed == RANDOM_SEED else seed,
         presence_penalty=given.get("presence_penalty", 0.0),
         frequency_penalty=given.get("frequency_penalty", 0.0),
         repeat_penalty=given.get("repeat_penalty", profile.repeat_penalty),

@@ -68,11 +68,16 @@ class Timings(msgspec.Struct, frozen=True, kw_only=True):
     decode_tokens_per_second: float = 0.0
 
 
-class ToolCall(msgspec.Struct, frozen=True):
-    """One call that a model asks for."""
+class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
+    """One call that a model asks for.
+
+    `arguments_text` has the arguments as JSON where an integer in them is beyond 2**53 - 1, which some
+    readers of JSON round.
+    """
 
     name: str
     arguments: dict[str, Any]
+    arguments_text: str | None = None
 
 
 class Alternative(msgspec.Struct, frozen=True, gc=False):
@@ -119,7 +124,8 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     `prompt_text`, an echoed prompt or a begun answer, belongs in front of `text`. An embedding job sets
     `embedding`, of length 1, and `embedding_length`, the length that it had. `selected_tools` names the tools
     that were offered to the model if it was not all of them, `sources` what was retrieved into the prompt.
-    `ram_usage_mb` is the resident memory of the worker's process.
+    `ram_usage_mb` is the resident memory of the worker's process. `seed_text` has the digits of a seed
+    beyond 2**53 - 1.
     """
 
     text: str = ""
@@ -149,3 +155,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     ram_usage_mb: float = 0.0
     embedding_length: float | None = None
     stream_text: str | None = None
+    seed_text: str | None = None

@@ -25,7 +25,7 @@ def failed(error: CactusError) -> Result:
 
 def _fields(result: Result, ignored_options: Sequence[str]) -> dict[str, Any]:
     usage, timings = result.usage, result.timings
-    calls = [{"name": call.name, "arguments": call.arguments} for call in result.tool_calls]
+    calls = msgspec.to_builtins(result.tool_calls)
     return {
         "success": result.success,
         "error": None if result.error is None else result.error.message,
@@ -58,6 +58,7 @@ def _fields(result: Result, ignored_options: Sequence[str]) -> dict[str, Any]:
         "cached_tokens": usage.cached_tokens,
         "model": result.model,
         "seed": result.seed,
+        "seed_text": result.seed_text,
         "sources": result.sources,
         "selected_tools": result.selected_tools,
         "prompt_text": result.prompt_text,

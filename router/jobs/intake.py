@@ -14,6 +14,7 @@ from cactus_actors.protocol.errors import (
     StorageFailure,
     Unavailable,
 )
+from cactus_actors.protocol.exact_integers import text_if_inexact
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, Source
@@ -282,6 +283,7 @@ class Intake:
                 prompt_text=prepared.prompt_text,
                 tool_markup=prepared.tool_markup,
                 durable=self._keeper.is_on,
+                seed_text=text_if_inexact(prepared.params.seed),
             ),
             local=TokenLog(
                 self._texts if prepared.params.num_logprobs >= 0 else None,

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import msgspec
+
 from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
+from cactus_actors.protocol.exact_integers import is_exact, text_if_inexact
 from cactus_actors.protocol.messages import JobState
 from cactus_actors.protocol.results import (
     FinishReason,
@@ -60,6 +63,7 @@ def make_result(
         timings=_timings(job, now),
         model=prepared.model,
         seed=prepared.params.seed,
+        seed_text=text_if_inexact(prepared.params.seed),
         attempts=job.attempts,
         worker=job.worker,
         tool_calls=tool_calls,
@@ -81,7 +85,15 @@ def _text_and_calls(job: Job) -> tuple[str, list[ToolCall]]:
     if prepared.tool_markup is None:
         return text, []
     text, calls = parse_calls(prepared.tool_markup, text)
-    return text, calls[:1] if prepared.single_call else calls
+    return text, [_exact(call) for call in (calls[:1] if prepared.single_call else calls)]
+
+
+def _exact(call: ToolCall) -> ToolCall:
+    """The call with its arguments as text, where readers of JSON would round one of them."""
+    if is_exact(call.arguments):
+        return call
+    text = msgspec.json.encode(call.arguments).decode()
+    return msgspec.structs.replace(call, arguments_text=text)
 
 
 def _finish_reason(job: Job, ending: Ending, has_calls: bool) -> FinishReason:

@@ -145,6 +145,8 @@ def test_a_charset_of_utf_8_is_plain(http: httpx.Client) -> None:
         ("stream_options", 7),
         ("tools", [{"name": "f"}]),
         ("seed", -2),
+        ("seed", "7e3"),
+        ("seed", str(2**64)),
         ("logit_bias", {"a": "b"}),
     ],
 )

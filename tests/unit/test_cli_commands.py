@@ -37,6 +37,7 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.messages import Cancel, Finished, Rejected, Status, Submit, WorkerStatus
 from cactus_actors.protocol.results import Handoff, Measures
+from tests.read_integers import inexact_integers
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 from workers.models import list_families
 
@@ -76,7 +77,12 @@ def cactus(
     runner = typer.testing.CliRunner()
 
     def cactus(*arguments: str, input: str | None = None) -> typer.testing.Result:
-        return runner.invoke(app, arguments, input=input, catch_exceptions=False)
+        result = runner.invoke(app, arguments, input=input, catch_exceptions=False)
+        if "--json" in arguments:
+            assert [
+                inexact_integers(line) for line in result.stdout.splitlines() if inexact_integers(line)
+            ] == []
+        return result
 
     return cactus
 
@@ -265,6 +271,7 @@ def test_batch_writes_results_and_says_so(
     result = cactus("batch", "in.txt", "-o", "out.jsonl", "--max-in-flight", "1")
     assert result.stdout == "2 of 2 lines done (out.jsonl)\n"
     report = json.loads(cactus("batch", "in.txt", "-o", "out.jsonl", "--overwrite", "--json").stdout)
+    assert not any(map(inexact_integers, Path("out.jsonl").read_text().splitlines()))
     assert (report["lines"], report["succeeded"], report["failed"], report["completion_tokens"]) == (
         2,
         2,

@@ -29,10 +29,22 @@ def json_response(value: Any, status_code: int = 200) -> ASGIResponse:
     return ASGIResponse(body=_encode(value), status_code=status_code)
 
 
-def check_model(name: object) -> None:
-    """Raise ModelNotFound for what can be no model's name; a service of one model takes any other."""
-    if isinstance(name, str) and len(name) > MAX_MODEL_NAME:
+def model_asked_for(gateway: Gateway, name: str | None) -> str:
+    """The model that a body names, the served one's name where it names none.
+
+    A service of one model takes any name; raises ModelNotFound for what can be no model's name.
+    """
+    if name is not None and len(name) > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {name[:MAX_MODEL_NAME]!r}", param="model")
+    return gateway.model if name is None else name
+
+
+def with_model(gateway: Gateway, body: dict[str, Any]) -> dict[str, Any]:
+    """A body that names a model; raises ModelNotFound."""
+    name = body.get("model")
+    if name is not None and not isinstance(name, str):
+        return body  # its reader says so
+    return body | {"model": model_asked_for(gateway, name)}
 
 
 async def check_serves(gateway: Gateway, identity: Identity) -> None:

@@ -20,6 +20,7 @@ from cactus_actors.gateway.routes.batches import WINDOW, BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody
 from cactus_actors.gateway.routes.files import PURPOSE
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
+from cactus_actors.protocol.exact_integers import MAX_EXACT
 from cactus_actors.protocol.messages import ChatMessage
 from cactus_actors.protocol.openai.bodies_in import MAX_N
 from cactus_actors.protocol.option_ranges import MAX_LABEL, MAX_LOGIT_BIAS, RANGES
@@ -93,7 +94,8 @@ def _let_null_be_absent(schema: Schema) -> None:
 def _options(written: dict[str, Schema]) -> dict[str, Schema]:
     """The options with the ranges that they are checked against."""
     limits: dict[str, dict[str, Any]] = {
-        name: {"minimum": lowest, "maximum": highest} for name, (lowest, highest) in RANGES.items()
+        name: {"minimum": lowest, "maximum": min(highest, MAX_EXACT)}  # a larger seed is its digits
+        for name, (lowest, highest) in RANGES.items()
     }
     limits |= {name: {"maxLength": MAX_LABEL} for name in ("cache_salt", "user")}
     limits |= {"prompt_mode": {"const": "reasoning"}, "logit_bias": {"maxProperties": MAX_LOGIT_BIAS}}

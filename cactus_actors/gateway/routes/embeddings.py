@@ -11,7 +11,7 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import check_model, check_serves, whole_answer
+from cactus_actors.gateway.answers.answering import check_serves, model_asked_for, whole_answer
 from cactus_actors.gateway.gateway import gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.gateway.http.typed_body import typed
@@ -45,7 +45,7 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
     """The model's view of texts as vectors: the mean of its last hidden states."""
     gateway, identity = gateway_of(request), Identity.of(request)
     body = typed(await read_json(request, gateway.settings.max_body_bytes), EmbeddingsBody)
-    check_model(body.model)
+    model = model_asked_for(gateway, body.model)
     if body.dimensions is not None:
         raise NotSupported("the model's embeddings have one length", param="dimensions")
     prompts = _inputs(body.input)
@@ -54,7 +54,7 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
         Submit(
             job_id=identity.job_id(place),
             prompt=prompt,
-            model=body.model,
+            model=model,
             task="embed",
             options=Options(max_tokens=0, user=body.user),
         )
@@ -74,7 +74,7 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
                 }
                 for index, result in enumerate(results)
             ],
-            "model": body.model or gateway.model,
+            "model": model,
             "usage": {"prompt_tokens": num_tokens, "total_tokens": num_tokens},
         }
 

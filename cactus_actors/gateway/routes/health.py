@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import msgspec
 from litestar import get
 from litestar.response.base import ASGIResponse
 
@@ -35,7 +36,10 @@ async def healthz() -> ASGIResponse:
 async def metrics(request: HttpRequest) -> ASGIResponse:
     """Counters of the service and of the gateway, as Prometheus reads them."""
     gateway = gateway_of(request)
-    text = gateway.metrics.exposition(await gateway.status_with_totals())
+    status = await gateway.status_with_totals()
+    if status is not None and gateway.settings.alias is not None:
+        status = msgspec.structs.replace(status, model=gateway.settings.alias)
+    text = gateway.metrics.exposition(status)
     return ASGIResponse(body=text, media_type=CONTENT_TYPE)
 
 

@@ -8,7 +8,7 @@ from typing import Any
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import check_model, check_serves, streamed_answer, whole_answer
+from cactus_actors.gateway.answers.answering import check_serves, streamed_answer, whole_answer, with_model
 from cactus_actors.gateway.gateway import Gateway, gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.gateway.http.typed_body import typed
@@ -42,9 +42,8 @@ async def infill(request: HttpRequest) -> ASGIResponse:
 async def complete(gateway: Gateway, request: HttpRequest, body: dict[str, Any]) -> ASGIResponse:
     """The answer to a body in llama.cpp's words."""
     identity = Identity.of(request)
-    check_model(body.get("model"))
     asked = request_from_completion(
-        in_our_words(body),
+        with_model(gateway, in_our_words(body)),
         identity.job_id,
         profile=gateway.settings.completions_profile,
         strict=gateway.settings.strict,

@@ -10,10 +10,10 @@ from litestar import post
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answers.answering import (
-    check_model,
     check_serves,
     streamed_answer,
     whole_answer,
+    with_model,
 )
 from cactus_actors.gateway.gateway import Gateway, gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
@@ -54,11 +54,7 @@ async def chat_completions(request: HttpRequest) -> ASGIResponse:
 
 
 async def _body(request: HttpRequest, gateway: Gateway) -> dict[str, Any]:
-    body = await read_json(request, gateway.settings.max_body_bytes)
-    check_model(body.get("model"))
-    if body.get("model") is None:
-        body["model"] = gateway.model
-    return body
+    return with_model(gateway, await read_json(request, gateway.settings.max_body_bytes))
 
 
 async def _answer(

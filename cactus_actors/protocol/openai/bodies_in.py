@@ -12,7 +12,7 @@ from cactus_actors.protocol.messages import ChatMessage, ContentPart, Role, Subm
 from cactus_actors.protocol.openai.body_request import BodyRequest, Endpoint
 from cactus_actors.protocol.openai.converting import converted
 from cactus_actors.protocol.openai.prompts import prompts_of
-from cactus_actors.protocol.option_rules import with_defaults
+from cactus_actors.protocol.option_rules import with_defaults, with_seed
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.profiles import PROFILES, ProfileName
@@ -189,10 +189,7 @@ def _request(
     endpoint: Endpoint, jobs: list[Submit], asked: _Common, job_id_of: JobIds, ignored: tuple[str, ...]
 ) -> BodyRequest:
     n = _num_choices(asked, len(jobs))
-    first_id = job_id_of(0)
-    options = jobs[0].options
-    if options.seed in (None, -1) and options.random_seed in (None, -1):
-        options = msgspec.structs.replace(options, seed=int(first_id[:16], 16), random_seed=None)
+    options = with_seed(jobs[0].options, job_id_of(0))
     # A cloud answers with one choice, and in its own tokens.
     if n > 1 or asked.return_raw_tokens:
         options = msgspec.structs.replace(options, allow_cloud=False)

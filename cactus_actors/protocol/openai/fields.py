@@ -59,13 +59,18 @@ def extensions_of(result: Result) -> dict[str, Any]:
         "handoff": msgspec.to_builtins(result.handoff),
         "measures": msgspec.to_builtins(result.measures),
         "timings": _timings(result.timings, result.usage),
-        "seed": result.seed,
+        **seed_fields(result),
     }
     if result.selected_tools is not None:
         extensions["selected_tools"] = result.selected_tools
     if result.sources:
         extensions["sources"] = msgspec.to_builtins(result.sources)
     return extensions
+
+
+def seed_fields(result: Result) -> dict[str, Any]:
+    """The seed, and its digits as text where some readers of JSON round it."""
+    return {"seed": result.seed} | ({} if result.seed_text is None else {"seed_text": result.seed_text})
 
 
 def _timings(timings: Timings, usage: Usage) -> dict[str, Any]:

@@ -1,0 +1,53 @@
+"""Integers that every reader of JSON reads alike.
+
+JavaScript, and whatever else reads JSON numbers as float64, rounds integers beyond 2**53 - 1. Seeds are drawn
+below that. A larger integer that a client chose, or that a model wrote into a call, is told as text too.
+"""
+
+from __future__ import annotations
+
+import secrets
+from typing import Annotated, Any
+
+from msgspec import Meta
+
+MAX_EXACT = 2**53 - 1
+RANDOM_SEED = -1
+NUM_DRAWN_BITS = 53
+
+Seed = int | Annotated[str, Meta(pattern=r"^(-1|[0-9]{1,20})$")] | None
+"""A seed as clients write it: a JSON number, or its decimal digits as text."""
+
+
+def seed_of(given: int | str | None) -> int:
+    """The seed that a client asks for, RANDOM_SEED for none."""
+    return RANDOM_SEED if given is None else int(given)
+
+
+def drawn_seed() -> int:
+    """A new seed."""
+    return secrets.randbits(NUM_DRAWN_BITS)
+
+
+def seed_of_job(job_id: str) -> int:
+    """The seed of a job that was given none: the same for the same id."""
+    return int(job_id[:16], 16) >> (64 - NUM_DRAWN_BITS)
+
+
+def text_if_inexact(value: int) -> str | None:
+    """The digits of an integer that some readers round, None for any other."""
+    return str(value) if abs(value) > MAX_EXACT else None
+
+
+def is_exact(value: Any) -> bool:
+    """Whether all integers in a JSON value are read alike by everybody."""
+    match value:
+        case bool():
+            return True
+        case int():
+            return abs(value) <= MAX_EXACT
+        case dict():
+            return all(map(is_exact, value.values()))
+        case list() | tuple():
+            return all(map(is_exact, value))
+    return True
