@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Mapping
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
@@ -16,6 +16,10 @@ from cactus_actors.protocol.profiles import PROFILES, Profile
 
 ANY_CONTEXT = 2**31 - 1
 """For checks before the prompt's length is known."""
+
+
+ReasoningStart = Literal["undecided", "reasoning", "answer"]
+"""Where an answer begins: the model may reason first, the prompt has opened the reasoning, or closed it."""
 
 
 class SamplingParams(msgspec.Struct, frozen=True, array_like=True):

@@ -1,0 +1,9 @@
+"""The reasoning that models write before an answer: how each family marks it, and taking it apart."""
+
+from __future__ import annotations
+
+from cactus_actors.reasoning.markup import MARKUPS, ReasoningMarkup
+from cactus_actors.reasoning.split import Split, Splitter, Start
+from cactus_actors.reasoning.splitter import split, splitter_of
+
+__all__ = ["MARKUPS", "ReasoningMarkup", "Split", "Splitter", "Start", "split", "splitter_of"]

@@ -1,0 +1,25 @@
+"""A text without the white space around it, though it comes in chunks."""
+
+from __future__ import annotations
+
+
+class TrimmedText:
+    """Holds white space back until something follows it."""
+
+    def __init__(self) -> None:
+        self._spaces = ""
+        self._has_text = False
+
+    def add(self, text: str) -> str:
+        """What can be shown now that `text` has come."""
+        text = self._spaces + text
+        shown = text.rstrip()
+        self._spaces = text[len(shown) :]
+        if not self._has_text:
+            shown = shown.lstrip()
+        self._has_text = self._has_text or bool(shown)
+        return shown
+
+    def separate(self, by: str) -> None:
+        """Have `by` stand between what was shown and what comes, instead of the white space that came."""
+        self._spaces = by if self._has_text else ""
