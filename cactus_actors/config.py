@@ -12,6 +12,7 @@ from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.profiles import ProfileName
 from cactus_actors.protocol.terms import Terms
+from cactus_actors.protocol.type_mismatch import mismatch_of
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]
 CacheFormat = Literal["auto", "float32", "float16", "int8"]
@@ -216,7 +217,10 @@ def read_config_file(path: Path) -> dict[str, object]:
         _convert(settings)
     except OSError as error:
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
-    except (msgspec.DecodeError, UnicodeDecodeError) as error:  # a ValidationError is a DecodeError
+    except msgspec.ValidationError as error:
+        mismatch = mismatch_of(error)
+        raise ConfigurationInvalid(f"{path}: {mismatch.message}", param=mismatch.param) from None
+    except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise ConfigurationInvalid(f"{path}: {error}") from None
     return settings
 
@@ -229,7 +233,8 @@ def make_config(*sources: dict[str, object]) -> ServeConfig:
     try:
         return _convert(merged)
     except msgspec.ValidationError as error:
-        raise ConfigurationInvalid(f"configuration: {error}") from None
+        mismatch = mismatch_of(error)
+        raise ConfigurationInvalid(f"configuration: {mismatch.message}", param=mismatch.param) from None
 
 
 def _convert(settings: dict[str, object]) -> ServeConfig:

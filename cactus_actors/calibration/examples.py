@@ -11,6 +11,7 @@ import msgspec
 from cactus_actors.batch.failures import InputInvalid
 from cactus_actors.protocol.messages import ChatMessage
 from cactus_actors.protocol.results import Result, ToolCall
+from cactus_actors.protocol.type_mismatch import mismatch_of
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
@@ -62,6 +63,8 @@ def _decode(line: bytes, where: str) -> Example:
         example = msgspec.json.decode(line, type=Example)
         if example.regex is not None:
             re.compile(example.regex)
+    except msgspec.ValidationError as error:
+        raise InputInvalid(f"{where}: {mismatch_of(error).message}") from None
     except (msgspec.DecodeError, UnicodeDecodeError, re.error) as error:
         raise InputInvalid(f"{where}: {error}") from None
     asked = (example.question, example.messages, example.prompt)

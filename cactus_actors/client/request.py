@@ -16,6 +16,7 @@ from cactus_actors.protocol.option_rules import with_seed
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.profiles import PROFILES
+from cactus_actors.protocol.type_mismatch import mismatch_of
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, is_job_id
 
 Prompt = str | Sequence[int | str]
@@ -122,7 +123,7 @@ def _convert(value: Any, wanted: Any, param: str) -> Any:
     try:
         return msgspec.convert(value, wanted, from_attributes=True)
     except msgspec.ValidationError as error:
-        raise InvalidRequest(f"{param}: {error}", param=param) from None
+        raise InvalidRequest(f"{param}: {mismatch_of(error).message}", param=param) from None
 
 
 def _similar(name: str) -> str:

@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidJSON
+from cactus_actors.protocol.type_mismatch import mismatch_of
 
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
@@ -19,7 +20,7 @@ def decode_strictly(text: bytes, what: str) -> Any:
         value = msgspec.json.decode(text)
         _TELLING_NAMES_APART.decode(text.decode())
     except msgspec.ValidationError as error:
-        raise InvalidJSON(f"{what} is not JSON that is taken here: {error}") from None
+        raise InvalidJSON(f"{what} is not JSON that is taken here: {mismatch_of(error).message}") from None
     except msgspec.DecodeError as error:
         raise InvalidJSON(f"{what} is not JSON: {_placed(str(error), text)}") from None
     except UnicodeDecodeError as error:

@@ -13,6 +13,7 @@ import msgspec
 
 from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
 from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage, Submit
+from cactus_actors.protocol.type_mismatch import mismatch_of
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
 
 PROTOCOL_VERSION = 1
@@ -20,8 +21,6 @@ Encoding = Literal["m", "j"]
 MSGPACK: Encoding = "m"
 JSON: Encoding = "j"
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
-MAX_SHOWN_CHARACTERS = 300
-"""Of what a message holds, in an error that names it."""
 JOB_ID_LENGTH = 32
 
 _HEADERS: dict[Encoding, bytes] = {
@@ -62,7 +61,7 @@ def encoding_of(header: bytes) -> Encoding:
 class Decoder(Generic[M]):
     """Decodes one side's union of messages from its two frames.
 
-    `decode` raises InvalidMessage (with the path of the offending field) or UnsupportedVersion, and nothing
+    `decode` raises InvalidMessage (the offending field is its `param`) or UnsupportedVersion, and nothing
     else, whatever the bytes are. Without `takes_json` whatever it returns can be encoded again; JSON has
     integers that fit no frame.
     """
@@ -84,7 +83,8 @@ class Decoder(Generic[M]):
         try:
             return decoder.decode(payload)
         except msgspec.ValidationError as error:
-            raise InvalidMessage(str(error)[:MAX_SHOWN_CHARACTERS]) from None
+            mismatch = mismatch_of(error, inside="options")
+            raise InvalidMessage(mismatch.message, param=mismatch.param) from None
         except msgspec.DecodeError as error:
             raise InvalidMessage(f"not decodable: {error}") from None
         except RecursionError:

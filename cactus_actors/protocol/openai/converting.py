@@ -2,17 +2,14 @@
 
 from __future__ import annotations
 
-import re
 from typing import TypeVar
 
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.type_mismatch import mismatch_of
 
 S = TypeVar("S")
-
-MAX_SHOWN_CHARACTERS = 300
-"""Of a value and its place, in an error that names them."""
 
 
 def converted(value: object, kind: type[S]) -> S:
@@ -20,13 +17,5 @@ def converted(value: object, kind: type[S]) -> S:
     try:
         return msgspec.convert(value, kind)
     except msgspec.ValidationError as error:
-        text = str(error)
-        path = re.search(r" - at `\$\.?(.*)`$", text)
-        missing = re.match(r"Object missing required field `(.*?)`", text)
-        parts = [path.group(1) if path else "", missing.group(1) if missing else ""]
-        param = ".".join(part for part in parts if part)
-        reason = text[: path.start()] if path else text
-        shown = f"{param}: {reason}" if param else reason
-        raise InvalidRequest(
-            shown[:MAX_SHOWN_CHARACTERS], param=param[:MAX_SHOWN_CHARACTERS] or None
-        ) from None
+        mismatch = mismatch_of(error)
+        raise InvalidRequest(mismatch.message, param=mismatch.param) from None

@@ -1,0 +1,75 @@
+"""A value that has not the type or form asked for: which field it is, and what is wrong with it."""
+
+from __future__ import annotations
+
+import re
+from typing import NamedTuple
+
+import msgspec
+
+MAX_SHOWN_CHARACTERS = 300
+"""Of a field's path and of what it holds, in an error that names them."""
+
+_PLACE = re.compile(r" - at (?P<key>`key` in )?`\$\.?(?P<path>.*)`$", re.S)
+_UNKNOWN = re.compile(r"Object contains unknown field `(?P<name>.*)`", re.S)
+_MISSING = re.compile(r"Object missing required field `(?P<name>.*)`", re.S)
+_WORDS = {
+    "int": "an integer",
+    "float": "a number",
+    "str": "a string",
+    "bool": "true or false",
+    "array": "a list",
+    "object": "an object",
+    "null": "null",
+    "bytes": "bytes",
+    "ext": "an extension",
+}
+_GOT = _WORDS | {"float": "a decimal number", "bool": "a boolean"}
+_TYPES = r"`(?P<types>[a-z |]+)`"
+_FORMS: tuple[tuple[re.Pattern[str], str], ...] = (
+    (re.compile(rf"Expected {_TYPES}, got `(?P<got>\w+)`"), " must be {types}, not {got}"),
+    (re.compile(rf"Expected {_TYPES} matching regex (?P<detail>.*)", re.S), " must match {detail}"),
+    (re.compile(rf"Expected {_TYPES} of ((?:at \w+ )?length .*)"), " has not the right length"),
+    (re.compile(rf"Expected {_TYPES} (?P<detail>[<>]=? .*)"), " must be {detail}"),
+    (re.compile(rf"Expected {_TYPES}"), " must be {types}"),
+    (re.compile(r"Invalid (?:enum )?value (?P<detail>.*)", re.S), ": {detail} is not one of its values"),
+    (re.compile(r"(?:Integer value|Number) out of range"), " is a number out of range"),
+)
+
+
+class Mismatch(NamedTuple):
+    """`param` is the path of the field, None for the value as a whole; `message` names it too."""
+
+    param: str | None
+    message: str
+
+
+def mismatch_of(error: msgspec.ValidationError, inside: str | None = None) -> Mismatch:
+    """What a decoder says of the first field that does not fit, in the words of JSON.
+
+    Fields of the object `inside` are named without it.
+    """
+    text = str(error)
+    place = _PLACE.search(text)
+    reason = text[: place.start()] if place else text
+    path = place["path"] if place else ""
+    if inside is not None:
+        path = path.removeprefix(f"{inside}.")
+    if named := _UNKNOWN.fullmatch(reason) or _MISSING.fullmatch(reason):
+        path = ".".join(part for part in (path if path != inside else "", named["name"]) if part)
+        message = f"{path} is required" if named.re is _MISSING else f"unknown field {path!r}"
+    else:
+        subject = f"a key of {path or 'the object'}" if place and place["key"] else path or "the value"
+        message = subject + _in_words(reason)
+    return Mismatch(path[:MAX_SHOWN_CHARACTERS] or None, message[:MAX_SHOWN_CHARACTERS])
+
+
+def _in_words(reason: str) -> str:
+    for form, words in _FORMS:
+        found = form.fullmatch(reason)
+        if found is not None:
+            parts = found.groupdict()
+            names = [_WORDS.get(name, name) for name in (parts.get("types") or "").split(" | ")]
+            got = _GOT.get(parts.get("got") or "", "that")
+            return words.format(types=" or ".join(names), got=got, detail=parts.get("detail"))
+    return f": {reason}"
