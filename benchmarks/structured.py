@@ -8,7 +8,6 @@ from __future__ import annotations
 import argparse
 import time
 from collections.abc import Callable
-from functools import partial
 from pathlib import Path
 
 import numpy as np
@@ -63,7 +62,7 @@ def print_masks(tokenizer: Tokenizer, eos_ids: frozenset[int]) -> None:
         masks: list[float] = []
         steps: list[float] = []
         for _ in range(NUM_TEXTS):
-            matcher = GrammarMatcher(partial(matchers._compiled, grammar), tokenizer.vocab_size, _never)
+            matcher = GrammarMatcher(grammar, matchers._compiled, tokenizer.vocab_size, _never)
             for _ in range(MAX_TOKENS):
                 started = time.thread_time()
                 mask = matcher.bitmask()

@@ -1,7 +1,8 @@
 """Text that must obey a schema, an expression or a grammar (docs/structured-output.md)."""
 
+from cactus_actors.structured.rehearsal import rehearse
 from cactus_actors.structured.request import compile_request
 from cactus_actors.structured.roots import ROOTS
 from cactus_actors.tools.grammar import TokenNames
 
-__all__ = ["ROOTS", "TokenNames", "compile_request"]
+__all__ = ["ROOTS", "TokenNames", "compile_request", "rehearse"]

@@ -28,7 +28,12 @@ otherwise go on with it for ever."""
 _ESCAPES = 'nrbtf\\"'
 """Without \\u a name has one spelling, so that no unlisted property is a listed one in disguise."""
 
+TOO_MUCH_WORK = "a text that obeys it takes more work than a worker may spend on it"
+
 _NO_TOKENS = re.compile(r"no tokenizer - can't validate")
+
+_WORK = re.compile(r"too (many|big|large|complex)|exceed|limit|fuel", re.I)
+"""The engine's messages about its limits."""
 
 _KINDS: tuple[tuple[re.Pattern[str], type[InvalidRequest]], ...] = (
     (re.compile(r"unsatisfiable|is empty", re.I), SchemaUnsatisfiable),
@@ -65,14 +70,22 @@ def lark_grammar(text: str) -> Grammar:
 def serialised(*grammars: Grammar, param: str) -> str:
     """`grammars`, the first the start, as one text that is known to compile.
 
+    The first is named after `param`, the field of the request that it was made of.
     Raises SchemaInvalid and its kinds, or NotSupported for what the compiler would only approximate.
     """
-    text = json.dumps({"grammars": grammars})
+    first, *others = grammars
+    text = json.dumps({"grammars": [{"name": param, **first}, *others]})
     failed, messages = LLMatcher.validate_grammar_with_warnings(text, limits=parser_limits())
     for message in messages:
         if failed or not _NO_TOKENS.search(message):
             raise _error(message, param)
     return text
+
+
+def param_of(grammar: str) -> str:
+    """The field of the request that a serialised grammar was made of."""
+    name = json.loads(grammar)["grammars"][0].get("name", "grammar")
+    return str(name)
 
 
 def check_begins(grammar: str, *, param: str) -> None:
@@ -84,6 +97,11 @@ def check_begins(grammar: str, *, param: str) -> None:
         matcher.compute_bitmask()
         if matcher.is_error():
             raise SchemaUnsatisfiable("no text obeys it", param=param)
+
+
+def is_about_work(message: str) -> bool:
+    """Whether the engine gave up on a grammar for its limits, and not for what the grammar says."""
+    return bool(_WORK.search(message))
 
 
 def _error(message: str, param: str) -> InvalidRequest:

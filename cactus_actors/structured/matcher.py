@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import logging
 import threading
 import weakref
 from collections import OrderedDict
@@ -12,9 +13,12 @@ import numpy as np
 from llguidance import LLMatcher, LLTokenizer
 from numpy.typing import NDArray
 
-from cactus_actors.protocol.errors import InvalidRequest, ModelFailure
+from cactus_actors.protocol.errors import CactusError, InvalidRequest, ModelFailure, SchemaTooComplex
+from cactus_actors.structured.compiled import TOO_MUCH_WORK, is_about_work, param_of
 from cactus_actors.structured.limits import parser_limits
 from cactus_actors.structured.vocabulary import TokenTexts, grammar_vocabulary
+
+_log = logging.getLogger(__name__)
 
 MAX_TEMPLATES = 32
 MAX_TEMPLATE_BYTES = 4 << 20
@@ -32,11 +36,13 @@ class GrammarMatcher:
 
     def __init__(
         self,
-        build: Callable[[], LLMatcher],
+        grammar: str,
+        build: Callable[[str], LLMatcher],
         num_tokens: int,
         later: Callable[[Callable[[], None]], None],
         never: NDArray[np.int32] | None = None,
     ) -> None:
+        self._grammar = grammar
         self._build = build
         self._later = later
         self._never = never  # bits of tokens that end the text, if the grammar could take them for others
@@ -48,11 +54,14 @@ class GrammarMatcher:
         later(self._prepare)
 
     def accept(self, token_id: int) -> None:
-        """Go on behind `token_id`; raises ModelFailure for a token that the mask does not allow."""
+        """Go on after `token_id`.
+
+        Raises ModelFailure for a token that the mask does not allow, SchemaTooComplex where the limits end.
+        """
         with self._lock:
             matcher = self._ready()
             if not matcher.consume_token(token_id):
-                raise _failure(matcher)
+                raise self._failure(matcher)
             self._is_masked = False
             is_wanted = self._is_asked and not matcher.is_stopped()
             self._is_asked = False
@@ -77,7 +86,7 @@ class GrammarMatcher:
         with self._lock:
             try:
                 self._compute()
-            except (InvalidRequest, ModelFailure):
+            except CactusError:
                 return
 
     def _compute(self) -> None:
@@ -86,14 +95,21 @@ class GrammarMatcher:
             return
         matcher.unsafe_compute_mask_ptr(self._mask.ctypes.data, self._mask.nbytes)
         if matcher.is_error():
-            raise _failure(matcher)
+            raise self._failure(matcher)
         if self._never is not None and not matcher.is_accepting():
             self._mask &= ~self._never
         self._is_masked = True
 
+    def _failure(self, matcher: LLMatcher) -> CactusError:
+        message = _first_line(matcher)
+        if is_about_work(message):
+            return SchemaTooComplex(TOO_MUCH_WORK, param=param_of(self._grammar))
+        _log.error("a grammar and its text parted: %s", message)
+        return ModelFailure("the text left its grammar")
+
     def _ready(self) -> LLMatcher:
         if self._matcher is None:
-            self._matcher = self._build()
+            self._matcher = self._build(self._grammar)
         return self._matcher
 
 
@@ -128,7 +144,7 @@ class Matchers:
             )
             self._helper.start()
         never = self._end_bits() if _NEGATION in grammar else None
-        return GrammarMatcher(lambda: self._compiled(grammar), self._num_tokens, self._work.put, never)
+        return GrammarMatcher(grammar, self._compiled, self._num_tokens, self._work.put, never)
 
     def _end_bits(self) -> NDArray[np.int32]:
         bits = np.zeros((self._num_tokens + 31) // 32 * 32, dtype=np.bool_)
@@ -144,7 +160,7 @@ class Matchers:
                 self._vocabulary = grammar_vocabulary(self._tokenizer, self._eos_ids)
             matcher = LLMatcher(self._vocabulary, grammar, log_level=0, limits=parser_limits())
             if matcher.is_error():
-                raise InvalidRequest(_first_line(matcher), param="grammar")
+                raise _refusal(_first_line(matcher), grammar)
             self._keep(grammar, matcher.deep_copy())
             return matcher
 
@@ -162,8 +178,12 @@ def _help(work: SimpleQueue[Callable[[], None] | None]) -> None:
         del prepare  # a matcher whose sequence ended is not kept until the next one comes
 
 
-def _failure(matcher: LLMatcher) -> ModelFailure:
-    return ModelFailure(f"the grammar: {_first_line(matcher)}")
+def _refusal(message: str, grammar: str) -> InvalidRequest:
+    """Why a grammar that compiled without this vocabulary does not compile with it."""
+    if is_about_work(message):
+        return SchemaTooComplex(TOO_MUCH_WORK, param=param_of(grammar))
+    _log.error("a grammar does not compile: %s", message)
+    return InvalidRequest("the grammar does not compile for this model's vocabulary", param=param_of(grammar))
 
 
 def _first_line(matcher: LLMatcher) -> str:

@@ -12,7 +12,7 @@ from cactus_actors.protocol.option_rules import given_options, structure_of
 from cactus_actors.protocol.params import JobPolicy, SamplingParams, resolve_options
 from cactus_actors.protocol.profiles import PROFILES, Profile
 from cactus_actors.protocol.worker_messages import CloudRequest
-from cactus_actors.structured import compile_request
+from cactus_actors.structured import compile_request, rehearse
 from cactus_actors.tools.offer import Offer, offer_of
 from router.dispatch.prefix_index import block_hashes
 from router.prepare.biases import logit_bias
@@ -130,7 +130,7 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
 def _grammar(submit: Submit, given: dict[str, Any], offer: Offer, model: PromptModel) -> str:
     if structure_of(given) is None and not offer.is_forced:
         return ""
-    return compile_request(
+    grammar = compile_request(
         msgspec.structs.replace(submit.options, grammar=given.get("grammar")),
         model.tokenizer,
         tools=offer.callable,
@@ -138,6 +138,8 @@ def _grammar(submit: Submit, given: dict[str, Any], offer: Offer, model: PromptM
         force_tools=offer.is_forced,
         parallel_tool_calls=given.get("parallel_tool_calls", True),
     )
+    rehearse(grammar, model.tokenizer)
+    return grammar
 
 
 def _block_hashes(ids: list[int], params: SamplingParams, policy: JobPolicy) -> tuple[int, ...]:

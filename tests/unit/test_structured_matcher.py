@@ -16,11 +16,12 @@ import numpy as np
 import pytest
 
 import cactus_actors.models
-from cactus_actors.protocol.errors import InvalidRequest, ModelFailure
+from cactus_actors.protocol.errors import InvalidRequest, ModelFailure, SchemaTooComplex
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
-from cactus_actors.structured import ROOTS, compile_request
+from cactus_actors.structured import ROOTS, compile_request, rehearse
+from cactus_actors.structured.compiled import param_of
 from cactus_actors.structured.matcher import MAX_TEMPLATES, Matchers
 from cactus_actors.structured.vocabulary import grammar_vocabulary
 from cactus_actors.text.text_model import TextModel, load_text_model
@@ -328,3 +329,44 @@ def test_neighbours_do_not_change_constrained_text(text_model: TextModel) -> Non
     grammar = grammar_of(text_model, json_schema=PERSON)
     alone = run([grammar], text_model)[0][0]
     assert run([grammar, "", grammar_of(text_model, regex="a+")], text_model)[0][0] == alone
+
+
+HARD = "(x?){2000}x{2000}"
+"""Compiles at once, and needs more states after its first letter than a worker may hold."""
+
+
+def test_a_grammar_whose_texts_cost_too_much_is_refused_before_it_is_accepted(text_model: TextModel) -> None:
+    for _ in range(3):
+        with pytest.raises(SchemaTooComplex, match="more work") as caught:
+            rehearse(grammar_of(text_model, regex=HARD), text_model.tokenizer)
+        assert caught.value.param == "regex"
+
+
+@pytest.mark.parametrize("pattern", ["[0-9]{4}", "(a|b)*a(a|b){14}", ".{1,9000}", "x?", ""])
+def test_a_grammar_that_is_only_large_passes(text_model: TextModel, pattern: str) -> None:
+    rehearse(grammar_of(text_model, regex=pattern), text_model.tokenizer)
+
+
+def test_what_costs_too_much_all_the_same_is_the_requests_fault(text_model: TextModel) -> None:
+    """A worker that runs out of its limits names the field, in words of ours."""
+    matcher = Matchers(text_model.tokenizer, text_model.eos_ids)(grammar_of(text_model, regex=HARD))
+    bits = np.unpackbits(matcher.bitmask().view(np.uint8), bitorder="little")
+    with pytest.raises(SchemaTooComplex, match="more work") as caught:
+        matcher.accept(int(np.flatnonzero(bits)[0]))
+    assert (caught.value.param, caught.value.status) == ("regex", 400)
+
+
+@pytest.mark.parametrize(
+    ("options", "param"),
+    [
+        ({"json_schema": {"type": "integer"}}, "json_schema"),
+        ({"response_format": {"type": "json_object"}}, "response_format"),
+        ({"regex": "a"}, "regex"),
+        ({"grammar": 'root ::= "a"'}, "grammar"),
+        ({"grammar_root": ROOTS[0]}, "grammar_root"),
+    ],
+)
+def test_a_grammar_knows_the_field_that_it_was_made_of(
+    text_model: TextModel, options: dict[str, Any], param: str
+) -> None:
+    assert param_of(compile_request(Options(**options), text_model.tokenizer)) == param
