@@ -1,7 +1,7 @@
 """A grammar tried before a job is accepted: what following a text of it costs.
 
 How much work a grammar is depends on where a text has come to: an expression that compiles in a millisecond
-may need more states after its first letter than a worker may hold. So some texts of it are written here first.
+may need more states after its first letter than a worker may hold. Some texts of it are written here first.
 """
 
 from __future__ import annotations
