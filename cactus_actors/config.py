@@ -44,7 +44,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     With `keys_dir` all sockets ask for a key that is known there; `accounts` are the terms of the API
     keys of HTTP, by the names that their jobs bear. `confidence_signal`, `probe_file` and
     `max_handoff_share` are those of HandoffSettings. Of each ended job a line is written to `job_log` and a
-    span sent to the OpenTelemetry collector at `otlp_endpoint`.
+    span sent to the OpenTelemetry collector at `otlp_endpoint`. A job log of `job_log_max_bytes`, or with
+    lines older than `job_log_max_age_s`, is put aside; `job_log_num_kept` such files are kept.
     """
 
     model: str = DEFAULT_MODEL
@@ -71,6 +72,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     probe_file: str | None = None
     max_handoff_share: float = 1.0
     job_log: str | None = None
+    job_log_max_bytes: Positive = 32 * 1024 * 1024
+    job_log_num_kept: Positive = 3
+    job_log_max_age_s: Annotated[float, Meta(gt=0)] = 30 * 24 * 3600.0
     otlp_endpoint: str | None = None
 
 
@@ -171,7 +175,8 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     front (`behind_proxy`); `alias` is the name that it serves the model under. With
     `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
     in the state directory. `job_log` is a file, `-` for standard error or `none`; by default it is in the
-    state directory. `otlp_endpoint` is an OpenTelemetry collector, by default the one that
+    state directory. It is put aside at `job_log_max_bytes` or `job_log_max_age_s`; `job_log_num_kept` such
+    files are kept, for as long. `otlp_endpoint` is an OpenTelemetry collector, by default the one that
     OTEL_EXPORTER_OTLP_ENDPOINT names. `log_format` is that of what the service says on standard error. A
     router that takes `max_router_bytes` of memory beyond what it starts with is ended and started again.
     """
@@ -206,6 +211,9 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     curve: bool = False
     worker_key_file: Path | None = None
     job_log: str | None = None
+    job_log_max_bytes: Positive = 32 * 1024 * 1024
+    job_log_num_kept: Positive = 3
+    job_log_max_age_s: Annotated[float, Meta(gt=0)] = 30 * 24 * 3600.0
     otlp_endpoint: str | None = None
     log_format: LogFormat = "text"
 

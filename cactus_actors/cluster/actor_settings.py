@@ -53,6 +53,9 @@ class ActorSettings:
             probe_file=config.handoff.probe_file,
             max_handoff_share=config.handoff.max_share,
             job_log=self.job_log,
+            job_log_max_bytes=config.job_log_max_bytes,
+            job_log_num_kept=config.job_log_num_kept,
+            job_log_max_age_s=config.job_log_max_age_s,
             otlp_endpoint=self.otlp_endpoint,
         )
 

@@ -13,7 +13,7 @@ from urllib.parse import urlsplit
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.books.job_log import JobLog
+from router.books.job_log import JobLog, time_of
 from router.books.job_report import JobReport
 from router.books.line_file import LineFile
 
@@ -82,7 +82,14 @@ def books_of(settings: RouterSettings, version: str) -> Books | None:
     """What the settings ask to be written down, None for nothing; raises ConfigurationInvalid."""
     bookkeepers: list[Bookkeeper] = []
     if settings.job_log is not None:
-        bookkeepers.append(JobLog(LineFile(Path(settings.job_log))))
+        file = LineFile(
+            Path(settings.job_log),
+            max_bytes=settings.job_log_max_bytes,
+            num_kept=settings.job_log_num_kept,
+            max_age_s=settings.job_log_max_age_s,
+            time_of=time_of,
+        )
+        bookkeepers.append(JobLog(file))
     if settings.otlp_endpoint is not None:
         bookkeepers += _told(settings.otlp_endpoint, version)
     return Books(bookkeepers) if bookkeepers else None

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import hashlib
 import logging
 from datetime import UTC, datetime
@@ -19,6 +20,10 @@ MAX_LINE = 4096
 
 _encode = msgspec.json.Encoder().encode
 _log = logging.getLogger(__name__)
+
+
+class _Dated(msgspec.Struct):
+    ts: str
 
 
 class JobLine(msgspec.Struct, frozen=True, kw_only=True):
@@ -95,6 +100,13 @@ class JobLog:
 
     def _append(self, line: JobLine | LeftOut) -> None:
         self._file.append(_encode(line) + b"\n")
+
+
+def time_of(line: bytes) -> float | None:
+    """The Unix time of a line of the log; None for what is no such line."""
+    with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError, ValueError):
+        return datetime.fromisoformat(msgspec.json.decode(line, type=_Dated).ts).timestamp()
+    return None
 
 
 def line_of(report: JobReport, ts: str) -> JobLine:

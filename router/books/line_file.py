@@ -1,19 +1,20 @@
-"""A file of lines that grows to a size and is then put aside."""
+"""A file of lines that grows to a size or an age and is then put aside."""
 
 from __future__ import annotations
 
 import contextlib
 import errno
 import fcntl
+import math
 import os
 import stat
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
-MAX_BYTES = 32 * 1024 * 1024
-NUM_KEPT = 3
+_FIRST_LINE_BYTES = 4096
 _WRONG_PATH = (
     errno.EISDIR,
     errno.ENOTDIR,
@@ -28,19 +29,35 @@ _WRONG_PATH = (
 class LineFile:
     """Appends lines, whole or not at all; PATH of `max_bytes` becomes PATH.1, which becomes PATH.2 and so on.
 
-    Several processes may append to one path, and anybody may move or delete it. A pipe is written to while it
-    has room. The file is its owner's alone to read.
+    So does one whose first line is older than `max_age_s` seconds, by the Unix time that `time_of` reads from
+    it (None: unknown); a file that was put aside is removed when its last line is older. Several processes
+    may append to one path, and anybody may move or delete it. A pipe is written to while it has room. The
+    file is its owner's alone to read.
     """
 
-    def __init__(self, path: Path, *, max_bytes: int = MAX_BYTES, num_kept: int = NUM_KEPT) -> None:
+    def __init__(
+        self,
+        path: Path,
+        *,
+        max_bytes: int = 32 * 1024 * 1024,
+        num_kept: int = 3,
+        max_age_s: float = math.inf,
+        time_of: Callable[[bytes], float | None] = lambda _: None,
+        now: Callable[[], float] = time.time,
+    ) -> None:
         """Raises ConfigurationInvalid for a path where no file can be, but not for a full disk."""
         self.path = path
         self._max_bytes = max_bytes
         self._num_kept = num_kept
+        self._max_age_s = max_age_s
+        self._time_of = time_of
+        self._now = now
+        self._begun_at: float | None = None
         self._descriptor = -1
         try:
             path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
             self._open()
+            self._remove_old()
         except OSError as error:
             if error.errno in _WRONG_PATH:
                 raise ConfigurationInvalid(f"{path}: {error.strerror}", param="job_log") from None
@@ -69,6 +86,7 @@ class LineFile:
         flags = os.O_WRONLY | os.O_APPEND | os.O_CREAT | os.O_CLOEXEC | os.O_NONBLOCK | os.O_NOCTTY
         self._descriptor = os.open(self.path, flags, 0o600)
         self._is_file = stat.S_ISREG(os.fstat(self._descriptor).st_mode)
+        self._begun_at = self._first_time() if self._is_file else None
 
     @contextlib.contextmanager
     def _locked(self) -> Iterator[tuple[int, int]]:
@@ -82,10 +100,12 @@ class LineFile:
                 size = os.fstat(descriptor).st_size
                 if not self._is_at_path():  # another process, or a person, has put it aside
                     self.close()
-                elif size >= self._max_bytes:
+                elif size >= self._max_bytes or (size and self._is_old()):
                     self._put_aside()
                     self.close()
                 else:
+                    if not size:
+                        self._begun_at = self._now()
                     yield descriptor, size
                     return
             finally:
@@ -103,6 +123,20 @@ class LineFile:
             with contextlib.suppress(FileNotFoundError):
                 self._aside(number).replace(self._aside(number + 1))
         self.path.replace(self._aside(1))
+        self._remove_old()
+
+    def _is_old(self) -> bool:
+        return self._begun_at is not None and self._begun_at + self._max_age_s <= self._now()
+
+    def _remove_old(self) -> None:
+        for number in range(1, self._num_kept + 1):
+            with contextlib.suppress(FileNotFoundError):
+                if self._aside(number).stat().st_mtime + self._max_age_s <= self._now():
+                    self._aside(number).unlink()
+
+    def _first_time(self) -> float | None:
+        with self.path.open("rb") as file:
+            return self._time_of(file.readline(_FIRST_LINE_BYTES))
 
     def _aside(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}")

@@ -13,7 +13,7 @@ import pytest
 
 from router.books import books
 from router.books.books import Books
-from router.books.job_log import MAX_LINE, JobLog, tenant_hash
+from router.books.job_log import MAX_LINE, JobLog, tenant_hash, time_of
 from router.books.job_report import JobReport
 from router.books.line_file import LineFile
 
@@ -164,3 +164,12 @@ def test_an_entry_that_fails_is_not_the_last(tmp_path: Path, caplog: pytest.LogC
     kept.close()
     assert len(written(tmp_path / "jobs.jsonl")) == 2
     assert len(caplog.records) == 2
+
+
+def test_a_line_says_when_it_was_written(tmp_path: Path) -> None:
+    log = JobLog(LineFile(tmp_path / "jobs.jsonl"))
+    log.enter(REPORT, 1_700_000_000.5)
+    log.close()
+    assert time_of((tmp_path / "jobs.jsonl").read_bytes()) == 1_700_000_000.5
+    for other in (b"", b"\n", b"{}", b'{"ts": 5}', b'{"ts": "yesterday"}', b"\xff", b'{"ts": "2023'):
+        assert time_of(other) is None

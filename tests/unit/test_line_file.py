@@ -6,6 +6,7 @@ import contextlib
 import os
 import resource
 import threading
+import time
 from pathlib import Path
 
 import pytest
@@ -30,6 +31,40 @@ def test_it_is_put_aside_at_its_size_and_the_oldest_is_forgotten(tmp_path: Path)
     first_lines = [found.read_bytes()[:6] for found in newest_first]
     assert first_lines == [b"000030", b"000020", b"000010"]
     assert {found.stat().st_mode & 0o777 for found in newest_first} == {0o600}
+
+
+def test_it_is_put_aside_at_its_age_and_removed_at_the_same_age(tmp_path: Path) -> None:
+    now = time.time()
+    path = tmp_path / "jobs.jsonl"
+
+    def opened() -> LineFile:
+        return LineFile(
+            path, max_age_s=100.0, time_of=lambda line: float(line) if line else None, now=lambda: now
+        )
+
+    def append(file: LineFile) -> None:
+        file.append(f"{now}\n".encode())
+        os.utime(path, (now, now))  # the clock of the test is the file's, too
+
+    begun_at, file = now, opened()
+    append(file)
+    now = begun_at + 99
+    append(file)
+    assert not path.with_name("jobs.jsonl.1").exists()
+    file.close()
+    file = opened()  # the age is that of the first line, whoever wrote it
+    now = begun_at + 100
+    append(file)
+    assert len(path.with_name("jobs.jsonl.1").read_bytes().splitlines()) == 2
+    now = begun_at + 198
+    file.close()
+    file = opened()
+    assert path.with_name("jobs.jsonl.1").exists()
+    now = begun_at + 199
+    file.close()
+    opened().close()
+    assert not path.with_name("jobs.jsonl.1").exists()
+    assert path.read_bytes() == f"{begun_at + 100}\n".encode()
 
 
 def test_a_file_that_was_moved_or_deleted_is_made_anew(tmp_path: Path) -> None:
