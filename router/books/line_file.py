@@ -135,8 +135,9 @@ class LineFile:
                     self._aside(number).unlink()
 
     def _first_time(self) -> float | None:
-        with self.path.open("rb") as file:
+        with contextlib.suppress(FileNotFoundError), self.path.open("rb") as file:
             return self._time_of(file.readline(_FIRST_LINE_BYTES))
+        return None  # it was moved away just now, and is opened anew before it is written
 
     def _aside(self, number: int) -> Path:
         return self.path.with_name(f"{self.path.name}.{number}")
