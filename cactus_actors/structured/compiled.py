@@ -8,13 +8,8 @@ from typing import Any
 
 from llguidance import LLMatcher, LLTokenizer
 
-from cactus_actors.protocol.errors import (
-    InvalidRequest,
-    NotSupported,
-    SchemaInvalid,
-    SchemaTooComplex,
-    SchemaUnsatisfiable,
-)
+from cactus_actors.protocol.errors import SchemaUnsatisfiable
+from cactus_actors.structured.compiler_messages import error_of
 from cactus_actors.structured.limits import parser_limits
 from cactus_actors.structured.satisfiable import settled
 from cactus_actors.structured.schema import normalised
@@ -34,15 +29,6 @@ _NO_TOKENS = re.compile(r"no tokenizer - can't validate")
 
 _WORK = re.compile(r"too (many|big|large|complex)|exceed|limit|fuel", re.I)
 """The engine's messages about its limits."""
-
-_KINDS: tuple[tuple[re.Pattern[str], type[InvalidRequest]], ...] = (
-    (re.compile(r"unsatisfiable|is empty", re.I), SchemaUnsatisfiable),
-    (re.compile(r"too (big|large|complex|deep)|exceed|limit|fuel", re.I), SchemaTooComplex),
-    (
-        re.compile(r"unimplemented|not (supported|disjoint|fully)|can't determine", re.I),
-        NotSupported,
-    ),
-)
 
 
 def json_grammar(schema: Any, *, param: str, name: str | None = None, space: str = _SPACE) -> Grammar:
@@ -78,7 +64,7 @@ def serialised(*grammars: Grammar, param: str) -> str:
     failed, messages = LLMatcher.validate_grammar_with_warnings(text, limits=parser_limits())
     for message in messages:
         if failed or not _NO_TOKENS.search(message):
-            raise _error(message, param)
+            raise error_of(message, param)
     return text
 
 
@@ -92,7 +78,7 @@ def check_begins(grammar: str, *, param: str) -> None:
     """Raise SchemaUnsatisfiable if no text at all can begin; `grammar` names no token of a vocabulary."""
     matcher = LLMatcher(LLTokenizer("byte"), grammar, log_level=0, limits=parser_limits())
     if not matcher.is_accepting() and matcher.is_error():
-        raise _error(matcher.get_error(), param)
+        raise error_of(matcher.get_error(), param)
     if not matcher.is_accepting():
         matcher.compute_bitmask()
         if matcher.is_error():
@@ -102,12 +88,3 @@ def check_begins(grammar: str, *, param: str) -> None:
 def is_about_work(message: str) -> bool:
     """Whether the engine gave up on a grammar for its limits, and not for what the grammar says."""
     return bool(_WORK.search(message))
-
-
-def _error(message: str, param: str) -> InvalidRequest:
-    line = message.strip().split("\n", 1)[0][:300]
-    if line.startswith("oneOf constraints"):
-        line = "oneOf can be enforced only where its schemas plainly exclude each other"
-        return NotSupported(line, param=param)
-    kind = next((kind for pattern, kind in _KINDS if pattern.search(line)), SchemaInvalid)
-    return kind(line, param=param)

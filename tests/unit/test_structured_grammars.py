@@ -20,6 +20,7 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.options import Options
 from cactus_actors.structured import ROOTS, compile_request
+from cactus_actors.structured.compiler_messages import error_of
 from cactus_actors.structured.gbnf.reader import read_grammar
 from cactus_actors.structured.gbnf.tree import Characters, Choice, Node, Reference, Repeat, Sequence, Text
 from cactus_actors.tools.markup import MARKUPS
@@ -112,6 +113,7 @@ def test_expressions_that_are_refused(pattern: str, kind: type[InvalidRequest], 
         ('root ::= ("a" # comment "\n  | "b"\n)* "c"', ["c", "abac"], ["ab", "cc"]),
         ('root ::= "a" |\n  "b"\n\n# end', ["a", "b"], ["ab"]),
         ('root ::= "a"{2} "b"{1,} "c"{0,2} "d"{ 1 , 2 }', ["aabd", "aabbccdd"], ["abd", "aabcccd"]),
+        ('root ::= "a"{0} ("b" c){0,0} "d"\nc ::= "c" c "c" | "x"', ["d"], ["ad", "bd"]),
         ('root ::= "a"? "b"*', ["", "a", "bb"], ["aa", "ba"]),
         (r'root ::= "\x41é\U0001F600\t\\\"" [\]\[^]', ['Aé😀\t\\"]', 'Aé😀\t\\"^'], ["A"]),
         (r"""root ::= 'a"b' "c'd" '\'\n\"'""", ["a\"bc'd'\n\""], ["ab"]),
@@ -438,3 +440,71 @@ def test_two_forms_are_refused(options: dict[str, Any], param: str) -> None:
 
 def test_a_response_format_of_text_goes_with_another_form() -> None:
     assert accepts(grammar_of(regex="a", response_format={"type": "text"}), "a")
+
+
+# the words of a refusal
+
+
+@pytest.mark.parametrize(
+    ("options", "kind", "message"),
+    [
+        (
+            {"regex": "a$b"},
+            NotSupported,
+            "the expression a$b looks around: ^ and $ can stand only",
+        ),
+        ({"regex": r"ab\p{Foo}"}, SchemaInvalid, "the expression, position 2: unicode property not found"),
+        ({"regex": "(?P<a>x)(?P<a>y)"}, SchemaInvalid, "position 4: duplicate capture group name"),
+        (
+            {"json_schema": {"type": "integer", "minimum": 4, "maximum": 3}},
+            SchemaUnsatisfiable,
+            "no value obeys it: minimum (4) is greater than maximum (3)",
+        ),
+        (
+            {"json_schema": {"type": "string", "format": "ipv4", "pattern": "^a$"}},
+            SchemaUnsatisfiable,
+            "no text obeys it: its patterns, lengths and formats exclude each other",
+        ),
+        (
+            {"json_schema": {"type": "integer", "multipleOf": 7, "minimum": 1, "maximum": 3}},
+            SchemaUnsatisfiable,
+            "no number within its bounds is a multiple of 7",
+        ),
+        ({"json_schema": {"type": "number", "minimum": 1e300}}, NotSupported, "its bounds or its"),
+        (
+            {"json_schema": {"type": "number", "multipleOf": 1e-30}},
+            NotSupported,
+            "its bounds or its multipleOf",
+        ),
+        (
+            {"json_schema": {"patternProperties": {"^a": {}, "^ab": {}}}},
+            NotSupported,
+            "only where no name matches two: /^a/ and /^ab/",
+        ),
+        (
+            {"json_schema": {"properties": {"a": {}}, "maxProperties": 0}},
+            NotSupported,
+            "minProperties and maxProperties can be enforced only where",
+        ),
+        (
+            {"json_schema": {"type": "string", "minLength": 100_000, "pattern": "^(ab)*$"}},
+            SchemaTooComplex,
+            "it is too complex to be compiled",
+        ),
+    ],
+)
+def test_refusals_are_in_the_words_of_the_request(
+    options: dict[str, Any], kind: type[InvalidRequest], message: str
+) -> None:
+    [param] = options
+    with pytest.raises(kind) as refused:
+        grammar_of(**options)
+    assert type(refused.value) is kind
+    assert message in refused.value.message
+    assert refused.value.param == param
+
+
+def test_what_nobody_foresaw_is_told_without_the_words_of_the_compiler() -> None:
+    for said in ("thread panicked at src/earley/parser.rs:17", "T0: (/a/){0,0}", ""):
+        assert error_of(said, "grammar").message == "it cannot be compiled"
+    assert error_of("lexer fuel exceeded at T0", "regex").message == "it is too complex to be compiled"

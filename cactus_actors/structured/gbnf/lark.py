@@ -122,6 +122,8 @@ class _Writer:
                 return " ".join(f"({self._body(item)})" for item in items) or _NOTHING
             case Either(items):
                 return " | ".join(f"({self._body(item)})" for item in items)
+            case Times(_, _, 0):
+                return _NOTHING
             case Times(item, least, most):
                 return f"({self._body(item)}){_counts(least, most)}"
 
@@ -138,6 +140,8 @@ class _Writer:
                 return " ".join(f"({self._expression(item)})" for item in items) or _NOTHING
             case Choice(items):
                 return " | ".join(f"({self._expression(item)})" for item in items)
+            case Repeat(_, _, 0):
+                return _NOTHING
             case Repeat(item, least, most):
                 return f"({self._expression(item)}){_counts(least, most)}"
         raise AssertionError("a token is in no expression")

@@ -1,0 +1,87 @@
+"""What the grammar compiler says -> our errors, in the words of the request."""
+
+from __future__ import annotations
+
+import re
+
+from cactus_actors.protocol.errors import (
+    InvalidRequest,
+    NotSupported,
+    SchemaInvalid,
+    SchemaTooComplex,
+    SchemaUnsatisfiable,
+)
+
+TOO_COMPLEX = "it is too complex to be compiled"
+NOT_ENFORCED = "it asks for what cannot be enforced"
+
+_EXPRESSION_ERROR = re.compile(
+    r"regex parse error:\n(?: {4}(?!\s*\^).*\n)* {4}(?P<before> *)\^.*\nerror: (?P<reason>.*)"
+)
+"""The expression, marks below what is wrong with it, and why."""
+
+_KINDS: tuple[tuple[re.Pattern[str], type[InvalidRequest], str], ...] = (
+    (
+        re.compile(r"oneOf constraints"),
+        NotSupported,
+        "oneOf can be enforced only where its schemas plainly exclude each other",
+    ),
+    (
+        re.compile(r"lookarounds not supported.* in regex /(?P<detail>.*)/"),
+        NotSupported,
+        "the expression {detail} looks around: ^ and $ can stand only at its ends",
+    ),
+    (
+        re.compile(r"min/maxProperties only supported"),
+        NotSupported,
+        "minProperties and maxProperties can be enforced only where all listed properties are required",
+    ),
+    (
+        re.compile(r"patternProperty regexes (?P<detail>.*) are not disjoint"),
+        NotSupported,
+        "patterns of patternProperties can be enforced only where no name matches two: {detail}",
+    ),
+    (re.compile(r"[Uu]nable to determine if"), SchemaTooComplex, TOO_COMPLEX),
+    (
+        re.compile(r"Unsatisfiable schema: Regex is empty"),
+        SchemaUnsatisfiable,
+        "no text obeys it: its patterns, lengths and formats exclude each other",
+    ),
+    (
+        re.compile(r"range \[.*\] does not contain a (?P<detail>multiple of \S+)"),
+        SchemaUnsatisfiable,
+        "no number within its bounds is a {detail}",
+    ),
+    (
+        re.compile(r"Unsatisfiable schema: (?P<detail>.*)"),
+        SchemaUnsatisfiable,
+        "no value obeys it: {detail}",
+    ),
+    (re.compile(r"unsatisfiable|is empty", re.I), SchemaUnsatisfiable, "no text obeys it"),
+    (
+        re.compile(r"'multipleOf' has too many digits|Failed to generate regex for \w+ range"),
+        NotSupported,
+        "its bounds or its multipleOf are numbers too large or too fine to be enforced",
+    ),
+    (re.compile(r"too (big|large|complex|deep)|exceed|limit|fuel", re.I), SchemaTooComplex, TOO_COMPLEX),
+    (
+        re.compile(r"unimplemented|not (supported|disjoint|fully)|can't determine", re.I),
+        NotSupported,
+        NOT_ENFORCED,
+    ),
+)
+
+
+def error_of(message: str, param: str) -> InvalidRequest:
+    """The error that the compiler's `message` about the form in `param` means."""
+    expression = _EXPRESSION_ERROR.search(message)
+    if expression is not None:
+        reason = expression["reason"]
+        where = f"the expression, position {len(expression['before'])}"
+        return SchemaInvalid(f"{where}: {reason[:1].lower()}{reason[1:200]}", param=param)
+    line = message.strip().partition("\n")[0]
+    for pattern, kind, words in _KINDS:
+        found = pattern.search(line)
+        if found is not None:
+            return kind(words.format(detail=(found.groupdict().get("detail") or "")[:200]), param=param)
+    return SchemaInvalid("it cannot be compiled", param=param)
