@@ -19,6 +19,7 @@ CacheFormat = Literal["auto", "float32", "float16", "int8"]
 """How keys and values are held; auto is float32 beside float32 weights, float16 otherwise."""
 
 LogFormat = Literal["text", "json"]
+PlacementName = Literal["local", "ray"]
 
 Positive = Annotated[int, Meta(ge=1)]
 
@@ -188,11 +189,12 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     threads: Positive = 1
     jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
-    workers_endpoint: str = "tcp://127.0.0.1:*"
+    workers_endpoint: str | None = None
     state_dir: Path = Path("~/.cactus")
     corpus: Path | None = None
     journal: bool = True
     drain_timeout_s: Annotated[float, Meta(ge=0)] = 20.0
+    placement: PlacementName | None = None
     ray_address: str | None = None
     max_sequences: Positive = 16
     token_budget: Positive = 256

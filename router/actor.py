@@ -8,12 +8,12 @@ import threading
 import time
 from collections import Counter
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass
 from pathlib import Path
 
 import zmq
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.health import Endpoints, RouterHealth
 from cactus_actors.keys.exposure import check_exposure
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.models.confidence_probe import probe_for
@@ -68,30 +68,6 @@ Observer = Callable[[JobReport], None]
 _log = logging.getLogger(__name__)
 
 
-@dataclass(frozen=True)
-class Endpoints:
-    """Where the router listens, ports resolved."""
-
-    jobs: str
-    stream: str
-    workers: str
-
-
-@dataclass(frozen=True)
-class Health:
-    """A recent count of what the router holds.
-
-    `desired_workers` is what clients wish for; they wished `num_restarts_wished` times for new workers.
-    """
-
-    epoch: int
-    desired_workers: int
-    ready_workers: tuple[str, ...]
-    num_queued: int
-    num_unfinished: int
-    num_restarts_wished: int = 0
-
-
 class RouterActor:
     """Owns the sockets; `run` is the only thread that touches them or the core.
 
@@ -117,7 +93,7 @@ class RouterActor:
         self._is_stopping = False
         self._leaves_jobs = False
         self._drained = threading.Event()
-        self._health = Health(0, settings.desired_workers, (), 0, 0)
+        self._health = RouterHealth(0, settings.desired_workers, (), 0, 0)
         self._next_tick = 0.0
 
     def start(self) -> Endpoints:
@@ -132,7 +108,7 @@ class RouterActor:
             model = load_text_model(path)
         probe = probe_for(self._settings.confidence_signal, self._settings.probe_file, path)
         epoch = time.time_ns() // 1_000_000
-        self._health = Health(epoch, self._settings.desired_workers, (), 0, 0)
+        self._health = RouterHealth(epoch, self._settings.desired_workers, (), 0, 0)
         self._books = books_of(self._settings, _version())
         if self._books is not None:
             self._observers.append(self._books.observe)
@@ -205,7 +181,7 @@ class RouterActor:
             self._close()
         return "stopped"
 
-    def health(self) -> Health:
+    def health(self) -> RouterHealth:
         return self._health
 
     def worker_lost(self, worker_id: str) -> None:
@@ -296,7 +272,7 @@ class RouterActor:
         self._next_tick = now + TICK_S
         self._crowding.tend(now)
         self._perform(self._core.on_tick(now))
-        self._health = Health(
+        self._health = RouterHealth(
             self._health.epoch,
             self._core.desired_workers,
             self._core.ready_workers,

@@ -34,7 +34,14 @@ def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
 
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     """Where tests run in several processes, a file stays in one, and all that stands on one Ray with it."""
-    here = Path(__file__).parent
     for item in items:
-        folder = item.path.relative_to(here).parts[0] if item.path.is_relative_to(here) else ""
-        item.add_marker(pytest.mark.xdist_group("ray" if folder == "cluster" else str(item.path)))
+        item.add_marker(pytest.mark.xdist_group("ray" if _needs_ray(item) else str(item.path)))
+
+
+def _needs_ray(item: pytest.Item) -> bool:
+    """Whether a test runs on the cluster of tests/cluster/conftest.py."""
+    if not isinstance(item, pytest.Function):
+        return False
+    if hasattr(item, "callspec") and "place" in item.callspec.params:
+        return bool(item.callspec.params["place"] == "ray")
+    return "ray_cluster" in item.fixturenames

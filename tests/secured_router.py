@@ -12,6 +12,7 @@ from typing import Any
 import zmq
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.health import Endpoints
 from cactus_actors.keys.key_file import Credentials, Role, read_key_file
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.messages import Progress, Status, StatusRequest, Submit
@@ -24,7 +25,7 @@ from cactus_actors.protocol.wire import (
     stream_message_decoder,
 )
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Hello, Report, SequenceDelta, Welcome
-from router.actor import Endpoints, RouterActor
+from router.actor import RouterActor
 from tests.router_harness import LetterModel, job_id, make_delta, make_hello
 
 PATIENCE_MS = 5000

@@ -10,11 +10,10 @@ import time
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Literal
-
-import msgspec
+from typing import TYPE_CHECKING
 
 from cactus_actors.config import WorkerSettings
+from cactus_actors.health import WorkerHealth
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import InvalidMessage
@@ -28,15 +27,6 @@ if TYPE_CHECKING:
     from workers.models import Model
 
 IDLE_WAIT_S = 0.2
-
-
-class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker says about itself; `last_tick_s` is the age of its loop's last turn."""
-
-    worker_id: str
-    pid: int
-    state: Literal["loading", "ready", "draining", "left"]
-    last_tick_s: float
 
 
 @dataclass(frozen=True)

@@ -23,8 +23,8 @@ if TYPE_CHECKING:
 
     from cactus_actors.batch import BatchProgress, PromptLine
     from cactus_actors.client import AsyncClient
+    from cactus_actors.health import Endpoints
     from cactus_actors.protocol.results import Result
-    from router.actor import Endpoints
 
 ANY_PORT = "tcp://127.0.0.1:*"
 STREAMED_PROMPT = "Tell me a short story about a fox."

@@ -20,6 +20,7 @@ import typer
 from cactus_actors.config import (
     CacheFormat,
     LogFormat,
+    PlacementName,
     ServeConfig,
     WeightFormat,
     make_config,
@@ -143,8 +144,16 @@ def serve(
         str | None,
         typer.Option(help="OpenTelemetry collector, http://HOST:4318; it gets a span of each job."),
     ] = None,
+    placement: Annotated[
+        PlacementName | None,
+        typer.Option(
+            help="Actors are processes of this command (local), or placed by Ray.",
+            show_default="ray with --ray-address, else local",
+        ),
+    ] = None,
     ray_address: Annotated[
-        str | None, typer.Option(help="An existing Ray cluster; without it a private local Ray starts.")
+        str | None,
+        typer.Option(help="Where a Ray cluster is; --placement ray without it starts a private one."),
     ] = None,
     config: Annotated[Path | None, typer.Option(help="TOML file of these settings; flags win.")] = None,
 ) -> None:
@@ -177,6 +186,7 @@ def serve(
         "job_log": job_log,
         "log_format": log_format,
         "otlp_endpoint": otlp_endpoint,
+        "placement": placement,
         "ray_address": ray_address,
     }
     run_service(make_config(read_config_file(config) if config else {}, flags))

@@ -5,7 +5,7 @@ from __future__ import annotations
 import socket
 from collections.abc import Callable
 
-from cactus_actors.protocol.errors import Unavailable
+from cactus_actors.placement.interface import PlacementLost
 
 LOOK_INTERVAL_S = 1.0
 LOOK_TIMEOUT_S = 1.0
@@ -26,7 +26,7 @@ class ControlPlane:
     def is_there(self, now: float) -> bool:
         """Whether actors can be started; announces each change.
 
-        Raises Unavailable once the server was missing for so long that the service must end in order.
+        Raises PlacementLost once the server was missing for so long that the service must end in order.
         """
         if now >= self._look_at:
             self._look_at = now + LOOK_INTERVAL_S
@@ -44,7 +44,7 @@ class ControlPlane:
                 "control_plane_down: Ray's server does not answer; what runs goes on, nothing is replaced"
             )
         elif now - self._missing_since > PATIENCE_S:
-            raise Unavailable(
+            raise PlacementLost(
                 f"control_plane_down: Ray's server did not answer for {PATIENCE_S:.0f} s; the service ends, "
                 "and finds its jobs in the journal when it is started again"
             )

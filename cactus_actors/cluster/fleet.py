@@ -6,9 +6,8 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
-FIRST_BACKOFF_S = 1.0
-MAX_BACKOFF_S = 32.0
-STABLE_AFTER_S = 30.0
+from cactus_actors.cluster.backoff import Backoff
+
 REPLACEMENT_PATIENCE_S = 30.0
 """How long an old worker is kept for a new one that does not get ready, such as one that has no free CPU."""
 
@@ -44,16 +43,15 @@ class Member:
 class Fleet:
     """The wished number of workers against those that exist; time is an argument, in seconds.
 
-    A worker that dies young delays the next start, twice as long each time; one that lived STABLE_AFTER_S
-    clears the delay. Old workers are replaced one at a time: the new one is ready before the old one drains.
+    Workers that die young delay the next start ever longer. Old workers are replaced one at a time: the new
+    one is ready before the old one drains.
     """
 
     desired: int
     members: dict[str, Member] = field(default_factory=dict)
     num_restarts: int = 0
     _num_started: int = 0
-    _backoff_s: float = 0.0
-    _not_before: float = 0.0
+    _backoff: Backoff = field(default_factory=Backoff)
 
     def replace_all(self) -> None:
         """Every worker that runs now is old."""
@@ -73,7 +71,7 @@ class Fleet:
         for member in surplus:
             member.state = "draining"
         actions: list[Action] = [DrainWorker(member.worker_id) for member in surplus]
-        if now >= self._not_before:
+        if now >= self._backoff.not_before:
             actions += [self._start(now) for _ in range(num_wished - len(running))]
         return actions
 
@@ -97,14 +95,7 @@ class Fleet:
         if member is None or member.state == "draining":
             return 0.0
         self.num_restarts += 1
-        if now - member.started_at >= STABLE_AFTER_S:
-            self._backoff_s = 0.0
-        delay, self._backoff_s = (
-            self._backoff_s,
-            min(MAX_BACKOFF_S, max(FIRST_BACKOFF_S, self._backoff_s * 2)),
-        )
-        self._not_before = now + delay
-        return delay
+        return self._backoff.on_failed(now, now - member.started_at)
 
     def _start(self, now: float) -> StartWorker:
         self._num_started += 1

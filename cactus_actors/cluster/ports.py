@@ -35,7 +35,7 @@ def _addresses(config: ServeConfig) -> Iterator[tuple[str, str, tuple[str, int]]
     endpoints = {
         "--jobs-endpoint": config.jobs_endpoint,
         "--stream-endpoint": config.stream_endpoint,
-        "--workers-endpoint": config.workers_endpoint,
+        "--workers-endpoint": config.workers_endpoint or "",
         "--http": config.http,
     }
     for option, endpoint in endpoints.items():

@@ -18,6 +18,7 @@ from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 from cactus_actors.cluster.places import check_places
 from cactus_actors.cluster.ray_token import check_token, make_token, token_place
 from cactus_actors.cluster.reaper import ends_children_on_failure, outlive
+from cactus_actors.placement.interface import PlacementLost
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
 CONNECT_TIMEOUT_S = 5.0
@@ -76,11 +77,11 @@ def server_address() -> str:
 
 
 def check_this_node() -> None:
-    """Raises Unavailable once Ray's own process on this machine has ended: nothing can be placed here."""
+    """Raises PlacementLost once Ray's own process on this machine has ended: nothing can be placed here."""
     here = ray.get_runtime_context().get_node_id()
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     if not any(node["NodeID"] == here and node["Alive"] for node in nodes):
-        raise Unavailable(
+        raise PlacementLost(
             "control_plane_down: Ray's process on this machine has ended, and all actors with it; the "
             "service ends, and finds its jobs in the journal when it is started again"
         )

@@ -28,7 +28,7 @@ def service_keys(config: ServeConfig) -> ServiceKeys:
     one.
     """
     endpoints = (config.jobs_endpoint, config.stream_endpoint, config.workers_endpoint)
-    check_exposure(endpoints, has_keys=config.curve)
+    check_exposure([it for it in endpoints if it is not None], has_keys=config.curve)
     if not config.curve:
         return ServiceKeys()
     store = KeyStore(keys_dir(config.state_dir))

@@ -4,18 +4,9 @@ from __future__ import annotations
 
 import os
 
-import msgspec
-
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.server import GatewayServer
-
-
-class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gateway says about itself."""
-
-    pid: int
-    address: str
-    num_open: int
+from cactus_actors.health import GatewayHealth
 
 
 class GatewayActor:

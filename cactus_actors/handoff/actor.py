@@ -6,7 +6,8 @@ import asyncio
 import os
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.worker import CloudWorker, HandoffHealth
+from cactus_actors.handoff.worker import CloudWorker
+from cactus_actors.health import HandoffHealth
 
 
 class HandoffActor:

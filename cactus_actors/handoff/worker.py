@@ -10,12 +10,12 @@ import time
 from collections.abc import Mapping
 from pathlib import Path
 
-import msgspec
 import zmq.asyncio
 
 from cactus_actors.config import HEARTBEAT_S, WORKER_TIMEOUT_S, HandoffSettings
 from cactus_actors.handoff.connection import connect, send
 from cactus_actors.handoff.desk import Desk
+from cactus_actors.health import HandoffHealth
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.totals import BreakerState
 from cactus_actors.protocol.wire import router_command_decoder
@@ -38,20 +38,6 @@ NO_CONTEXT_LIMIT = 2**31 - 1
 
 _State = tuple[int, int, str | None, BreakerState]
 """What the router is told of at once: accepted dispatches, free slots, why there are none, the breaker."""
-
-
-class HandoffHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The handoff at a glance; `num_requests` counts HTTP requests, the others jobs, `num_failed` by kind."""
-
-    worker_id: str
-    connected: bool
-    unavailable: str | None
-    breaker: str
-    num_running: int
-    num_started: int
-    num_requests: int
-    num_answered: int
-    num_failed: dict[str, int]
 
 
 class CloudWorker:

@@ -1,4 +1,4 @@
-"""One small Ray cluster of two nodes for the whole session, and services that stand on it."""
+"""Services on either placement, and one small Ray cluster of two nodes for the whole session."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ import pytest
 
 from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings, ServeConfig
-from router.actor import Endpoints
+from cactus_actors.health import Endpoints
 
 CPUS_A_NODE = 3
 
@@ -89,20 +89,49 @@ def running_service(config: ServeConfig) -> Iterator[Running]:
         service.stop()
 
 
-@pytest.fixture
-def serve_on_cluster(ray_address: str, tmp_path: Path) -> Callable[..., AbstractContextManager[Running]]:
-    """A function that runs a service on the cluster, any free ports."""
+Serve = Callable[..., AbstractContextManager[Running]]
 
+
+@pytest.fixture(params=["local", "ray"])
+def place(request: pytest.FixtureRequest) -> dict[str, Any]:
+    """The settings of a placement; a test that asks for it runs on both."""
+    return place_of(request, request.param)
+
+
+def place_of(request: pytest.FixtureRequest, name: str) -> dict[str, Any]:
+    """The settings of the placement of that name; the cluster starts when it is needed."""
+    return {"ray_address": request.getfixturevalue("ray_address")} if name == "ray" else {"placement": name}
+
+
+@pytest.fixture
+def serve(place: dict[str, Any], tmp_path: Path) -> Serve:
+    """A function that runs a service, any free ports, on both placements."""
+    return _serving(place, tmp_path)
+
+
+@pytest.fixture
+def serve_locally(tmp_path: Path) -> Serve:
+    """`serve` on the local placement only, for what does not depend on it."""
+    return _serving({"placement": "local"}, tmp_path)
+
+
+@pytest.fixture
+def serve_on_cluster(ray_address: str, tmp_path: Path) -> Serve:
+    """`serve` on the cluster only, for what there is only one of."""
+    return _serving({"ray_address": ray_address}, tmp_path)
+
+
+def _serving(place: dict[str, Any], state_dir: Path) -> Serve:
     def serve(*, workers: int = 2, handoff: HandoffSettings | None = None) -> AbstractContextManager[Running]:
         return running_service(
             ServeConfig(
                 workers=workers,
                 jobs_endpoint="tcp://127.0.0.1:*",
                 stream_endpoint="tcp://127.0.0.1:*",
-                ray_address=ray_address,
-                state_dir=tmp_path,
+                state_dir=state_dir,
                 http="127.0.0.1:0",
                 handoff=handoff or HandoffSettings(),
+                **place,
             )
         )
 

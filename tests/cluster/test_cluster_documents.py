@@ -13,23 +13,22 @@ from tests.cluster.conftest import running_service
 QUESTION = [{"role": "user", "content": "When does the ferry leave?"}]
 
 
-def config(ray_address: str, state_dir: Path, corpus: Path) -> ServeConfig:
+def config(state_dir: Path, corpus: Path) -> ServeConfig:
     return ServeConfig(
         workers=1,
         jobs_endpoint="tcp://127.0.0.1:*",
         stream_endpoint="tcp://127.0.0.1:*",
-        ray_address=ray_address,
         state_dir=state_dir,
         http="",
         corpus=corpus,
     )
 
 
-def test_the_documents_of_the_service(ray_address: str, tmp_path: Path) -> None:
+def test_the_documents_of_the_service(tmp_path: Path) -> None:
     corpus = tmp_path / "corpus"
     corpus.mkdir()
     (corpus / "ferry.md").write_text("The ferry leaves at nine.")
-    with running_service(config(ray_address, tmp_path / "state", corpus)) as service:
+    with running_service(config(tmp_path / "state", corpus)) as service:
         result = service.client.complete(messages=QUESTION, temperature=0, max_tokens=8)
         without = service.client.complete(messages=QUESTION, temperature=0, max_tokens=8, tool_rag_top_k=0)
     assert [source.content for source in result.sources] == ["The ferry leaves at nine."]
@@ -37,9 +36,9 @@ def test_the_documents_of_the_service(ray_address: str, tmp_path: Path) -> None:
     assert result.usage.prompt_tokens > without.usage.prompt_tokens
 
 
-def test_a_corpus_that_is_not_there_keeps_the_service_from_starting(ray_address: str, tmp_path: Path) -> None:
+def test_a_corpus_that_is_not_there_keeps_the_service_from_starting(tmp_path: Path) -> None:
     with (
         pytest.raises(ConfigurationInvalid, match="nowhere"),
-        running_service(config(ray_address, tmp_path, tmp_path / "nowhere")),
+        running_service(config(tmp_path, tmp_path / "nowhere")),
     ):
         pass

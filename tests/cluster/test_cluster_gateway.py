@@ -5,30 +5,27 @@ from __future__ import annotations
 import os
 import signal
 import threading
-from collections.abc import Callable
-from contextlib import AbstractContextManager
 from pathlib import Path
 from typing import Any
 
 import httpx
 import pytest
 
+from cactus_actors.cluster.service import Service
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Status
-from tests.cluster.conftest import Running
+from tests.cluster.conftest import Serve
 from tests.cluster.test_cluster_service import parent_of
 from tests.scripted_router import until
-
-Serve = Callable[..., AbstractContextManager[Running]]
 
 
 def chat(**body: Any) -> dict[str, Any]:
     return {"messages": [{"role": "user", "content": "What is 2+2?"}], "seed": 1, **body}
 
 
-def test_http_and_zeromq_give_the_same_answer(serve_on_cluster: Serve) -> None:
-    with serve_on_cluster(workers=1) as running, httpx.Client(base_url=f"http://{running.http}") as http:
+def test_http_and_zeromq_give_the_same_answer(serve: Serve) -> None:
+    with serve(workers=1) as running, httpx.Client(base_url=f"http://{running.http}") as http:
         answer = http.post("/v1/chat/completions", json=chat(temperature=0)).json()
         result = running.client.complete(**chat(temperature=0))
         assert answer["choices"][0]["message"]["content"] == result.text
@@ -44,8 +41,8 @@ def test_http_and_zeromq_give_the_same_answer(serve_on_cluster: Serve) -> None:
 
 
 @pytest.mark.chaos
-def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve_on_cluster: Serve) -> None:
-    with serve_on_cluster(workers=1) as running:
+def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve: Serve) -> None:
+    with serve(workers=1) as running:
         url = f"http://{running.http}"
         body = {"prompt": "Tell me", "max_tokens": 300, "ignore_eos": True, "seed": 7}
         whole = httpx.post(f"{url}/v1/completions", json=body, timeout=60).json()["choices"][0]["text"]
@@ -81,21 +78,17 @@ def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve_on_cluster: Ser
         until(lambda: any("the gateway ended" in line for line in running.lines))
 
 
-def test_a_gateway_open_to_others_needs_keys(ray_address: str) -> None:
-    from cactus_actors.cluster.service import Service  # Ray reads its environment when it is imported
-
+def test_a_gateway_open_to_others_needs_keys() -> None:
     with pytest.raises(ConfigurationInvalid, match="API key"):
-        Service(ServeConfig(http="0.0.0.0:8080", ray_address=ray_address)).start()
+        Service(ServeConfig(http="0.0.0.0:8080")).start()
     with pytest.raises(ConfigurationInvalid, match="missing"):
-        Service(ServeConfig(api_key_file=Path("/missing"), ray_address=ray_address)).start()
+        Service(ServeConfig(api_key_file=Path("/missing"))).start()
 
 
 def _gateway_pid(status: Status) -> int:
-    """The gateway's process, which Ray names after its class, on the same cluster's nodes as the workers."""
-    session = {os.getpgid(parent_of(worker.pid)) for worker in status.workers}
+    """The gateway's process, which was started by whoever started the workers."""
+    parents = {parent_of(worker.pid) for worker in status.workers}
     actors = Path("/proc").glob("[0-9]*/cmdline")
-    gateways = [
-        int(path.parent.name) for path in actors if path.read_bytes().startswith(b"ray::GatewayActor")
-    ]
-    (pid,) = (pid for pid in gateways if os.getpgid(parent_of(pid)) in session)
+    gateways = [int(path.parent.name) for path in actors if b"GatewayActor" in path.read_bytes()]
+    (pid,) = (pid for pid in gateways if parent_of(pid) in parents)
     return pid

@@ -41,10 +41,10 @@ def openai_front(client: Client) -> Iterator[str]:
 
 
 @pytest.mark.slow
-def test_an_unsure_job_is_answered_by_a_second_instance(serve_on_cluster: Any) -> None:
-    with serve_on_cluster(workers=1) as cloud, openai_front(cloud.client) as url:
+def test_an_unsure_job_is_answered_by_a_second_instance(serve_locally: Any) -> None:
+    with serve_locally(workers=1) as cloud, openai_front(cloud.client) as url:
         expected = cloud.client.complete(messages=QUESTION, temperature=0, max_tokens=32)
-        with serve_on_cluster(
+        with serve_locally(
             workers=1, handoff=HandoffSettings(base_url=url, confidence_signal="min_token_prob")
         ) as local:
             kept = local.client.complete(messages=QUESTION, temperature=0, max_tokens=32)
@@ -70,8 +70,8 @@ def test_an_unsure_job_is_answered_by_a_second_instance(serve_on_cluster: Any) -
             assert private.handoff.status == "suppressed"
 
 
-def test_without_a_key_the_local_answer_stands(serve_on_cluster: Any) -> None:
-    with serve_on_cluster(workers=1, handoff=HandoffSettings(base_url="https://cloud.invalid/v1")) as local:
+def test_without_a_key_the_local_answer_stands(serve_locally: Any) -> None:
+    with serve_locally(workers=1, handoff=HandoffSettings(base_url="https://cloud.invalid/v1")) as local:
         result = local.client.complete(messages=QUESTION, temperature=0, cloud_handoff_threshold=ALWAYS)
         assert result.success
         assert result.text

@@ -18,9 +18,9 @@ PYTHON_BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
 COMMANDS = sorted(set(re.findall(r"^    (cactus .*?)(?:  +#.*)?$", README, re.M)))
 
 
-def test_the_python_of_the_tour_runs(serve_on_cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_of_the_tour_runs(serve_locally: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert PYTHON_BLOCKS
-    with serve_on_cluster(workers=1) as running:
+    with serve_locally(workers=1) as running:
         for block in PYTHON_BLOCKS:
             code = block.replace(
                 '"tcp://127.0.0.1:5555"', f'"{running.endpoints.jobs}", "{running.endpoints.stream}"'

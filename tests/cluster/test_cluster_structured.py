@@ -12,9 +12,9 @@ import pytest
 DOCUMENT = (Path(__file__).parents[2] / "docs" / "structured-output.md").read_text(encoding="utf-8")
 
 
-def test_the_example_runs(serve_on_cluster: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_example_runs(serve_locally: Any, capsys: pytest.CaptureFixture[str]) -> None:
     (block,) = re.findall(r"^```python\n(.*?)^```", DOCUMENT, re.M | re.S)
-    with serve_on_cluster(workers=1) as running:
+    with serve_locally(workers=1) as running:
         ours = f'"{running.endpoints.jobs}", "{running.endpoints.stream}"'
         code = block.replace('"tcp://127.0.0.1:5555"', ours)
         assert code != block

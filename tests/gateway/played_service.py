@@ -16,12 +16,13 @@ import zmq
 from cactus_actors.client import Client
 from cactus_actors.config import GatewaySettings, RouterSettings
 from cactus_actors.gateway.server import GatewayServer
+from cactus_actors.health import Endpoints
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
 from cactus_actors.text import TextModel, load_text_model
-from router.actor import Endpoints, RouterActor
+from router.actor import RouterActor
 from tests.router_harness import LetterModel, make_delta, make_hello
 
 NUM_SLOTS = 8

@@ -15,6 +15,7 @@ import pytest
 import zmq
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.health import Endpoints
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import (
     Accepted,
@@ -51,7 +52,7 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     Welcome,
 )
-from router.actor import Endpoints, Observer, RouterActor
+from router.actor import Observer, RouterActor
 from router.books.job_report import JobReport
 from tests.router_harness import LetterModel, job_id, make_delta, make_hello
 

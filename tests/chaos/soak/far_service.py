@@ -9,7 +9,7 @@ import sys
 
 from cactus_actors.cli.main import main
 from cactus_actors.cluster import service
-from router.actor import Endpoints
+from cactus_actors.health import Endpoints
 
 far = Endpoints(*sys.argv[1:4])
 

@@ -1,0 +1,166 @@
+"""One actor's process, as the placement that started it sees it."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import signal
+import socket
+import subprocess
+import threading
+from concurrent.futures import Future
+from concurrent.futures import TimeoutError as FutureTimeoutError
+from typing import Any
+
+import msgspec
+
+from cactus_actors.placement.interface import ActorKind, ActorLost, Ending
+from cactus_actors.placement.local.frames import Call, Reply, Unframing, framed
+from cactus_actors.protocol.errors import CactusError, Unavailable, error_from_info
+
+MAX_READ = 65_536
+SEND_TIMEOUT_S = 10.0
+END_TIMEOUT_S = 5.0
+
+_decode_reply = msgspec.msgpack.Decoder(Reply).decode
+
+
+class LocalAnswer:
+    """The answer to a call, `what` for people."""
+
+    def __init__(self, what: str) -> None:
+        self.future: Future[Any] = Future()
+        self._what = what
+
+    def is_there(self) -> bool:
+        return self.future.done()
+
+    def value(self, timeout_s: float) -> Any:
+        try:
+            return self.future.result(timeout_s)
+        except FutureTimeoutError:
+            raise Unavailable(f"{self._what} took longer than {timeout_s:.0f} s") from None
+
+
+class LocalActor:
+    """A process and the socket to it; the placement's thread reads the socket and buries the process."""
+
+    def __init__(
+        self, kind: ActorKind, name: str, process: subprocess.Popen[bytes], connection: socket.socket
+    ) -> None:
+        connection.settimeout(SEND_TIMEOUT_S)
+        self.name = name
+        self.process = process
+        self.connection = connection
+        self._kind = kind
+        self._unframing = Unframing()
+        self._changing = threading.Lock()
+        self._sending = threading.Lock()
+        self._num_calls = 0
+        self._waiting: dict[int, tuple[LocalAnswer, str]] = {}
+        self._ending: Ending | None = None
+        self._gone = threading.Event()
+
+    @property
+    def is_placed(self) -> bool:
+        return True
+
+    @property
+    def pid(self) -> int:
+        return self.process.pid
+
+    def run(self, *arguments: object) -> None:
+        self.ask("run", *arguments)
+
+    def ask(self, method: str, *arguments: object) -> LocalAnswer:
+        answer = LocalAnswer(f"{self.name}: {method}")
+        with self._changing:
+            self._num_calls += 1
+            number = self._num_calls
+            if self._ending is not None:
+                answer.future.set_exception(self._lost())
+                return answer
+            self._waiting[number] = answer, method
+        self.send(framed(Call(number, method, list(arguments))))
+        return answer
+
+    def tell(self, method: str, *arguments: object) -> None:
+        self.ask(method, *arguments)
+
+    def ending(self) -> Ending | None:
+        return self._ending
+
+    def end(self) -> None:
+        self.kill()
+        self._gone.wait(END_TIMEOUT_S)
+
+    def kill(self) -> None:
+        """Kill its process and all that it started, which are in its group."""
+        with self._changing, contextlib.suppress(ProcessLookupError):
+            if not self._gone.is_set():  # its number may be another's after that
+                os.killpg(self.process.pid, signal.SIGKILL)
+
+    def send(self, frame: bytes) -> None:
+        """One that does not read for so long, while everything fits into the socket's buffer, is ended."""
+        try:
+            with self._sending:
+                self.connection.sendall(frame)
+        except TimeoutError:
+            self.kill()
+        except OSError:  # it has ended, which is noticed elsewhere
+            pass
+
+    def read(self) -> bool:
+        """Take the answers that are there; False when there will be no more."""
+        try:
+            received = self.connection.recv(MAX_READ)
+        except OSError:
+            return False
+        for body in self._unframing.bodies(received):
+            self._on_reply(_decode_reply(body))
+        return bool(received)
+
+    def bury(self) -> None:
+        """Its process has ended, or must: collect it and everything of it."""
+        self.kill()
+        exit_code = self.process.wait()
+        while self.read():  # what it said last
+            pass
+        self.connection.close()
+        with self._changing:
+            self._gone.set()
+            if self._ending is None:
+                lost = ActorLost(_last_words(exit_code))
+                self._ending = Ending(lost.message, lost)
+            waiting, self._waiting = self._waiting, {}
+        for answer, _ in waiting.values():
+            answer.future.set_exception(self._lost())
+
+    def _on_reply(self, reply: Reply) -> None:
+        with self._changing:
+            answer, method = self._waiting.pop(reply.number)
+            value, error = self._outcome(method, reply)
+            if method == "run":
+                self._ending = Ending(value, None) if error is None else Ending(error.message, error)
+        if error is None:
+            answer.future.set_result(value)
+        else:
+            answer.future.set_exception(error)
+
+    def _outcome(self, method: str, reply: Reply) -> tuple[Any, CactusError | None]:
+        if reply.error is not None:
+            return None, error_from_info(reply.error)
+        return msgspec.msgpack.decode(reply.value, type=self._kind.answer_type(method)), None
+
+    def _lost(self) -> ActorLost:
+        assert self._ending is not None
+        return ActorLost(f"{self.name} ended: {self._ending.reason}")
+
+
+def _last_words(exit_code: int) -> str:
+    if exit_code >= 0:
+        return f"its process ended with status {exit_code}"
+    try:
+        return f"its process was killed by {signal.Signals(-exit_code).name}"
+    except ValueError:
+        return f"its process was killed by signal {-exit_code}"

@@ -1,0 +1,65 @@
+"""What a placement and an actor's process say to each other: a length of four bytes, then msgpack."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+from cactus_actors.protocol.errors import ErrorInfo
+
+_LENGTH_BYTES = 4
+
+
+class Birth(msgspec.Struct, frozen=True, array_like=True):
+    """The first message to a process: which actor it is.
+
+    Classes are given by module and name; `settings` is the encoded struct.
+    """
+
+    module: str
+    name: str
+    settings_module: str
+    settings_name: str
+    settings: bytes
+
+
+class Call(msgspec.Struct, frozen=True, array_like=True):
+    """Call a method; `number` is the answer's."""
+
+    number: int
+    method: str
+    arguments: list[Any] = []
+
+
+class Reply(msgspec.Struct, frozen=True, array_like=True):
+    """What came of a call: the encoded value, or an error."""
+
+    number: int
+    value: bytes = b""
+    error: ErrorInfo | None = None
+
+
+def framed(message: object) -> bytes:
+    """A message as it is sent."""
+    body = msgspec.msgpack.encode(message)
+    return len(body).to_bytes(_LENGTH_BYTES, "big") + body
+
+
+class Unframing:
+    """Cuts received bytes into the bodies of messages."""
+
+    def __init__(self) -> None:
+        self._waiting = bytearray()
+
+    def bodies(self, received: bytes) -> Iterator[bytes]:
+        """The messages that are whole by now."""
+        self._waiting += received
+        while len(self._waiting) >= _LENGTH_BYTES:
+            end = _LENGTH_BYTES + int.from_bytes(self._waiting[:_LENGTH_BYTES], "big")
+            if len(self._waiting) < end:
+                return
+            body = bytes(self._waiting[_LENGTH_BYTES:end])
+            del self._waiting[:end]
+            yield body

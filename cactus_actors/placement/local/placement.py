@@ -1,0 +1,158 @@
+"""The `local` placement: each actor is a process of its own, in a process group of its own."""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import socket
+import subprocess
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.placement.interface import ActorKind
+from cactus_actors.placement.local.actor import LocalActor
+from cactus_actors.placement.local.frames import Birth, framed
+from cactus_actors.placement.local.output import ActorOutput
+from cactus_actors.placement.local.run_directory import RunDirectory
+from cactus_actors.placement.local.watching import WatchingThread
+from cactus_actors.protocol.errors import Unavailable
+
+PROGRAM = "cactus_actors.placement.local.child"
+
+
+class LocalPlacement:
+    """Starts processes that end with this one, however it ends, and sees at once when one is gone.
+
+    Their sockets are in a private directory below `state_dir`; what they write is announced.
+    """
+
+    def __init__(self, state_dir: Path, announce: Callable[[str], None]) -> None:
+        self._announce = announce
+        self._directory = RunDirectory(state_dir)
+        self._thread = WatchingThread("local placement")
+        self._actors: list[LocalActor] = []
+        self._is_closed = False
+
+    def start(
+        self,
+        kind: ActorKind,
+        settings: object,
+        *,
+        name: str,
+        num_cpus: int | None = None,  # noqa: ARG002  how many share the cores is their user's choice
+    ) -> LocalActor:
+        birth = Birth(
+            module=kind.module,
+            name=kind.name,
+            settings_module=type(settings).__module__,
+            settings_name=type(settings).__qualname__,
+            settings=msgspec.msgpack.encode(settings),
+        )
+        try:
+            actor = self._thread.do(lambda: self._spawn(kind, name)).result()
+        except OSError as error:
+            raise Unavailable(f"{name}: no process can be started: {error.strerror}") from None
+        actor.send(framed(birth))
+        return actor
+
+    def workers_endpoint(self) -> str:
+        return f"ipc://{self._directory.socket_path('workers')}"
+
+    def can_start(self, now: float) -> bool:  # noqa: ARG002
+        return True
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        actors = self._thread.do(lambda: list(self._actors)).result()
+        for actor in actors:
+            actor.kill()
+        for actor in actors:
+            actor.end()
+        self._thread.close()
+        self._directory.remove()
+
+    def _spawn(self, kind: ActorKind, name: str) -> LocalActor:
+        output = ActorOutput(name, self._announce)
+        ours, theirs = socket.socketpair()
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            PROGRAM,
+            kind.name,
+            name,
+            str(theirs.fileno()),
+            str(os.getpid()),
+        ]
+        try:
+            process = subprocess.Popen(
+                command,
+                stdin=subprocess.DEVNULL,
+                stdout=output.writer,
+                stderr=output.writer,
+                pass_fds=[theirs.fileno()],
+                process_group=0,
+                env=_environment(),
+            )
+        except OSError:
+            ours.close()
+            os.close(output.reader)
+            raise
+        finally:
+            theirs.close()
+            os.close(output.writer)
+        actor = LocalActor(kind, name, process, ours)
+        self._actors.append(actor)
+        self._watch(actor, output)
+        return actor
+
+    def _watch(self, actor: LocalActor, output: ActorOutput) -> None:
+        """Have its answers taken and its output announced, until its process has ended."""
+        death = _process_descriptor(actor.pid)
+        thread = self._thread
+
+        def bury() -> None:
+            for descriptor in (actor.connection.fileno(), output.reader):
+                thread.unwatch(descriptor)
+            if death is not None:
+                thread.unwatch(death)
+                os.close(death)
+            actor.bury()
+            output.close()
+            self._actors.remove(actor)
+
+        def on_answer() -> None:
+            if not actor.read():
+                bury()
+
+        def on_output() -> None:
+            output.read()
+            if output.has_ended:
+                thread.unwatch(output.reader)
+
+        thread.watch(actor.connection.fileno(), on_answer)
+        thread.watch(output.reader, on_output)
+        if death is not None:
+            thread.watch(death, bury)
+
+
+def _process_descriptor(pid: int) -> int | None:
+    """What gets readable when the process ends; None where there is none, and its socket must tell."""
+    with contextlib.suppress(AttributeError, OSError):
+        return os.pidfd_open(pid)
+    return None
+
+
+def _environment() -> dict[str, str]:
+    """Ours, and the same modules; no library makes threads that nobody asked it for."""
+    return {
+        "OMP_NUM_THREADS": "1",
+        "OPENBLAS_NUM_THREADS": "1",
+        **os.environ,
+        "PYTHONPATH": os.pathsep.join(filter(None, sys.path)),
+    }

@@ -1,0 +1,98 @@
+"""The directory of one running service: its sockets, for this user alone, gone however the service ends."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import secrets
+import shutil
+import subprocess
+from collections.abc import Iterator
+from pathlib import Path
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+LOCK = "lock"
+MAX_SOCKET_PATH = 100
+"""sun_path of unix(7) has 108 bytes, elsewhere fewer."""
+_REMOVE = 'read _; rm -rf -- "$1"'
+
+
+class RunDirectory:
+    """A directory below `state_dir` of mode 0700; directories of services that are gone are removed first.
+
+    A small process outlives this one to remove the directory, `remover`, None where there is no shell.
+    Raises ConfigurationInvalid if it cannot be made.
+    """
+
+    def __init__(self, state_dir: Path) -> None:
+        parent = state_dir / "run"
+        try:
+            parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.path = parent / f"{os.getpid()}-{secrets.token_hex(4)}"
+            with _changing(parent):
+                _remove_stale(parent)
+                self.path.mkdir(mode=0o700)
+                self._lock = _locked(self.path)
+        except OSError as error:
+            raise ConfigurationInvalid(f"{error.filename or parent}: {error.strerror}") from None
+        self._descriptor = os.open(self.path, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+        self.remover = self.start_remover()
+
+    def socket_path(self, name: str) -> str:
+        """Where a socket of that name is; a path that would be too long goes over an open descriptor."""
+        path = str(self.path / name)
+        if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
+            return path
+        if not Path("/proc/self/fd").is_dir():
+            raise ConfigurationInvalid(f"{self.path} is too long for a socket", param="state_dir")
+        return f"/proc/{os.getpid()}/fd/{self._descriptor}/{name}"
+
+    def start_remover(self) -> subprocess.Popen[bytes] | None:
+        """Start the process that waits for the end of this one."""
+        with contextlib.suppress(OSError):
+            return subprocess.Popen(
+                ["/bin/sh", "-c", _REMOVE, "sh", str(self.path)],
+                stdin=subprocess.PIPE,
+                process_group=0,  # what is typed at the terminal is not meant for it
+            )
+        return None
+
+    def remove(self) -> None:
+        """Remove the directory."""
+        shutil.rmtree(self.path, ignore_errors=True)
+        os.close(self._descriptor)
+        os.close(self._lock)
+        if self.remover is not None:
+            self.remover.communicate()
+
+
+@contextlib.contextmanager
+def _changing(parent: Path) -> Iterator[None]:
+    """Nobody else makes or removes directories there meanwhile."""
+    descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        yield
+    finally:
+        os.close(descriptor)
+
+
+def _locked(directory: Path) -> int:
+    """A descriptor that holds the directory's lock; raises BlockingIOError while somebody else does."""
+    descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+    except OSError:
+        os.close(descriptor)
+        raise
+    return descriptor
+
+
+def _remove_stale(parent: Path) -> None:
+    for directory in parent.iterdir():
+        with contextlib.suppress(OSError):  # somebody lives there, or it is gone meanwhile
+            descriptor = _locked(directory)
+            shutil.rmtree(directory, ignore_errors=True)
+            os.close(descriptor)

@@ -1,0 +1,186 @@
+"""Actors as processes: they answer, are seen to end at once, and leave nothing when their placement ends."""
+
+from __future__ import annotations
+
+import os
+import signal
+import subprocess
+import sys
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.placement.interface import ActorLost
+from cactus_actors.placement.local import LocalPlacement
+from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, Unavailable
+from tests.placed_actor import PLACED, PlacedSettings
+from tests.scripted_router import until
+
+ROOT = Path(__file__).parents[2]
+SOON_S = 60.0
+PARENT = """
+import sys, time
+from pathlib import Path
+from cactus_actors.placement.local import LocalPlacement
+from tests.placed_actor import PLACED, PlacedSettings
+placement = LocalPlacement(Path(sys.argv[1]), print)
+actor = placement.start(PLACED, PlacedSettings(), name="one")
+print(actor.pid, actor.ask("child_pid").value(60.0), flush=True)
+time.sleep(3600.0)
+"""
+
+
+@pytest.fixture
+def lines() -> list[str]:
+    return []
+
+
+@pytest.fixture
+def placement(tmp_path: Path, lines: list[str]) -> Iterator[LocalPlacement]:
+    placement = LocalPlacement(tmp_path, lines.append)
+    yield placement
+    placement.close()
+
+
+def is_alive(pid: int) -> bool:
+    try:
+        return Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[0] != "Z"
+    except OSError:
+        return False
+
+
+def test_it_is_built_from_its_settings_and_answers(placement: LocalPlacement) -> None:
+    settings = PlacedSettings(word="α" * 100_000)
+    actor = placement.start(PLACED, settings, name="one")
+    assert actor.ask("settings").value(SOON_S) == settings
+    assert actor.ask("pid").value(SOON_S) == actor.pid != os.getpid()
+    assert actor.ask("start").value(SOON_S) == "MainThread"
+    assert os.getpgid(actor.pid) == actor.pid
+
+
+def test_its_run_ends_with_what_it_returns(placement: LocalPlacement) -> None:
+    actor = placement.start(PLACED, PlacedSettings(), name="one")
+    actor.run("and", "gone")
+    assert actor.ask("pid").value(SOON_S) == actor.pid
+    assert actor.ending() is None
+    actor.tell("stop")
+    until(lambda: actor.ending() is not None, SOON_S)
+    ending = actor.ending()
+    assert ending is not None
+    assert (ending.reason, ending.error, ending.is_lost) == ("stopped and gone", None, False)
+    until(lambda: not is_alive(actor.pid), SOON_S)
+
+
+def test_its_errors_come_typed_and_what_nobody_foresaw_is_shown(
+    placement: LocalPlacement, lines: list[str]
+) -> None:
+    actor = placement.start(PLACED, PlacedSettings(), name="one")
+    with pytest.raises(ConfigurationInvalid, match="not this") as caught:
+        actor.ask("refuse").value(SOON_S)
+    assert caught.value.param == "that"
+    with pytest.raises(CactusError, match="ZeroDivisionError"):
+        actor.ask("divide", 0).value(SOON_S)
+    assert actor.ask("divide", 1).value(SOON_S) == 1
+    until(lambda: any(line.startswith("one: ZeroDivisionError") for line in lines), SOON_S)
+
+
+def test_one_that_cannot_be_built_says_why(placement: LocalPlacement) -> None:
+    actor = placement.start(PLACED, PlacedSettings(refuses=True), name="one")
+    with pytest.raises(ConfigurationInvalid, match="it refuses"):
+        actor.ask("start").value(SOON_S)
+    with pytest.raises(ConfigurationInvalid, match="it refuses"):
+        actor.ask("pid").value(SOON_S)
+    actor.run()
+    until(lambda: actor.ending() is not None, SOON_S)
+    ending = actor.ending()
+    assert ending is not None
+    assert isinstance(ending.error, ConfigurationInvalid)
+
+
+def test_one_that_is_killed_is_lost_at_once_for_all_who_wait(placement: LocalPlacement) -> None:
+    actor = placement.start(PLACED, PlacedSettings(), name="one")
+    child = actor.ask("child_pid").value(SOON_S)
+    actor.run()
+    sleeping = actor.ask("sleep")
+    with pytest.raises(Unavailable, match="longer than 0 s"):
+        sleeping.value(0.1)
+    os.kill(actor.pid, signal.SIGKILL)
+    with pytest.raises(ActorLost, match="SIGKILL"):
+        sleeping.value(SOON_S)
+    ending = actor.ending()
+    assert ending is not None
+    assert ending.is_lost
+    with pytest.raises(ActorLost):
+        actor.ask("pid").value(0.0)
+    until(lambda: not is_alive(child), SOON_S)
+
+
+def test_an_end_takes_a_stopped_one_and_what_it_started(placement: LocalPlacement) -> None:
+    actor = placement.start(PLACED, PlacedSettings(), name="one")
+    child = actor.ask("child_pid").value(SOON_S)
+    os.kill(actor.pid, signal.SIGSTOP)
+    actor.end()
+    assert not is_alive(actor.pid)
+    until(lambda: not is_alive(child), SOON_S)
+
+
+def test_a_flood_of_lines_is_cut_and_holds_up_nobody(placement: LocalPlacement, lines: list[str]) -> None:
+    actor = placement.start(PLACED, PlacedSettings(), name="one")
+    actor.ask("say", "\n".join(["line"] * 100_000)).is_there()
+    assert actor.ask("divide", 1).value(SOON_S) == 1
+    until(lambda: "one: more lines are left out" in lines, SOON_S)
+    assert len(lines) < 1000
+
+
+def test_its_directory_is_private_and_goes_with_it(tmp_path: Path) -> None:
+    placement = LocalPlacement(tmp_path, print)
+    endpoint = placement.workers_endpoint()
+    assert endpoint.startswith("ipc://")
+    assert len(endpoint) < 107
+    (directory,) = (tmp_path / "run").iterdir()
+    assert directory.stat().st_mode & 0o777 == 0o700
+    placement.close()
+    placement.close()
+    assert list((tmp_path / "run").iterdir()) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel")
+def test_when_its_process_is_killed_nothing_is_left(tmp_path: Path) -> None:
+    assert left_after(tmp_path, signal.SIGKILL) == []
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="asks the kernel")
+def test_what_a_dead_service_left_is_removed_and_what_a_living_one_has_is_not(tmp_path: Path) -> None:
+    left = tmp_path / "run" / "1-dead"
+    left.mkdir(parents=True)
+    (left / "workers").touch()
+    first = LocalPlacement(tmp_path, print)
+    second = LocalPlacement(tmp_path, print)
+    assert len(list((tmp_path / "run").iterdir())) == 2
+    assert not left.exists()
+    first.close()
+    second.close()
+
+
+def left_after(state_dir: Path, number: signal.Signals) -> list[Path]:
+    """Start a placement in a process of its own and end it; what its directory holds then."""
+    with subprocess.Popen(
+        [sys.executable, "-c", PARENT, str(state_dir)],
+        stdout=subprocess.PIPE,
+        text=True,
+        env={**os.environ, "PYTHONPATH": str(ROOT)},
+    ) as parent:
+        assert parent.stdout is not None
+        pids = [int(word) for word in parent.stdout.readline().split()]
+        assert len(pids) == 2
+        assert all(map(is_alive, pids))
+        parent.send_signal(number)
+        parent.wait()
+        ended_at = time.monotonic()
+        until(lambda: not any(map(is_alive, pids)), SOON_S)
+        directory = state_dir / "run"
+        until(lambda: not list(directory.iterdir()), SOON_S)
+        print(f"nothing was left after {time.monotonic() - ended_at:.2f} s")
+        return list(directory.iterdir())
