@@ -1,4 +1,4 @@
-"""Errors -> responses of one shape: a nested object with an integer code."""
+"""Errors -> responses of one shape: a nested object with an integer code, Mistral's fields around it."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from litestar import MediaType, Response
 from litestar.exceptions import HTTPException, MethodNotAllowedException, NotFoundException
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.gateway.gateway import gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest
+from cactus_actors.gateway.unserved_paths import instead_of
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
     CactusError,
@@ -29,10 +31,10 @@ DEFAULT_RETRY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-def failure_response(info: ErrorInfo, request_id: str) -> ASGIResponse:
+def failure_response(info: ErrorInfo, request_id: str, *, is_mistral: bool) -> ASGIResponse:
     """The whole answer to a request that failed before anything of its answer was sent."""
     return ASGIResponse(
-        body=_content(info, request_id),
+        body=_content(info, request_id, is_mistral=is_mistral),
         status_code=info.status or 500,
         headers=_headers(info),
     )
@@ -42,10 +44,6 @@ def info_of(error: BaseException, request_id: str) -> ErrorInfo:
     """What a client is told; of what nobody foresaw only that it happened, the rest is in the log."""
     if isinstance(error, CactusError):
         return error.info()
-    if isinstance(error, NotFoundException):
-        return ResourceNotFound("there is nothing at this path; /docs lists those that there are").info()
-    if isinstance(error, MethodNotAllowedException):
-        return MethodNotAllowed("this path does not take that method").info()
     if isinstance(error, HTTPException) and 400 <= error.status_code < 500:
         return InvalidRequest(error.detail[:200]).info()
     _log.error("request %s failed", request_id, exc_info=error)
@@ -55,13 +53,23 @@ def info_of(error: BaseException, request_id: str) -> ErrorInfo:
 def on_failure(request: HttpRequest, error: Exception) -> Response[bytes]:
     """Litestar's handler of every exception."""
     request_id = request.scope["state"]["request_id"]
-    info = info_of(error, request_id)
+    info = info_of(_routing_failure(request, error) or error, request_id)
     return Response(
-        _content(info, request_id),
+        _content(info, request_id, is_mistral=gateway_of(request).is_mistral),
         status_code=info.status or 500,
         headers=_headers(info) | _allowed(error),
         media_type=MediaType.JSON,
     )
+
+
+def _routing_failure(request: HttpRequest, error: Exception) -> CactusError | None:
+    """What is said where the application has no such path, or not for that method."""
+    if isinstance(error, NotFoundException):
+        paths = [route.path for route in request.app.routes]
+        return ResourceNotFound(instead_of(request.method, request.scope["path"], paths))
+    if isinstance(error, MethodNotAllowedException):
+        return MethodNotAllowed(f"this path takes {_allowed(error).get('allow') or 'another method'}")
+    return None
 
 
 def _allowed(error: Exception) -> dict[str, str]:
@@ -69,8 +77,8 @@ def _allowed(error: Exception) -> dict[str, str]:
     return dict(error.headers or {}) if isinstance(error, MethodNotAllowedException) else {}
 
 
-def _content(info: ErrorInfo, request_id: str) -> bytes:
-    return msgspec.json.encode(error_body(info, request_id=request_id))
+def _content(info: ErrorInfo, request_id: str, *, is_mistral: bool) -> bytes:
+    return msgspec.json.encode(error_body(info, request_id=request_id, is_mistral=is_mistral))
 
 
 def _headers(info: ErrorInfo) -> dict[str, str]:

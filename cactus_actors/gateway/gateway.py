@@ -57,6 +57,11 @@ class Gateway:
         return self.settings.alias or self.text.name
 
     @property
+    def is_mistral(self) -> bool:
+        """Whether a surface is Mistral's, so that errors must have its shape, too."""
+        return "mistral" in (self.settings.chat_profile, self.settings.completions_profile)
+
+    @property
     def status(self) -> Status | None:
         """What the service said of itself last; None if that is too long ago."""
         return self._status if time.monotonic() - self._status_at < STATUS_VALID_S else None

@@ -95,7 +95,10 @@ class AnswerStream:
             yield b"".join([event(chunk) for chunk in self._chunks.usage()]) + self._done
         except Exception as failure:
             request_id = self._identity.request_id
-            yield event(error_body(info_of(failure, request_id), request_id=request_id)) + self._done
+            body = error_body(
+                info_of(failure, request_id), request_id=request_id, is_mistral=self._gateway.is_mistral
+            )
+            yield event(body) + self._done
         finally:
             self._gateway.metrics.num_streams -= 1
             self._gateway.stopped.remove_done_callback(self._on_stopped)

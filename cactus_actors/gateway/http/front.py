@@ -81,7 +81,8 @@ class Front:
             info = info_of(error, state["request_id"])
             if status:  # half an answer is out; that the connection closes early says the rest
                 raise
-            await failure_response(info, state["request_id"])(scope, receive, answer)
+            response = failure_response(info, state["request_id"], is_mistral=self._gateway.is_mistral)
+            await response(scope, receive, answer)
         finally:
             holding.release()
             self._metrics.num_open -= 1

@@ -1,4 +1,4 @@
-"""/openapi.json, and /docs: the same for people, without a line from elsewhere."""
+"""/, /openapi.json, and /docs: the same for people, without a line from elsewhere."""
 
 from __future__ import annotations
 
@@ -11,6 +11,8 @@ from litestar import get
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answers.answering import json_response
+from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.openapi.openapi import OPERATIONS, document
 
 _STYLE = (
@@ -18,6 +20,32 @@ _STYLE = (
     "code{background:#8882;padding:0 .3em}td{padding:.1em 1em .1em 0;vertical-align:top}"
     "summary{cursor:pointer;padding:.2em 0}b{display:inline-block;width:4.5em}"
 )
+
+
+WHAT_THIS_IS = (
+    "An inference server for small language models on CPUs. "
+    "Answers that it is unsure of are handed to a larger model."
+)
+
+
+@get("/")
+async def root(request: HttpRequest) -> ASGIResponse:
+    """What answers here; the page of all operations for a browser."""
+    if "text/html" in request.headers.get("accept", ""):
+        return ASGIResponse(body=_page(), media_type="text/html; charset=utf-8")
+    return json_response(
+        {
+            "name": "cactus-actors",
+            "description": WHAT_THIS_IS,
+            "version": _document()["info"]["version"],
+            "model": gateway_of(request).model,
+            "apis": _paths_of_groups(),
+            "docs": "/docs",
+            "openapi": "/openapi.json",
+            "health": "/health",
+            "metrics": "/metrics",
+        }
+    )
 
 
 @get("/openapi.json")
@@ -33,6 +61,14 @@ async def docs() -> ASGIResponse:
 
 
 @cache
+def _paths_of_groups() -> dict[str, list[str]]:
+    groups: dict[str, dict[str, None]] = {}
+    for operation in OPERATIONS:
+        groups.setdefault(operation.group, {})[operation.path] = None
+    return {group: [*paths] for group, paths in groups.items()}
+
+
+@cache
 def _document() -> dict[str, Any]:
     return document()
 
@@ -41,6 +77,7 @@ def _document() -> dict[str, Any]:
 def _page() -> bytes:
     schemas = _document()["components"]["schemas"]
     parts = [f"<!doctype html><title>cactus-actors</title><style>{_STYLE}</style><h1>cactus-actors</h1>"]
+    parts.append(f"<p>{escape(WHAT_THIS_IS)}")
     parts.append('<p>The same for programs: <a href="openapi.json">openapi.json</a></p>')
     for group, operations in groupby(OPERATIONS, key=lambda operation: operation.group):
         parts.append(f"<h2>{escape(group)}</h2>")
@@ -65,4 +102,4 @@ def _type(schema: dict[str, Any]) -> str:
     return f"{written} of {_type(schema['items'])}" if isinstance(schema.get("items"), dict) else written
 
 
-HANDLERS = [openapi, docs]
+HANDLERS = [root, openapi, docs]

@@ -44,8 +44,11 @@ def completion_body(
     return {**body, **extensions_of(results[0])} if len(results) == 1 else body
 
 
-def error_body(info: ErrorInfo, request_id: str | None = None) -> dict[str, Any]:
-    """The body of a failed request; `code` is the HTTP status as an integer."""
+def error_body(info: ErrorInfo, request_id: str | None = None, *, is_mistral: bool = False) -> dict[str, Any]:
+    """The body of a failed request; `code` is the HTTP status as an integer.
+
+    With `is_mistral` the fields stand at the top, too, where Mistral's API has them, and its `code` is text.
+    """
     error: dict[str, Any] = {
         "message": info.message,
         "type": info.type,
@@ -54,6 +57,8 @@ def error_body(info: ErrorInfo, request_id: str | None = None) -> dict[str, Any]
     }
     if request_id is not None:
         error["request_id"] = request_id
+    if is_mistral:
+        return {"object": "error", **error, "code": str(info.status), "error": error}
     return {"error": error}
 
 

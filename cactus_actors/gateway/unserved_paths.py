@@ -1,0 +1,67 @@
+"""Paths of other servers' APIs that are not served here: whose they are, and what to use instead."""
+
+from __future__ import annotations
+
+import difflib
+import re
+from collections.abc import Sequence
+
+MAX_SHOWN_CHARACTERS = 100
+
+_MORE = " (GET /docs lists every path)"
+_CHAT = "/v1/chat/completions"
+_TEXT = "/v1/completions"
+_EMBEDDINGS = "/v1/embeddings"
+_OLLAMA = "Ollama's API"
+_MISTRAL = "Mistral's API"
+_OPENAI = "OpenAI's API"
+_LLAMA_CPP = "llama.cpp's server"
+_TGI = "Text Generation Inference's API"
+_WITHOUT_V1 = "a path of OpenAI's API without its /v1"
+
+_FOREIGN: tuple[tuple[str, str, str | None], ...] = (
+    (r"/v1/messages(/.*)?", "Anthropic's API", _CHAT),
+    (r"/v1/complete", "Anthropic's API", _TEXT),
+    (r"/v1/responses(/.*)?", _OPENAI, _CHAT),
+    (r"/v1/(assistants|threads)(/.*)?", _OPENAI, _CHAT),
+    (r"/v1/engines/[^/]+/(completions|embeddings)", _OPENAI, _TEXT),
+    (r"/v1/(audio|images|videos|moderations|fine_tuning|fine-tunes|vector_stores)(/.*)?", _OPENAI, None),
+    (r"/openai/deployments/[^/]+/chat/completions", "Azure's API", _CHAT),
+    (r"/openai/deployments/[^/]+/completions", "Azure's API", _TEXT),
+    (r"/openai/deployments/[^/]+/embeddings", "Azure's API", _EMBEDDINGS),
+    (r"/v1/fim/completions", _MISTRAL, "/infill, or /v1/completions with a suffix"),
+    (r"/v1/agents/completions", _MISTRAL, _CHAT),
+    (r"/v1/(ocr|classifications|chat/moderations|chat/classifications)", _MISTRAL, None),
+    (r"/api/chat", _OLLAMA, _CHAT),
+    (r"/api/generate", _OLLAMA, _TEXT),
+    (r"/api/embed(dings)?", _OLLAMA, _EMBEDDINGS),
+    (r"/api/(tags|show|ps)", _OLLAMA, "/v1/models"),
+    (r"/api/version", _OLLAMA, "/"),
+    (r"/api/(pull|push|create|copy|delete|blobs)(/.*)?", _OLLAMA, None),
+    (r"/generate(_stream)?", _TGI, _TEXT),
+    (r"/(props|slots)(/.*)?", _LLAMA_CPP, "/v1/models and /metrics"),
+    (r"/embeddings?", _LLAMA_CPP, _EMBEDDINGS),
+    (r"/(v1/)?(rerank|reranking|lora-adapters|score)", _LLAMA_CPP, None),
+    (r"/chat/completions", _WITHOUT_V1, _CHAT),
+    (r"/(models|files|batches)(/.*)?", _WITHOUT_V1, r"/v1/\1"),
+)
+"""(expression for a path, whose it is, what to use instead, None for nothing)"""
+
+
+def instead_of(method: str, path: str, served: Sequence[str]) -> str:
+    """Why nothing is at `path`, and which of the `served` paths to ask instead."""
+    shown = f"{method} {path[:MAX_SHOWN_CHARACTERS]}"
+    for expression, whose, instead in _FOREIGN:
+        found = re.fullmatch(expression, path.rstrip("/"))
+        if found is not None and instead is not None:
+            return f"{shown}: this is {whose}; use {found.expand(instead)} here{_MORE}"
+        if found is not None:
+            return f"{shown}: this is {whose}, and there is nothing like it here{_MORE}"
+    if path.startswith("/v1/v1/"):
+        return (
+            f"{shown}: the base URL and the path both have /v1; use {path[3:][:MAX_SHOWN_CHARACTERS]}{_MORE}"
+        )
+    nearest = difflib.get_close_matches(path[:MAX_SHOWN_CHARACTERS], served, n=1, cutoff=0.8)
+    if nearest:
+        return f"{shown}: there is no such path; did you mean {nearest[0]}?{_MORE}"
+    return f"{shown}: there is no such path in the APIs served here, OpenAI's and llama.cpp's{_MORE}"
