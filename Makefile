@@ -6,7 +6,7 @@ EXAMPLES ?= 2000
 SEED   := $(or $(SEED),$(shell date +%s))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients fuzz chaos chaos-root soak check format eval-model train bench clean
+.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check format eval-model train bench clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -27,6 +27,12 @@ $(VENV)/.dev: $(VENV)/.runtime
 	! command -v npm || (cd tests/clients/node && npm install --silent --no-audit --no-fund)
 	@touch $@
 
+# An environment of its own: PyTorch is large, and only this target needs it.
+.venv-transformers/.ready: pyproject.toml
+	$(PYTHON) -m venv .venv-transformers
+	.venv-transformers/bin/python -m pip install -q --disable-pip-version-check -e '.[dev,differential]'
+	@touch $@
+
 demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, print what happened
 	$(BIN)/cactus demo
 
@@ -35,6 +41,9 @@ test: $(VENV)/.dev       ## every test that needs neither network nor root, with
 
 clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
+
+differential: .venv-transformers/.ready ## EXAMPLES tiny models, drawn from SEED, against transformers
+	.venv-transformers/bin/python -m tests.differential --seed $(SEED) --examples $(EXAMPLES)
 
 fuzz: $(VENV)/.dev       ## damage everything that is read, EXAMPLES times a test, drawn from SEED
 	@echo "seed $(SEED), $(EXAMPLES) examples a test"
@@ -75,4 +84,4 @@ bench: $(VENV)/.dev      ## end-to-end tokens/s at 1, 4 and 16 concurrent jobs, 
 	$(BIN)/python -m benchmarks.end_to_end
 
 clean:                   ## remove what the commands above made
-	rm -rf $(VENV) .venv-train .venv-clients build *.egg-info demo-results*
+	rm -rf $(VENV) .venv-train .venv-clients .venv-transformers build *.egg-info demo-results*

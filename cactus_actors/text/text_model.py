@@ -143,7 +143,7 @@ def _context_of(config: Mapping[str, Any]) -> Any:
     context = config.get(
         "max_position_embeddings", _DEFAULT_CONTEXTS.get(str(config.get("model_type")), 2048)
     )
-    scaling = config.get("rope_parameters") or config.get("rope_scaling")
+    scaling = config.get("rope_scaling") or config.get("rope_parameters")
     if not isinstance(scaling, dict) or scaling.get("short_factor") == scaling.get("long_factor"):
         return context
     original = config.get("original_max_position_embeddings", scaling.get("original_max_position_embeddings"))

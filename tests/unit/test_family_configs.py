@@ -24,6 +24,8 @@ from workers.weights.reader import read_model
 MISTRAL, QWEN2, QWEN3 = "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"
 GEMMA2, GEMMA3, GEMMA3_IMAGES = "Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"
 PHI3, SMOLLM3 = "Phi3ForCausalLM", "SmolLM3ForCausalLM"
+LLAMA, LFM2 = "LlamaForCausalLM", "Lfm2ForCausalLM"
+MIXTRAL, QWEN3_MOE = "MixtralForCausalLM", "Qwen3MoeForCausalLM"
 DECODERS = (MISTRAL, QWEN2, QWEN3, GEMMA2, GEMMA3, PHI3, SMOLLM3)
 
 SHAPE = {
@@ -137,8 +139,8 @@ def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value
         ("rope_scaling", {"type": "yarn", "factor": 4.0}, "rope_scaling.type"),
         ("rope_scaling", {"rope_type": "linear", "factor": 4.0}, "rope_scaling.rope_type"),
         ("rope_parameters", {"rope_type": "llama3", "factor": 4.0}, "rope_parameters.rope_type"),
-        ("rope_scaling", longrope(short_factor=[1.0, 2.0, 3.0]), "config.json: 3 short rotary factors"),
-        ("rope_scaling", longrope(short_factor=[1.0], long_factor=[1.0]), "1 rotary factors for 4 pairs"),
+        ("rope_scaling", longrope(short_factor=[1.0, 2.0, 3.0]), "config.json: short_factor has 3 factors"),
+        ("rope_scaling", longrope(short_factor=[1.0], long_factor=[1.0]), "factor has 1 factors for 4 pairs"),
         ("rope_scaling", longrope(long_factor=None), "rope_scaling.long_factor"),
     ],
 )
@@ -199,7 +201,7 @@ def test_gemma2_takes_what_is_missing_from_its_class_and_a_null_as_none() -> Non
 
 def test_gemma3_has_a_rope_for_each_kind_of_layer() -> None:
     config = read(
-        GEMMA3, sliding_window=5, sliding_window_pattern=2, rope_scaling={"type": "linear", "factor": 8}
+        GEMMA3, sliding_window=5, sliding_window_pattern=2, rope_scaling={"rope_type": "linear", "factor": 8}
     )
     assert windows(config) == [5, 0, 5, 0]
     assert [layer.rope for layer in config.layers] == [1, 0, 1, 0]
@@ -226,6 +228,29 @@ def test_parts_for_images_are_left_in_the_file(tmp_path: Path) -> None:
     assert read_model(tmp_path).tensors.keys() == shapes.keys()
 
 
+def test_a_model_with_images_has_no_soft_cap() -> None:
+    assert read(GEMMA3, final_logit_softcapping=30.0).logit_softcap == 30.0
+    config = read(GEMMA3_IMAGES, {"text_config": SHAPE | {"final_logit_softcapping": 30.0}})
+    assert config.logit_softcap == 0.0
+
+
+@pytest.mark.parametrize("differs", [False, True])
+def test_an_output_beside_a_tied_embedding_counts_if_it_differs(tmp_path: Path, differs: bool) -> None:
+    values = {"architectures": [LLAMA], "tie_word_embeddings": True} | SHAPE
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    graph = graph_of(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
+    tensors = {
+        f"model.{name}.weight": np.ones(shape, np.float32) for name, shape in graph.tensor_shapes.items()
+    }
+    head = tensors["model.embed_tokens.weight"].copy()
+    head[-1, -1] += differs
+    save_file(tensors | {"lm_head.weight": head}, tmp_path / "model.safetensors")
+    files = read_model(tmp_path)
+    assert files.config.tie_embeddings is not differs
+    assert ("lm_head" in files.tensors) is differs
+    assert not differs or np.array_equal(files.tensors["lm_head"], head)
+
+
 def test_phi3_with_longrope_is_served_within_its_original_context() -> None:
     config = read(PHI3, original_max_position_embeddings=128, rope_scaling=longrope())
     (rope,) = config.ropes
@@ -249,6 +274,48 @@ def test_phi3_may_name_the_code_that_it_is_a_copy_of() -> None:
 
 def test_part_of_a_head_may_be_rotated() -> None:
     assert read(PHI3, partial_rotary_factor=0.75).ropes[0].rotary_dim == 6
+    with pytest.raises(ModelFileInvalid, match="partial_rotary_factor"):
+        read(PHI3, partial_rotary_factor=0.4)  # three lanes
+
+
+WHOLE_HEADS = [
+    architecture for architecture in (*DECODERS, LLAMA, LFM2, MIXTRAL, QWEN3_MOE) if architecture != PHI3
+]
+
+
+@pytest.mark.parametrize("architecture", WHOLE_HEADS)
+def test_families_that_rotate_whole_heads_do_not_read_a_part(architecture: str) -> None:
+    assert read(architecture, partial_rotary_factor=0.5) == read(architecture)
+    scaled = {"rope_type": "linear", "factor": 4.0}
+    with pytest.raises(ModelFileInvalid, match="partial_rotary_factor"):
+        read(architecture, partial_rotary_factor=0.5, rope_scaling=scaled)
+    assert read(architecture, partial_rotary_factor=1.0, rope_scaling=scaled).ropes[0].rotary_dim == 8
+
+
+@pytest.mark.parametrize("architecture", WHOLE_HEADS)
+def test_longrope_is_served_within_its_original_context_in_every_family(architecture: str) -> None:
+    config = read(architecture, rope_scaling=longrope(original_max_position_embeddings=128))
+    assert config.max_context == 128
+    assert np.allclose(
+        config.ropes[0].frequencies() * [1.0, 1.5, 2.0, 3.0],
+        Rope(config.ropes[0].theta, 8).frequencies(),
+        rtol=1e-6,
+    )
+
+
+def test_the_older_keys_of_a_rope_win_where_a_file_has_both() -> None:
+    older, newer = {"rope_type": "linear", "factor": 2.0}, {"rope_type": "linear", "factor": 8.0}
+    config = read(LLAMA, rope_theta=5e5, rope_scaling=older, rope_parameters=newer | {"rope_theta": 1e6})
+    assert config.ropes == (Rope(5e5, 8, LinearScaling(2.0)),)
+    assert read(LLAMA, rope_scaling={}, rope_parameters=newer).ropes[0].scaling == LinearScaling(8.0)
+    with pytest.raises(ModelFileInvalid, match=r"rope_scaling\.type"):
+        read(GEMMA3, rope_scaling={"type": "linear", "factor": 8})
+
+
+def test_the_original_context_of_llama3_scaling_is_the_whole_one_where_none_is_given() -> None:
+    scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
+    whole = scaling | {"original_max_position_embeddings": SHAPE["max_position_embeddings"]}
+    assert read(LLAMA, rope_scaling=scaling) == read(LLAMA, rope_scaling=whole)
 
 
 def test_smollm3_leaves_out_the_rope_where_it_is_told_to() -> None:

@@ -61,6 +61,14 @@ class ModelConfig:
         ropes = tuple(rope.served_for(max_context) for rope in self.ropes)
         return replace(self, max_context=max_context, ropes=ropes)
 
+    def within_original_context(self) -> ModelConfig:
+        """A model with LongRoPE, served for the context of its short factors; other models as they are.
+
+        A sequence that outgrew that context would need all its keys again, with the long factors.
+        """
+        contexts = [rope.original_context for rope in self.ropes if rope.original_context is not None]
+        return self.served_for(min(self.max_context, *contexts)) if contexts else self
+
     @property
     def num_layers(self) -> int:
         """How many layers there are."""

@@ -137,4 +137,4 @@ def _checked(keys: Keys, common: dict[str, Any], special: dict[str, Any]) -> Mod
             raise invalid(
                 keys.path, f"a rotary embedding of {rope.rotary_dim} lanes in heads of {config.head_dim}"
             )
-    return config
+    return config.within_original_context()

@@ -59,7 +59,7 @@ def read_json(keys: Keys) -> ModelConfig:
     """The keys of Gemma3ForCausalLM, or of the text part of Gemma3ForConditionalGeneration."""
     keys.require_one_of("quantization_config", None)
     if keys.get("text_config") is not None:
-        keys = keys.below("text_config")
+        keys = keys.below("text_config").replaced(final_logit_softcapping=None)  # transformers leaves it out
     keys = keys.with_defaults(**DEFAULTS)
     gemma2.check_supported(keys)
     keys.require_one_of("attn_logit_softcapping", None)

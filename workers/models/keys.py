@@ -53,6 +53,11 @@ class Keys:
         """The same keys, but for these."""
         return replace(self, values=dict(self.values) | self._prefixed(values))
 
+    def updated(self, others: Keys) -> Keys:
+        """The same keys, but for those that `others` have."""
+        values = {key.removeprefix(others.prefix): value for key, value in others.values.items()}
+        return self.replaced(**values)
+
     def require(self, condition: bool, key: str, supported: str) -> None:
         """Refuse the file unless `condition` holds; `supported` says what would have been accepted."""
         if not condition:

@@ -1,8 +1,4 @@
-"""Phi-3 (Abdin et al. 2024): Llama whose projections are kept fused.
-
-Models with LongRoPE have frequencies for short and for long contexts. A sequence that outgrew the short one
-would need all its keys again, so they are served up to the context they were first trained for.
-"""
+"""Phi-3 (Abdin et al. 2024): Llama whose projections are kept fused, some with part of each head rotated."""
 
 from __future__ import annotations
 
@@ -12,8 +8,9 @@ from cactus_actors.models.gguf_file import GGUFFile
 from workers.models.blocks import attention, down
 from workers.models.config import Layer, ModelConfig
 from workers.models.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
+from workers.models.head_keys import heads_from_json
 from workers.models.keys import Keys
-from workers.models.rope_scaling import LongRopeScaling
+from workers.models.rope_keys import rope_from_json
 from workers.models.windows import window_from_gguf, window_from_json
 from workers.runtime.graph import Graph
 
@@ -54,12 +51,13 @@ def read_json(keys: Keys) -> ModelConfig:
         rope.require_one_of("type", *ROPE_TYPES)
         rope.require_one_of("rope_type", *ROPE_TYPES)
     num_layers = keys.integer("num_hidden_layers", "num_layers")
-    config = decoder_from_json(
+    head_dim = heads_from_json(keys).head_dim
+    return decoder_from_json(
         keys.replaced(auto_map=_foreign_code(keys)),
         FAMILY.name,
         layers=(Layer(window=window_from_json(keys)),) * num_layers,
+        ropes=(rope_from_json(keys, head_dim, rotates_part=True),),
     )
-    return within_original_context(config)
 
 
 def _foreign_code(keys: Keys) -> Any:
@@ -69,25 +67,11 @@ def _foreign_code(keys: Keys) -> Any:
     return None if is_copy else keys.get("auto_map")
 
 
-def within_original_context(config: ModelConfig) -> ModelConfig:
-    """A model with LongRoPE, served for the context of its short factors; other models as they are."""
-    (rope,) = config.ropes
-    if (
-        not isinstance(rope.scaling, LongRopeScaling)
-        or rope.scaling.short_factors == rope.scaling.long_factors
-    ):
-        return config
-    max_context = min(config.max_context, rope.scaling.original_context)
-    return config.served_for(max_context)
-
-
 def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
     """The metadata below `phi3.`."""
     num_layers = keys.integer("block_count", "num_layers")
-    config = decoder_from_gguf(
-        keys, file, FAMILY.name, layers=(Layer(window=window_from_gguf(keys)),) * num_layers
-    )
-    return within_original_context(config)
+    layers = (Layer(window=window_from_gguf(keys)),) * num_layers
+    return decoder_from_gguf(keys, file, FAMILY.name, layers=layers)
 
 
 FAMILY = Family(

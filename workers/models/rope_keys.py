@@ -26,26 +26,58 @@ from workers.models.rotary import Rope
 TYPES = "default, linear, llama3, yarn, longrope"
 
 
-def rope_from_json(keys: Keys, head_dim: int, *, section: str = "", default_theta: float = 10000.0) -> Rope:
+def rope_from_json(
+    keys: Keys,
+    head_dim: int,
+    *,
+    section: str = "",
+    default_theta: float = 10000.0,
+    rotates_part: bool = False,
+) -> Rope:
     """The rotary embedding of a config.json.
 
-    Older files say `rope_theta` and `rope_scaling`, newer ones `rope_parameters`, where models with several
-    ropes have one object for each kind of layer: `section` names it.
+    Older files say `rope_theta` and `rope_scaling`, newer ones `rope_parameters`; the older keys win where a
+    file has both. Models with several ropes have one object in `rope_parameters` for each kind of layer:
+    `section` names it. `partial_rotary_factor` is for families that rotate part of a head (`rotates_part`).
     """
-    parameters = keys.below("rope_parameters")
-    is_nested = any(isinstance(value, dict) for value in parameters.values.values())
-    keys.require(bool(section) or not is_nested, "rope_parameters", "one rotary embedding for all layers")
-    if section and parameters.values:
-        keys.require(is_nested, "rope_parameters", "an object for each kind of layer")
-        parameters = parameters.below(section)
+    parameters = _parameters(keys, section)
     theta = parameters.number(
         "rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", default_theta)
     )
-    scaling = parameters if _kind(parameters) is not None else keys.below("rope_scaling")
-    partial = parameters.get("partial_rotary_factor") or keys.get("partial_rotary_factor") or 1.0
-    keys.require(isinstance(partial, int | float) and 0 < partial <= 1, "partial_rotary_factor", "0 to 1")
     with _naming(keys.path):
-        return _usable(Rope(theta, int(head_dim * partial), _scaling(keys, scaling)))
+        scaling = _scaling(keys, parameters, is_nested=bool(section))
+        return _usable(Rope(theta, _rotary_dim(keys, parameters, head_dim, rotates_part), scaling))
+
+
+def _parameters(keys: Keys, section: str) -> Keys:
+    """The object that describes the embedding."""
+    newer, older = keys.below("rope_parameters"), keys.below("rope_scaling")
+    is_nested = any(isinstance(value, dict) for value in newer.values.values())
+    if not section:
+        keys.require(not is_nested, "rope_parameters", "one rotary embedding for all layers")
+        return older if older.values else newer
+    keys.require(is_nested or not newer.values, "rope_parameters", "an object for each kind of layer")
+    # Versions of transformers disagree on what `type` means here.
+    older.require(older.get("type") is None or older.get("rope_type") is not None, "type", "rope_type")
+    return newer.below(section).updated(older)
+
+
+def _rotary_dim(keys: Keys, parameters: Keys, head_dim: int, rotates_part: bool) -> int:
+    """How many lanes of a head turn.
+
+    transformers reads `partial_rotary_factor` in every family. Those that rotate whole heads ignore it
+    without a scaling, and fail with one.
+    """
+    key = "partial_rotary_factor"
+    source = parameters if parameters.get(key) is not None else keys
+    part = 1.0 if source.get(key) is None else source.get(key)
+    source.require(is_finite(part) and 0 < part <= 1, key, "0 to 1")
+    if not rotates_part:
+        source.require(part == 1 or _kind(parameters) in (None, "default"), key, "1 beside a scaling")
+        return head_dim
+    rotary_dim = int(head_dim * part)
+    source.require(rotary_dim > 0 and rotary_dim % 2 == 0, key, f"an even number of the {head_dim} lanes")
+    return rotary_dim
 
 
 def rope_from_gguf(keys: Keys, file: GGUFFile, head_dim: int, *, theta_key: str = "rope.freq_base") -> Rope:
@@ -77,7 +109,7 @@ def _kind(keys: Keys) -> Any:
     return keys.get("rope_type") or keys.get("type")
 
 
-def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
+def _scaling(keys: Keys, scaling: Keys, *, is_nested: bool) -> Scaling | None:
     context = keys.integer("max_position_embeddings", "max_context", 2048)
 
     def number(key: str, default: float | None = None) -> float:
@@ -86,9 +118,10 @@ def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
     def optional(key: str) -> float | None:
         return number(key) if scaling.get(key) is not None else None
 
-    def original_context(default: int) -> int:
+    def original_context() -> int:
         key = "original_max_position_embeddings"
-        return keys.integer(key, "max_context", scaling.integer(key, "max_context", default))
+        given = scaling.integer(key, "max_context", context)
+        return given if is_nested else keys.integer(key, "max_context", given)
 
     match _kind(scaling):
         case None | "default":
@@ -100,12 +133,14 @@ def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
                 number("factor"),
                 number("low_freq_factor"),
                 number("high_freq_factor"),
-                original_context(8192),
+                original_context(),
             )
         case "yarn":
+            if is_nested:  # transformers looks for it one level above
+                scaling.require_one_of("truncate", True, None)
             return YarnScaling(
                 factor=number("factor"),
-                original_context=original_context(context),
+                original_context=original_context(),
                 beta_fast=number("beta_fast", 32.0),
                 beta_slow=number("beta_slow", 1.0),
                 mscale=optional("mscale"),
@@ -114,7 +149,7 @@ def _scaling(keys: Keys, scaling: Keys) -> Scaling | None:
                 truncate=scaling.boolean("truncate", default=True),
             )
         case "longrope" | "su":
-            original = original_context(context)
+            original = original_context()
             return LongRopeScaling(
                 short_factors=_factors(scaling, "short_factor"),
                 long_factors=_factors(scaling, "long_factor"),

@@ -59,7 +59,7 @@ class FactorsScaling(Scaling):
         _require_positive(*self.factors)
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
-        return ONE / wavelengths / _one_for_each(self.factors, wavelengths)
+        return ONE / wavelengths / _one_for_each("rope_freqs", self.factors, wavelengths)
 
 
 @dataclass(frozen=True)
@@ -170,7 +170,7 @@ class LongRopeScaling(Scaling):
         _require(self.original_context > 1, "the original context must be above 1")
         _require(
             len(self.short_factors) == len(self.long_factors),
-            f"{len(self.short_factors)} short rotary factors beside {len(self.long_factors)} long ones",
+            f"short_factor has {len(self.short_factors)} factors, long_factor {len(self.long_factors)}",
         )
 
     @property
@@ -181,14 +181,17 @@ class LongRopeScaling(Scaling):
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
         served = self.factor * self.original_context if self.max_context is None else self.max_context
-        factors = self.long_factors if served > self.original_context else self.short_factors
+        is_long = served > self.original_context
+        name, factors = (
+            ("long_factor", self.long_factors) if is_long else ("short_factor", self.short_factors)
+        )
         with np.errstate(over="ignore"):  # what does not turn at all
-            return ONE / (_one_for_each(factors, wavelengths) * wavelengths)
+            return ONE / (_one_for_each(name, factors, wavelengths) * wavelengths)
 
 
-def _one_for_each(factors: tuple[float, ...], wavelengths: Floats) -> Floats:
+def _one_for_each(name: str, factors: tuple[float, ...], wavelengths: Floats) -> Floats:
     num_pairs = len(wavelengths)
-    _require(len(factors) == num_pairs, f"{len(factors)} rotary factors for {num_pairs} pairs of lanes")
+    _require(len(factors) == num_pairs, f"{name} has {len(factors)} factors for {num_pairs} pairs of lanes")
     return np.array(factors, dtype=np.float32)
 
 

@@ -45,6 +45,14 @@ class Rope:
         """What cosines and sines are multiplied by."""
         return 1.0 if self.scaling is None else self.scaling.amplitude
 
+    @property
+    def original_context(self) -> int | None:
+        """How far the frequencies of short contexts reach, None where there are no others."""
+        scaling = self.scaling
+        if not isinstance(scaling, LongRopeScaling) or scaling.short_factors == scaling.long_factors:
+            return None
+        return scaling.original_context
+
     def served_for(self, max_context: int) -> Rope:
         """The embedding of the same model when no sequence gets longer than that."""
         if isinstance(self.scaling, LongRopeScaling):

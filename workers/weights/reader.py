@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import logging
 import re
 from collections.abc import Callable, Mapping
+from dataclasses import replace
 from functools import partial
 from pathlib import Path
 from typing import NamedTuple
@@ -19,12 +21,15 @@ from workers.models.families import family_of_architectures, family_of_gguf
 from workers.models.family import STACK, Family, graph_of
 from workers.models.keys import Keys
 from workers.runtime.graph import Graph
-from workers.weights.safetensors_file import SafetensorsFile, open_safetensors
+from workers.weights.safetensors_file import SafetensorsTensor, open_safetensors
 from workers.weights.tensors import Read, StoredTensor, TensorSource
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARDS = 1000
 PARTS_FOR_IMAGES = ("vision_tower.", "multi_modal_projector.")
+HEAD, EMBEDDING = "lm_head", "embed_tokens"
+
+_log = logging.getLogger(__name__)
 
 
 class ModelFiles(NamedTuple):
@@ -49,17 +54,23 @@ def _read_directory(directory: Path) -> ModelFiles:
     values = read_json_object(config_path)
     family = family_of_architectures(config_path, values.get("architectures"))
     config = _config(config_path, partial(family.read_json, Keys(config_path, values)))
-    stored: dict[str, StoredTensor] = {}
-    shapes: dict[str, tuple[int, ...]] = {}
+    places: dict[str, SafetensorsTensor] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
-        for stored_name, info in shard.tensors.items():
+        for stored_name in shard.tensors:
             name = _name_of_hugging_face(stored_name)
-            if name is None or (name == "lm_head" and config.tie_embeddings):
+            if name is None:
                 continue
-            if name in shapes:
+            if name in places:
                 raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")
-            shapes[name] = info.shape
-            stored[name] = StoredTensor(shard.path, partial(SafetensorsFile.read_tensor, shard, stored_name))
+            places[name] = SafetensorsTensor(shard, stored_name)
+    if config.tie_embeddings and HEAD in places and EMBEDDING in places:
+        if places[HEAD].is_copy_of(places[EMBEDDING]):
+            del places[HEAD]
+        else:  # transformers uses it, too
+            _log.warning("%s: tie_word_embeddings is true, but lm_head.weight is another matrix", config_path)
+            config = replace(config, tie_embeddings=False)
+    shapes = {name: place.shape for name, place in places.items()}
+    stored = {name: StoredTensor(place.file.path, place.read) for name, place in places.items()}
     return _complete(directory, family, config, stored, shapes)
 
 

@@ -3,9 +3,10 @@
 from __future__ import annotations
 
 import mmap
-from collections.abc import Mapping
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from math import prod
+from operator import eq
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -16,6 +17,7 @@ from safetensors import SafetensorError, safe_open
 from cactus_actors.models.files import invalid, parse_json_object
 
 MAX_HEADER_BYTES = 100_000_000
+CHUNK_BYTES = 1 << 20
 _ITEM_BYTES: Mapping[str, int] = {"F32": 4, "F16": 2, "BF16": 2}
 
 
@@ -49,6 +51,35 @@ class SafetensorsFile:
             # A bfloat16 is the upper half of a float32.
             values = (stored.view(np.uint16).astype(np.uint32) << np.uint32(16)).view(np.float32)
         return values.reshape(info.shape)
+
+
+class SafetensorsTensor(NamedTuple):
+    """One tensor of an open file, by the name it has there."""
+
+    file: SafetensorsFile
+    name: str
+
+    @property
+    def shape(self) -> tuple[int, ...]:
+        """Its extents."""
+        return self.file.tensors[self.name].shape
+
+    def read(self) -> NDArray[np.float32]:
+        """Its values, as `SafetensorsFile.read_tensor` gives them."""
+        return self.file.read_tensor(self.name)
+
+    def is_copy_of(self, other: SafetensorsTensor) -> bool:
+        """Whether the other one has the same type, shape and bytes."""
+        ours, theirs = self.file.tensors[self.name], other.file.tensors[other.name]
+        if ours._replace(offset=theirs.offset) != theirs:
+            return False
+        return all(map(eq, self._chunks(), other._chunks()))
+
+    def _chunks(self) -> Iterator[bytes]:
+        info = self.file.tensors[self.name]
+        end = info.offset + prod(info.shape) * _ITEM_BYTES[info.dtype]
+        for start in range(info.offset, end, CHUNK_BYTES):
+            yield self.file.content[start : min(start + CHUNK_BYTES, end)]
 
 
 def open_safetensors(path: Path) -> SafetensorsFile:

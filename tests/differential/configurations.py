@@ -1,0 +1,163 @@
+"""Tiny models of every family, drawn at random: a config.json, and how the weights beside it are kept."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from random import Random
+from typing import Any, Literal
+
+from tests.differential import ropes
+from tests.differential.fields import FIELDS, TOGETHER, Draw, layer_kinds, one_of
+from tests.differential.shape import Shape
+
+Head = Literal["as saved", "another", "the same", "missing", "alone"]
+"""What the file holds of the output: for a tied model another matrix, or the embedding once more; none at
+all; for a tied model in the place of the embedding."""
+
+
+@dataclass(frozen=True)
+class Family:
+    """What is drawn for one architecture: `always` in every config, some of `own`, seldom another key."""
+
+    architecture: str
+    model_type: str
+    own: tuple[str, ...]
+    always: tuple[tuple[str, Draw], ...] = ()
+    instead: tuple[tuple[str, Draw], ...] = ()  # in the place of the common draws of these keys
+    max_layers: int = 4
+
+
+@dataclass(frozen=True)
+class Configuration:
+    """One model to try; `changed` are the keys that were drawn beyond the sizes."""
+
+    family: Family
+    config: dict[str, Any]
+    changed: tuple[str, ...]
+    head: Head
+    storage: str
+    prompt_length: int
+
+
+BASICS = (
+    *("head_dim", "num_key_value_heads", "rms_norm_eps", "tie_word_embeddings", "max_position_embeddings"),
+    *("rope_theta", "rope_scaling", "rope_parameters", "partial_rotary_factor"),
+    "original_max_position_embeddings",
+)
+WINDOWS = ("sliding_window", "use_sliding_window", "max_window_layers", "layer_types")
+SOFTCAPS = ("attn_logit_softcapping", "final_logit_softcapping", "query_pre_attn_scalar")
+EXPERTS = ("num_experts_per_tok", "output_router_logits", "router_jitter_noise")
+LONG = ("longrope", "longrope", "longrope", "longrope", "su", "yarn", "default", "linear")
+SMALL_HEADS = ("head_dim", lambda random, shape: random.choice([shape.head_dim, 8, 12]))
+
+GEMMA3 = Family(
+    "Gemma3ForCausalLM",
+    "gemma3_text",
+    (*BASICS, *SOFTCAPS, *WINDOWS, "attention_bias", "sliding_window_pattern", "rope_local_base_freq"),
+    always=(SMALL_HEADS,),
+    instead=(("rope_parameters", ropes.rope_parameters_by_layer),),
+    max_layers=7,
+)
+FAMILIES = (
+    Family("LlamaForCausalLM", "llama", (*BASICS, "attention_bias", "mlp_bias", "hidden_act")),
+    Family("MistralForCausalLM", "mistral", (*BASICS, "sliding_window")),
+    Family("Qwen2ForCausalLM", "qwen2", (*BASICS, *WINDOWS)),
+    Family("Qwen3ForCausalLM", "qwen3", (*BASICS, *WINDOWS, "attention_bias"), always=(SMALL_HEADS,)),
+    Family(
+        "Gemma2ForCausalLM",
+        "gemma2",
+        (*BASICS, *SOFTCAPS, *WINDOWS, "attention_bias"),
+        always=(SMALL_HEADS,),
+    ),
+    GEMMA3,
+    Family("Gemma3ForConditionalGeneration", "gemma3", GEMMA3.own, GEMMA3.always, GEMMA3.instead, 7),
+    Family(
+        "Phi3ForCausalLM",
+        "phi3",
+        (*BASICS, "sliding_window"),
+        instead=(
+            ("rope_scaling", lambda random, shape: ropes.rope_scaling(random, shape, random.choice(LONG))),
+            (
+                "rope_parameters",
+                lambda random, shape: ropes.rope_parameters(random, shape, random.choice(LONG)),
+            ),
+        ),
+    ),
+    Family(
+        "SmolLM3ForCausalLM",
+        "smollm3",
+        (*BASICS, *WINDOWS, "no_rope_layers", "no_rope_layer_interval", "attention_bias", "mlp_bias"),
+        max_layers=6,
+    ),
+    Family(
+        "Lfm2ForCausalLM",
+        "lfm2",
+        (
+            *(*BASICS, "layer_types", "full_attn_idxs", "conv_L_cache", "norm_eps", "block_ff_dim"),
+            *("block_auto_adjust_ff_dim", "block_ffn_dim_multiplier", "block_multiple_of"),
+        ),
+        always=(("block_multiple_of", one_of(4, 10, 16)),),
+        instead=(("layer_types", layer_kinds("conv", "full_attention")),),
+        max_layers=6,
+    ),
+    Family(
+        "MixtralForCausalLM",
+        "mixtral",
+        (*BASICS, *EXPERTS, "sliding_window"),
+        always=(("num_local_experts", one_of(2, 3, 5)),),
+    ),
+    Family(
+        "Qwen3MoeForCausalLM",
+        "qwen3_moe",
+        (*BASICS, *WINDOWS, *EXPERTS, "norm_topk_prob", "mlp_only_layers", "decoder_sparse_step"),
+        always=(
+            ("num_experts", one_of(3, 4, 7)),
+            ("num_experts_per_tok", one_of(1, 2, 3)),
+            ("moe_intermediate_size", one_of(6, 12, 31)),
+        ),
+    ),
+)
+IMAGES = {
+    "vision_config": {
+        **{"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1},
+        **{"image_size": 28, "patch_size": 14, "model_type": "siglip_vision_model"},
+    },
+    "mm_tokens_per_image": 4,
+}
+
+
+def drawn(family: Family, random: Random) -> Configuration:
+    """A model of the family: its sizes, and a few keys more."""
+    shape = Shape.drawn(random, max_layers=family.max_layers)
+    draws = dict(FIELDS) | dict(family.instead)
+    config = shape.config | {key: draw(random, shape) for key, draw in family.always}
+    keys = random.sample(family.own, min(random.choice([0, 1, 1, 2, 2, 3, 5]), len(family.own)))
+    if random.random() < 0.25:
+        keys.append(random.choice(sorted(FIELDS)))
+    for key in tuple(keys):
+        keys += [other for other in TOGETHER.get(key, ()) if random.random() < 0.5]
+    for key in keys:
+        config[key] = draws[key](random, shape)
+    if random.random() < 0.1:
+        del config[random.choice(["num_key_value_heads", "max_position_embeddings"])]
+    is_tied = config.get("tie_word_embeddings")
+    return Configuration(
+        family=family,
+        config=_whole(family, config, random),
+        changed=tuple(sorted(set(keys))),
+        head=random.choice(["as saved", "another", "another", "the same", "alone"])
+        if is_tied
+        else random.choice(["as saved"] * 19 + ["missing"]),
+        storage=random.choice(["float32", "bfloat16", "float16"]),
+        prompt_length=random.randint(2, 60),
+    )
+
+
+def _whole(family: Family, config: dict[str, Any], random: Random) -> dict[str, Any]:
+    """The config with its names and ids; the keys of the text stand below `text_config` beside images."""
+    config |= {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
+    named = {"architectures": [family.architecture], "model_type": family.model_type}
+    if family.model_type == "gemma3":
+        above = {} if random.random() < 0.7 else {"tie_word_embeddings": random.choice([True, False])}
+        return named | IMAGES | above | {"text_config": config | {"model_type": "gemma3_text"}}
+    return named | config

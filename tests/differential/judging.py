@@ -1,0 +1,97 @@
+"""One configuration here and in transformers: right, refused by name, without a reference, or wrong."""
+
+from __future__ import annotations
+
+import tempfile
+from dataclasses import dataclass
+from pathlib import Path
+from random import Random
+from typing import Literal
+
+import numpy as np
+import torch
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.errors import ModelFileInvalid
+from tests.differential.configurations import Configuration
+from tests.differential.fields import FIELDS
+from tests.differential.reference import NoReference, log_probabilities, write_checkpoint
+from tests.numerics.test_families import alone
+from workers.models import model_of
+from workers.weights.reader import ModelFiles, read_model
+
+BOUND = 5e-4
+"""How far a log-probability may be off, both sides computing in float32."""
+
+MAX_DOUBT = 5e-5
+"""How far the reference in float32 may be off from itself in float64. Other weights are drawn where it is
+farther: where two experts are equally good, or a model amplifies its rounding errors."""
+
+MAX_WEIGHTS = 5
+
+Verdict = Literal["right", "refused", "no reference", "wrong"]
+
+
+@dataclass(frozen=True)
+class Outcome:
+    """What came of one configuration; `error` is the largest one of its log-probabilities."""
+
+    verdict: Verdict
+    reason: str = ""
+    error: float = 0.0
+
+
+def judged(configuration: Configuration, random: Random) -> Outcome:
+    """Compare the log-probabilities of a prompt, both sides reading the same files."""
+    prompt_ids = random_prompt(configuration, random)
+    with tempfile.TemporaryDirectory(prefix="differential-") as name:
+        directory = Path(name)
+        try:
+            for seed in range(MAX_WEIGHTS):
+                write_checkpoint(configuration, directory, seed)
+                try:
+                    files = read_model(directory)
+                except ModelFileInvalid as refusal:
+                    return _refused(configuration, refusal.message.replace(name, "").lstrip("/"))
+                prompt_ids = prompt_ids[: files.config.max_context]
+                expected = log_probabilities(directory, prompt_ids)
+                exact = log_probabilities(directory, prompt_ids, torch.float64)
+                if np.abs(expected - exact).max() <= MAX_DOUBT:
+                    break
+            else:
+                return Outcome("no reference", "it is off from itself in float64 whatever the weights")
+        except NoReference as absence:
+            return Outcome("no reference", str(absence))
+        try:
+            error = float(np.abs(computed(files, prompt_ids) - expected).max())
+        except ModelFileInvalid as refusal:
+            return Outcome("wrong", f"refused after its files were read: {refusal.message}")
+        return Outcome("right" if error <= BOUND else "wrong", error=error)
+
+
+def random_prompt(configuration: Configuration, random: Random) -> list[int]:
+    """Ids of a third of the vocabulary, so that some come again."""
+    config = configuration.config.get("text_config", configuration.config)
+    return [random.randrange(3, config["vocab_size"] // 3) for _ in range(configuration.prompt_length)]
+
+
+def computed(files: ModelFiles, prompt_ids: list[int]) -> NDArray[np.float64]:
+    """The log-probabilities (tokens, vocab) that the model's own kernels give."""
+    model = model_of(files.config, files.tensors, weights="float32", threads=1)
+    try:
+        logits = alone(model, prompt_ids).astype(np.float64)
+    finally:
+        model.close()
+    shifted = logits - logits.max(axis=1, keepdims=True)
+    found: NDArray[np.float64] = shifted - np.log(np.exp(shifted).sum(axis=1, keepdims=True))
+    return found
+
+
+def _refused(configuration: Configuration, message: str) -> Outcome:
+    """A refusal, which must name a key of the config or a tensor."""
+    config = configuration.config
+    keys = {*config, *FIELDS, "tensor"}
+    for section in (config, config.get("text_config", {})):
+        keys |= {key for value in section.values() if isinstance(value, dict) for key in value}
+    names_it = any(key in message for key in keys)
+    return Outcome("refused" if names_it else "wrong", message)

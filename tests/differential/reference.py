@@ -1,0 +1,115 @@
+"""What transformers makes of a configuration: a checkpoint with random weights, and its log-probabilities."""
+
+from __future__ import annotations
+
+import json
+import zlib
+from pathlib import Path
+
+import numpy as np
+import torch
+import transformers
+from numpy.typing import NDArray
+from safetensors.torch import load_file, save_file
+from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
+
+from tests.differential.configurations import Configuration
+
+HEAD, EMBEDDING = "lm_head.weight", "embed_tokens.weight"
+
+
+class NoReference(Exception):
+    """transformers does not compute this configuration."""
+
+
+def quiet() -> None:
+    """One thread and no words, for reproducible runs of many models."""
+    torch.set_num_threads(1)
+    transformers.logging.set_verbosity_error()
+    transformers.logging.disable_progress_bar()
+
+
+def write_checkpoint(configuration: Configuration, directory: Path, seed: int) -> None:
+    """config.json and model.safetensors under the names of published checkpoints. Raises NoReference."""
+    (directory / "config.json").write_text(json.dumps(configuration.config, indent=2) + "\n")
+    try:
+        config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
+        model = AutoModelForCausalLM.from_config(config)
+    except Exception as error:
+        raise NoReference(f"{type(error).__name__}: {error}") from error
+    is_gemma = "gemma" in configuration.family.model_type
+    with torch.no_grad():
+        for name, parameter in model.named_parameters():
+            parameter.copy_(
+                torch.from_numpy(random_weights(name, tuple(parameter.shape), seed, is_gemma=is_gemma))
+            )
+    model.to(getattr(torch, configuration.storage)).save_pretrained(directory)
+    (directory / "config.json").write_text(json.dumps(configuration.config, indent=2) + "\n")
+    _exchange_head(configuration, directory / "model.safetensors")
+
+
+def _exchange_head(configuration: Configuration, path: Path) -> None:
+    """Change what the file holds of the output as `configuration.head` says."""
+    if configuration.head == "as saved":
+        return
+    tensors = load_file(path)
+    embedding = next(name for name in tensors if name.endswith(EMBEDDING))
+    head = next((name for name in tensors if name.endswith(HEAD)), HEAD)
+    match configuration.head:
+        case "another":
+            tensors[head] = tensors[embedding].flip(0).contiguous()
+        case "the same":
+            tensors[head] = tensors[embedding].clone()
+        case "missing":
+            tensors.pop(head, None)
+        case "alone":
+            tensors[head] = tensors.pop(embedding)
+    save_file(tensors, path, metadata={"format": "pt"})
+
+
+def random_weights(name: str, shape: tuple[int, ...], seed: int, *, is_gemma: bool) -> NDArray[np.float32]:
+    """Weights that keep activations near one, with attention and logits of some spread."""
+    normal = np.random.default_rng([seed, zlib.crc32(name.encode())]).standard_normal(shape)
+    if name.endswith(".bias"):
+        values = 0.5 * normal
+    elif len(shape) == 1:
+        values = 0.3 * normal + (0.0 if is_gemma else 1.0)
+    elif "embed" in name or "lm_head" in name:
+        values = (0.7 if is_gemma else 2.0) * normal / np.sqrt(shape[-1])
+    else:
+        values = 1.2 * normal / np.sqrt(shape[-1])
+    return values.astype(np.float32)
+
+
+def log_probabilities(
+    directory: Path, prompt_ids: list[int], dtype: torch.dtype = torch.float32
+) -> NDArray[np.float64]:
+    """Of every token after each position of the prompt, (tokens, vocab), by eager attention.
+
+    Raises NoReference, for an incomplete checkpoint too: transformers fills what is missing with noise.
+    """
+    try:
+        model, found = AutoModelForCausalLM.from_pretrained(
+            directory,
+            dtype=dtype,
+            attn_implementation="eager",
+            experts_implementation="eager",
+            trust_remote_code=False,
+            output_loading_info=True,
+        )
+        if found["missing_keys"] or found["mismatched_keys"]:
+            raise NoReference(f"tensors are missing: {sorted(found['missing_keys'])[:2]}")
+        return _forward(model.eval(), prompt_ids)
+    except NoReference:
+        raise
+    except Exception as error:
+        raise NoReference(f"{type(error).__name__}: {error}") from error
+
+
+@torch.no_grad()
+def _forward(model: PreTrainedModel, prompt_ids: list[int]) -> NDArray[np.float64]:
+    logits = model(torch.tensor([prompt_ids]), use_cache=False).logits[0].double()
+    if not bool(torch.isfinite(logits).all()):
+        raise NoReference("its logits are not finite")
+    found: NDArray[np.float64] = torch.log_softmax(logits, dim=-1).numpy()
+    return found
