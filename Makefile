@@ -3,21 +3,29 @@ PYTHON ?= python3
 VENV   ?= .venv
 BIN    := $(VENV)/bin
 EXAMPLES ?= 2000
+LOCK   := .venv-release/bin/uv pip compile --quiet --upgrade --universal --python-version 3.11 --generate-hashes \
+	--custom-compile-command 'make lock'
 SEED   := $(or $(SEED),$(shell date +%s))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check format eval-model train bench clean
+.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check format eval-model train bench lock sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
 
-$(VENV)/.runtime: pyproject.toml
+$(VENV)/.runtime: pyproject.toml deploy/requirements.lock
 	$(PYTHON) -m venv $(VENV)
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e .
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r deploy/requirements.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --no-deps -e .
 	@touch $@
 
-$(VENV)/.dev: $(VENV)/.runtime
-	$(BIN)/python -m pip install -q --disable-pip-version-check -e '.[dev]'
+$(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
+	$(BIN)/python -m pip install -q --disable-pip-version-check --require-hashes -r deploy/requirements-dev.lock
+	@touch $@
+
+.venv-release/.ready: Makefile
+	$(PYTHON) -m venv .venv-release
+	.venv-release/bin/python -m pip install -q --disable-pip-version-check 'uv>=0.9' 'cyclonedx-bom>=7'
 	@touch $@
 
 # An environment of its own: litellm wants older versions of what others here want newer.
@@ -83,5 +91,15 @@ train:                   ## train the embedded model again (hours; needs PyTorch
 bench: $(VENV)/.dev      ## end-to-end tokens/s at 1, 4 and 16 concurrent jobs, and time outside the kernels
 	$(BIN)/python -m benchmarks.end_to_end
 
+lock: .venv-release/.ready ## write the versions and hashes of all dependencies anew, the newest that pyproject.toml allows
+	$(LOCK) pyproject.toml -o deploy/requirements.lock
+	$(LOCK) pyproject.toml --extra dev -c deploy/requirements.lock -o deploy/requirements-dev.lock
+
+sbom: .venv-release/.ready ## write sbom.json: what an installation from the lock file consists of, in CycloneDX
+	$(PYTHON) -m venv --clear .venv-release/runtime
+	.venv-release/runtime/bin/python -m pip install -q --disable-pip-version-check --require-hashes -r deploy/requirements.lock
+	.venv-release/bin/cyclonedx-py environment --pyproject pyproject.toml --output-reproducible \
+		-o sbom.json .venv-release/runtime/bin/python
+
 clean:                   ## remove what the commands above made
-	rm -rf $(VENV) .venv-train .venv-clients .venv-transformers build *.egg-info demo-results*
+	rm -rf $(VENV) .venv-train .venv-clients .venv-transformers .venv-release build *.egg-info demo-results* sbom.json
