@@ -68,12 +68,12 @@ class Gateway:
 
     @property
     def fingerprint(self) -> str | None:
-        """What the same seed gives the same tokens under: version, forms of weights and kernels."""
+        """What the same seed gives the same tokens under: version, model, forms of weights and kernels."""
         status = self.status
         if status is None:
             return None
         forms = sorted({f"{worker.weights}-{worker.kernels}" for worker in status.workers if worker.weights})
-        return "_".join(["cactus", status.version, *forms])
+        return "_".join(["cactus", status.version, self.text.fingerprint, *forms])
 
     async def check_serves(self) -> None:
         """Raise Unavailable while there is nobody who could answer."""

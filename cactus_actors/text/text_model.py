@@ -3,11 +3,12 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
 from cactus_actors.models.files import invalid, read_json_object
+from cactus_actors.models.fingerprint import model_fingerprint
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.models.hub_cache import repository_of
 from cactus_actors.protocol.errors import NotSupported
@@ -33,7 +34,7 @@ class TextModel:
     names how it writes tool calls (`tools/markup.py`), None for a model without chat template;
     `tool_tokens` are id and text of the control tokens that this takes. A template that does not take tools
     is given them in words; some models have a `tool_template` for conversations with tools. `fill_tokens` are
-    those of a model that can fill in the middle of a text.
+    those of a model that can fill in the middle of a text. `fingerprint` is that of its files.
     """
 
     name: str
@@ -46,6 +47,7 @@ class TextModel:
     tool_tokens: tuple[tuple[int, str], ...] = ()
     tool_template: ChatTemplate | None = None
     fill_tokens: FillTokens | None = None
+    fingerprint: str = ""
 
     def encode_chat(
         self,
@@ -96,7 +98,8 @@ def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
 
 def load_text_model(path: Path) -> TextModel:
     """The text side of the model in `path`, a directory or a GGUF file; ModelFileInvalid otherwise."""
-    return _from_gguf(open_gguf(path)) if path.is_file() else _from_directory(path)
+    model = _from_gguf(open_gguf(path)) if path.is_file() else _from_directory(path)
+    return replace(model, fingerprint=model_fingerprint(path))
 
 
 def _from_directory(directory: Path) -> TextModel:

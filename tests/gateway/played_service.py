@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import Any, Self
 
 import httpx
+import msgspec
 import zmq
 
 from cactus_actors.client import Client
@@ -43,6 +44,8 @@ class PlayedWorker:
     step_s: float = 0.03
     failure: ErrorInfo | None = None
     is_held: bool = False
+    weights: str = ""
+    kernels: str = ""
     dispatches: list[Dispatch] = field(default_factory=list)
     aborted: list[str] = field(default_factory=list)
 
@@ -64,7 +67,9 @@ class PlayedWorker:
         return len(self._running)
 
     def _run(self) -> None:
-        hello = make_hello("played", num_slots=NUM_SLOTS)
+        hello = msgspec.structs.replace(
+            make_hello("played", num_slots=NUM_SLOTS), weights=self.weights, kernels=self.kernels
+        )
         decoder = router_command_decoder()
         num_accepted, epoch = 0, None
         with zmq.Context() as context, context.socket(zmq.DEALER) as socket:

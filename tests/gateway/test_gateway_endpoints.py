@@ -25,6 +25,7 @@ from cactus_actors.gateway.routes import (
     text,
 )
 from cactus_actors.models.files import resolve_model
+from cactus_actors.models.fingerprint import model_fingerprint
 from tests.gateway.played_service import STORY, PlayedService, played_service
 from tests.read_integers import inexact_integers
 from tests.scripted_router import until
@@ -54,6 +55,25 @@ def test_the_model_has_an_alias(tmp_path: Path) -> None:
             assert answer.json()["model"] == "team/model"
             assert told["choices"][0]["result"]["model"] == "team/model"
         assert 'cactus_info{model="team/model"' in http.get("/metrics").text
+
+
+def test_answers_say_which_model_made_them(tmp_path: Path) -> None:
+    place = tmp_path / "changed"
+    shutil.copytree(resolve_model("cactus-sprout"), place)
+    config = json.loads((place / "config.json").read_text())
+    (place / "config.json").write_text(json.dumps(config))  # another layout of the same file
+    told = []
+    for number, model in enumerate(("cactus-sprout", str(place), "cactus-sprout")):
+        settings = {"gateway": {"model": model}, "weights": "int8", "kernels": "avx2"}
+        with played_service(tmp_path / str(number), **settings) as service, service.http() as http:
+            whole = http.post("/v1/chat/completions", json={"messages": MESSAGES}).json()
+            stream = http.post("/v1/chat/completions", json={"messages": MESSAGES, "stream": True}).text
+        frames = [json.loads(line[6:]) for line in stream.splitlines() if line.startswith("data: {")]
+        assert {frame["system_fingerprint"] for frame in frames} == {whole["system_fingerprint"]}
+        told.append(whole["system_fingerprint"])
+    assert told[0] == told[2] != told[1]
+    assert model_fingerprint(resolve_model("cactus-sprout")) in told[0]
+    assert told[0].endswith("_int8-avx2")
 
 
 def test_the_place_of_a_model_is_not_its_name(tmp_path: Path) -> None:
