@@ -23,8 +23,18 @@ READABLE_TYPES = (
     TensorType.Q4_K,
     TensorType.Q5_K,
     TensorType.Q6_K,
+    TensorType.IQ1_S,
+    TensorType.IQ1_M,
+    TensorType.IQ2_XXS,
+    TensorType.IQ2_XS,
+    TensorType.IQ2_S,
+    TensorType.IQ3_XXS,
+    TensorType.IQ3_S,
     TensorType.IQ4_NL,
     TensorType.IQ4_XS,
+    TensorType.TQ1_0,
+    TensorType.TQ2_0,
+    TensorType.MXFP4,
 )
 
 # Values at a time: what the `gguf` package needs in between then stays in the processor's cache.
