@@ -162,9 +162,46 @@ async def resets_at_once(connection: Connection) -> None:
 
 
 async def ends_early(connection: Connection) -> None:
-    """A clean end without [DONE]."""
+    """A clean end without a finish_reason or [DONE]."""
     await connection.send(EVENTS)
-    await connection.chunk("Par", "stop")
+    await connection.chunk("Par")
+
+
+async def ends_without_mark(connection: Connection) -> None:
+    """A finish_reason, and a clean end without [DONE]."""
+    await connection.send(EVENTS)
+    await connection.chunk("Par")
+    await connection.chunk("is", "stop")
+
+
+async def ends_within_its_last_line(connection: Connection) -> None:
+    """A finish_reason in a line that nothing ends."""
+    await connection.send(EVENTS)
+    await connection.chunk("Par")
+    choice = {"index": 0, "delta": {"content": "is"}, "finish_reason": "stop"}
+    await connection.send(f"data: {json.dumps({'choices': [choice]})}")
+
+
+async def resets_behind_its_end(connection: Connection) -> None:
+    """A finish_reason, then RST."""
+    await ends_without_mark(connection)
+    await asyncio.sleep(0.05)
+    connection.reset()
+
+
+async def breaks_off_behind_its_end(connection: Connection) -> None:
+    """A finish_reason, then the end of a connection in the middle of a chunked body."""
+    await connection.send(EVENTS.replace("Connection: close", "Transfer-Encoding: chunked"))
+    for content, reason in (("Par", None), ("is", "stop")):
+        choice = {"index": 0, "delta": {"content": content}, "finish_reason": reason}
+        line = f"data: {json.dumps({'choices': [choice]})}\n\n"
+        await connection.send(f"{len(line):x}\r\n{line}\r\n")
+
+
+async def stays_behind_its_end(connection: Connection) -> None:
+    """A finish_reason, then nothing, on a connection that stays open."""
+    await ends_without_mark(connection)
+    await asyncio.Event().wait()
 
 
 async def ends_without_reason(connection: Connection) -> None:

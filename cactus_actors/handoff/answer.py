@@ -79,7 +79,8 @@ class Answer:
 class AnswerReader:
     """Reads one answer; every method raises CloudFailure on what is not the protocol.
 
-    `redact` masks secrets in what the cloud says of its errors. Tool calls become text of `tool_markup`.
+    `redact` masks secrets in what the cloud says of its errors. Tool calls become text of `tool_markup`. An
+    answer whose finish_reason was told `is_complete`, whatever comes, or does not come, after it.
     """
 
     redact: Callable[[str], str] = str
@@ -94,21 +95,38 @@ class AnswerReader:
         """The text that one event adds; tool calls are text too, once they are complete."""
         if data == b"[DONE]":
             self.is_done = True
-            return self._within_limit(self._tool_call_text())
+            return ""
+        was_complete = self.is_complete
         try:
             chunk = msgspec.json.decode(data, type=_Chunk)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
+            if was_complete:
+                return ""
             raise _protocol_error("a chunk is not a chat completion chunk") from None
-        if chunk.error is not None:
-            raise _reported_failure(chunk.error, self.redact)
         if chunk.usage is not None:
             self._usage = _counts(chunk.usage)
+        if was_complete:
+            return ""
+        if chunk.error is not None:
+            raise _reported_failure(chunk.error, self.redact)
         return self._within_limit("".join(self._take(choice) for choice in chunk.choices[:1]))
+
+    @property
+    def is_complete(self) -> bool:
+        """Whether the cloud has said how its answer ended."""
+        return self._finish_reason is not None
+
+    @property
+    def usage(self) -> Usage | None:
+        """What the cloud counted, as far as it has told."""
+        return self._usage
+
+    def rest(self) -> str:
+        """What the end of the stream adds to the text: the tool calls, which are whole now."""
+        return self._within_limit(self._tool_call_text())
 
     def answer(self) -> Answer:
         """The outcome, once the stream has ended; an end that the cloud did not announce is a failure."""
-        if not self.is_done:
-            raise _protocol_error("the stream ended without [DONE]")
         if self._finish_reason is None:
             raise _protocol_error("the stream ended without a finish_reason")
         if self._finish_reason == "content_filter":

@@ -3,8 +3,9 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import time
-from collections.abc import Callable
+from collections.abc import AsyncGenerator, Callable
 from dataclasses import dataclass
 from typing import Any
 
@@ -35,6 +36,10 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 
 MAX_BACKOFF_S = 8.0
 MAX_ERROR_BODY_BYTES = 8 * 1024
+REST_WAIT_S = 2.0
+"""How long after its finish_reason an answer's counts and end mark are waited for."""
+REST_MARGIN_S = 0.1
+"""Of the deadline, so that a complete answer is not lost to it."""
 
 
 @dataclass
@@ -176,19 +181,37 @@ class Cloud:
 
 
 async def _read_answer(response: httpx.Response, exchange: _Exchange) -> Answer:
-    events, reader = EventStream(), AnswerReader(exchange.redact, exchange.tool_markup)
-    async for chunk in response.aiter_raw():
-        try:
-            completed = events.feed(chunk)
-        except LineTooLong:
-            raise CloudFailure(
-                "cloud_protocol_error", f"a line is longer than {MAX_LINE_BYTES} bytes"
-            ) from None
-        for data in completed:
-            exchange.take(reader.read(data))
-            if reader.is_done:
-                return reader.answer()
+    """The answer that a response streams.
+
+    It is complete with its finish_reason: the counts and the end mark are waited for, but not for long.
+    """
+    reader = AnswerReader(exchange.redact, exchange.tool_markup)
+    try:
+        async with asyncio.timeout(None) as patience, contextlib.aclosing(_events_of(response)) as events:
+            async for data in events:
+                exchange.take(reader.read(data))
+                if reader.is_done:
+                    break
+                if reader.is_complete and patience.when() is None:
+                    now = asyncio.get_running_loop().time()
+                    patience.reschedule(min(now + REST_WAIT_S, max(now, exchange.ends_at - REST_MARGIN_S)))
+    except (TimeoutError, httpx.TransportError):
+        if not reader.is_complete:
+            raise
+    exchange.take(reader.rest())
     return reader.answer()
+
+
+async def _events_of(response: httpx.Response) -> AsyncGenerator[bytes]:
+    events = EventStream()
+    try:
+        async for chunk in response.aiter_raw():
+            for data in events.feed(chunk):
+                yield data
+        for data in events.end():
+            yield data
+    except LineTooLong:
+        raise CloudFailure("cloud_protocol_error", f"a line is longer than {MAX_LINE_BYTES} bytes") from None
 
 
 async def _error_message(response: httpx.Response) -> str:

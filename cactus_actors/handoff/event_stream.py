@@ -37,6 +37,10 @@ class EventStream:
         self._extend(rest)
         return events
 
+    def end(self) -> list[bytes]:
+        """The data of an event that the end of the stream completes; raises LineTooLong."""
+        return self.feed(b"\n\n")
+
     def _extend(self, part: bytes) -> None:
         if len(self._line) + len(part) > MAX_LINE_BYTES:
             raise LineTooLong

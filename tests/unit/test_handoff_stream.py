@@ -30,6 +30,7 @@ def read_all(events: list[bytes]) -> Answer:
     reader = AnswerReader()
     for event in events:
         reader.read(event)
+    reader.rest()
     return reader.answer()
 
 
@@ -64,6 +65,24 @@ def test_an_answer_is_its_text_its_end_and_its_usage() -> None:
     assert reader.answer() == Answer("length", Usage(prompt_tokens=3, completion_tokens=2))
 
 
+@pytest.mark.parametrize(
+    "after",
+    [[], [b"[DONE]"], [b'{"cho'], [b'{"error":{"message":"late"}}'], [chunk("more"), chunk(None, "length")]],
+)
+def test_an_answer_is_complete_with_its_finish_reason(after: list[bytes]) -> None:
+    assert read_all([chunk("Par"), chunk("is", "stop"), *after]) == Answer("stop", None)
+    counts = b'{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}'
+    told = Usage(prompt_tokens=3, completion_tokens=2)
+    assert read_all([chunk("Par", "stop"), counts, *after]) == Answer("stop", told)
+
+
+def test_the_end_of_the_stream_ends_an_event() -> None:
+    stream = EventStream()
+    assert stream.feed(b"data: one\n\ndata: two") == [b"one"]
+    assert stream.end() == [b"two"]
+    assert stream.end() == []
+
+
 @pytest.mark.parametrize("markup", MARKUPS)
 def test_tool_calls_in_pieces_become_text_at_the_end(markup: str) -> None:
     reader = AnswerReader(tool_markup=markup)
@@ -71,7 +90,8 @@ def test_tool_calls_in_pieces_become_text_at_the_end(markup: str) -> None:
     reader.read(chunk(tool_calls=[{"index": 0, "function": {"arguments": '{"city":'}}]))
     reader.read(chunk(tool_calls=[{"index": 1, "function": {"name": "time", "arguments": "{}"}}]))
     reader.read(chunk(None, "tool_calls", tool_calls=[{"index": 0, "function": {"arguments": '"Paris"}'}}]))
-    text = reader.read(b"[DONE]")
+    assert reader.read(b"[DONE]") == ""
+    text = reader.rest()
     assert parse_calls(markup, text) == ("", [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})])
     assert reader.answer().finish_reason == "tool_calls"
 
@@ -79,7 +99,7 @@ def test_tool_calls_in_pieces_become_text_at_the_end(markup: str) -> None:
 @pytest.mark.parametrize(
     ("events", "kind"),
     [
-        ([chunk("Par", "stop")], "cloud_protocol_error"),
+        ([chunk("Par")], "cloud_protocol_error"),
         ([chunk("Par"), b"[DONE]"], "cloud_protocol_error"),
         ([chunk("Par", "mystery"), b"[DONE]"], "cloud_protocol_error"),
         ([chunk("Par", "content_filter"), b"[DONE]"], "cloud_rejected"),

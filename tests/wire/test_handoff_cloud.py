@@ -17,7 +17,7 @@ from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.answer import Answer
 from cactus_actors.handoff.breaker import Breaker
 from cactus_actors.handoff.budget import Budget
-from cactus_actors.handoff.cloud import Cloud
+from cactus_actors.handoff.cloud import REST_WAIT_S, Cloud
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.failures import CloudFailure
 from cactus_actors.protocol.params import SamplingParams
@@ -29,19 +29,24 @@ from tests.fake_cloud import (
     Answering,
     Connection,
     FakeCloud,
+    breaks_off_behind_its_end,
     drips,
     ends_early,
+    ends_within_its_last_line,
+    ends_without_mark,
     ends_without_reason,
     fake_cloud,
     fast,
     resets,
     resets_at_once,
+    resets_behind_its_end,
     sends_broken_json,
     sends_endless_line,
     sends_html,
     silent,
     stalls,
     status,
+    stays_behind_its_end,
 )
 
 SECRET = "sk-planted-0123456789"
@@ -316,6 +321,33 @@ async def test_what_is_not_the_protocol_is_no_success(asker_of: MakeAsker, answe
         assert (await asker.fail()).kind == "cloud_protocol_error"
         assert len(cloud.requests) == 1
         assert asker.breaker_state == "closed"
+
+
+@pytest.mark.parametrize(
+    "answering",
+    [
+        ends_without_mark,
+        ends_within_its_last_line,
+        resets_behind_its_end,
+        breaks_off_behind_its_end,
+        stays_behind_its_end,
+    ],
+)
+async def test_an_answer_with_a_finish_reason_is_complete(asker_of: MakeAsker, answering: Answering) -> None:
+    async with fake_cloud(answering) as cloud:
+        asker = asker_of(cloud, breaker_failures=1, read_timeout_s=30.0, total_timeout_s=30.0)
+        assert await asker.ask() == Answer("stop", None)
+    assert asker.chunks == ["Par", "is"]
+    assert asker.breaker_state == "closed"
+    assert len(cloud.requests) == 1
+
+
+async def test_a_complete_answer_is_not_lost_to_the_deadline(asker_of: MakeAsker) -> None:
+    async with fake_cloud(stays_behind_its_end) as cloud:
+        asker = asker_of(cloud, total_timeout_s=1.0, read_timeout_s=30.0)
+        started = time.monotonic()
+        assert await asker.ask() == Answer("stop", None)
+        assert time.monotonic() - started < REST_WAIT_S
 
 
 async def test_a_redirect_is_not_followed(asker_of: MakeAsker) -> None:
