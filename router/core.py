@@ -31,7 +31,7 @@ from cactus_actors.protocol.worker_messages import (
 from router.access.callers import ANYONE, Caller, Revoked
 from router.books.tally import Tally
 from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.ledger import WorkerRecord
+from router.dispatch.worker_record import WorkerRecord
 from router.effects import Effect, Outbox
 from router.handoff.cloud_desk import CloudDesk
 from router.jobs.closing import Closing
@@ -96,6 +96,7 @@ class RouterCore:
         self._intake = Intake(
             self._table,
             self._dispatcher,
+            self._streams,
             self._outbox,
             self._keeper,
             self._recalling,
@@ -191,7 +192,7 @@ class RouterCore:
 
     @property
     def ready_workers(self) -> tuple[str, ...]:
-        return tuple(worker.worker_id for worker in self._dispatcher.ledger.local)
+        return tuple(self._dispatcher.ledger.local)
 
     def on_client(
         self,
@@ -281,7 +282,7 @@ class RouterCore:
                     if worker.hello.kind == "cloud":
                         self._desk.pump(now)
                 case Draining():
-                    worker.is_draining = True
+                    self._dispatcher.ledger.drain(worker)
                 case Goodbye():
                     self._generation.on_worker_gone(worker, None, now)
         self._dispatcher.pump(now)
@@ -317,8 +318,10 @@ class RouterCore:
             self._refused[refusal] += 1
             return False, []
         job = self._table.live.get(topic)
-        if job is not None and job.length:
-            self._streams.progress(job, now)
+        if job is not None:
+            if job.length:
+                self._streams.progress(job, now)
+            self._streams.follow(job, now)
         return True, self._outbox.drain()
 
     def on_unsubscribed(self, topic: str, caller: Caller | None = None) -> None:
@@ -346,6 +349,7 @@ class RouterCore:
         self._desk.pump(now)
         self._keeper.forgotten(self._table.forget_old(now))
         self._streams.on_tick(self._table.live, now)
+        self._dispatcher.look_again()
         self._dispatcher.pump(now)
         return self._outbox.drain()
 

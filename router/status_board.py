@@ -64,7 +64,7 @@ class StatusBoard:
             vocab_size=facts.vocab_size,
             draining=self._intake.is_closed,
             desired_workers=num_workers_wished,
-            jobs=self._table.counts(),
+            jobs=self._table.counts(self._dispatcher.num_waiting),
             workers=[worker.status(now) for worker in self._dispatcher.ledger],
             refused=dict(self._refused),
             storage_error=self.storage_error,

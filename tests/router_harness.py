@@ -9,6 +9,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.confidence import Probe
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Delta, Finished, Submit
@@ -151,8 +152,11 @@ class Worker:
     dispatches: dict[int, Dispatch] = field(default_factory=dict)
     aborted: list[int] = field(default_factory=list)
     num_accepted: int = 0
+    cached: dict[int, None] = field(default_factory=dict)
 
     def report(self, *deltas: SequenceDelta, unavailable: str | None = None) -> Report:
+        stored = list(dict.fromkeys(block for delta in deltas for block in self.newly_cached(delta)))
+        self.cached.update(dict.fromkeys(stored))
         for delta in deltas:
             if delta.finish is not None:
                 self.dispatches.pop(delta.dispatch_id, None)
@@ -164,7 +168,17 @@ class Worker:
             num_running=min(len(self.dispatches), self.hello.num_slots),
             deltas=list(deltas),
             unavailable=unavailable,
+            stored=stored,
         )
+
+    def newly_cached(self, delta: SequenceDelta) -> list[int]:
+        """The full blocks that are computed when these tokens are known."""
+        dispatch = self.dispatches.get(delta.dispatch_id)
+        if dispatch is None or not dispatch.params.cache_prompt:
+            return []
+        known = [*dispatch.prompt_ids, *dispatch.emitted_ids[: delta.position], *delta.token_ids]
+        hashes = block_hashes(known[:-1], dispatch.cache_salt)
+        return [block for block in hashes if block not in self.cached]
 
 
 @dataclass
@@ -315,12 +329,15 @@ class RouterHarness:
             self.now = min(end, self.now + 0.5)
             for worker in list(self.workers.values()):
                 self.report(worker)
-            self._take(self.core.on_tick(self.now))
+            self.tick()
+
+    def tick(self) -> None:
+        self._take(self.core.on_tick(self.now))
 
     def pass_silence(self, seconds: float) -> None:
         """Let time pass while no worker says anything."""
         self.now += seconds
-        self._take(self.core.on_tick(self.now))
+        self.tick()
 
     def lose(self, worker: Worker) -> None:
         """A worker's process dies, and the supervisor says so."""

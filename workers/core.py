@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Literal
 
 from cactus_actors.config import HEARTBEAT_S
+from cactus_actors.protocol.block_hashes import short_hash
 from cactus_actors.protocol.worker_messages import (
     Abort,
     Dispatch,
@@ -120,11 +121,13 @@ class WorkerCore:
     def _void(self) -> None:
         self._engine.abort_all()
         self._engine.counters.reset()
+        self._engine.tell_all_cached()
         self._num_accepted = 0
         self._last_report = None
 
     def _report(self, deltas: list[SequenceDelta]) -> Report:
         engine, counters = self._engine, self._engine.counters
+        news = engine.take_cache_news()
         return Report(
             num_accepted=self._num_accepted,
             free_slots=engine.free_slots,
@@ -141,4 +144,6 @@ class WorkerCore:
             accepted_draft_tokens=counters.accepted_draft_tokens,
             queried_prompt_tokens=counters.queried_prompt_tokens,
             ram_usage_mb=self._ram_usage_mb,
+            stored=[short_hash(block) for block in news.stored],
+            evicted=[short_hash(block) for block in news.evicted],
         )

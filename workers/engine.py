@@ -11,7 +11,7 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFailure
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
 from workers.batch import Batch, Chunk
-from workers.block_pool import BlockPool
+from workers.block_pool import BlockPool, CacheNews
 from workers.constraints import NewConstraint
 from workers.deltas import NewTokens, delta_of, extras_of, failure, last_delta, last_delta_of, prompt_told
 from workers.detokenizer import TokenBytes
@@ -100,6 +100,14 @@ class Engine:
     def free_blocks(self) -> int:
         """Cache blocks that no sequence holds."""
         return self._pool.num_free
+
+    def take_cache_news(self) -> CacheNews:
+        """What the prefix cache has got and lost since this was asked last."""
+        return self._pool.take_news()
+
+    def tell_all_cached(self) -> None:
+        """Let the next news be of all that the prefix cache holds."""
+        self._pool.tell_all()
 
     def add(self, dispatch: Dispatch) -> None:
         """Take a dispatch; one that cannot run is answered by the next step, one already held is ignored."""

@@ -2,11 +2,10 @@
 
 from __future__ import annotations
 
-import hashlib
-
 import numpy as np
 from numpy.typing import NDArray
 
+from cactus_actors.protocol.block_hashes import block_digest, root_digest
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from workers.constraints import TokenConstraint
@@ -65,9 +64,7 @@ class Sequence:
         self.block_table: list[int] = []
         self.num_computed_tokens = 0
         self.num_cached_prompt_tokens: int | None = None  # None until first admitted
-        self._root_hash = hashlib.blake2b(
-            dispatch.cache_salt.encode(), digest_size=16, person=b"salt"
-        ).digest()
+        self._root_digest = root_digest(dispatch.cache_salt)
         self._block_hashes: list[BlockHash] = []
 
         known = dispatch.prompt_ids + dispatch.emitted_ids
@@ -135,9 +132,9 @@ class Sequence:
         """Names of the first `num_blocks` full blocks; each covers the salt and all tokens up to its last."""
         while len(self._block_hashes) < num_blocks:
             start = len(self._block_hashes) * self.block_size
-            parent = self._block_hashes[-1] if self._block_hashes else self._root_hash
+            parent = self._block_hashes[-1] if self._block_hashes else self._root_digest
             tokens = self._tokens[start : start + self.block_size].tobytes()
-            self._block_hashes.append(hashlib.blake2b(parent + tokens, digest_size=16).digest())
+            self._block_hashes.append(block_digest(parent, tokens))
         return self._block_hashes[:num_blocks]
 
 

@@ -9,6 +9,7 @@ import msgspec
 
 from benchmarks.router_loop.played_worker import BLOCK_SIZE, MAX_CONTEXT, MODEL, PlayedWorker
 from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import resolve_options
@@ -20,7 +21,6 @@ from cactus_actors.protocol.wire import (
 )
 from cactus_actors.protocol.worker_messages import CloudRequest
 from router.core import RouterCore
-from router.dispatch.prefix_index import block_hashes
 from router.effects import Effect, Observe, Prepare, Publish, SendClient, SendWorker
 from router.prepare.prepared import Prepared
 
@@ -44,15 +44,16 @@ class CoreCosts(msgspec.Struct, frozen=True, kw_only=True):
     """Microseconds of this process's CPU time.
 
     `us_per_token` is everything that the reports of workers cause: decoding them, the core with the ends
-    and dispatches of jobs, ticks, and encoding what is published and sent. `us_per_steady_token` is the same
-    of rounds in which no job ended. `us_per_submission` is a job's coming: the request, its preparation's
-    outcome, the acceptance; preparing itself is done in other processes.
+    and dispatches of jobs, and encoding what is published and sent. `us_per_steady_token` is the same of
+    rounds in which no job ended. `us_per_submission` is a job's coming: the request, its preparation's
+    outcome, the acceptance; preparing itself is done in other processes. `us_per_tick`, twenty times a
+    second, grows with those who listen to jobs that wait: each is told once a second that it waits.
     """
 
     us_per_token: float
     us_per_steady_token: float | None
-    us_per_tick: float
     us_per_submission: float
+    us_per_tick: float
     tokens: int
     jobs_ended: int
 
@@ -114,7 +115,6 @@ class CoreBench:
                     meter.seconds += turn.seconds
                     meter.count += turn.count
             self._fill()
-        everything.seconds += ticks.seconds
         assert self._num_published >= everything.count, "each token is published"
         return CoreCosts(
             us_per_token=everything.microseconds_each,

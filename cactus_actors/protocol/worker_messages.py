@@ -94,7 +94,9 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     worker takes no jobs at all just now (a cloud worker without key, with an open breaker or a spent budget).
     `draft_tokens` were guessed ahead of the model, `accepted_draft_tokens` of them right. Of the tokens
     of prompts `queried_prompt_tokens` were looked up in the prefix cache, `cached_prompt_tokens` were found.
-    `breaker` is a cloud worker's.
+    `breaker` is a cloud worker's. The first report after a Welcome tells in `stored` the short hashes
+    (`protocol/block_hashes.py`) of all blocks that the prefix cache holds, each later one those that it has
+    got since, and in `evicted` those that it holds no more.
     """
 
     num_accepted: int
@@ -114,6 +116,8 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     queried_prompt_tokens: int = 0
     ram_usage_mb: float = 0.0
     breaker: BreakerState | None = None
+    stored: list[int] = []
+    evicted: list[int] = []
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):

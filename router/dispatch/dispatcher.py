@@ -3,27 +3,37 @@
 from __future__ import annotations
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.protocol.worker_messages import Abort
+from cactus_actors.protocol.worker_messages import Abort, Report
 from router.books.tally import Tally
-from router.dispatch.ledger import Assignment, Ledger, WorkerRecord, cloud_dispatch, local_dispatch
-from router.dispatch.placement import LOOKAHEAD, Candidate, Vacancy, place
+from router.dispatch.commands import cloud_dispatch, local_dispatch
+from router.dispatch.ledger import Ledger
+from router.dispatch.offers import Offers
+from router.dispatch.placement import LOOKAHEAD, PATIENCE_S, Candidate, place
 from router.dispatch.prefix_index import PrefixIndex
-from router.dispatch.quarantine import Quarantine, runs_suspect
+from router.dispatch.quarantine import Quarantine
 from router.dispatch.queue import JobQueue
-from router.dispatch.yielding import ways_for
+from router.dispatch.users import Users
+from router.dispatch.worker_record import Assignment, WorkerRecord
+from router.dispatch.yielding import Way, way_for
 from router.effects import Outbox
 from router.jobs.job import Job
 
 
 class Dispatcher:
-    """A job leaves the queue only for a free slot, or for the one place on deck."""
+    """A job leaves the queue only for a free slot, or for the one place on deck.
+
+    Nothing is counted by looking at all workers or at all jobs: the ledger knows what is free, the users who
+    waits and who runs, the index who holds which prefix.
+    """
 
     def __init__(self, settings: RouterSettings, outbox: Outbox, tally: Tally) -> None:
-        self.queue = JobQueue(settings.max_queued_jobs, settings.max_queued_tokens, settings.max_queued_bytes)
-        self.quarantine = Quarantine()
-        self.ledger = Ledger()
+        self.users = Users()
+        self.queue = JobQueue(
+            self.users, settings.max_queued_jobs, settings.max_queued_tokens, settings.max_queued_bytes
+        )
+        self.ledger = Ledger(self.users, settings.on_deck)
+        self.quarantine = Quarantine(self.ledger)
         self.prefixes = PrefixIndex()
-        self._on_deck = settings.on_deck
         self._outbox = outbox
         self._tally = tally
 
@@ -33,18 +43,27 @@ class Dispatcher:
 
     def pump(self, now: float) -> None:
         """Place waiting jobs until nothing more fits."""
-        reserved = self._place_suspects(now)
-        self._make_way(reserved, now)
-        while len(self.queue):
-            workers = [
-                worker
-                for worker in self.ledger.local
-                if worker is not reserved
-                and worker.free_slots + self._on_deck > 0
-                and not runs_suspect(worker)
-            ]
-            if not workers or not self._place_one(workers, now):
-                return
+        self._place_suspects(now)
+        ledger = self.ledger
+        while len(self.queue) and (
+            self._place_one(ledger.slots, now) or self._make_way(now) or self._place_one(ledger.decks, now)
+        ):
+            pass
+
+    def look_again(self) -> None:
+        """Time has passed: what gave no way may give one now."""
+        self.users.is_settled = False
+
+    def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
+        """Note what a worker says of itself."""
+        self.ledger.take_report(worker, report, now)
+        if report.stored or report.evicted:
+            self.prefixes.update(worker.worker_id, report.stored, report.evicted)
+
+    def forget(self, worker: WorkerRecord) -> list[Assignment]:
+        """A worker is gone; returns what it was assigned, oldest first."""
+        self.prefixes.forget(worker.worker_id)
+        return self.ledger.remove(worker)
 
     def return_to_queue(self, job: Job) -> None:
         """Its worker is gone: it goes first, or alone if it is a suspect, and continues after its tokens."""
@@ -65,7 +84,7 @@ class Dispatcher:
         """The available cloud worker with the most free slots."""
         workers = [
             worker
-            for worker in self.ledger.cloud
+            for worker in self.ledger.cloud.values()
             if worker.report.unavailable is None and worker.free_slots > 0
         ]
         return max(workers, key=lambda worker: worker.free_slots, default=None)
@@ -94,65 +113,54 @@ class Dispatcher:
             self.abort(job.cloud.assignment)
             job.cloud.assignment = None
 
-    def _place_suspects(self, now: float) -> WorkerRecord | None:
-        """Give suspects the workers that are idle; the worker that the next one waits for."""
-        while True:
-            job, worker = self.quarantine.next_pair(self.ledger.local)
-            if job is None or worker is None:
-                return worker
+    def _place_suspects(self, now: float) -> None:
+        """Give suspects the workers that are idle."""
+        while pair := self.quarantine.next_pair():
+            job, worker = pair
             self.quarantine.remove(job)
             self._send(job, worker, now)
 
-    def _make_way(self, reserved: WorkerRecord | None, now: float) -> None:
-        """Take back work that gives way to jobs that have no slot."""
-        if not len(self.queue):
-            return
-        workers = [
-            worker for worker in self.ledger.local if worker is not reserved and not runs_suspect(worker)
-        ]
-        num_slots = sum(worker.hello.num_slots for worker in workers)
-        for way in ways_for(self.queue.urgent(num_slots), workers):
-            for assignment in way.victims:
-                assignment.worker.vacate(assignment)
-                self.abort(assignment)
-                self._tally.attempts["yielded"] += 1
-                assignment.job.assignment = None
-                self.queue.put_back(assignment.job)
-            if way.job is not None and way.worker is not None:
-                self.queue.take(way.job, now)
-                self._send(way.job, way.worker, now)
-
-    def _place_one(self, workers: list[WorkerRecord], now: float) -> bool:
+    def _place_one(self, offers: Offers, now: float) -> bool:
+        """Send the job that gains most by what its worker holds; who waited long goes first."""
+        if not len(offers):
+            return False
         waiting = self.queue.first(LOOKAHEAD)
-        vacancies = [
-            Vacancy(
-                worker.worker_id,
-                worker.free_slots,
-                worker.free_blocks,
-                worker.free_slots + self._on_deck > 0 and worker.num_not_running < self._on_deck,
-                is_idle=not worker.assignments,
-            )
-            for worker in workers
-        ]
-        # Workers of one service share one block size.
-        candidates = [
-            Candidate(job.job_id, workers[0].num_blocks_of(job), now - job.arrived_at) for job in waiting
-        ]
-        placement = place(
-            vacancies,
-            candidates,
-            lambda worker_id, index: self.prefixes.num_cached(
-                worker_id, waiting[index].prepared.block_hashes
-            ),
-        )
+        if now - waiting[0].arrived_at >= PATIENCE_S:
+            waiting = waiting[:1]
+        candidates = [Candidate(job.prepared.block_hashes, self.ledger.num_blocks_of(job)) for job in waiting]
+        placement = place(candidates, offers, self.prefixes)
         if placement is None:
             return False
-        worker_id, index = placement
-        worker = self.ledger.named(worker_id)
-        assert worker is not None
-        self.queue.take(waiting[index], now)
-        self._send(waiting[index], worker, now)
+        job = waiting[placement.index]
+        self.queue.take(job, now)
+        self._send(job, offers.worker(placement.worker_id), now)
         return True
+
+    def _make_way(self, now: float) -> bool:
+        """Take back work that gives way to a job that has no slot."""
+        if self.users.is_settled:
+            return False
+        way = self._way()
+        if way is None:
+            self.users.is_settled = True
+            return False
+        for assignment in way.victims:
+            self.ledger.vacate(assignment)
+            self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
+            self._tally.attempts["yielded"] += 1
+            assignment.job.assignment = None
+            self.queue.put_back(assignment.job)
+        self.queue.take(way.job, now)
+        self._send(way.job, way.worker, now)
+        return True
+
+    def _way(self) -> Way | None:
+        way, users = None, self.users
+        if users.background:
+            way = way_for(self.queue.urgent(LOOKAHEAD), users.background_latest_first, users)
+        if way is None and users.some_run_several:
+            way = way_for(self.queue.newcomers(LOOKAHEAD), users.several_latest_first, users)
+        return way
 
     def _send(self, job: Job, worker: WorkerRecord, now: float) -> None:
         job.assignment = self.ledger.assign(worker, job)
@@ -160,5 +168,4 @@ class Dispatcher:
         job.worker = worker.worker_id
         if job.dispatched_at is None:
             job.dispatched_at = now
-        self.prefixes.record(worker.worker_id, job.prepared.block_hashes)
         self._outbox.command(worker.identity, local_dispatch(job.assignment, now))

@@ -1,64 +1,59 @@
-"""Which waiting job joins which running batch next. A pure function."""
+"""Which waiting job goes to which worker next: by cached prefixes, within a bound of imbalance."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
+
+from router.dispatch.offers import Offers
+from router.dispatch.prefix_index import PrefixIndex
 
 LOOKAHEAD = 8
 PATIENCE_S = 2.0
-
-
-@dataclass(frozen=True, slots=True)
-class Vacancy:
-    """A worker that could take a job: free slots, free cache blocks, and whether one more may wait there."""
-
-    worker_id: str
-    free_slots: int
-    free_blocks: int
-    has_deck: bool
-    is_idle: bool
+MAX_IMBALANCE = 4
+"""So many free slots fewer than the emptiest one the worker that holds a prefix may have."""
 
 
 @dataclass(frozen=True, slots=True)
 class Candidate:
-    """One of the first waiting jobs, in the queue's order."""
+    """One of the first waiting jobs: its prompt's block hashes, and the blocks that it needs."""
 
-    job_id: str
+    block_hashes: Sequence[int]
     num_blocks: int
-    waited_s: float
 
 
-CachedBlocks = Callable[[str, int], int]
-"""(worker id, index of the candidate) -> leading blocks of its prompt that the worker holds."""
+@dataclass(frozen=True, slots=True)
+class Placement:
+    """A candidate's worker; `gain` is in blocks: those cached there, less those that only others have."""
+
+    index: int
+    worker_id: str
+    gain: int
 
 
-def place(
-    vacancies: Sequence[Vacancy], candidates: Sequence[Candidate], cached: CachedBlocks
-) -> tuple[str, int] | None:
-    """The worker id and the index of the candidate that goes there, or None if nothing can be placed.
+def place(candidates: Sequence[Candidate], offers: Offers, prefixes: PrefixIndex) -> Placement | None:
+    """The candidate that gains most, the earliest on ties; None if none fits anywhere."""
+    best: Placement | None = None
+    for index, candidate in enumerate(candidates):
+        if offers.has_blocks(candidate.num_blocks):
+            placement = _placement_of(index, candidate, offers, prefixes)
+            if best is None or placement.gain > best.gain:
+                best = placement
+    return best
 
-    The worker with most free slots is served first, so that load stays even; it gets the candidate with the
-    longest cached prefix, the earliest on ties. A first candidate that waited PATIENCE_S goes before all
-    others. Only when nothing fits now is a job put on deck.
-    """
-    if not candidates:
-        return None
-    considered = range(1) if candidates[0].waited_s >= PATIENCE_S else range(len(candidates))
-    pairs = [
-        (vacancy, index)
-        for vacancy in vacancies
-        if vacancy.free_slots > 0
-        for index in considered
-        if vacancy.is_idle or candidates[index].num_blocks <= vacancy.free_blocks
-    ]
-    if not pairs:
-        pairs = [(vacancy, index) for vacancy in vacancies if vacancy.has_deck for index in considered]
-    if not pairs:
-        return None
-    most_free = max(vacancy.free_slots for vacancy, _ in pairs)
-    vacancy, index = max(
-        (pair for pair in pairs if pair[0].free_slots == most_free),
-        key=lambda pair: (cached(pair[0].worker_id, pair[1]), -pair[1]),
-    )
-    return vacancy.worker_id, index
+
+def _placement_of(index: int, candidate: Candidate, offers: Offers, prefixes: PrefixIndex) -> Placement:
+    """On the worker that holds most of its prefix within the bound of imbalance, else on the emptiest."""
+    num_blocks = candidate.num_blocks
+    emptiest = offers.emptiest(num_blocks)
+    num_anywhere, _ = prefixes.longest(candidate.block_hashes)
+    if not num_anywhere:
+        return Placement(index, emptiest, 0)
+    min_slots = offers.num_slots(emptiest, num_blocks) - MAX_IMBALANCE
+
+    def counts(worker_id: str) -> bool:
+        return offers.num_slots(worker_id, num_blocks) >= min_slots
+
+    num_here, holders = prefixes.longest(candidate.block_hashes[:num_anywhere], counts)
+    worker_id = max(holders, key=lambda holder: offers.num_slots(holder, num_blocks), default=emptiest)
+    return Placement(index, worker_id, num_here - (num_anywhere - num_here))

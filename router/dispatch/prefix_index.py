@@ -1,51 +1,69 @@
-"""Which chained prompt-block hashes went to which worker: a guess at what its prefix cache holds."""
+"""Which blocks the prefix cache of each worker holds, as it tells."""
 
 from __future__ import annotations
 
-from collections import OrderedDict
-from collections.abc import Iterable, Sequence
+from collections.abc import Callable, Iterable, Sequence
 
-BLOCK_SIZE = 16
-MAX_ENTRIES = 131_072
+MAX_BLOCKS = 1 << 16
+"""Of one worker; what it tells of more is passed over."""
 
-
-def block_hashes(token_ids: Sequence[int], salt: str = "") -> tuple[int, ...]:
-    """One hash a full block of BLOCK_SIZE tokens, each over the salt, the block and everything before it."""
-    hashes: list[int] = []
-    chained = hash(salt)
-    for start in range(0, len(token_ids) - BLOCK_SIZE + 1, BLOCK_SIZE):
-        chained = hash((chained, *token_ids[start : start + BLOCK_SIZE]))
-        hashes.append(chained)
-    return tuple(hashes)
+_NOBODY: tuple[str, ...] = ()
 
 
 class PrefixIndex:
-    """Bounded memory of (worker, block); the least recently used is forgotten first."""
+    """Workers by the short hashes of their blocks, and the other way round."""
 
-    def __init__(self, max_entries: int = MAX_ENTRIES) -> None:
-        self._max_entries = max_entries
-        self._entries: OrderedDict[tuple[str, int], None] = OrderedDict()
+    def __init__(self) -> None:
+        self._holders: dict[int, tuple[str, ...]] = {}
+        self._hashes: dict[str, set[int]] = {}
 
     def __len__(self) -> int:
-        return len(self._entries)
+        return sum(map(len, self._hashes.values()))
 
-    def record(self, worker_id: str, hashes: Iterable[int]) -> None:
-        """The worker computes, or has computed, these blocks."""
-        for block in hashes:
-            entry = (worker_id, block)
-            self._entries[entry] = None
-            self._entries.move_to_end(entry)
-        while len(self._entries) > self._max_entries:
-            self._entries.popitem(last=False)
-
-    def num_cached(self, worker_id: str, hashes: Sequence[int]) -> int:
-        """How many leading blocks the worker probably holds."""
-        for count, block in enumerate(hashes):
-            if (worker_id, block) not in self._entries:
-                return count
-        return len(hashes)
+    def update(self, worker_id: str, stored: Iterable[int], evicted: Iterable[int]) -> None:
+        """A worker can reuse blocks from now on, and others no more."""
+        held = self._hashes.setdefault(worker_id, set())
+        for block in evicted:
+            if block in held:
+                held.remove(block)
+                self._remove_holder(block, worker_id)
+        alone = (worker_id,)
+        for block in stored:
+            if block not in held and len(held) < MAX_BLOCKS:
+                held.add(block)
+                others = self._holders.get(block)
+                self._holders[block] = alone if others is None else (*others, worker_id)
 
     def forget(self, worker_id: str) -> None:
         """The worker is gone, and its cache with it."""
-        for entry in [entry for entry in self._entries if entry[0] == worker_id]:
-            del self._entries[entry]
+        for block in self._hashes.pop(worker_id, ()):
+            self._remove_holder(block, worker_id)
+
+    def longest(
+        self, hashes: Sequence[int], counts: Callable[[str], bool] | None = None
+    ) -> tuple[int, list[str]]:
+        """How many leading blocks a worker holds at most, and which workers do, of those that count.
+
+        A binary search: a cache reuses the end of a prefix before its beginning.
+        """
+        num_held, holders = 0, list(_NOBODY)
+        num_missing = len(hashes) + 1 if hashes and hashes[0] in self._holders else 1
+        while num_held + 1 < num_missing:
+            middle = (num_held + num_missing) // 2
+            found = [
+                worker_id
+                for worker_id in self._holders.get(hashes[middle - 1], _NOBODY)
+                if counts is None or counts(worker_id)
+            ]
+            if found:
+                num_held, holders = middle, found
+            else:
+                num_missing = middle
+        return num_held, holders
+
+    def _remove_holder(self, block: int, worker_id: str) -> None:
+        left = tuple(holder for holder in self._holders[block] if holder != worker_id)
+        if left:
+            self._holders[block] = left
+        else:
+            del self._holders[block]

@@ -2,42 +2,51 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable
-
-from router.dispatch.ledger import WorkerRecord
+from router.dispatch.ledger import Ledger
+from router.dispatch.worker_record import WorkerRecord
 from router.jobs.job import Job
 
 
 class Quarantine:
     """Suspects that wait for a worker of their own, in the order of their arrival."""
 
-    def __init__(self) -> None:
-        self._jobs: list[Job] = []
+    def __init__(self, ledger: Ledger) -> None:
+        self._ledger = ledger
+        self._jobs: dict[str, Job] = {}
+        self._reserved: WorkerRecord | None = None
 
     def __len__(self) -> int:
         return len(self._jobs)
 
     def __contains__(self, job: Job) -> bool:
-        return job in self._jobs
+        return job.job_id in self._jobs
 
     def add(self, job: Job) -> None:
-        self._jobs.append(job)
+        self._jobs[job.job_id] = job
 
     def remove(self, job: Job) -> None:
-        self._jobs.remove(job)
+        del self._jobs[job.job_id]
 
-    def next_pair(self, workers: Iterable[WorkerRecord]) -> tuple[Job | None, WorkerRecord | None]:
-        """The suspect to run now, and the worker that is kept free for suspects.
+    def next_pair(self) -> tuple[Job, WorkerRecord] | None:
+        """A suspect to run now, and the idle worker for it.
 
-        Without a suspect that waits there is no such worker. While the worker that has least to do is not
-        idle yet, there is no suspect to run now.
+        While one waits and no worker is idle, the one that has least to do then is kept free of new jobs.
         """
-        free = [worker for worker in workers if not runs_suspect(worker)]
-        if not self._jobs or not free:
-            return None, None
-        worker = min(free, key=lambda worker: len(worker.assignments))
-        return (None if worker.assignments else self._jobs[0]), worker
+        worker = next(iter(self._ledger.idle.values()), None)
+        if self._jobs and worker is not None:
+            self._reserve(None)
+            return next(iter(self._jobs.values())), worker
+        if not self._jobs:
+            self._reserve(None)
+        elif self._reserved is None or self._reserved.is_draining:
+            workers = self._ledger.local.values()
+            self._reserve(min(workers, key=lambda worker: len(worker.assignments), default=None))
+        return None
 
-
-def runs_suspect(worker: WorkerRecord) -> bool:
-    return any(assignment.job.is_suspect for assignment in worker.assignments.values())
+    def _reserve(self, worker: WorkerRecord | None) -> None:
+        if worker is not self._reserved:
+            if self._reserved is not None:
+                self._ledger.reserve(self._reserved, False)
+            if worker is not None:
+                self._ledger.reserve(worker, True)
+            self._reserved = worker

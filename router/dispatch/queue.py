@@ -5,18 +5,16 @@ from __future__ import annotations
 import math
 from bisect import bisect_left, insort
 from collections.abc import Iterator
-from itertools import islice
 
 from cactus_actors.protocol.errors import Overloaded
 from router.dispatch.fair_share import FairShare
 from router.dispatch.load import Load
+from router.dispatch.users import Key, Users
 from router.jobs.job import Job
 
 RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
-
-Key = tuple[bool, int, float, int]
 
 
 class DrainRate:
@@ -35,15 +33,16 @@ class DrainRate:
 
 
 class JobQueue:
-    """Waiting jobs: those that lost their worker first, then by priority, then by turns of the users.
+    """Waiting jobs: background work last, those that lost their worker first, then by priority and turns.
 
     Bounded in jobs, in tokens of prompts and in bytes, together with the requests that are on their way here:
     `coming` is kept by whoever lets them in. Jobs that come back from a worker are always taken: they were
     accepted.
     """
 
-    def __init__(self, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
+    def __init__(self, users: Users, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
         self.coming = Load()
+        self._users = users
         self._bound = Load(max_jobs, max_tokens, max_bytes)
         self._waiting = Load()
         self._keys: list[Key] = []
@@ -63,15 +62,15 @@ class JobQueue:
         return len(self._keys)
 
     def __contains__(self, job: Job) -> bool:
-        return _key(job) in self._jobs
+        return key_of(job) in self._jobs
 
     def __iter__(self) -> Iterator[Job]:
         return (self._jobs[key] for key in self._keys)
 
     def first(self, count: int) -> list[Job]:
         """At most `count` jobs from the front, all of the first one's priority."""
-        front = list(islice(self, count))
-        return [job for job in front if _key(job)[:2] == _key(front[0])[:2]]
+        keys = self._keys[:count]
+        return [self._jobs[key] for key in keys if key[:3] == keys[0][:3]]
 
     def check_room(self, load: Load, now: float) -> None:
         """Raise Overloaded, saying when to come back, if a request of that load does not fit.
@@ -104,15 +103,20 @@ class JobQueue:
 
     def put_back(self, job: Job) -> None:
         """Take in a job again that was taken back from its worker, at the turn that it had."""
-        key = _key(job)
+        key = key_of(job)
         assert key not in self._jobs
         insort(self._keys, key)
         self._jobs[key] = job
         self._waiting += job.load
+        self._users.waits(job, key)
 
     def urgent(self, count: int) -> list[Job]:
-        """Those of the first `count` jobs that somebody waits for."""
-        return [job for job in islice(self, count) if not job.is_background]
+        """The first `count` jobs that somebody waits for."""
+        return [self._jobs[key] for key in self._keys[:count] if not key[0]]
+
+    def newcomers(self, count: int) -> list[Job]:
+        """The first jobs of the first `count` users who run nothing, background work aside."""
+        return [self._jobs[key] for key in self._users.newcomers(count)]
 
     def take(self, job: Job, now: float) -> None:
         """Remove a job that is being dispatched."""
@@ -121,15 +125,17 @@ class JobQueue:
         self._shares.served(job)
 
     def remove(self, job: Job) -> None:
-        key = _key(job)
+        key = key_of(job)
         del self._jobs[key]
         del self._keys[bisect_left(self._keys, key)]
         self._waiting -= job.load
+        self._users.leaves(job, key)
 
 
-def _key(job: Job) -> Key:
+def key_of(job: Job) -> Key:
+    """A job's place."""
     # Where clients are told apart, none may put its work before the usual work of others.
     priority = job.prepared.policy.priority
     if job.tenant or job.account:
         priority = max(0, priority)
-    return (not job.is_retry, priority, job.turn, job.arrival)
+    return (job.is_background, not job.is_retry, priority, job.turn, job.arrival)

@@ -7,7 +7,7 @@ from cactus_actors.protocol.errors import HandoffFailed
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from router.books.tally import Tally
 from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.ledger import Assignment
+from router.dispatch.worker_record import Assignment
 from router.handoff.cloud_share import CloudShare
 from router.handoff.escalation import Breach, Verdict, early_breach, end_breach, refusal
 from router.jobs.closing import Closing
@@ -110,23 +110,28 @@ class CloudDesk:
 
     def pump(self, now: float) -> None:
         """Send waiting jobs to free cloud slots; give up on those that cannot or should not wait."""
-        for job in list(self._waiting.values()):
-            if not self._table.is_live(job):
-                del self._waiting[job.job_id]
-                continue
-            assert job.cloud is not None
-            verdict = self._refusal()
-            if verdict is None and now - job.cloud.asked_at > CLOUD_WAIT_S:
-                verdict = Verdict("suppressed", f"no cloud slot came free in {CLOUD_WAIT_S:.0f} s")
-            if verdict is not None:
-                del self._waiting[job.job_id]
-                self._give_up(job, verdict, now)
-            elif (worker := self._dispatcher.free_cloud()) is not None:
-                del self._waiting[job.job_id]
-                job.cloud.assignment = self._dispatcher.ask_cloud(job, worker, now)
+        while self._waiting:
+            job_id, job = next(iter(self._waiting.items()))  # who has waited longest
+            if self._table.is_live(job) and not self._stop_waiting(job, now):
+                return
+            self._waiting.pop(job_id, None)
+
+    def _stop_waiting(self, job: Job, now: float) -> bool:
+        """Ask for a job or give it up; False if it must wait."""
+        assert job.cloud is not None
+        verdict = self._refusal()
+        if verdict is None and now - job.cloud.asked_at > CLOUD_WAIT_S:
+            verdict = Verdict("suppressed", f"no cloud slot came free in {CLOUD_WAIT_S:.0f} s")
+        if verdict is not None:
+            self._give_up(job, verdict, now)
+        elif (worker := self._dispatcher.free_cloud()) is not None:
+            job.cloud.assignment = self._dispatcher.ask_cloud(job, worker, now)
+        else:
+            return False
+        return True
 
     def _refusal(self) -> Verdict | None:
-        return refusal(worker.report.unavailable for worker in self._dispatcher.ledger.cloud)
+        return refusal(worker.report.unavailable for worker in self._dispatcher.ledger.cloud.values())
 
     def _escalate(self, job: Job, breach: Breach, now: float) -> bool:
         job.breach = breach

@@ -7,7 +7,6 @@ from cactus_actors.protocol.messages import Finished
 from router.books.job_report import report_of
 from router.books.tally import Tally
 from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.prefix_index import block_hashes
 from router.effects import Outbox
 from router.jobs.job import EndedJob, Ending, Job
 from router.jobs.results import ended_state, make_result
@@ -44,7 +43,6 @@ class Closing:
     def end(self, job: Job, ending: Ending, now: float) -> EndedJob:
         """Stop all work on the job, publish the rest of its stream, and answer those attached."""
         assert self._table.is_live(job)
-        self._remember_prefix(job, ending)
         self._dispatcher.release(job)
         job.is_open = True
         self._streams.advance(job, now)
@@ -68,10 +66,3 @@ class Closing:
         self._tally.on_ended(report)
         self._outbox.observe(report)
         return ended
-
-    def _remember_prefix(self, job: Job, ending: Ending) -> None:
-        """A conversation's next turn begins with this prompt and this answer."""
-        if ending is job.local_ending and job.prepared.params.cache_prompt:
-            known = job.prepared.prompt_ids + job.local.token_ids
-            hashes = block_hashes(known, job.prepared.policy.cache_salt)
-            self._dispatcher.prefixes.record(job.worker, hashes)

@@ -7,7 +7,7 @@ from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
 from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
 from router.books.tally import Tally
 from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.ledger import Assignment, WorkerRecord
+from router.dispatch.worker_record import Assignment, WorkerRecord
 from router.effects import Outbox
 from router.handoff.cloud_desk import CloudDesk
 from router.jobs.closing import Closing
@@ -45,7 +45,7 @@ class Generation:
         self._max_attempts = max_attempts
 
     def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
-        worker.take_report(report, now)
+        self._dispatcher.take_report(worker, report, now)
         for delta in report.deltas:
             assignment = worker.assignments.get(delta.dispatch_id)
             if assignment is None:
@@ -64,8 +64,7 @@ class Generation:
             self._tally.num_farewells += 1
         else:
             self._tally.lost_workers[loss] += 1
-        assignments = self._dispatcher.ledger.remove(worker)
-        self._dispatcher.prefixes.forget(worker.worker_id)
+        assignments = self._dispatcher.forget(worker)
         for assignment in assignments:
             if assignment.is_cloud:
                 self._desk.fail(assignment, "the cloud worker was lost", now)

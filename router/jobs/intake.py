@@ -7,6 +7,7 @@ from collections.abc import Callable, Mapping, Sequence
 
 import msgspec
 
+from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import (
     CactusError,
     InvalidRequest,
@@ -26,11 +27,11 @@ from router.books.job_report import report_of_unprepared
 from router.books.tally import Tally
 from router.dispatch.dispatcher import Dispatcher
 from router.dispatch.load import Load, load_of
-from router.dispatch.prefix_index import block_hashes
 from router.effects import Outbox, Prepare
 from router.jobs.arrivals import Arrival, Arrivals
 from router.jobs.job import EndedJob, Job, attach, user_of
 from router.jobs.likelihoods import TokenTexts
+from router.jobs.streams import Streams
 from router.jobs.table import JobTable
 from router.jobs.token_log import TokenLog
 from router.journal.keeping import Keeper
@@ -49,6 +50,7 @@ class Intake:
         self,
         table: JobTable,
         dispatcher: Dispatcher,
+        streams: Streams,
         outbox: Outbox,
         keeper: Keeper,
         recalling: Recalling,
@@ -62,6 +64,7 @@ class Intake:
         self.arrivals = Arrivals()
         self._table = table
         self._dispatcher = dispatcher
+        self._streams = streams
         self._outbox = outbox
         self._keeper = keeper
         self._recalling = recalling
@@ -175,6 +178,7 @@ class Intake:
         job = self._new_job(arrival, prepared, load)
         job.attached.update(arrival.askers)
         self._table.add(job)
+        self._streams.follow(job, now)
         if self._keeper.is_on and arrival.record is None:
             content = decode_submit(arrival.content)
             submit = msgspec.structs.replace(content, traceparent=arrival.traceparent, keyed=arrival.is_keyed)

@@ -16,7 +16,7 @@ from router.jobs.token_log import TokenLog
 from router.prepare.prepared import Prepared
 
 if TYPE_CHECKING:
-    from router.dispatch.ledger import Assignment
+    from router.dispatch.worker_record import Assignment
 
 MAX_ATTACHED = 64
 SUSPECT_AFTER = 2
@@ -55,7 +55,8 @@ class Job:
     because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
     `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
     `mirostat_mu` is the sampler's state after the last token, from which another worker goes on. The id of a
-    job that `is_keyed` follows from an idempotency key.
+    job that `is_keyed` follows from an idempotency key. One that `is_followed` has listeners who are told the
+    length of its stream while it is quiet.
     """
 
     job_id: str
@@ -87,6 +88,7 @@ class Job:
     is_seen: bool = False
     num_published: int = 0
     last_published_at: float = 0.0
+    is_followed: bool = False
     breach: Breach | None = None
     verdict: Verdict | None = None
     tenant: str = ""

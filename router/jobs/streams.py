@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import heapq
 from collections.abc import Mapping
 
 from cactus_actors.protocol.errors import InvalidRequest
@@ -25,7 +26,7 @@ class Streams:
         self._topics = topics
         self._tally = tally
         self._epoch = epoch
-        self._next_progress_at = 0.0
+        self._followed: list[tuple[float, str]] = []  # a heap: when to look at a stream again, and which
 
     def advance(self, job: Job, now: float) -> None:
         """Publish what the open stream gained; without a subscriber it is passed over."""
@@ -45,15 +46,23 @@ class Streams:
         self._outbox.publish(job.job_id, message, job.encoding)
         job.last_published_at = now
 
+    def follow(self, job: Job, now: float) -> None:
+        """From now on tell who listens to a job how long its stream is while that is quiet."""
+        if not job.is_followed and job.job_id in self._topics:
+            job.is_followed = True
+            heapq.heappush(self._followed, (now + PROGRESS_INTERVAL_S, job.job_id))
+
     def on_tick(self, live: Mapping[str, Job], now: float) -> None:
-        """Now and then, tell who listens to a stream that is quiet how long it is."""
-        if now < self._next_progress_at:
-            return
-        self._next_progress_at = now + PROGRESS_INTERVAL_S
-        for topic in self._topics:
-            job = live.get(topic)
-            if job is not None and now - job.last_published_at >= PROGRESS_INTERVAL_S:
+        """Tell the lengths of streams that have been quiet for PROGRESS_INTERVAL_S."""
+        while self._followed and self._followed[0][0] <= now:
+            _, job_id = heapq.heappop(self._followed)
+            job = live.get(job_id)
+            if job is None:
+                continue
+            job.is_followed = False
+            if job.job_id in self._topics and now - job.last_published_at >= PROGRESS_INTERVAL_S:
                 self.progress(job, now)
+            self.follow(job, job.last_published_at)
 
     def finish(self, job: Job, finished: Finished) -> None:
         """Publish the end of the stream."""

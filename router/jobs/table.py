@@ -62,10 +62,11 @@ class JobTable:
         """Add one to a field of JobCounts."""
         self._totals = msgspec.structs.replace(self._totals, **{total: getattr(self._totals, total) + 1})
 
-    def counts(self) -> JobCounts:
-        accepted = [job for job in self.live.values() if job.is_recorded]
-        queued = sum(job.is_waiting for job in accepted)
-        return msgspec.structs.replace(self._totals, queued=queued, running=len(accepted) - queued)
+    def counts(self, num_waiting: int) -> JobCounts:
+        """All totals; of the accepted jobs that have not ended so many wait, the others run."""
+        totals = self._totals
+        num_live = totals.accepted - totals.finished - totals.failed - totals.cancelled
+        return msgspec.structs.replace(totals, queued=num_waiting, running=num_live - num_waiting)
 
     def overdue(self, now: float) -> list[Job]:
         """Live jobs whose deadline has passed; each is returned once."""

@@ -68,7 +68,7 @@ class TokenLog:
         num_known = len(self.token_ids) - position
         if num_known < 0:
             return False
-        texts = _texts(text, len(token_ids), cuts)
+        texts = [text] if len(token_ids) == 1 else _texts(text, len(token_ids), cuts)
         if num_known:
             if num_known >= len(token_ids):
                 return True

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from collections import Counter
-from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from router.access.callers import Caller
@@ -43,9 +42,6 @@ class Topics:
     def __contains__(self, topic: str) -> bool:
         known = self._topics.get(topic)
         return known is not None and known.num_listeners > 0
-
-    def __iter__(self) -> Iterator[str]:
-        return iter([topic for topic, known in self._topics.items() if known.num_listeners])
 
     def __len__(self) -> int:
         return len(self._topics)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, ModelNotFound
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.option_rules import given_options, structure_of
@@ -14,7 +15,6 @@ from cactus_actors.protocol.profiles import PROFILES, Profile
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.structured import compile_request, rehearse
 from cactus_actors.tools.offer import Offer, offer_of
-from router.dispatch.prefix_index import block_hashes
 from router.prepare.biases import logit_bias
 from router.prepare.conversation import conversation_of
 from router.prepare.lengths import check_length

@@ -21,6 +21,7 @@ class ExactPoolMachine(RuleBasedStateMachine):
         self.free = list(range(NUM_BLOCKS))
         self.content: dict[int, bytes] = {}
         self.tables: list[list[int]] = []
+        self.told: set[bytes] = set()
 
     def num_holders(self, block: int) -> int:
         return sum(table.count(block) for table in self.tables)
@@ -78,6 +79,21 @@ class ExactPoolMachine(RuleBasedStateMachine):
         held = {block for table in self.tables for block in table}
         assert held.isdisjoint(self.free)
         assert held | set(self.free) == set(range(NUM_BLOCKS))
+
+    @rule()
+    def tell(self) -> None:
+        """Who adds what is stored and takes away what is evicted knows what can be found."""
+        news = self.pool.take_news()
+        assert self.told.isdisjoint(news.stored)
+        assert self.told.issuperset(news.evicted)
+        self.told = (self.told | set(news.stored)) - set(news.evicted)
+        assert self.told == set(self.content.values())
+        assert self.pool.take_news() == ([], [])
+
+    @rule()
+    def tell_somebody_new(self) -> None:
+        self.told = set()
+        self.pool.tell_all()
 
     def teardown(self) -> None:
         for table in self.tables:

@@ -12,6 +12,7 @@ from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Fini
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye
 from tests.fuzz.judging import fuzzed
 from tests.router_harness import CLIENT, SURE, UNSURE, RouterHarness, Worker, job_id, make_delta
+from tests.router_walk import check_that_nobody_gives_way, walk
 
 MAX_TOKENS = 24
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -83,16 +84,21 @@ class RouterMachine(RuleBasedStateMachine):
             cloud_handoff_threshold=0.5 * gated,
             allow_cloud=not private,
             priority=data.draw(st.integers(-1, 1)),
+            user=data.draw(st.sampled_from(["a", "a", "b", "c"])),
             timeout_ms=data.draw(st.sampled_from([None, 500, 5000])),
         )
         if isinstance(reply, Accepted):
             self.accepted.add(number)
 
     @precondition(lambda self: len(self.router.workers) < 4)
-    @rule(kind=st.sampled_from(["local", "local", "cloud"]), num_slots=st.integers(1, 3))
-    def connect(self, kind: str, num_slots: int) -> None:
+    @rule(
+        kind=st.sampled_from(["local", "local", "cloud"]),
+        num_slots=st.integers(1, 3),
+        num_blocks=st.sampled_from([64, 8]),
+    )
+    def connect(self, kind: str, num_slots: int, num_blocks: int = 64) -> None:
         self.num_workers += 1
-        self.router.connect(f"w{self.num_workers}", kind=kind, num_slots=num_slots)
+        self.router.connect(f"w{self.num_workers}", kind=kind, num_slots=num_slots, num_blocks=num_blocks)
 
     @precondition(lambda self: self.router.workers)
     @rule(
@@ -250,6 +256,13 @@ class RouterMachine(RuleBasedStateMachine):
         assert sum(over[0].values()) <= self.router.num_dispatches["local"]
         assert sum(over[1].values()) <= self.router.num_dispatches["cloud"]
         assert status.held.live_jobs == status.jobs.queued + status.jobs.running
+
+    @invariant()
+    def what_is_counted_is_what_a_walk_over_everything_finds(self) -> None:
+        walk(self.router.core, self.router.now)
+        self.router.tick()
+        walk(self.router.core, self.router.now)
+        check_that_nobody_gives_way(self.router.core)
 
     @invariant()
     def no_worker_holds_more_than_it_can(self) -> None:

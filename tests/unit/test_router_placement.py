@@ -6,65 +6,114 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.dispatch.placement import Candidate, Vacancy, place
-from router.dispatch.prefix_index import BLOCK_SIZE, PrefixIndex, block_hashes
+from cactus_actors.protocol.block_hashes import BLOCK_SIZE, block_hashes
+from cactus_actors.protocol.worker_messages import Report
+from router.dispatch.offers import ANY_NUMBER, NO_OFFER, Offers
+from router.dispatch.placement import MAX_IMBALANCE, Candidate, Placement, place
+from router.dispatch.prefix_index import PrefixIndex
 from router.dispatch.queue import DrainRate
+from router.dispatch.worker_record import WorkerRecord
 from router.jobs.token_log import TokenLog
+from tests.router_harness import make_hello
 
 
-def vacancy(worker_id: str, free_slots: int = 1, **fields: object) -> Vacancy:
-    defaults: dict[str, object] = {"free_blocks": 100, "has_deck": False, "is_idle": False}
-    return Vacancy(worker_id, free_slots, **{**defaults, **fields})  # type: ignore[arg-type]
+def worker(worker_id: str, number: int = 0) -> WorkerRecord:
+    return WorkerRecord(worker_id.encode(), make_hello(worker_id), 0.0, Report(0, 0, 0, 0, []), number)
 
 
-def candidates(*waited: float, num_blocks: int = 1) -> list[Candidate]:
-    return [Candidate(str(index), num_blocks, seconds) for index, seconds in enumerate(waited)]
+def offers(*free_slots: int, num_blocks: int = 100) -> Offers:
+    """Of workers a, b, ... with so many free slots."""
+    offered = Offers()
+    for number, slots in enumerate(free_slots):
+        offered.put(worker("abcdefgh"[number], number), slots, num_blocks)
+    return offered
 
 
-def nothing_cached(worker_id: str, index: int) -> int:
-    return 0
+def prefixes(**held: int) -> PrefixIndex:
+    """Workers hold so many leading blocks of the prompt 1, 2, 3, ..."""
+    index = PrefixIndex()
+    for worker_id, num_blocks in held.items():
+        index.update(worker_id, range(1, num_blocks + 1), ())
+    return index
+
+
+def prompt(num_blocks: int = 10) -> Candidate:
+    return Candidate(range(1, num_blocks + 1), num_blocks)
+
+
+def other(num_blocks: int = 1) -> Candidate:
+    """A prompt that nobody has seen."""
+    return Candidate(range(1001, 1001 + num_blocks), num_blocks)
 
 
 def test_first_come_first_served_without_prefixes() -> None:
-    assert place([vacancy("a")], candidates(0.3, 0.2, 0.1), nothing_cached) == ("a", 0)
+    assert place([other(), other()], offers(1), prefixes()) == Placement(0, "a", 0)
 
 
 def test_nothing_to_place_or_nowhere_to_go() -> None:
-    assert place([vacancy("a")], [], nothing_cached) is None
-    assert place([], candidates(0.0), nothing_cached) is None
-    assert place([vacancy("a", 0)], candidates(0.0), nothing_cached) is None
+    assert place([], offers(1), prefixes()) is None
+    assert place([other()], Offers(), prefixes()) is None
 
 
-def test_the_emptiest_worker_is_served_first_whatever_is_cached_elsewhere() -> None:
-    workers = [vacancy("a", 1), vacancy("b", 5)]
-    assert place(workers, candidates(0.0), lambda worker_id, _: 9 * (worker_id == "a")) == ("b", 0)
+def test_without_a_prefix_the_emptiest_worker_is_served_first_and_then_who_came_first() -> None:
+    assert place([other()], offers(1, 5), prefixes(a=9)) == Placement(0, "b", 0)
+    assert place([other()], offers(5, 5), prefixes()) == Placement(0, "a", 0)
 
 
-def test_among_equally_empty_workers_the_prefix_decides() -> None:
-    workers = [vacancy("a", 3), vacancy("b", 3)]
-    assert place(workers, candidates(0.0), lambda worker_id, _: 9 * (worker_id == "b")) == ("b", 0)
+def test_the_worker_that_holds_most_of_the_prefix_gets_it_within_the_bound_of_imbalance() -> None:
+    least = 7 - MAX_IMBALANCE
+    assert place([prompt()], offers(7, least), prefixes(a=2, b=9)) == Placement(0, "b", 9)
+    assert place([prompt()], offers(7, least - 1), prefixes(a=2, b=9)) == Placement(0, "a", 2 - 7)
+    assert place([prompt()], offers(7, least - 1), prefixes(b=9)) == Placement(0, "a", -9)
 
 
-def test_the_longest_prefix_overtakes_until_the_first_has_waited_long_enough() -> None:
-    def cached(worker_id: str, index: int) -> int:
-        return index
-
-    assert place([vacancy("a")], candidates(1.9, 1.0, 0.0), cached) == ("a", 2)
-    assert place([vacancy("a")], candidates(2.0, 1.0, 0.0), cached) == ("a", 0)
+def test_of_workers_with_the_same_prefix_the_emptiest_gets_it() -> None:
+    assert place([prompt()], offers(7, 6, 5), prefixes(b=4, c=4)) == Placement(0, "b", 4)
 
 
-def test_a_job_needs_its_blocks_unless_the_worker_is_idle() -> None:
-    large = candidates(0.0, num_blocks=200)
-    assert place([vacancy("a")], large, nothing_cached) is None
-    assert place([vacancy("a", is_idle=True)], large, nothing_cached) == ("a", 0)
-    mixed = [*large, Candidate("small", 1, 0.0)]
-    assert place([vacancy("a")], mixed, nothing_cached) == ("a", 1)
+def test_the_job_goes_first_that_gains_most_and_one_whose_prefix_is_elsewhere_gives_way() -> None:
+    near, far = prompt(), Candidate([*range(1, 3), *range(51, 59)], 10)
+    index = prefixes(a=2)
+    index.update("z", far.block_hashes, ())
+    assert place([other(), near], offers(1), index) == Placement(1, "a", 2)
+    assert place([far, other()], offers(1), index) == Placement(1, "a", 0)
+    assert place([far], offers(1), index) == Placement(0, "a", 2 - 8)
 
 
-def test_a_free_slot_is_better_than_the_deck() -> None:
-    workers = [vacancy("a", 0, has_deck=True), vacancy("b", 1)]
-    assert place(workers, candidates(0.0), nothing_cached) == ("b", 0)
-    assert place(workers[:1], candidates(0.0), nothing_cached) == ("a", 0)
+def test_a_job_needs_its_blocks() -> None:
+    assert place([other(200)], offers(1), prefixes()) is None
+    assert place([other(200)], offers(1, num_blocks=ANY_NUMBER), prefixes()) == Placement(0, "a", 0)
+    assert place([other(200), other()], offers(1), prefixes()) == Placement(1, "a", 0)
+    mixed = offers(3)
+    mixed.put(worker("large", 9), 1, 300)
+    assert place([other(200)], mixed, prefixes()) == Placement(0, "large", 0)
+    assert place([prompt(200)], mixed, prefixes(a=150)) == Placement(0, "large", -150)
+
+
+OFFERS = st.one_of(st.none(), st.tuples(st.integers(-1, 3), st.integers(0, 3)))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), OFFERS)), st.integers(0, 3))
+def test_offers_are_found_as_by_looking_at_all(
+    changes: list[tuple[str, tuple[int, int] | None]], num_blocks: int
+) -> None:
+    workers = {name: worker(name, number) for number, name in enumerate("cab")}
+    offered, all_of_them = Offers(), {}
+    for name, offer in changes:
+        if offer is None:
+            offered.drop(workers[name])
+            all_of_them.pop(name, None)
+        else:
+            offered.put(workers[name], *offer)
+            all_of_them[name] = offer
+    fitting = {name: slots for name, (slots, blocks) in all_of_them.items() if blocks >= num_blocks}
+    assert len(offered) == len(all_of_them)
+    assert offered.has_blocks(num_blocks) == bool(fitting)
+    for name in "abc":
+        assert offered.num_slots(name, num_blocks) == fitting.get(name, NO_OFFER)
+    if fitting:
+        emptiest = min(fitting, key=lambda name: (-fitting[name], workers[name].number))
+        assert offered.emptiest(num_blocks) == emptiest
 
 
 @given(st.lists(st.integers(0, 3), max_size=80), st.lists(st.integers(0, 3), max_size=80))
@@ -77,24 +126,32 @@ def test_block_hashes_are_equal_exactly_as_far_as_the_prompts_are(left: list[int
 
 
 def test_the_index_knows_leading_blocks_of_each_worker() -> None:
-    index = PrefixIndex()
-    index.record("a", [1, 2, 3])
-    assert index.num_cached("a", [1, 2, 9]) == 2
-    assert index.num_cached("a", [9, 2, 3]) == 0
-    assert index.num_cached("b", [1, 2, 3]) == 0
-    index.forget("a")
-    assert index.num_cached("a", [1, 2, 3]) == 0
+    index = prefixes(a=3, b=1)
+    assert index.longest([1, 2, 9]) == (2, ["a"])
+    assert index.longest([1, 8, 9]) == (1, ["a", "b"])
+    assert index.longest([9, 2, 3]) == (0, [])
+    assert index.longest([1, 2, 3], lambda worker_id: worker_id == "b") == (1, ["b"])
+    assert index.longest([1, 2, 3], lambda _: False) == (0, [])
+    assert index.longest([]) == (0, [])
+
+
+def test_the_index_knows_what_was_evicted_and_who_is_gone() -> None:
+    index = prefixes(a=3, b=2)
+    index.update("a", [], [2, 3, 99])
+    assert index.longest([1, 2, 3]) == (2, ["b"])
+    index.forget("b")
+    assert index.longest([1, 2, 3]) == (1, ["a"])
+    index.update("a", [], [1])
     assert len(index) == 0
+    assert index.longest([1, 2, 3]) == (0, [])
 
 
-def test_the_index_forgets_what_was_not_used_for_longest() -> None:
-    index = PrefixIndex(max_entries=3)
-    index.record("a", [1, 2, 3])
-    index.record("a", [1])
-    index.record("a", [4])
-    assert len(index) == 3
-    assert index.num_cached("a", [1]) == 1
-    assert index.num_cached("a", [2]) == 0
+@given(st.dictionaries(st.sampled_from("abc"), st.integers(0, 20)), st.integers(0, 20))
+def test_the_longest_prefix_is_that_of_looking_at_all(held: dict[str, int], length: int) -> None:
+    known = {worker_id: min(length, num_blocks) for worker_id, num_blocks in held.items()}
+    longest = max(known.values(), default=0)
+    holders = [worker_id for worker_id in held if known[worker_id] == longest] if longest else []
+    assert prefixes(**held).longest(range(1, length + 1)) == (longest, holders)
 
 
 def test_the_drain_rate_is_that_of_the_last_seconds() -> None:

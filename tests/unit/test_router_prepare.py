@@ -7,11 +7,11 @@ from typing import Any
 
 import pytest
 
+from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelNotFound
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import CloudRequest
-from router.dispatch.prefix_index import block_hashes
 from router.prepare import prepare
 from router.prepare.prepared import Prepared
 from tests.router_harness import LetterModel, job_id

@@ -39,7 +39,6 @@ OWN_STATE = {
     "cactus_actors/structured/gbnf/reader.py",
     "cactus_actors/structured/satisfiable.py",
     "router/actor.py",
-    "router/dispatch/dispatcher.py",
     "router/dispatch/ledger.py",
     "router/dispatch/queue.py",
     "router/handoff/cloud_desk.py",

@@ -11,6 +11,7 @@ import pytest
 import zmq
 
 from cactus_actors.config import WorkerSettings
+from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.wire import encode, worker_message_decoder
 from cactus_actors.protocol.worker_messages import (
@@ -224,6 +225,27 @@ def test_an_idle_worker_reports_once_a_second(router: PlayedRouter) -> None:
     router.next_report()
     router.next_report()
     assert 1.5 < time.monotonic() - started < 4.0
+
+
+def test_a_worker_tells_what_its_prefix_cache_holds_and_all_of_it_to_a_new_router(
+    router: PlayedRouter,
+) -> None:
+    router.greet()
+    dispatch = make_dispatch(1, max_tokens=30)  # of 49 computed tokens three blocks are full
+    router.send(dispatch)
+    tokens = [token for delta in router.deltas_of(1) for token in delta.token_ids]
+    hashes = set(block_hashes([*dispatch.prompt_ids, *tokens[:-1]]))
+    assert len(hashes) == 3
+    assert {block for report in router.reports for block in report.stored} == hashes
+    router.send_frames(b"\x01m", b"\xc1")  # what it cannot read makes it say Hello again
+    router.greet()
+    first = router.next_report()
+    assert (set(first.stored), first.evicted) == (hashes, [])
+    for dispatch_id in range(2, 40):  # 256 blocks hold 36 such jobs
+        router.send(make_dispatch(dispatch_id, max_tokens=100))
+    for dispatch_id in range(2, 40):
+        router.deltas_of(dispatch_id)
+    assert hashes <= {block for report in router.reports for block in report.evicted}
 
 
 def test_an_aborted_dispatch_is_never_mentioned_again_and_frees_its_place(router: PlayedRouter) -> None:

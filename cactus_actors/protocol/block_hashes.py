@@ -1,0 +1,44 @@
+"""Names of full blocks of tokens, by which workers tell what their prefix caches hold.
+
+A block's digest covers the salt and all tokens up to its last: two that are equal begin the same prompts. Its
+short hash, the first 8 bytes, is for messages and for choosing a worker, where a wrong match costs time only.
+"""
+
+from __future__ import annotations
+
+import hashlib
+from array import array
+from collections.abc import Sequence
+
+BLOCK_SIZE = 16
+"""Tokens of a block, where nothing else is said."""
+
+DIGEST_BYTES = 16
+_TOKEN_BYTES = 4
+
+
+def root_digest(salt: str) -> bytes:
+    """What stands before a prompt's first block."""
+    return hashlib.blake2b(salt.encode(), digest_size=DIGEST_BYTES, person=b"salt").digest()
+
+
+def block_digest(parent: bytes, tokens: bytes) -> bytes:
+    """The digest of a block behind `parent`; `tokens` are its token ids, int32, as the machine holds them."""
+    return hashlib.blake2b(parent + tokens, digest_size=DIGEST_BYTES).digest()
+
+
+def short_hash(digest: bytes) -> int:
+    """The 64 bits of a digest that messages carry."""
+    return int.from_bytes(digest[:8], "little")
+
+
+def block_hashes(token_ids: Sequence[int], salt: str = "") -> tuple[int, ...]:
+    """The short hashes of the full blocks of BLOCK_SIZE tokens."""
+    tokens = array("i", token_ids).tobytes()
+    hashes: list[int] = []
+    digest = root_digest(salt)
+    size = BLOCK_SIZE * _TOKEN_BYTES
+    for start in range(0, len(tokens) - size + 1, size):
+        digest = block_digest(digest, tokens[start : start + size])
+        hashes.append(short_hash(digest))
+    return tuple(hashes)

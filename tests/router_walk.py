@@ -1,0 +1,152 @@
+"""What a router would find by looking at all workers and all jobs: its counters must say the same."""
+
+from __future__ import annotations
+
+from router.core import RouterCore
+from router.dispatch.dispatcher import Dispatcher
+from router.dispatch.ledger import Ledger
+from router.dispatch.offers import ANY_NUMBER, Offers
+from router.dispatch.placement import LOOKAHEAD, PATIENCE_S
+from router.dispatch.queue import JobQueue, key_of
+from router.dispatch.users import Users
+from router.dispatch.worker_record import WorkerRecord
+from router.jobs.job import Job
+
+
+def walk(core: RouterCore, now: float) -> None:
+    """Compare every counter with what it counts; and no job waits that fits."""
+    dispatcher = core._dispatcher
+    for worker in dispatcher.ledger:
+        _check_worker(worker)
+    _check_ledger(dispatcher.ledger)
+    _check_queue(dispatcher.queue)
+    _check_users(dispatcher.users, dispatcher.ledger, dispatcher.queue)
+    _check_prefixes(dispatcher)
+    _check_jobs(core)
+    _check_that_nothing_fits(dispatcher, now)
+
+
+def _check_worker(worker: WorkerRecord) -> None:
+    assignments = worker.assignments.values()
+    assert worker.num_suspects == sum(it.is_suspect for it in assignments)
+    assert all(it.is_suspect == it.job.is_suspect for it in assignments if worker.is_local)
+    assert worker.num_unaccepted_blocks == sum(worker.unaccepted_blocks)
+    assert not worker.num_suspects or len(assignments) == 1, "a suspect runs alone"
+
+
+def _check_ledger(ledger: Ledger) -> None:
+    everyone = {worker.worker_id: worker for worker in ledger}
+    taking = {name: worker for name, worker in everyone.items() if not worker.is_draining}
+    assert ledger.local == {name: it for name, it in taking.items() if it.hello.kind == "local"}
+    assert ledger.cloud == {name: it for name, it in taking.items() if it.hello.kind == "cloud"}
+    assert ledger.idle == {name: it for name, it in ledger.local.items() if not it.assignments}
+    slots, decks = {}, {}
+    for name, worker in ledger.local.items():
+        if worker.is_reserved or any(it.job.is_suspect for it in worker.assignments.values()):
+            continue
+        free_slots = worker.free_slots
+        if free_slots > 0:
+            slots[name] = (worker, free_slots, worker.free_blocks if worker.assignments else ANY_NUMBER)
+        if free_slots + ledger._on_deck > 0 and worker.num_not_running < ledger._on_deck:
+            decks[name] = (worker, free_slots, ANY_NUMBER)
+    _check_offers(ledger.slots, slots)
+    _check_offers(ledger.decks, decks)
+
+
+def _check_offers(offers: Offers, expected: dict[str, tuple[WorkerRecord, int, int]]) -> None:
+    assert offers._offers == expected
+    assert offers._by_slots == sorted((-slots, it.number, name) for name, (it, slots, _) in expected.items())
+    assert offers._by_blocks == sorted((blocks, name) for name, (_, _, blocks) in expected.items())
+
+
+def _check_queue(queue: JobQueue) -> None:
+    assert queue._keys == sorted(queue._jobs)
+    assert all(key_of(job) == key for key, job in queue._jobs.items())
+    jobs = queue._jobs.values()
+    waiting = queue._waiting
+    assert waiting.num_jobs == len(jobs)
+    assert waiting.num_tokens == sum(job.load.num_tokens for job in jobs)
+    assert waiting.num_bytes == sum(job.load.num_bytes for job in jobs)
+
+
+def _check_users(users: Users, ledger: Ledger, queue: JobQueue) -> None:
+    running = {
+        it.dispatch_id: it
+        for worker in ledger.local.values()
+        for it in worker.assignments.values()
+        if not it.is_suspect
+    }
+    assert users.background == {number: it for number, it in running.items() if it.job.is_background}
+    waiting = {key: job for key, job in queue._jobs.items() if not job.is_background}
+    names = {it.job.user for it in running.values()} | {job.user for job in waiting.values()}
+    several, newcomers = [], []
+    for name in names:
+        own = {n: it for n, it in running.items() if it.job.user == name and not it.job.is_background}
+        keys = sorted(key for key, job in waiting.items() if job.user == name)
+        assert users._running.get(name, {}) == own
+        assert list(users._running.get(name, {})) == sorted(own), "the latest last"
+        assert users._waiting.get(name, []) == keys
+        if len(own) > 1:
+            several.append((len(own), name))
+        if not own and keys:
+            newcomers.append(keys[0])
+    assert users._several == sorted(several)
+    assert users._newcomers == sorted(newcomers)
+    assert set(users._running) | set(users._waiting) <= names
+
+
+def _check_prefixes(dispatcher: Dispatcher) -> None:
+    index = dispatcher.prefixes
+    holders = {(block, name) for block, names in index._holders.items() for name in names}
+    assert holders == {(block, name) for name, hashes in index._hashes.items() for block in hashes}
+    assert set(index._hashes) <= {worker.worker_id for worker in dispatcher.ledger}
+
+
+def _check_jobs(core: RouterCore) -> None:
+    live = core._table.live
+    waiting = [job for job in live.values() if job.is_recorded and job.is_waiting]
+    dispatcher = core._dispatcher
+    assert dispatcher.num_waiting == len(waiting)
+    assert all(job in dispatcher.queue or job in dispatcher.quarantine for job in waiting)
+    counts = core._table.counts(dispatcher.num_waiting)
+    assert counts.queued + counts.running == sum(job.is_recorded for job in live.values())
+    followed = {job_id for _, job_id in core._streams._followed}
+    for job_id, job in live.items():
+        assert job_id in followed or not job.is_followed
+        assert job.is_followed or job_id not in core._topics, "who listens is told"
+
+
+def _check_that_nothing_fits(dispatcher: Dispatcher, now: float) -> None:
+    front = dispatcher.queue.first(LOOKAHEAD)
+    if front and now - front[0].arrived_at >= PATIENCE_S:
+        front = front[:1]
+    for job in front:
+        for worker in dispatcher.ledger.local.values():
+            if worker.is_open and worker.free_slots > 0:
+                assert worker.assignments, "an idle worker takes any job"
+                assert worker.num_blocks_of(job) > worker.free_blocks
+
+
+def check_that_nobody_gives_way(core: RouterCore) -> None:
+    """Nobody waits for a slot that one dispatch would give way in; after a tick, which looks at blocks."""
+    dispatcher = core._dispatcher
+    users, open_workers = dispatcher.users, [it for it in dispatcher.ledger.local.values() if it.is_open]
+    victims = [it for worker in open_workers for it in worker.assignments.values() if it.job.may_yield]
+    for job in dispatcher.queue.urgent(LOOKAHEAD):
+        for victim in victims:
+            if victim.job.is_background or _is_richer(victim.job, job, users):
+                assert not _makes_room(victim.worker, victim.job, job)
+
+
+def _is_richer(owner: Job, newcomer: Job, users: Users) -> bool:
+    return users.num_running(newcomer.user) == 0 and users.num_running(owner.user) > 1
+
+
+def _makes_room(worker: WorkerRecord, victim: Job, job: Job) -> bool:
+    """Whether there is room without the victim, and none beside it."""
+    num_left = worker.hello.num_slots - len(worker.assignments)
+    num_blocks, num_needed = worker.free_blocks, worker.num_blocks_of(job)
+    if num_left > 0 and num_needed <= num_blocks:
+        return False
+    num_blocks += worker.num_blocks_of(victim)
+    return num_left >= 0 and (num_needed <= num_blocks or len(worker.assignments) == 1)
