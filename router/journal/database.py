@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import IO
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from router.journal.salvage import has_hole, log_of, refill, salvaged
 
 FILE_NAME = "jobs.sqlite"
 VERSION = 1
@@ -21,6 +22,12 @@ CREATE TABLE IF NOT EXISTS jobs (
     accepted BLOB NOT NULL,
     ended BLOB,
     ended_at REAL
+) WITHOUT ROWID
+"""
+_PROGRESS = """
+CREATE TABLE IF NOT EXISTS progress (
+    one INTEGER PRIMARY KEY CHECK (one = 1),
+    record BLOB NOT NULL
 ) WITHOUT ROWID
 """
 
@@ -58,14 +65,28 @@ def locked(directory: Path) -> IO[str]:
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """The database in `path`, made if there is none; one that cannot be read is put aside."""
+    """The database in `path`, made if there is none; of a damaged one what is whole, in a new file."""
     try:
+        hole = has_hole(path)
+        if hole is not None:
+            return reopened(path, f"its log has a hole after {hole.num_jobs} jobs", since=hole.at)
         return _connected(path)
-    except sqlite3.OperationalError as error:
+    except (sqlite3.OperationalError, OSError) as error:
         raise ConfigurationInvalid(f"journal {path}: {error}") from error
     except sqlite3.DatabaseError as error:
-        put_aside(path, error)
-        return _connected(path)
+        return reopened(path, str(error))
+
+
+def reopened(path: Path, reason: str, since: float | None = None) -> sqlite3.Connection:
+    """A new database for a damaged one, which gets another name, with everything in it that is whole.
+
+    `since` is the Unix time before which nothing of it is lost, if that is known.
+    """
+    aside = _put_aside(path)
+    _log.error("journal %s is damaged (%s); it is now %s", path, reason, aside)
+    database = _connected(path)
+    refill(database, salvaged(aside), since, path)
+    return database
 
 
 def _connected(path: Path) -> sqlite3.Connection:
@@ -82,6 +103,7 @@ def _connected(path: Path) -> sqlite3.Connection:
             )
         with database:
             database.execute(_SCHEMA)
+            database.execute(_PROGRESS)
             database.execute(f"PRAGMA user_version = {VERSION}")
     except BaseException:
         database.close()
@@ -95,13 +117,11 @@ def is_no_damage(error: sqlite3.DatabaseError) -> bool:
     return code & 0xFF in _NO_DAMAGE
 
 
-def put_aside(path: Path, error: Exception) -> None:
+def _put_aside(path: Path) -> Path:
     """Give a damaged file another name, so that nothing of it is lost and a new one can be made."""
     aside = path.with_name(f"{path.name}.damaged-{time.time_ns()}")
     path.rename(aside)
     with contextlib.suppress(FileNotFoundError):  # what it holds belongs to no other file
-        path.with_name(f"{path.name}-wal").rename(f"{aside}-wal")
+        log_of(path).rename(log_of(aside))
     path.with_name(f"{path.name}-shm").unlink(missing_ok=True)
-    _log.error(
-        "journal %s cannot be read (%s); it is now %s, and its jobs are not known here", path, error, aside
-    )
+    return aside

@@ -7,20 +7,21 @@ from typing import TypeVar
 
 import msgspec
 
-from router.journal.records import AcceptedRecord, EndedRecord
+from router.journal.records import AcceptedRecord, EndedRecord, Progress
 
 R = TypeVar("R")
 
 _encode = msgspec.msgpack.Encoder().encode
 _accepted_decoder = msgspec.msgpack.Decoder(AcceptedRecord)
 _ended_decoder = msgspec.msgpack.Decoder(EndedRecord)
+_progress_decoder = msgspec.msgpack.Decoder(Progress)
 
 
 class Damaged(Exception):
     """What a column holds is no record of its kind."""
 
 
-def encoded(record: AcceptedRecord | EndedRecord) -> bytes:
+def encoded(record: AcceptedRecord | EndedRecord | Progress) -> bytes:
     """A record with its CRC-32 behind it."""
     content = _encode(record)
     return content + zlib.crc32(content).to_bytes(4, "little")
@@ -34,6 +35,11 @@ def decoded_accepted(column: object) -> AcceptedRecord:
 def decoded_ended(column: object) -> EndedRecord:
     """The record of a column; raises Damaged."""
     return _decoded(_ended_decoder, column)
+
+
+def decoded_progress(column: object) -> Progress:
+    """The record of a column; raises Damaged."""
+    return _decoded(_progress_decoder, column)
 
 
 def _decoded(decoder: msgspec.msgpack.Decoder[R], column: object) -> R:

@@ -24,8 +24,9 @@ from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.wall_clock import unix_offset
-from router.journal.database import FILE_NAME, is_no_damage, locked, opened, put_aside
+from router.journal.database import FILE_NAME, is_no_damage, locked, opened, reopened
 from router.journal.encoding import Damaged, decoded_accepted, decoded_ended, encoded
+from router.journal.progress import ProgressWriter
 from router.journal.records import (
     AcceptedRecord,
     EndedRecord,
@@ -45,8 +46,9 @@ _log = logging.getLogger(__name__)
 class Journal:
     """One directory's journal, locked for this process; entries are written in the order they were added.
 
-    Every record ends with its CRC-32. A record that was damaged is left out and reported in the log; a file
-    that cannot be read at all is put aside under another name, and a new one is begun.
+    Every record ends with its CRC-32. A record that was damaged is left out and reported in the log. A file
+    that SQLite cannot read, or that lacks jobs, is put aside under another name; what is whole in it is read
+    without SQLite (`salvage.py`) into a new one, and the log says what is missing.
 
     `on_written` and `on_failed` are called from the writing thread, with the ids of accepted jobs that are on
     disk now, and with those that could not be written and why. Ends and forgettings are tried again instead;
@@ -64,6 +66,7 @@ class Journal:
         except BaseException:
             self._lock.close()
             raise
+        self._progress: ProgressWriter | None = None
         self._entries: list[Entry | _Trial] = []
         self._wake = threading.Condition()
         self._is_closing = False
@@ -76,26 +79,33 @@ class Journal:
         Raises ConfigurationInvalid where it is the disk that fails: what lies on it may be whole.
         """
         try:
-            self._delete_old(retention_s)
-            jobs = list(self._known())
+            jobs = self._read()
         except sqlite3.DatabaseError as error:
             if is_no_damage(error):
                 raise ConfigurationInvalid(f"journal {self._path}: {error}") from error
             self._database.close()
-            put_aside(self._path, error)
-            self._database = opened(self._path)
-            return []
-        return [job for _, job in sorted(jobs, key=lambda pair: pair[0])]
+            self._database = reopened(self._path, str(error))
+            jobs = self._read()
+        return self._without_old(jobs, retention_s)
 
-    def _delete_old(self, retention_s: float) -> None:
+    def _read(self) -> list[Recovered]:
+        """All jobs, the first accepted first; raises sqlite3.DatabaseError for a damaged file."""
+        self._progress = ProgressWriter(self._database)
+        if self._progress.is_short:
+            raise sqlite3.DatabaseError("jobs are missing")
+        return [job for _, job in sorted(self._known(), key=lambda pair: pair[0])]
+
+    def _without_old(self, jobs: list[Recovered], retention_s: float) -> list[Recovered]:
+        """Delete the jobs that ended too long ago, by their records: no other column has a sum."""
         oldest = time.monotonic() + self.unix_offset - retention_s
+        old = {job.job_id for job in jobs if isinstance(job, RecoveredEnd) and job.ended_at < oldest}
         try:
-            with self._database:
-                self._database.execute("DELETE FROM jobs WHERE ended_at < ?", (oldest,))
+            if old:
+                self._commit([Forget(job_id) for job_id in old])
         except sqlite3.DatabaseError as error:
-            if not is_no_damage(error):
-                raise
             _log.error("the journal %s cannot be written: %s", self._path, error)
+            return jobs
+        return [job for job in jobs if not (isinstance(job, RecoveredEnd) and job.job_id in old)]
 
     def _known(self) -> Iterator[tuple[float, Recovered]]:
         """The jobs and when they were accepted; of those that have ended only what finds them again."""
@@ -150,9 +160,7 @@ class Journal:
         while entries := self._next_entries():
             accepted = [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
             try:
-                with self._database:
-                    for entry in entries:
-                        self._apply(entry)
+                self._commit(entries)
             except Exception as error:  # whatever it is: who waits to be accepted must be answered
                 was_failing = True
                 _log.error("the journal %s cannot be written: %s", self._path, error)
@@ -170,8 +178,18 @@ class Journal:
 
     def _write_over(self) -> None:
         """Write where the last transaction failed, so that nothing that is refused is ever found."""
-        with contextlib.suppress(sqlite3.Error), self._database:
-            self._apply(_Trial())
+        with contextlib.suppress(sqlite3.Error):
+            self._commit([_Trial()])
+
+    def _commit(self, entries: Sequence[Entry | _Trial]) -> None:
+        """Write entries as one transaction; raises sqlite3.Error, and then none is written."""
+        if self._progress is None:
+            self._progress = ProgressWriter(self._database)
+        with self._database:
+            num_added = sum(map(self._apply, entries))
+            now = time.monotonic() + self.unix_offset
+            progress = self._progress.write(self._database, num_added, now)
+        self._progress.commit(progress)
 
     def _next_entries(self) -> list[Entry | _Trial]:
         """All entries that wait, as soon as there is one; none when the journal is closed."""
@@ -188,24 +206,25 @@ class Journal:
             self._entries = entries + self._entries
             self._wake.wait_for(lambda: self._is_closing, RETRY_S)
 
-    def _apply(self, entry: Entry | _Trial) -> None:
+    def _apply(self, entry: Entry | _Trial) -> int:
+        """Write one entry; how many jobs there are more than before."""
         execute = self._database.execute
         match entry:
             case WriteAccepted(job_id, accepted):
-                execute(
-                    "INSERT OR REPLACE INTO jobs VALUES (?, ?, NULL, NULL)",
-                    (job_id, encoded(accepted)),
-                )
+                num_replaced = execute("DELETE FROM jobs WHERE job_id = ?", (job_id,)).rowcount
+                execute("INSERT INTO jobs VALUES (?, ?, NULL, NULL)", (job_id, encoded(accepted)))
+                return 1 - num_replaced
             case WriteEnded(job_id, ended):
                 execute(
                     "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
                     (encoded(ended), ended.ended_at, job_id),
                 )
             case Forget(job_id):
-                execute("DELETE FROM jobs WHERE job_id = ?", (job_id,))
+                return -execute("DELETE FROM jobs WHERE job_id = ?", (job_id,)).rowcount
             case _Trial():  # pages are written, whatever they hold in the end
                 execute("INSERT INTO jobs VALUES ('', x'', NULL, NULL)")
                 execute("DELETE FROM jobs WHERE job_id = ''")
+        return 0
 
 
 class _Trial:

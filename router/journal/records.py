@@ -39,6 +39,17 @@ class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
     ended_at: float
 
 
+class Progress(msgspec.Struct, frozen=True, array_like=True):
+    """How far the journal has come, written with every transaction, at Unix time `at`.
+
+    `number` is the transaction's, `num_jobs` how many jobs the journal holds after it.
+    """
+
+    number: int
+    num_jobs: int
+    at: float
+
+
 @dataclass(frozen=True, slots=True)
 class WriteAccepted:
     """Keep a job; it counts as accepted once this is on disk."""

@@ -1,0 +1,150 @@
+"""What of a damaged journal is whole: every record that has its sum, and what is missing."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import mmap
+import sqlite3
+from collections.abc import Iterator
+from dataclasses import dataclass, field
+from datetime import UTC, datetime
+from pathlib import Path
+
+from router.journal.encoding import Damaged, decoded_accepted, decoded_ended, decoded_progress
+from router.journal.pages import Pages, Value
+from router.journal.records import Progress
+
+_log = logging.getLogger(__name__)
+
+
+@dataclass
+class Salvage:
+    """The jobs of a damaged file as rows of the next one, by id, and how far it had come.
+
+    A job's end that is lost lets it run again, to the same tokens.
+    """
+
+    accepted: dict[str, tuple[float, bytes]] = field(default_factory=dict)
+    ended: dict[str, tuple[float, bytes]] = field(default_factory=dict)
+    progress: Progress | None = None
+
+    def add(self, row: tuple[Value, ...]) -> None:
+        """Take in a row of any table, if its records have their sums."""
+        with contextlib.suppress(Damaged):
+            match row:
+                case (_, bytes() as progress):
+                    self._add_progress(decoded_progress(progress))
+                case (_, bytes() as accepted, ended, _):
+                    self._add_accepted(accepted)
+                    if ended is not None:
+                        self._add_ended(ended)
+
+    def rows(self) -> Iterator[tuple[str, bytes, bytes | None, float | None]]:
+        """For the table of jobs."""
+        for job_id, (accepted_at, accepted) in self.accepted.items():
+            ended_at, ended = self.ended.get(job_id, (0.0, b""))
+            if ended and ended_at >= accepted_at:  # else it is of an earlier job of that id
+                yield job_id, accepted, ended, ended_at
+            else:
+                yield job_id, accepted, None, None
+
+    def _add_progress(self, progress: Progress) -> None:
+        if self.progress is None or progress.number > self.progress.number:
+            self.progress = progress
+
+    def _add_accepted(self, content: bytes) -> None:
+        record = decoded_accepted(content)
+        known = self.accepted.get(record.submit.job_id)
+        if known is None or record.accepted_at > known[0]:
+            self.accepted[record.submit.job_id] = (record.accepted_at, content)
+
+    def _add_ended(self, content: Value) -> None:
+        record = decoded_ended(content)
+        known = self.ended.get(record.finished.job_id)
+        if isinstance(content, bytes) and (known is None or record.ended_at > known[0]):
+            self.ended[record.finished.job_id] = (record.ended_at, content)
+
+
+def salvaged(path: Path) -> Salvage:
+    """What can be read of the journal at `path` and of its log; raises OSError."""
+    salvage = Salvage()
+    with _mapped(path) as database, _mapped(log_of(path)) as log:
+        for row in Pages(database, log).rows():
+            salvage.add(row)
+    return salvage
+
+
+def refill(database: sqlite3.Connection, salvage: Salvage, since: float | None, path: Path) -> None:
+    """Put what was salvaged into a new journal, and say in the log what is missing.
+
+    `since` is the Unix time before which nothing is, None where that is not known.
+    """
+    with database:
+        database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", salvage.rows())
+    found = [accepted_at for accepted_at, _ in salvage.accepted.values()]
+    _log.error(
+        "journal %s: %d jobs are salvaged, %s",
+        path,
+        len(found),
+        _missing(salvage.progress, len(found), min(found, default=None) if since is None else since),
+    )
+
+
+def has_hole(path: Path) -> Progress | None:
+    """The last progress that SQLite reads, if the log goes on behind a damaged frame; None if it does not."""
+    if not log_of(path).exists():
+        return None
+    salvage = Salvage()
+    with _mapped(log_of(path)) as log:
+        for row in Pages(b"", log).rows():
+            if len(row) == 2:
+                salvage.add(row)
+    if salvage.progress is None:
+        return None
+    read = _progress_by_sqlite(path)
+    return read if read is not None and read.number < salvage.progress.number else None
+
+
+def log_of(path: Path) -> Path:
+    """SQLite's write-ahead log of a database."""
+    return path.with_name(f"{path.name}-wal")
+
+
+def _progress_by_sqlite(path: Path) -> Progress | None:
+    """Read only: a connection that may write would fold the log into the file when it closes."""
+    with contextlib.suppress(sqlite3.Error, Damaged):
+        connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
+        with contextlib.closing(connection):
+            row = connection.execute("SELECT record FROM progress").fetchone()
+            return None if row is None else decoded_progress(row[0])
+    return None
+
+
+def _missing(progress: Progress | None, num_found: int, since: float | None) -> str:
+    if progress is None:
+        return "how many are missing is not known"
+    if progress.num_jobs <= num_found:
+        return "none is known to be missing"
+    between = f"before {_told(progress.at)}"
+    if since is not None:
+        between = f"between {_told(since)} and {_told(progress.at)}"
+    return f"at least {progress.num_jobs - num_found} are missing, accepted {between}"
+
+
+def _told(unix_s: float) -> str:
+    return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="seconds")
+
+
+@contextlib.contextmanager
+def _mapped(path: Path) -> Iterator[bytes | memoryview]:
+    try:
+        file = path.open("rb")
+    except FileNotFoundError:
+        yield b""
+        return
+    with file:
+        if not path.stat().st_size:
+            yield b""
+            return
+        yield memoryview(mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ))
