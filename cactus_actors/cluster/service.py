@@ -92,9 +92,11 @@ class Service:
 
     @property
     def _workers_endpoint(self) -> str:
-        """Where the router listens for workers, or is going to."""
-        if self._endpoints is not None:
-            return self._endpoints.workers
+        """Where workers report, whether or not the router listens there already."""
+        return self.endpoints.workers if self._endpoints else self._configured_workers_endpoint
+
+    @property
+    def _configured_workers_endpoint(self) -> str:
         return self._config.workers_endpoint or self._placement.workers_endpoint()
 
     def start(self) -> None:
@@ -239,7 +241,7 @@ class Service:
         settings = self._settings.router(
             jobs=known.jobs if known else config.jobs_endpoint,
             stream=known.stream if known else config.stream_endpoint,
-            workers=self._workers_endpoint,
+            workers=known.workers if known else self._configured_workers_endpoint,
             desired_workers=self._workers.fleet.desired,
         )
         return self._placement.start(ROUTER, settings, name="router")

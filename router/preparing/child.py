@@ -1,6 +1,6 @@
-"""The process that prepares requests: `python -m router.preparing.child FD MODEL [CORPUS]`.
+"""The process that prepares requests: `python -m router.preparing.child FD PARENT MODEL [CORPUS]`.
 
-It reads requests from the socket FD and answers each, in order, until the router is gone.
+It reads requests from the socket FD and answers each, in order, until the router, PARENT, is gone.
 """
 
 from __future__ import annotations
@@ -14,6 +14,7 @@ from pathlib import Path
 
 import msgspec
 
+from cactus_actors.lifeline import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.text import load_text_model
 from router.prepare.documents import Documents, no_documents, prepare_with_documents
@@ -55,7 +56,8 @@ def limit_memory(more_bytes: int) -> None:
 
 
 def main() -> None:
-    descriptor, model_path, *corpus = sys.argv[1:]
+    descriptor, parent, model_path, *corpus = sys.argv[1:]
+    end_with_parent(int(parent))
     connection = socket.socket(fileno=int(descriptor))
     model = load_text_model(Path(model_path))
     find = Documents(Path(corpus[0]), model).find if corpus else no_documents

@@ -123,7 +123,8 @@ class _Child:
 
     def __init__(self, arguments: list[str]) -> None:
         self._connection, theirs = socket.socketpair()
-        command = [sys.executable, "-m", "router.preparing.child", str(theirs.fileno()), *arguments]
+        command = [sys.executable, "-P", "-m", "router.preparing.child", str(theirs.fileno())]
+        command += [str(os.getpid()), *arguments]
         try:
             self.process = subprocess.Popen(
                 command,

@@ -8,6 +8,8 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
+from cactus_actors.placement.local.placement import PROGRAM
+
 LISTENS = "0A"
 """The state of a socket that listens, in proc_net_tcp."""
 
@@ -51,10 +53,12 @@ def _inode(link: Path) -> str:
 
 
 def _name(cmdline: bytes) -> str:
-    """The title that Ray gives an actor, or the program, or the script that Python runs."""
+    """The kind of an actor, `ray::` before it where Ray placed it, or the program, or the script."""
     words = cmdline.decode(errors="replace").split("\0")
     if words[0].startswith("ray::"):
         return words[0].split()[0].partition(".")[0]
+    if PROGRAM in words:
+        return words[words.index(PROGRAM) + 1]
     if "cactus_actors.cli.main" in words:
         return "cactus serve"
     scripts = [Path(word).name for word in words if word.endswith(".py")]

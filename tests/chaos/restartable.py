@@ -13,14 +13,14 @@ import httpx
 
 from cactus_actors.client import Client
 from tests.chaos.processes import free_endpoints
-from tests.chaos.serving import in_session
+from tests.chaos.serving import in_session, is_called
 from tests.scripted_router import until
 
 CACTUS = [sys.executable, "-m", "cactus_actors.cli.main"]
 
 
 class RestartableService:
-    """A service with a Ray of its own, in a session of its own; `start` it, and start it again.
+    """A service in a session of its own; `start` it, and start it again.
 
     `prefix` is put before its command, such as `env ...`.
     """
@@ -41,9 +41,9 @@ class RestartableService:
         assert "ready" in self.process.stdout.readline(), self._said.read_text()
 
     def interrupt_start(self, number: signal.Signals) -> None:
-        """Start it and end it by a signal as soon as its Ray has processes."""
+        """Start it and end it by a signal as soon as it has a worker's process."""
         self._begin()
-        until(lambda: any("raylet" in command for command in self.pids().values()), 60)
+        until(lambda: any("WorkerActor" in command for command in self.pids().values()), 60)
         self.process.send_signal(number)
         assert self.ended()[0] != 0
 
@@ -67,12 +67,12 @@ class RestartableService:
         return Client(self.jobs, self.stream, timeout=10)
 
     def pids(self) -> dict[int, str]:
-        """Every process of the service that has not ended, and its command line's beginning."""
+        """Every process of the service that has not ended, and its command line."""
         return in_session(self.process.pid)
 
     def pid_of(self, actor: str) -> int:
-        """The process of an actor, which Ray names after its class."""
-        (pid,) = (pid for pid, command in self.pids().items() if command.startswith(f"ray::{actor}"))
+        """The process of an actor of that kind."""
+        (pid,) = (pid for pid, command in self.pids().items() if is_called(command, actor))
         return pid
 
     def stop(self) -> None:

@@ -1,4 +1,4 @@
-"""`cactus serve` as a process with a Ray of its own, and the processes below it."""
+"""`cactus serve` as a process, and the processes below it."""
 
 from __future__ import annotations
 
@@ -29,12 +29,8 @@ class Serving:
     log: Path
 
     def pids(self, title: str) -> list[int]:
-        """Processes below the service whose command line begins with, or whose program is called, `title`."""
-        return [
-            pid
-            for pid, command in below(self.process.pid).items()
-            if command.startswith(title) or Path(command.partition("\0")[0]).name == title
-        ]
+        """Processes below the service that run an actor of that kind, or a program of that name."""
+        return [pid for pid, command in below(self.process.pid).items() if is_called(command, title)]
 
     def pid(self, title: str) -> int:
         [pid] = self.pids(title)
@@ -87,6 +83,12 @@ def serving(
                 os.kill(pid, signal.SIGKILL)
 
 
+def is_called(command: str, title: str) -> bool:
+    """Whether a command line is that of an actor of the kind `title`, however placed, or of a program."""
+    program, *arguments = command.split("\0")
+    return title in arguments or Path(program).name == title or program.startswith(f"ray::{title}")
+
+
 def below(root: int) -> dict[int, str]:
     """The command lines of all processes that descend from `root`, by number."""
     parents: dict[int, int] = {}
@@ -114,7 +116,7 @@ def in_session(session: int) -> dict[int, str]:
         with contextlib.suppress(OSError):
             state, _, _, sid = (directory / "stat").read_text().rpartition(")")[2].split()[:4]
             if int(sid) == session and state != "Z":
-                members[int(directory.name)] = (directory / "cmdline").read_text()[:80]
+                members[int(directory.name)] = (directory / "cmdline").read_text()
     return members
 
 

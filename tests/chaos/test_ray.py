@@ -28,6 +28,7 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="finds Ray's processes in /proc"),
 ]
 
+RAY = ("--placement", "ray")
 EXIT_UNAVAILABLE = 69
 ENDS_WITHIN_S = control_plane.PATIENCE_S + 30.0
 NOTHING_LEFT_S = 10.0
@@ -39,7 +40,7 @@ def num_local(status: Status) -> int:
 
 
 def kill_a_worker(service: Serving) -> None:
-    os.kill(service.pids("ray::WorkerActor")[0], signal.SIGKILL)
+    os.kill(service.pids("WorkerActor")[0], signal.SIGKILL)
 
 
 def is_deaf(url: str) -> bool:
@@ -55,7 +56,7 @@ def is_deaf(url: str) -> bool:
 def stored_service(tmp_path: Path) -> Iterator[tuple[Serving, RayServer]]:
     """A service whose Ray keeps on disk what its server knows."""
     storage = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(tmp_path / "storage")}
-    with serving(tmp_path, "--workers", "2", environment=storage) as service:
+    with serving(tmp_path, *RAY, "--workers", "2", environment=storage) as service:
         server = RayServer(service)
         yield service, server
         service.process.terminate()
@@ -90,7 +91,7 @@ async def test_without_any_of_ray_the_service_ends_by_itself_and_the_next_one_ha
     tmp_path: Path,
 ) -> None:
     jobs, stream = free_endpoints(2)
-    places = ("--jobs-endpoint", jobs, "--stream-endpoint", stream)
+    places = (*RAY, "--jobs-endpoint", jobs, "--stream-endpoint", stream)
     with serving(tmp_path, *places) as service:
         async with staged(tmp_path, jobs, stream) as stage:
             await stage.reference.complete(1)
@@ -100,7 +101,7 @@ async def test_without_any_of_ray_the_service_ends_by_itself_and_the_next_one_ha
             await stage.judge()
             accepted = await stage.operator.submit("Tell me a story.", seed=1, max_tokens=100)
             await stage.operator.result(accepted)
-        router = Path(f"/proc/{service.pid('ray::RouterActor')}")
+        router = Path(f"/proc/{service.pid('RouterActor')}")
         os.kill(service.pid("raylet"), signal.SIGKILL)
         await until(lambda: not router.exists(), 60.0)
         async with AsyncClient(jobs, stream, timeout=2.0) as client:
@@ -118,7 +119,7 @@ async def test_without_any_of_ray_the_service_ends_by_itself_and_the_next_one_ha
 
 
 async def test_with_ray_s_process_on_this_machine_the_service_ends(tmp_path: Path) -> None:
-    with serving(tmp_path) as service:
+    with serving(tmp_path, *RAY) as service:
         os.kill(service.pid("raylet"), signal.SIGKILL)
         killed_at = time.monotonic()
         assert service.ends(ENDS_WITHIN_S) == EXIT_UNAVAILABLE
@@ -137,7 +138,7 @@ async def test_calls_that_ray_loses_and_delays_are_not_carried_out_twice(tmp_pat
         "RAY_testing_rpc_failure": json.dumps(dict.fromkeys(calls, losses)),
         "RAY_testing_asio_delay_us": "CoreWorkerService.grpc_server.PushTask=1000:300000",
     }
-    with serving(tmp_path, "--workers", "2", environment=faults) as service:
+    with serving(tmp_path, *RAY, "--workers", "2", environment=faults) as service:
         async with staged(tmp_path, service.jobs, service.stream) as stage:
             for number in range(4):
                 await stage.reference.complete(number)

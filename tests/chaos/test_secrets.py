@@ -78,9 +78,14 @@ class Planted:
             "the cloud key": CLOUD_KEY,
             "the API key": API_KEY,
             "the service's own key": store.server_pair().reveal(),
-            "Ray's token": (self.directory / "state" / "ray-token").read_text(),
+            **self.ray_token(),
             **{name: pair.reveal() for name, pair in pairs.items()},
         }
+
+    def ray_token(self) -> dict[str, str]:
+        """Ray's token, where there is Ray."""
+        path = self.directory / "state" / "ray-token"
+        return {"Ray's token": path.read_text()} if path.exists() else {}
 
     def run_cactus(self, *arguments: str | Path) -> None:
         """One command, whose output is kept."""
@@ -104,8 +109,8 @@ class Planted:
         return Client(self.service.jobs, self.service.stream, key_file=self.alice)
 
 
-@pytest.fixture(scope="module")
-def planted() -> Iterator[Planted]:
+@pytest.fixture(scope="module", params=["local", "ray"])
+def planted(request: pytest.FixtureRequest) -> Iterator[Planted]:
     directory = Path(tempfile.mkdtemp(prefix="cactus-"))  # Ray's sockets need a short path
     (directory / "debug").mkdir()
     (directory / "debug" / "sitecustomize.py").write_text(LOGS_EVERYTHING)
@@ -125,7 +130,7 @@ def planted() -> Iterator[Planted]:
         "PYTHONPATH": f"{directory / 'debug'}:{os.environ.get('PYTHONPATH', '')}",
     }
     environment |= {name: "" for name in ("RAY_AUTH_MODE", "RAY_AUTH_TOKEN_PATH") if name in os.environ}
-    options = ["--curve", "--api-key-file", str(directory / "api-keys")]
+    options = ["--placement", request.param, "--curve", "--api-key-file", str(directory / "api-keys")]
     try:
         with telling_cloud() as url:
             config = directory / "config.toml"
@@ -238,7 +243,7 @@ def provoke_failures(planted: Planted) -> None:
     bad_keys.write_bytes(API_KEY.encode() + b"\n\xff\n")
     planted.run_cactus("serve", "--state-dir", planted.directory / "other", "--api-key-file", bad_keys)
     bad_keys.unlink()
-    for title in ("ray::HandoffActor", "ray::GatewayActor", "ray::RouterActor"):
+    for title in ("HandoffActor", "GatewayActor", "RouterActor"):
         for pid in service.pids(title):
             os.kill(pid, 9)
     for _ in range(300):
@@ -263,21 +268,18 @@ def test_secrets_are_nowhere_but_in_the_files_that_they_came_from(planted: Plant
         ("the cloud key", str(planted.home / "credentials.json")),
         ("the API key", str(planted.directory / "api-keys")),
         ("the service's own key", str(keys_dir(state) / "server.key")),
-        ("Ray's token", str(state / "ray-token")),
+        *((name, str(state / "ray-token")) for name in planted.ray_token()),
         *((path.name, str(path)) for path in keys_dir(state).glob("*.client.key")),
     }
-    assert len(own_files) == 7  # alice's, the workers' and the gateway's
+    assert len(own_files) == 6 + len(planted.ray_token())  # alice's, the workers' and the gateway's
     assert places_of_secrets(planted) == own_files
     assert {Path(place).stat().st_mode & 0o777 for _, place in own_files} == {0o600}
 
     seen = dict(everything_seen(planted))  # what was searched is what was meant
-    logs = b"".join(
-        content for place, content in seen.items() if place.startswith(str(planted.ray_directory))
-    )
+    log_files = (str(planted.ray_directory), str(planted.directory / "service.log"))
+    logs = b"".join(content for place, content in seen.items() if place.startswith(log_files))
     assert b"DEBUG:" in logs
-    assert any(
-        b"ray::HandoffActor" in content for place, content in seen.items() if place.endswith("/cmdline")
-    )
+    assert any(b"HandoffActor" in content for place, content in seen.items() if place.endswith("/cmdline"))
     for name in ("jobs.jsonl", "results.jsonl", "service.log"):
         assert any(place.endswith(name) for place in seen), name
     assert any("/state/journal/" in place for place in seen)

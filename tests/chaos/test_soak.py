@@ -127,7 +127,7 @@ def test_a_spoilt_history_is_found_out(spoil: Callable[[list[Event]], Any], comp
     assert any(complaint in text for text in violations(events)), violations(events)
 
 
-def memory(*sizes: float, actor: str = "ray::RouterActor", pid: int = 7) -> list[Event]:
+def memory(*sizes: float, actor: str = "RouterActor", pid: int = 7) -> list[Event]:
     """A process that has so many MiB, looked at every five seconds."""
     fields = {"kind": "memory", "actor": actor, "pid": pid}
     return [{"at": 5.0 * number, **fields, "mib": mib} for number, mib in enumerate(sizes)]
@@ -168,9 +168,9 @@ def test_a_router_may_take_more_for_the_jobs_that_it_knows() -> None:
         (memory(*(100.0 * 1.12**number for number in range(61))), "more than 512"),
         (memory(*WARMING_UP, *(140.0 + number for number in range(90))), "RouterActor 7 grew by 60 MiB"),
         (memory(*STEADY) + memory(*(140.0 + 3 * n for n in range(40)), pid=8), "RouterActor 8 grew by"),
-        (memory(*(140.0 + n for n in range(60)), actor="ray::WorkerActor"), "WorkerActor 7 grew by"),
-        (memory(200.0, 900.0, actor="ray::WorkerActor"), "WorkerActor 7 took 900 MiB, more than 768"),
-        (memory(200.0, 400.0, actor="ray::GatewayActor"), "GatewayActor 7 took 400 MiB, more than 384"),
+        (memory(*(140.0 + n for n in range(60)), actor="WorkerActor"), "WorkerActor 7 grew by"),
+        (memory(200.0, 900.0, actor="WorkerActor"), "WorkerActor 7 took 900 MiB, more than 768"),
+        (memory(200.0, 400.0, actor="GatewayActor"), "GatewayActor 7 took 400 MiB, more than 384"),
     ],
 )
 def test_memory_that_grows_is_found_out(events: list[Event], complaint: str) -> None:

@@ -16,6 +16,8 @@ from typing import Any
 import numpy as np
 
 from cactus_actors.config import WorkerSettings
+from cactus_actors.placement.interface import ActorKind
+from cactus_actors.placement.kinds import WORKER
 from workers.actor import Loaded, WorkerActor, load
 from workers.batch import Batch
 
@@ -70,6 +72,23 @@ def trapped(settings: WorkerSettings, armed: Path) -> Loaded:
     loaded = load(settings)
     loaded.engine._model = TrappedModel(loaded.model, armed)
     return loaded
+
+
+def traps() -> Path:
+    """Where the traps of a TrappedWorker are armed: its process may have been started before the test."""
+    directory = Path(os.environ["CACTUS_CACHE_DIR"]) / "traps"
+    directory.mkdir(exist_ok=True)
+    return directory
+
+
+class TrappedWorker(WorkerActor):
+    """A worker of a service, with traps."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        super().__init__(settings, load=lambda settings: trapped(settings, traps()))
+
+
+TRAPPED = ActorKind("tests.chaos.trapped_worker", "TrappedWorker", WORKER.answers)
 
 
 def main(name: str, endpoint: str, key_file: str) -> None:

@@ -104,6 +104,12 @@ def place_of(request: pytest.FixtureRequest, name: str) -> dict[str, Any]:
 
 
 @pytest.fixture
+def place_options(place: dict[str, Any]) -> list[str]:
+    """`place` as options of `cactus serve`."""
+    return [word for name, value in place.items() for word in (f"--{name.replace('_', '-')}", value)]
+
+
+@pytest.fixture
 def serve(place: dict[str, Any], tmp_path: Path) -> Serve:
     """A function that runs a service, any free ports, on both placements."""
     return _serving(place, tmp_path)

@@ -13,26 +13,26 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.config import ServeConfig, WorkerSettings
+from cactus_actors.config import ServeConfig
 from cactus_actors.models.files import resolve_model
-from tests.chaos.trapped_worker import HANGS_ONCE, SLEEPS_ONCE, trapped
+from tests.chaos.serving import is_called
+from tests.chaos.trapped_worker import HANGS_ONCE, SLEEPS_ONCE, TRAPPED, traps
 from tests.cluster.conftest import Running, running_service
 from tests.cluster.test_cluster_service import OPTIONS, STORY, local_workers, parent_of, wait_until
 from tests.scripted_router import until
-from workers.actor import WorkerActor
 
 pytestmark = pytest.mark.chaos
 
 
 @contextmanager
-def two_workers(ray_address: str, state_dir: Path, **changes: Any) -> Iterator[Running]:
+def two_workers(place: dict[str, Any], state_dir: Path, **changes: Any) -> Iterator[Running]:
     config = ServeConfig(
         workers=2,
         jobs_endpoint="tcp://127.0.0.1:*",
         stream_endpoint="tcp://127.0.0.1:*",
-        ray_address=ray_address,
         state_dir=state_dir,
         http="",
+        **place,
         **changes,
     )
     with running_service(config) as running:
@@ -58,11 +58,11 @@ def waits(running: Running) -> list[float]:
     return [min(start for start in starts if start > death) - death for death in deaths[: len(starts) - 2]]
 
 
-def test_workers_that_cannot_load_are_tried_ever_less_often(ray_address: str, tmp_path: Path) -> None:
+def test_workers_that_cannot_load_are_tried_ever_less_often(place: dict[str, Any], tmp_path: Path) -> None:
     model = tmp_path / "model"
     shutil.copytree(resolve_model("cactus-sprout"), model)
     weights, away = model / "model.safetensors", tmp_path / "away"
-    with two_workers(ray_address, tmp_path, model=str(model)) as running:
+    with two_workers(place, tmp_path, model=str(model)) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
         weights.rename(away)
         kill_one(running)
@@ -77,8 +77,8 @@ def test_workers_that_cannot_load_are_tried_ever_less_often(ray_address: str, tm
         assert status.jobs.failed == 0
 
 
-def test_a_worker_that_is_killed_while_it_loads_costs_nothing(ray_address: str, tmp_path: Path) -> None:
-    with two_workers(ray_address, tmp_path) as running:
+def test_a_worker_that_is_killed_while_it_loads_costs_nothing(place: dict[str, Any], tmp_path: Path) -> None:
+    with two_workers(place, tmp_path) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
         known = {worker.pid for worker in running.client.status().workers}
         kill_one(running)
@@ -93,32 +93,28 @@ def test_a_worker_that_is_killed_while_it_loads_costs_nothing(ray_address: str, 
 
 
 def loading(running: Running, known: set[int]) -> set[int]:
-    """Processes of workers on the same nodes that the router does not know yet."""
+    """Processes of workers that the router does not know yet, started by who started those that it knows."""
     nodes = {parent_of(worker.pid) for worker in running.client.status().workers}
     found = set()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             pid = int(path.parent.name)
-            if path.read_bytes().startswith(b"ray::WorkerActor") and parent_of(pid) in nodes:
+            if is_called(path.read_text(), "WorkerActor") and parent_of(pid) in nodes:
                 found.add(pid)
     return found - known
 
 
 @pytest.mark.parametrize(("token", "trap"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
 def test_a_worker_that_hangs_in_a_step_is_ended_and_replaced(
-    ray_address: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: int, trap: str
+    place: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: int, trap: str
 ) -> None:
-    class TrappedWorker(WorkerActor):
-        def __init__(self, settings: WorkerSettings) -> None:
-            super().__init__(settings, load=lambda settings: trapped(settings, tmp_path))
-
-    monkeypatch.setattr("cactus_actors.cluster.service.WorkerActor", TrappedWorker)
-    monkeypatch.setattr("cactus_actors.cluster.service.STUCK_AFTER_S", 5.0)
+    monkeypatch.setattr("cactus_actors.cluster.service.WORKER", TRAPPED)
+    monkeypatch.setattr("cactus_actors.cluster.workers.STUCK_AFTER_S", 5.0)
     monkeypatch.setattr("cactus_actors.cluster.watched.HUNG_AFTER_S", 5.0)
-    with two_workers(ray_address, tmp_path) as running:
+    with two_workers(place, tmp_path) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
         before = {worker.pid for worker in running.client.status().workers if worker.kind == "local"}
-        (tmp_path / trap).touch()
+        (traps() / trap).touch()
         jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(8)]
         springs = running.client.submit(prompt=[token, 5, 6], max_tokens=4, ignore_eos=True)
         assert len(running.client.result(springs).token_ids) == 4

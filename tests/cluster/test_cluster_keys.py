@@ -25,7 +25,7 @@ LONG_PROMPT = "The quick brown fox jumps over the lazy dog, and the dog sleeps o
 
 
 @contextmanager
-def serving_with_keys(ray_address: str, state_dir: Path, output: Path) -> Iterator[dict[str, str]]:
+def serving_with_keys(place_options: list[str], state_dir: Path, output: Path) -> Iterator[dict[str, str]]:
     """The words of the ready line of a `cactus serve --curve`, which writes to `output`."""
     api_keys = state_dir / "api-keys"
     api_keys.touch(mode=0o600)
@@ -35,8 +35,7 @@ def serving_with_keys(ray_address: str, state_dir: Path, output: Path) -> Iterat
         "-m",
         "cactus_actors.cli.main",
         "serve",
-        "--ray-address",
-        ray_address,
+        *place_options,
         "--curve",
     ]
     command += ["--state-dir", str(state_dir), "--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT]
@@ -70,13 +69,16 @@ def seen_by_others(*directories: Path) -> Iterator[tuple[str, bytes]]:
                 yield str(path), path.read_bytes()
 
 
-def test_keys_open_the_service_to_who_has_them_and_show_nowhere(ray_address: str, tmp_path: Path) -> None:
+@pytest.mark.parametrize("place", ["local", pytest.param("ray", marks=pytest.mark.slow)], indirect=True)
+def test_keys_open_the_service_to_who_has_them_and_show_nowhere(
+    place_options: list[str], tmp_path: Path
+) -> None:
     state_dir, outside = tmp_path / "state", tmp_path / "outside"
     store = KeyStore(keys_dir(state_dir))
     alice, anna = store.add("alice", "client", "team"), store.add("anna", "client", "team")
     bob = store.add("bob", "client")
     outside.mkdir()
-    with serving_with_keys(ray_address, state_dir, outside / "output") as told:
+    with serving_with_keys(place_options, state_dir, outside / "output") as told:
         jobs, stream = told["jobs"], told["stream"]
         with (
             Client(jobs, stream, key_file=alice) as first,
@@ -108,10 +110,11 @@ def test_keys_open_the_service_to_who_has_them_and_show_nowhere(ray_address: str
         names = ("alice", "anna", "bob", WORKER_KEY, GATEWAY_KEY)
         secrets = [read_key_file(store.path_of(name)).pair.reveal() for name in names]
         secrets += [store.server_pair().reveal(), API_KEY]
-        ray_files = Path(os.environ["RAY_AUTH_TOKEN_PATH"]).parent / "ray"
-        seen = dict(seen_by_others(ray_files, outside, state_dir / "http", state_dir / "journal"))
+        with_ray = "--ray-address" in place_options
+        ray_files = [Path(os.environ["RAY_AUTH_TOKEN_PATH"]).parent / "ray"] if with_ray else []
+        seen = dict(seen_by_others(*ray_files, outside, state_dir / "http", state_dir / "journal"))
         assert sum(str(state_dir).encode() in content for content in seen.values()) >= 1  # it would be seen
-        assert any("/logs/" in place for place in seen)
+        assert any("/logs/" in place for place in seen) == with_ray
         shown = [
             place for place, content in seen.items() if any(secret.encode() in content for secret in secrets)
         ]

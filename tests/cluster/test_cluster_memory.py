@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import Any
 
 import pytest
 
@@ -22,16 +23,16 @@ eight other processes wanted its two cores, which is too close to 5 for a test."
 
 @pytest.mark.chaos
 def test_a_router_that_reaches_its_limit_is_back_within_seconds_and_workers_go_on(
-    ray_address: str, tmp_path: Path
+    place: dict[str, Any], tmp_path: Path
 ) -> None:
     config = ServeConfig(
         workers=1,
         jobs_endpoint="tcp://127.0.0.1:*",
         stream_endpoint="tcp://127.0.0.1:*",
-        ray_address=ray_address,
         state_dir=tmp_path,
         http="",
         max_router_bytes=200 * MIB,
+        **place,
     )
     with running_service(config) as running:
         client, jobs = running.client, running.endpoints.jobs

@@ -20,11 +20,9 @@ STDERR = "stderr.txt"
 
 
 @contextmanager
-def serving(
-    ray_address: str, state_dir: Path, *options: str
-) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
+def serving(state_dir: Path, *options: str) -> Iterator[tuple[subprocess.Popen[str], list[str]]]:
     """A `cactus serve` process and the words of its ready line."""
-    command = [*CACTUS, "serve", "--ray-address", ray_address, "--state-dir", str(state_dir), *options]
+    command = [*CACTUS, "serve", "--state-dir", str(state_dir), *options]
     command += ["--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT, "--http", "127.0.0.1:0"]
     with (
         (state_dir / STDERR).open("w") as stderr,
@@ -40,9 +38,9 @@ def serving(
 
 @pytest.mark.parametrize("number", [signal.SIGTERM, pytest.param(signal.SIGINT, marks=pytest.mark.chaos)])
 def test_it_says_ready_serves_and_stops_on_a_signal(
-    ray_address: str, tmp_path: Path, number: signal.Signals
+    place_options: list[str], tmp_path: Path, number: signal.Signals
 ) -> None:
-    with serving(ray_address, tmp_path) as (process, (first, *words)):
+    with serving(tmp_path, *place_options) as (process, (first, *words)):
         assert first == "ready"
         told = dict(word.split("=", 1) for word in words)
         assert told["workers"] == "1"
@@ -60,7 +58,7 @@ def test_what_ray_has_to_say_is_not_taken_for_ours(ray_address: str, tmp_path: P
     from ray._private.utils import publish_error_to_driver
     from ray._raylet import GcsClient
 
-    with serving(ray_address, tmp_path) as (process, (first, *_)):
+    with serving(tmp_path, "--ray-address", ray_address) as (process, (first, *_)):
         assert first == "ready"
         publish_error_to_driver("test", "a node is gone", gcs_client=GcsClient(ray_address))
         until = time.monotonic() + 10.0
@@ -72,10 +70,10 @@ def test_what_ray_has_to_say_is_not_taken_for_ours(ray_address: str, tmp_path: P
         assert [line.split(":")[0] for line in told.splitlines()] == ["stopping", "stopped"]
 
 
-def test_a_busy_port_is_one_line_and_exit_code_2(ray_address: str, tmp_path: Path) -> None:
-    with serving(ray_address, tmp_path) as (_, ready):
+def test_a_busy_port_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
+    with serving(tmp_path) as (_, ready):
         taken = dict(word.split("=", 1) for word in ready[1:])["jobs"]
-        command = [*CACTUS, "serve", "--ray-address", ray_address, "--jobs-endpoint", taken]
+        command = [*CACTUS, "serve", "--jobs-endpoint", taken]
         second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert second.returncode == 2
         assert second.stdout == ""

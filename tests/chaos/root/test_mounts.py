@@ -25,7 +25,8 @@ mount --rbind /mnt /dev
 )
 def test_a_directory_that_ray_needs_is_named(need: Callable[[str], None], mounts: str, path: str) -> None:
     need("unshare")
-    serve = [sys.executable, "-m", "cactus_actors.cli.main", "serve", "--no-journal", "--no-http"]
+    serve = [sys.executable, "-m", "cactus_actors.cli.main", "serve", "--placement", "ray"]
+    serve += ["--no-journal", "--no-http"]
     serve += ["--jobs-endpoint", "tcp://127.0.0.1:*", "--stream-endpoint", "tcp://127.0.0.1:*"]
     script = f'set -e\nmount -t tmpfs tmpfs /opt\n{mounts}\nexec "$@" --state-dir /opt'
     started = subprocess.run(

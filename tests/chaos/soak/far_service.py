@@ -21,6 +21,10 @@ class FarService(service.Service):
     def endpoints(self) -> Endpoints:
         return far
 
+    @property
+    def _workers_endpoint(self) -> str:
+        return far.workers
+
 
 if __name__ == "__main__":
     del sys.argv[1:4]

@@ -17,16 +17,16 @@ MIN_JUDGED_S = 60.0
 GROWTH_MIB = 32.0
 """How much more the last third of a life may take than the first: allocators keep what a flood took once."""
 
-ROUTER = "ray::RouterActor"
+ROUTER = "RouterActor"
 RETENTION_S = 600.0
 KIB_A_JOB = 1.5
 """The router knows a job for so long after its end, in so much memory; 1.2 KiB were seen."""
 
 MOST_MIB = {
     ROUTER: 512.0,
-    "ray::GatewayActor": 384.0,
-    "ray::HandoffActor": 256.0,
-    "ray::WorkerActor": 768.0,
+    "GatewayActor": 384.0,
+    "HandoffActor": 256.0,
+    "WorkerActor": 768.0,
     "router.preparing.child": 512.0,
 }
 """What a process may take at any time: a bound for lives that are too short to be seen growing."""

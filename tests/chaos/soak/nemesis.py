@@ -42,15 +42,15 @@ class Nemesis:
     async def run(self, pause_s: float, wanted: Collection[str] = ()) -> None:
         """Make one of the `wanted` faults after the other, or any, until cancelled."""
         faults: dict[str, Fault] = {
-            "kill worker": self._kill("ray::WorkerActor"),
-            "stop worker": self._stop("ray::WorkerActor", 8.0),
-            "kill router": self._kill("ray::RouterActor"),
-            "stop router": self._stop("ray::RouterActor", 3.0),
+            "kill worker": self._kill("WorkerActor"),
+            "stop worker": self._stop("WorkerActor", 8.0),
+            "kill router": self._kill("RouterActor"),
+            "stop router": self._stop("RouterActor", 3.0),
             "kill preparing": self._kill("router.preparing.child"),
-            "kill handoff": self._kill("ray::HandoffActor"),
-            "stop handoff": self._stop("ray::HandoffActor", 4.0),
-            "kill gateway": self._kill("ray::GatewayActor"),
-            "stop gateway": self._stop("ray::GatewayActor", 4.0),
+            "kill handoff": self._kill("HandoffActor"),
+            "stop handoff": self._stop("HandoffActor", 4.0),
+            "kill gateway": self._kill("GatewayActor"),
+            "stop gateway": self._stop("GatewayActor", 4.0),
             "kill batch": self._kill_batch,
             "scale": self._scale,
             "restart": self._restart,
@@ -93,7 +93,7 @@ class Nemesis:
 
 
 def processes_of(root: int, title: str) -> list[int]:
-    """Processes below `root` with `title` in their command line (Ray names them after their actors)."""
+    """Processes below `root` with `title` in their command line (those of actors name their kind)."""
     return sorted(pid for pid, command in below(root).items() if title in command.replace("\0", " "))
 
 
