@@ -144,7 +144,9 @@ class RouterActor:
                 self._perform(self._core.recover(jobs, time.monotonic()))
                 self._journal.start(self._on_recorded, self._on_unrecorded, self._on_results_written)
                 assert self._settings.journal_dir is not None
-                self._reader = JournalReader(Path(self._settings.journal_dir), self._on_recalled)
+                self._reader = JournalReader(
+                    Path(self._settings.journal_dir), self._on_recalled, self._journal.shared
+                )
             endpoints = Endpoints(
                 jobs=bind(self._jobs, self._settings.jobs_endpoint),
                 stream=bind(self._stream, self._settings.stream_endpoint),

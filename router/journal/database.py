@@ -65,34 +65,90 @@ def locked(directory: Path) -> IO[str]:
 
 
 def opened(path: Path) -> sqlite3.Connection:
-    """The database in `path`, made if there is none; of a damaged one what is whole, in a new file."""
+    """The database in `path`, made if there is none; of a damaged one what is whole, in a new file.
+
+    One on a disk that takes nothing is open to this connection alone, `is_alone`, until it is closed. Its
+    tables may have to be made yet, by `make_tables`. Raises ConfigurationInvalid.
+    """
     try:
         hole = has_hole(path)
         if hole is not None:
             return reopened(path, f"its log has a hole after {hole.num_jobs} jobs", since=hole.at)
-        return _connected(path)
-    except (sqlite3.OperationalError, OSError) as error:
-        raise ConfigurationInvalid(f"journal {path}: {error}") from error
+        return _writable(path)
     except sqlite3.DatabaseError as error:
+        if is_no_damage(error) and path.exists():
+            return _readable(path, error)
+        if isinstance(error, sqlite3.OperationalError):
+            raise ConfigurationInvalid(f"journal {path}: {error}") from error
         return reopened(path, str(error))
 
 
 def reopened(path: Path, reason: str, since: float | None = None) -> sqlite3.Connection:
     """A new database for a damaged one, which gets another name, with everything in it that is whole.
 
-    `since` is the Unix time before which nothing of it is lost, if that is known.
+    `since` is the Unix time before which nothing of it is lost, if that is known. Raises ConfigurationInvalid
+    where the new one cannot be written, with the damaged one where it was.
     """
-    aside = _put_aside(path)
-    _log.error("journal %s is damaged (%s); it is now %s", path, reason, aside)
+    part = path.with_name(f"{path.name}.part")
+    try:
+        for old in (part, log_of(part)):
+            old.unlink(missing_ok=True)
+        with contextlib.closing(_writable(part)) as database:
+            refill(database, salvaged(path), since, path)
+        aside = _put_aside(path)
+        part.rename(path)
+    except (OSError, sqlite3.Error) as error:
+        raise ConfigurationInvalid(
+            f"journal {path} is damaged ({reason}), and what is whole in it cannot be written: {error}"
+        ) from error
+    _log.error("journal %s was damaged (%s); the damaged file is now %s", path, reason, aside)
+    return _writable(path)
+
+
+def make_tables(database: sqlite3.Connection) -> None:
+    """Make what is not there yet; raises sqlite3.Error where that cannot be written."""
+    names = {name for (name,) in database.execute("SELECT name FROM sqlite_master")}
+    if {"jobs", "progress"} <= names:
+        return
+    with database:
+        database.execute(_SCHEMA)
+        database.execute(_PROGRESS)
+        database.execute(f"PRAGMA user_version = {VERSION}")
+
+
+def is_alone(database: sqlite3.Connection) -> bool:
+    """Whether no other connection can be open beside this one."""
+    (mode,) = database.execute("PRAGMA locking_mode").fetchone()
+    return bool(mode == "exclusive")
+
+
+def _writable(path: Path) -> sqlite3.Connection:
     database = _connected(path)
-    refill(database, salvaged(aside), since, path)
+    try:
+        make_tables(database)
+    except BaseException:
+        database.close()
+        raise
     return database
 
 
-def _connected(path: Path) -> sqlite3.Connection:
+def _readable(path: Path, reason: sqlite3.DatabaseError) -> sqlite3.Connection:
+    """Without SQLite's index of the log in a file, for which there may be no room."""
+    try:
+        database = _connected(path, "PRAGMA locking_mode = EXCLUSIVE")
+        database.execute("SELECT count(*) FROM jobs WHERE job_id = ''")
+    except sqlite3.DatabaseError as error:
+        raise ConfigurationInvalid(f"journal {path}: {error}") from error
+    _log.error("journal %s can be read, and not written: %s", path, reason)
+    return database
+
+
+def _connected(path: Path, *pragmas: str) -> sqlite3.Connection:
     # The thread that opens it recovers, another one writes, never both at once.
     database = sqlite3.connect(path, check_same_thread=False)
     try:
+        for pragma in pragmas:
+            database.execute(pragma)
         database.execute("PRAGMA journal_mode = WAL")
         database.execute("PRAGMA synchronous = FULL")
         (version,) = database.execute("PRAGMA user_version").fetchone()
@@ -101,10 +157,6 @@ def _connected(path: Path) -> sqlite3.Connection:
                 f"journal {path} is of version {version}, this service reads {VERSION}; "
                 "let the service that wrote it finish its jobs, or move the file away"
             )
-        with database:
-            database.execute(_SCHEMA)
-            database.execute(_PROGRESS)
-            database.execute(f"PRAGMA user_version = {VERSION}")
     except BaseException:
         database.close()
         raise

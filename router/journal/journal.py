@@ -24,9 +24,10 @@ from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.wall_clock import unix_offset
-from router.journal.database import FILE_NAME, is_no_damage, locked, opened, reopened
+from router.journal.database import FILE_NAME, is_alone, is_no_damage, locked, make_tables, opened, reopened
 from router.journal.encoding import Damaged, decoded_accepted, decoded_ended, encoded
 from router.journal.progress import ProgressWriter
+from router.journal.reader import Shared
 from router.journal.records import (
     AcceptedRecord,
     EndedRecord,
@@ -66,6 +67,7 @@ class Journal:
         except BaseException:
             self._lock.close()
             raise
+        self._using = threading.Lock()
         self._progress: ProgressWriter | None = None
         self._entries: list[Entry | _Trial] = []
         self._wake = threading.Condition()
@@ -128,11 +130,17 @@ class Journal:
         on_failed: Callable[[Sequence[str], str], None],
         on_kept: Callable[[Sequence[str]], None] = lambda _: None,
     ) -> None:
-        """Begin to write; to be called once."""
+        """Begin to write; to be called once. Whether the disk can be written is told at once."""
+        self._entries.append(_Trial())
         self._thread = threading.Thread(
             target=self._write, args=(on_written, on_failed, on_kept), name="journal"
         )
         self._thread.start()
+
+    @property
+    def shared(self) -> Shared | None:
+        """What to read results with where only one connection can be open, None elsewhere."""
+        return Shared(self._database, self._using) if is_alone(self._database) else None
 
     def add(self, entry: Entry) -> None:
         """Write an entry soon, after all that were added before."""
@@ -185,10 +193,12 @@ class Journal:
         """Write entries as one transaction; raises sqlite3.Error, and then none is written."""
         if self._progress is None:
             self._progress = ProgressWriter(self._database)
-        with self._database:
-            num_added = sum(map(self._apply, entries))
-            now = time.monotonic() + self.unix_offset
-            progress = self._progress.write(self._database, num_added, now)
+        with self._using:
+            make_tables(self._database)
+            with self._database:
+                num_added = sum(map(self._apply, entries))
+                now = time.monotonic() + self.unix_offset
+                progress = self._progress.write(self._database, num_added, now)
         self._progress.commit(progress)
 
     def _next_entries(self) -> list[Entry | _Trial]:

@@ -21,7 +21,8 @@ class ProgressWriter:
         self._number = 0
         self.is_short = False
         """Whether jobs are missing that the last transaction left here."""
-        row = database.execute("SELECT record FROM progress").fetchone()
+        is_kept = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'progress'").fetchone()
+        row = database.execute("SELECT record FROM progress").fetchone() if is_kept else None
         with contextlib.suppress(Damaged):
             if row is not None:
                 last = decoded_progress(row[0])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import queue
 import random
 import re
 import shutil
@@ -11,16 +12,21 @@ from pathlib import Path
 
 import pytest
 
+from cactus_actors.protocol.errors import ConfigurationInvalid
 from router.journal.encoding import encoded
+from router.journal.journal import Journal
 from router.journal.pages import Pages
+from router.journal.reader import JournalReader
 from router.journal.records import (
     AcceptedRecord,
     Forget,
+    RecoveredEnd,
+    Remembered,
     WriteAccepted,
     WriteEnded,
 )
 from router.journal.salvage import Salvage, has_hole
-from tests.unit.test_router_journal import Writer, accepted, ended, found
+from tests.unit.test_router_journal import Writer, accepted, ended, found, remembered
 
 PAGE = 4096
 FRAME = 24 + PAGE
@@ -212,3 +218,46 @@ def test_nonsense_holds_no_rows() -> None:
         noise = chooser.randbytes(size)
         for database, log in ((noise, b""), (b"", noise), (noise, noise), (header + noise, noise)):
             list(Pages(database, log).rows())
+
+
+def test_a_journal_without_room_for_its_index_is_read_and_written_all_the_same(tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    writer.accept("a")
+    writer.journal.add(WriteEnded("a", end := ended("a")))
+    writer.journal.close()
+    (tmp_path / "jobs.sqlite-shm").symlink_to("nowhere")  # SQLite does not follow it
+    journal = Journal(tmp_path)
+    assert [type(job) for job in journal.recover(600.0)] == [RecoveredEnd]
+    assert journal.shared is not None
+    said: queue.Queue[list[str]] = queue.Queue()
+    journal.start(lambda job_ids: said.put(list(job_ids)), lambda *_: None)
+    journal.add(WriteAccepted("b", accepted("b")))
+    while "b" not in said.get(timeout=30):
+        pass
+    answers: queue.Queue[tuple[str, Remembered | None]] = queue.Queue()
+    reader = JournalReader(tmp_path, lambda *answer: answers.put(answer), journal.shared)
+    reader.ask("a")
+    assert answers.get(timeout=30) == ("a", remembered("a", end))
+    reader.close()
+    journal.close()
+    (tmp_path / "jobs.sqlite-shm").unlink()
+    assert set(found(tmp_path)) == {"a", "b"}
+
+
+def test_a_damaged_journal_that_cannot_be_written_anew_stays_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = filled(tmp_path)
+    path = tmp_path / "jobs.sqlite"
+    content = path.read_bytes()[: 60 * PAGE]
+    path.write_bytes(content)
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("router.journal.database.refill", full)
+        with pytest.raises(ConfigurationInvalid, match=r"damaged .* cannot be written: .* full"):
+            Journal(tmp_path).recover(600.0)
+    assert not list(tmp_path.glob("*.damaged-*"))
+    assert 0 < len(found(tmp_path)) < len(jobs)

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import asyncio
+import contextlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -103,3 +105,44 @@ async def test_of_a_sync_that_failed_once_nothing_is_found_and_what_comes_later_
                     await client.look(job_id)
     finally:
         again.stop()
+
+
+async def test_on_a_full_disk_a_new_router_serves_results_and_takes_jobs_when_there_is_room(
+    small_disk: Callable[[int], Path],
+) -> None:
+    """The router is killed; what its journal holds is read where nothing, not one page, can be written."""
+    disk = small_disk(2048)
+    processes = Processes(disk)
+    ballast = disk / "ballast"
+    try:
+        async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:
+            first = await client.submit("Tell me a story.", max_tokens=5, seed=1, ignore_eos=True)
+            result = await client.result(first)
+            fill(ballast)
+            processes.kill_router()
+            fill(ballast)  # what the first one held besides
+            again = await client.result(first)
+            assert (again.token_ids, again.text) == (result.token_ids, result.text)
+            with pytest.raises(StorageFailure):
+                await client.submit("hello", max_tokens=1)
+            assert (await client.status()).storage_error
+            ballast.unlink()
+            for _ in range(600):
+                if not (await client.status()).storage_error:
+                    break
+                await asyncio.sleep(0.1)
+            later = await client.complete("hello", max_tokens=3, ignore_eos=True)
+            assert later.usage.completion_tokens == 3
+            processes.kill_router()
+            assert (await client.result(first)).token_ids == result.token_ids
+    finally:
+        processes.stop()
+
+
+def fill(ballast: Path) -> None:
+    """Take all the room that the disk has left."""
+    with contextlib.suppress(OSError), ballast.open("ab", buffering=0) as file:
+        for size in (65_536, 4096, 512, 1):
+            with contextlib.suppress(OSError):
+                while True:
+                    file.write(bytes(size))
