@@ -82,6 +82,36 @@ SPLIT_TEXTS = {
         ("a/b!!/\nc", ["a", "/b", "!!/\n", "c"]),
     ],
     "tekken": [("don't camelCase 12 ok!/", ["don", "'t", " camel", "Case", " ", "1", "2", " ok", "!/"])],
+    "qwen35": [("हिन्दी 12 e\u0301x!\n", ["हिन्दी", " ", "1", "2", " e\u0301x", "!\n"])],
+    "deepseek-llm": [
+        (
+            "it's 123 (ok)\n漢字x ",
+            ["it", "'", "s", " ", "1", "2", "3", " (", "ok", ")", "\n", "漢字", "x", " "],
+        ),
+        (" λ!? \u3000「a」", [" λ", "!?", " \u3000", "「", "a", "」"]),
+    ],
+    "deepseek-coder": [
+        ("it's 12,\nかな x+1 ok", ["it", "'", "s", " ", "1", "2", ",", "\n", "かな", " x", "+", "1", " ok"])
+    ],
+    "deepseek-v3": [
+        ("x=1234 foo.bar\n\n漢字 'a", ["x", "=", "123", "4", " foo", ".bar", "\n\n", "漢字", " '", "a"])
+    ],
+    "falcon": [("a `b` 12345, it's", ["a", " ", "`", "b", "`", " ", "123", "45", ",", " it", "'", "s"])],
+    "minicpm5": [("IT'S 12345 ok\n", ["IT", "'S", " ", "123", "45", " ok", "\n"])],
+    "youtu": [("漢字한글abc's 12!/", ["漢字", "한글", "abc's", " ", "1", "2", "!/"])],
+    "jais-2": [("a       b  c", ["a", "    ", "  ", " b", " ", " c"])],
+    "bloom": [("Hi, you (x) a|b 12", ["Hi", ",", " you", " (", "x", ")", " a", "|", "b", " 12"])],
+    "viking": [("Hi, ab12", ["Hi", ",", " ab", "1", "2"])],
+    "chameleon": [("a\n  12, IMGIMGAZ", ["a", "\n", "  ", "1", "2", ",", " ", "IMGIMGAZ"])],
+    "seed-coder": [("ok!!\n\nx 12", ["ok", "!!", "\n\n", "x", " ", "1", "2"])],
+    "bailingmoe": [("we'RE 12 ok!\n\n\nx", ["we", "'RE", " ", "1", "2", " ok", "!\n\n\n", "x"])],
+    "exaone-moe": [("가 나 다 12 ok!/\n\nx", ["가 나 다", " ", "1", "2", " ok", "!/\n", "\n", "x"])],
+    "laguna": [("a\n\nb 12 it's\n", ["a", "\n\n", "b", " ", "1", "2", " it", "'s", "\n"])],
+    "superbpe": [("by the 1234567 way", ["by the ", "1", "234", "567", " way"])],
+    "tiny_aya": [("1234567 don't aB", ["1", "234", "567", " don't", " a", "B"])],
+    "kimi-k2": [("漢字abCd's 1234\n", ["漢字", "ab", "Cd's", " ", "123", "4", "\n"])],
+    "ufakzeka": [("Ankara'da 12", ["Ankara", "'da", " ", "1", "2"])],
+    "spark2_5": [("foo.bar 12\n\nx", ["foo", ".bar", " ", "1", "2", "\n", "\n", "x"])],
 }
 ALIKE = {
     "llama3": "llama-bpe",
@@ -91,6 +121,18 @@ ALIKE = {
     "dbrx": "llama-bpe",
     "deepseek-r1-qwen": "qwen2",
     "phi-2": "gpt-2",
+    "exaone4": "gpt-2",
+    "minerva-7b": "smollm",
+    "falcon-h1": "llama-bpe",
+    "pixtral": "llama-bpe",
+    "glm4": "llama-bpe",
+    "chatglm-bpe": "llama-bpe",
+    "megrez": "qwen2",
+    "hunyuan": "qwen2",
+    "llama4": "gpt-4o",
+    "hunyuan-dense": "deepseek-v3",
+    "poro-chat": "bloom",
+    "llada-moe": "bailingmoe",
 }
 
 
@@ -111,7 +153,10 @@ def test_every_splitting_keeps_every_character(tmp_path: Path, name: str) -> Non
 
 @pytest.mark.parametrize(
     ("name", "expected"),
-    [("llama-bpe", ["abab"]), ("lfm2", ["abab"]), ("tekken", ["abab"]), ("qwen2", ["ab", "ab"])],
+    [
+        *((name, ["abab"]) for name in ("llama-bpe", "lfm2", "tekken", "glm4", "minicpm5", "youtu")),
+        *((name, ["ab", "ab"]) for name in ("qwen2", "qwen35", "chatglm-bpe", "deepseek-llm", "falcon")),
+    ],
 )
 def test_whole_words_are_looked_up_where_the_model_does_so(
     tmp_path: Path, name: str, expected: list[str]
