@@ -79,7 +79,8 @@ def _byte_level(vocabulary: Vocabulary) -> Tokenizer:
     name = vocabulary.metadata.get("tokenizer.ggml.pre", "default")
     splitting = SPLITTINGS.get(name) if isinstance(name, str) else None
     if splitting is None:
-        supported = ", ".join(sorted(SPLITTINGS))
+        different = {each: known for known, each in reversed(SPLITTINGS.items())}  # one name of each
+        supported = f"{', '.join(sorted(different.values()))}, and what splits alike"
         raise invalid(vocabulary.path, f"tokenizer.ggml.pre is {name!r:.50}; supported: {supported}")
     stored = vocabulary.metadata.get("tokenizer.ggml.merges")
     if not isinstance(stored, list):
