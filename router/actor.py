@@ -51,6 +51,7 @@ from router.jobs.intake import plain_salt
 from router.journal.journal import Journal
 from router.journal.reader import JournalReader
 from router.journal.records import Remembered
+from router.lateness import Lateness
 from router.memory_limit import limit_memory, out_of_memory
 from router.prepare import PromptModel
 from router.preparing import Outcome, Preparer, PreparerHere, PreparingLanes, PreparingProcess
@@ -95,6 +96,7 @@ class RouterActor:
         self._drained = threading.Event()
         self._health = RouterHealth(0, settings.desired_workers, (), 0, 0)
         self._next_tick = 0.0
+        self._lateness = Lateness(TICK_S)
 
     def start(self) -> Endpoints:
         """Load the model's text side, take over what the journal holds and bind.
@@ -272,6 +274,8 @@ class RouterActor:
         if now < self._next_tick:
             return
         self._next_tick = now + TICK_S
+        if excused_s := self._lateness.excused_s(now):
+            self._core.on_delayed(excused_s, now)
         self._crowding.tend(now)
         self._perform(self._core.on_tick(now))
         self._health = RouterHealth(

@@ -275,7 +275,7 @@ class RouterCore:
             if not isinstance(message, Goodbye):
                 self._outbox.command(identity, Welcome(self._epoch))
         else:
-            worker.last_seen = now
+            self._dispatcher.ledger.hear(worker, now)
             match message:
                 case Report():
                     self._generation.on_report(worker, message, now)
@@ -338,10 +338,14 @@ class RouterCore:
         self._dispatcher.pump(now)
         return self._outbox.drain()
 
+    def on_delayed(self, seconds: float, now: float) -> None:
+        """So much of the time that has just passed counts against no worker that was not heard meanwhile."""
+        self._dispatcher.ledger.excuse(seconds, now)
+
     def on_tick(self, now: float) -> list[Effect]:
         """What the passing of time brings; to be called several times a second, after pending messages."""
         for worker in list(self._dispatcher.ledger):
-            if now - worker.last_seen > self._settings.worker_timeout_s:
+            if worker.silent_s(now) > self._settings.worker_timeout_s:
                 self._generation.on_worker_gone(worker, "silent", now)
         for job in self._table.overdue(now):
             error = DeadlineExceeded(f"the job's {job.prepared.policy.timeout_s:g} s are over")

@@ -7,18 +7,27 @@ from typing import Any
 
 from cactus_actors.placement.interface import Actor, Answer, Ending
 from cactus_actors.protocol.errors import CactusError
+from cactus_actors.starvation import FairSeconds
 
 HUNG_AFTER_S = 10.0
 HEALTH_INTERVAL_S = 1.0
+LATE_AFTER_S = 1.0
+"""An answer that takes longer is looked at more closely."""
+MAX_STEP_S = 0.5
+"""What counts between two looks: they are half of that apart, unless the supervisor itself was held up."""
 
 
 class Watched:
-    """Asks an actor for its health again and again; time is an argument."""
+    """Asks an actor for its health again and again; time is an argument.
+
+    Of the time that an answer takes only the seconds count in which the actor was let run.
+    """
 
     def __init__(self, actor: Actor) -> None:
         self.actor = actor
         self._question: Answer | None = None
         self._asked_at = float("-inf")
+        self._late: FairSeconds | None = None
 
     def ending(self) -> Ending | None:
         """How it ended; None while it lives."""
@@ -32,11 +41,15 @@ class Watched:
             return None
         if not self._question.is_there():
             return None
-        question, self._question = self._question, None
+        question, self._question, self._late = self._question, None, None
         with contextlib.suppress(CactusError):  # its ending tells why
             return question.value(0.0)
         return None
 
     def is_hung(self, now: float) -> bool:
         """Whether it has owed an answer for HUNG_AFTER_S: it is stopped, or holds its interpreter."""
-        return self._question is not None and now - self._asked_at > HUNG_AFTER_S
+        if self._question is None or now - self._asked_at < LATE_AFTER_S:
+            return False
+        if self._late is None:
+            self._late = FairSeconds(self.actor.pid, now, MAX_STEP_S)
+        return self._late.look(now) > HUNG_AFTER_S - LATE_AFTER_S

@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
-from cactus_actors.cluster.watched import Watched
+from cactus_actors.cluster.watched import MAX_STEP_S, Watched
 from cactus_actors.health import WorkerHealth
 from cactus_actors.placement.interface import Actor, Ending, PlacementLost
 from cactus_actors.protocol.errors import Unavailable
+from cactus_actors.starvation import FairSeconds
 
 STUCK_AFTER_S = 20.0
 """A step is kept shorter than a heartbeat; a worker that shares its core with many others takes longer."""
+STILL_AFTER_S = 2.0
+"""A loop that has not turned for longer is looked at more closely."""
 
 
 class Workers:
@@ -33,6 +36,8 @@ class Workers:
         self._on_lost = on_lost
         self._announce = announce
         self._watched: dict[str, Watched] = {}
+        self._still: dict[str, FairSeconds] = {}
+        """Of each worker whose loop stands still: the seconds in which it could have turned."""
 
     @property
     def actors(self) -> list[Actor]:
@@ -78,9 +83,10 @@ class Workers:
         health = watched.health(now)
         if ending := watched.ending():
             del self._watched[worker_id]
+            self._still.pop(worker_id, None)
             self._on_ended(worker_id, ending, now)
             watched.actor.end()
-        elif watched.is_hung(now) or (health is not None and _is_stuck(health)):
+        elif watched.is_hung(now) or self._is_stuck(worker_id, health, now):
             self._announce(f"{worker_id} does not answer; it is ended")
             watched.actor.end()
 
@@ -95,7 +101,17 @@ class Workers:
         )
         self._on_lost(worker_id)
 
+    def _is_stuck(self, worker_id: str, health: WorkerHealth | None, now: float) -> bool:
+        """Whether the loop of a worker whose other threads still answer has stopped.
 
-def _is_stuck(health: WorkerHealth) -> bool:
-    """Whether the loop of a worker whose other threads still answer has stopped."""
-    return health.state != "loading" and health.last_tick_s > STUCK_AFTER_S
+        `health` is None where there is no news of it.
+        """
+        still = self._still.get(worker_id)
+        if health is not None and (health.state == "loading" or health.last_tick_s < STILL_AFTER_S):
+            self._still.pop(worker_id, None)
+        elif still is not None:
+            return still.look(now) > STUCK_AFTER_S - STILL_AFTER_S
+        elif health is not None:
+            pid = self._watched[worker_id].actor.pid
+            self._still[worker_id] = FairSeconds(pid, now, MAX_STEP_S)
+        return False

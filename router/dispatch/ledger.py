@@ -121,10 +121,19 @@ class Ledger:
         worker.vacated_blocks += worker.num_blocks_of(assignment.job)
         self.release(assignment)
 
+    def hear(self, worker: WorkerRecord, now: float) -> None:
+        """A worker has just shown that it is alive."""
+        worker.last_seen, worker.excused_s = now, 0.0
+
+    def excuse(self, seconds: float, now: float) -> None:
+        """So many seconds of everybody's silence do not count."""
+        for worker in self:
+            worker.excused_s = min(worker.excused_s + seconds, now - worker.last_seen)
+
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Note what a worker says of itself."""
         worker.report = report
-        worker.last_seen = now
+        self.hear(worker, now)
         worker.vacated_slots = worker.vacated_blocks = 0
         on_its_way = max(0, worker.num_sent - report.num_accepted)
         while len(worker.unaccepted_blocks) > on_its_way:

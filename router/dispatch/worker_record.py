@@ -37,6 +37,7 @@ class WorkerRecord:
     last_seen: float
     report: Report
     number: int = 0
+    excused_s: float = 0.0
     num_sent: int = 0
     is_draining: bool = False
     is_reserved: bool = False
@@ -46,6 +47,10 @@ class WorkerRecord:
     num_unaccepted_blocks: int = 0
     vacated_slots: int = 0
     vacated_blocks: int = 0
+
+    def silent_s(self, now: float) -> float:
+        """How long nothing was heard of it, less what it is excused for."""
+        return now - self.last_seen - self.excused_s
 
     @property
     def worker_id(self) -> str:

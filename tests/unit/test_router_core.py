@@ -225,6 +225,19 @@ def test_a_silent_worker_is_lost(router: RouterHarness) -> None:
     assert router.is_running(1)
 
 
+def test_silence_that_the_router_is_to_blame_for_counts_against_nobody(router: RouterHarness) -> None:
+    router.connect("w1")
+    router.submit(1)
+    router.now += 60.0
+    router.core.on_delayed(58.0, router.now)
+    router.tick()
+    assert [worker.worker_id for worker in router.core.status(router.now).workers] == ["w1"]
+    router.generate(1, "x")
+    router.core.on_delayed(60.0, router.now)  # it was heard just now: nothing is excused beforehand
+    router.pass_silence(4.0)
+    assert router.core.status(router.now).workers == []
+
+
 def test_a_job_that_loses_too_many_workers_is_given_up_by_name(router: RouterHarness) -> None:
     router.submit(1)
     for attempt in range(3):

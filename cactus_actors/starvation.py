@@ -1,0 +1,103 @@
+"""How long processes waited for a processor: a process that is not let run is slow, not dead.
+
+Linux tells for each thread how long it was ready to run and did not (`schedstat`), and for the whole machine
+the time during which some thread was (pressure stall information, `/proc/pressure/cpu`). Elsewhere nothing is
+known, and every second counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+from pathlib import Path
+
+PROCESSES = Path("/proc")
+PRESSURE_FILES = (Path("/proc/pressure/cpu"), Path("/sys/fs/cgroup/cpu.pressure"))
+STALLED_WEIGHT = 0.2
+"""What a second counts in which some thread of the machine always waited, where no more is known."""
+_NANOSECONDS = 1e9
+_MICROSECONDS = 1e6
+
+ThreadTimes = tuple[int, int, bool]
+"""Nanoseconds on a processor and in wait for one; whether the thread waits now, for that or for a disk."""
+
+
+class MachinePressure:
+    """The time during which some thread waited for a processor, on this machine or in this container."""
+
+    def __init__(self, files: Sequence[Path] | None = None) -> None:
+        """`files` stand in for those of the system."""
+        self._files = PRESSURE_FILES if files is None else files
+        self._stalled_s = self._read()
+
+    def stalled_s(self) -> float:
+        """Seconds since the last call during which some thread waited; 0 where the system does not say."""
+        before, self._stalled_s = self._stalled_s, self._read()
+        return max((now - then for then, now in zip(before, self._stalled_s, strict=True)), default=0.0)
+
+    def _read(self) -> list[float]:
+        return [_total_s(path) for path in self._files]
+
+
+class FairSeconds:
+    """Counts the seconds in which a process could have done something; time is an argument.
+
+    Neither the time counts that its threads waited to run, nor more than `max_step_s` between two looks: who
+    looks late was not let run himself. `pid` None is a process that cannot be seen from here; then seconds
+    count less while the machine is under pressure.
+    """
+
+    def __init__(self, pid: int | None, now: float, max_step_s: float) -> None:
+        self._pid = pid
+        self._looked_at = now
+        self._max_step_s = max_step_s
+        self._threads = _thread_times(pid)
+        self._pressure = MachinePressure()
+        self.seconds = 0.0
+
+    def look(self, now: float) -> float:
+        """The seconds since the start that count."""
+        elapsed, self._looked_at = now - self._looked_at, now
+        before, self._threads = self._threads, _thread_times(self._pid)
+        stalled_s = self._pressure.stalled_s()
+        if before and self._threads:
+            excused_s = max(
+                _waited_s(before.get(name), times, elapsed) for name, times in self._threads.items()
+            )
+        else:
+            excused_s = (1 - STALLED_WEIGHT) * min(stalled_s, elapsed)
+        self.seconds += min(max(0.0, elapsed - excused_s), self._max_step_s)
+        return self.seconds
+
+
+def _waited_s(before: ThreadTimes | None, after: ThreadTimes, elapsed: float) -> float:
+    """How much of the `elapsed` seconds a thread was ready to run and did not."""
+    ran_before, waited_before, _ = before or (0, 0, False)
+    ran, waited, is_waiting = after
+    if is_waiting and ran == ran_before:  # what it waits for now is added when it is over
+        return elapsed
+    return (waited - waited_before) / _NANOSECONDS
+
+
+def _thread_times(pid: int | None) -> dict[str, ThreadTimes]:
+    """By the number of each thread of a process; nothing where that cannot be read."""
+    if pid is None:
+        return {}
+    found = {}
+    try:
+        for task in (PROCESSES / str(pid) / "task").iterdir():
+            ran, waited, _ = (task / "schedstat").read_text().split()
+            state = (task / "stat").read_text().rpartition(")")[2].split()[0]
+            found[task.name] = int(ran), int(waited), state in "RD"
+    except (OSError, ValueError):  # it has ended, or the kernel does not say
+        return {}
+    return found
+
+
+def _total_s(path: Path) -> float:
+    """`some ... total=` of a pressure file (the kernel's accounting/psi.rst), in seconds."""
+    try:
+        line = path.read_text().partition("\n")[0]
+    except OSError:
+        return 0.0
+    total = line.rpartition("total=")[2]
+    return int(total) / _MICROSECONDS if total.isdecimal() else 0.0

@@ -1,0 +1,34 @@
+"""How much of others' silence the router itself, or the machine, is to blame for."""
+
+from __future__ import annotations
+
+from cactus_actors.starvation import STALLED_WEIGHT, MachinePressure
+
+PRESSURE_INTERVAL_S = 1.0
+
+
+class Lateness:
+    """Looked at every tick; time is an argument.
+
+    A tick that comes late says nothing of those who were not heard meanwhile. While threads of this machine
+    wait for a processor, workers may wait too: such seconds count for STALLED_WEIGHT of themselves.
+    """
+
+    def __init__(self, tick_s: float, pressure: MachinePressure | None = None) -> None:
+        self._tick_s = tick_s
+        self._pressure = pressure or MachinePressure()
+        self._looked_at = 0.0
+        self._measured_at = 0.0
+        self._told_s = 0.0
+        """What was excused since the pressure was measured."""
+
+    def excused_s(self, now: float) -> float:
+        """Seconds since the last call that count against nobody."""
+        elapsed, self._looked_at = now - (self._looked_at or now), now
+        excused_s = late_s if (late_s := elapsed - 2 * self._tick_s) > 0 else 0.0
+        self._told_s += excused_s
+        if now - self._measured_at >= PRESSURE_INTERVAL_S:
+            stalled_s = min(self._pressure.stalled_s(), now - (self._measured_at or now))
+            excused_s += max(0.0, (1 - STALLED_WEIGHT) * stalled_s - self._told_s)
+            self._measured_at, self._told_s = now, 0.0
+        return excused_s
