@@ -10,7 +10,7 @@ from dataclasses import dataclass, field
 from typing import Any
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.config import WORKER_TIMEOUT_S, GatewaySettings
+from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.files.batches import Batches
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.http.request_body import HttpRequest
@@ -48,6 +48,7 @@ class Gateway:
     stopped: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     _status: Status | None = None
     _status_at: float = 0.0
+    _has_served: bool = False
     _asking: asyncio.Task[None] | None = None
     _in_background: set[asyncio.Task[Any]] = field(default_factory=set)
 
@@ -93,12 +94,18 @@ class Gateway:
             raise is_stopping()
         if status is None:
             raise Unavailable("the service does not answer", retry_after=1.0)
-        age = time.monotonic() - self._status_at
-        if not any(
-            worker.kind == "local" and worker.state == "ready" and worker.last_seen_s + age < WORKER_TIMEOUT_S
-            for worker in status.workers
-        ):
-            raise Unavailable("Loading model", retry_after=1.0)
+        # One that is slow to report is ready as long as the router, which judges that, takes it for ready.
+        if any(worker.kind == "local" and worker.state == "ready" for worker in status.workers):
+            self._has_served = True
+            return
+        raise Unavailable(self._why_nobody_answers(status), retry_after=1.0)
+
+    def _why_nobody_answers(self, status: Status) -> str:
+        if status.desired_workers == 0:
+            return "the service runs without model workers just now"
+        if self._has_served or status.jobs.finished:
+            return "no model worker answers just now; a lost one is replaced"
+        return "Loading model"
 
     async def fresh_status(self) -> Status | None:
         """The service's status now, or None if it does not answer soon; asked once for all who want it."""

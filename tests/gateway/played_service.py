@@ -37,6 +37,7 @@ class PlayedWorker:
     """Says `words` to every prompt, one a step; the token id of a word is its place.
 
     `max_tokens` ends it early, `failure` instead of its last word; with `is_held` it says nothing.
+    One that `is_absent` never comes.
     """
 
     endpoint: str
@@ -44,6 +45,7 @@ class PlayedWorker:
     step_s: float = 0.03
     failure: ErrorInfo | None = None
     is_held: bool = False
+    is_absent: bool = False
     weights: str = ""
     kernels: str = ""
     dispatches: list[Dispatch] = field(default_factory=list)
@@ -55,12 +57,14 @@ class PlayedWorker:
         self._thread = threading.Thread(target=self._run, daemon=True)
 
     def __enter__(self) -> Self:
-        self._thread.start()
+        if not self.is_absent:
+            self._thread.start()
         return self
 
     def __exit__(self, *_: object) -> None:
         self._stop.set()
-        self._thread.join(10)
+        if not self.is_absent:
+            self._thread.join(10)
 
     @property
     def num_running(self) -> int:
@@ -137,7 +141,8 @@ class PlayedService:
         )
         self._thread.start()
         for _ in range(200):
-            if httpx.get(f"{self.url}/health", verify=self.verify).status_code == 200:
+            expected = 503 if self.worker.is_absent else 200
+            if httpx.get(f"{self.url}/health", verify=self.verify).status_code == expected:
                 return
             threading.Event().wait(0.05)
         raise TimeoutError("the gateway does not become ready")

@@ -183,6 +183,18 @@ def test_without_a_worker_there_is_no_health(tmp_path: Path) -> None:
         service.worker.__exit__()
         until(lambda: http.get("/readyz").status_code == 503)
         response = http.post("/v1/completions", json={"prompt": "a"})
+        assert response.status_code == 503
+        assert (
+            response.json()["error"]["message"] == "no model worker answers just now; a lost one is replaced"
+        )
+        with service.client() as client:
+            client.scale(0)
+        until(lambda: "without model workers" in http.get("/readyz").text)
+
+
+def test_until_the_first_worker_is_ready_the_model_is_loading(tmp_path: Path) -> None:
+    with played_service(tmp_path, is_absent=True) as service, service.http() as http:
+        response = http.post("/v1/completions", json={"prompt": "a"})
         assert (response.status_code, response.json()["error"]["message"]) == (503, "Loading model")
         assert http.get("/healthz").status_code == 200
 
