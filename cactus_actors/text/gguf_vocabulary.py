@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+from numpy.typing import NDArray
 
 from cactus_actors.models.files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
@@ -66,6 +67,13 @@ class Vocabulary:
     def architecture(self) -> str:
         """What the file calls the family of its model."""
         return str(self.metadata.get("general.architecture"))
+
+    def scores(self) -> NDArray[Any]:
+        """The number of each token under `tokenizer.ggml.scores`."""
+        scores = self.metadata.get("tokenizer.ggml.scores")
+        if not isinstance(scores, np.ndarray) or len(scores) != len(self.tokens) or np.isnan(scores).any():
+            raise invalid(self.path, f"tokenizer.ggml.scores must be {len(self.tokens)} numbers")
+        return scores
 
     def token_id(self, key: str) -> int | None:
         """The token id under `tokenizer.ggml.{key}_token_id`, None if there is none."""

@@ -34,6 +34,7 @@ class Tokenizer:
         bos_id: int | None,
         add_bos: bool,
         byte_level: bool,
+        end_id: int | None = None,
     ) -> None:
         remove_breaks = pre_tokenizers.Split(BREAK, "removed")
         existing = [inner.pre_tokenizer] if inner.pre_tokenizer is not None else []
@@ -43,6 +44,7 @@ class Tokenizer:
         self._token_bytes = token_bytes
         self._special_ids = frozenset(special_ids)
         self._add_bos = add_bos and bos_id is not None
+        self._end_id = end_id
         self.bos_id = bos_id
 
     @property
@@ -54,15 +56,20 @@ class Tokenizer:
         """The token ids of `text`.
 
         `add_special` puts the beginning-of-sequence token in front if the model wants one and the text does
-        not begin with it already. Without `parse_special` nothing in `text` becomes a control token.
+        not begin with it already; models of embeddings may want another one behind it. Without
+        `parse_special` nothing in `text` becomes a control token.
 
         Raises RequestTooComplex where one of the tokenizer's expressions gives up on the text.
         """
         if not parse_special:
             text = self.shield(text)
         ids = self._ids_of(text)
-        if add_special and self._add_bos and self.bos_id is not None and ids[:1] != [self.bos_id]:
-            return [self.bos_id, *ids]
+        if not add_special:
+            return ids
+        if self._add_bos and self.bos_id is not None and ids[:1] != [self.bos_id]:
+            ids = [self.bos_id, *ids]
+        if self._end_id is not None and ids[-1:] != [self._end_id]:
+            ids = [*ids, self._end_id]
         return ids
 
     def _ids_of(self, text: str) -> list[int]:

@@ -25,6 +25,7 @@ from tests.fuzz.judging import answer, fuzzed
 from tests.fuzz.values import EXTREME_INTEGERS, ODD_TEXTS
 from tests.goldens.families import FAMILIES
 from tests.tiny_gguf import SHAPES, TOKEN_TYPES, TOKENS
+from tests.unit.test_gguf_embedding_tokenizers import character_map
 from tests.unit.test_loading_corruption import (
     gguf_bytes,
     read_all_of_gguf,
@@ -108,6 +109,22 @@ METADATA: dict[str, bytes] = {
     "tokenizer.ggml.add_bos_token": flag_value(1),
     "tokenizer.chat_template": text_value("{{ bos_token }}{{ messages[0].content }}"),
 }
+OTHER_VOCABULARIES: dict[str, dict[str, bytes]] = {
+    "llama": {},
+    "bert": {
+        "tokenizer.ggml.model": text_value("bert"),
+        "tokenizer.ggml.seperator_token_id": count_value(2),
+        "tokenizer.ggml.normalizer.lowercase": flag_value(0),
+    },
+    "t5": {
+        "tokenizer.ggml.model": text_value("t5"),
+        "tokenizer.ggml.add_space_prefix": flag_value(1),
+        "tokenizer.ggml.remove_extra_whitespaces": flag_value(1),
+        "tokenizer.ggml.precompiled_charsmap": numbers_value(
+            0, "B", list(character_map({"A": "ab", "\n": " "}))
+        ),
+    },
+}
 OTHER_KEYS = (
     "llama.expert_count",
     "llama.attention.sliding_window",
@@ -156,9 +173,9 @@ SOUND_GGUF = gguf_of(METADATA, INFOS, DATA)
 @st.composite
 def odd_gguf(draw: st.DrawFn) -> bytes:
     """Odd values under known keys, odd entries among the tensors."""
-    metadata = dict(METADATA)
+    metadata = METADATA | draw(st.sampled_from(list(OTHER_VOCABULARIES.values())))
     for _ in range(draw(st.integers(0, 3))):
-        key = draw(st.sampled_from([*METADATA, *OTHER_KEYS]))
+        key = draw(st.sampled_from([*metadata, *OTHER_KEYS]))
         if draw(st.integers(0, 4)):
             metadata[key] = draw(ODD_VALUES)
         else:
@@ -193,8 +210,25 @@ def read_gguf(path: Path, content: bytes) -> bool:
     return refused(answer(read_all_of_gguf, path, names=[path.name]))
 
 
-def test_the_sound_gguf_is_read(folder: Path) -> None:
-    assert not read_gguf(folder / "sound.gguf", SOUND_GGUF)
+@pytest.mark.parametrize("kind", OTHER_VOCABULARIES)
+def test_the_sound_gguf_is_read(folder: Path, kind: str) -> None:
+    assert not read_gguf(folder / "sound.gguf", gguf_of(METADATA | OTHER_VOCABULARIES[kind], INFOS, DATA))
+
+
+@fuzzed(15)
+@given(
+    maps=damaged(character_map({"A": "ab", "\n": " ", "z": "Z"})) | st.binary(max_size=40),
+    text=st.text(max_size=20),
+)
+def test_maps_of_characters(folder: Path, maps: bytes, text: str) -> None:
+    metadata = METADATA | OTHER_VOCABULARIES["t5"]
+    metadata["tokenizer.ggml.precompiled_charsmap"] = numbers_value(0, "B", list(maps))
+    path = folder / "map.gguf"
+    path.write_bytes(gguf_of(metadata, INFOS, DATA))
+    model = answer(load_text_model, path, names=[path.name])
+    if not refused(model):
+        use(model)
+        answer(model.tokenizer.encode, f"A\nz{text}", add_special=True)
 
 
 @fuzzed(15)

@@ -301,8 +301,8 @@ def test_a_sentencepiece_vocabulary_that_does_not_fit_is_refused(
 
 
 def test_an_unknown_tokenizer_model_is_refused(tmp_path: Path) -> None:
-    with pytest.raises(ModelFileInvalid, match="'bert'; supported: llama, gpt2"):
-        load_text_model(write_gguf(tmp_path / "m.gguf", "bert", ["a", "b"], [1, 1]))
+    with pytest.raises(ModelFileInvalid, match="'rwkv'; supported: llama, gpt2, bert, t5"):
+        load_text_model(write_gguf(tmp_path / "m.gguf", "rwkv", ["a", "b"], [1, 1]))
 
 
 @pytest.mark.parametrize(

@@ -1,0 +1,66 @@
+"""Makes a `Tokenizer` from a model of the `tokenizers` package and the other tokens of its GGUF file."""
+
+from __future__ import annotations
+
+import tokenizers
+from tokenizers import AddedToken
+
+from cactus_actors.text.gguf_vocabulary import TokenType, Vocabulary
+from cactus_actors.text.tokenizer import Tokenizer
+
+_PHI3_PLAIN_TOKENS = frozenset({"<unk>", "<s>", "<|endoftext|>"})
+
+
+def assembled(
+    vocabulary: Vocabulary,
+    inner: tokenizers.Tokenizer,
+    token_bytes: list[bytes],
+    *,
+    byte_level: bool,
+    bos_id: int | None,
+    add_bos: bool,
+    end_id: int | None = None,
+) -> Tokenizer:
+    """The tokenizer, once `inner` knows the tokens that stand in a text as they are written.
+
+    `end_id` is put behind every text, None for nothing.
+    """
+    special_ids = vocabulary.ids_of(TokenType.CONTROL, TokenType.UNKNOWN)
+    literal_ids = vocabulary.ids_of(TokenType.USER_DEFINED)
+    inner.add_special_tokens(_added(vocabulary, special_ids, special=True))
+    inner.add_tokens(_added(vocabulary, literal_ids, special=False))
+    for token_id in special_ids:
+        token_bytes[token_id] = b""
+    return Tokenizer(
+        inner,
+        token_bytes=token_bytes,
+        special_ids=special_ids,
+        bos_id=bos_id,
+        add_bos=add_bos,
+        end_id=end_id,
+        byte_level=byte_level,
+    )
+
+
+def first_ids(tokens: list[str]) -> dict[str, int]:
+    """Token -> id; of two tokens with the same text the first is the one that encoding yields."""
+    return {token: token_id for token_id, token in reversed(list(enumerate(tokens)))}
+
+
+def _added(vocabulary: Vocabulary, ids: list[int], *, special: bool) -> list[AddedToken]:
+    texts = (vocabulary.tokens[token_id] for token_id in ids)
+    return [
+        AddedToken(text, special=special, normalized=False, rstrip=special and _strips(vocabulary, text))
+        for text in texts
+        if text
+    ]
+
+
+def _strips(vocabulary: Vocabulary, text: str) -> bool:
+    """Whether the control token `text` takes the white space that follows it with it.
+
+    In tokenizer.json each token says so; GGUF files cannot, and of the models here those of the name Phi-3
+    with a SentencePiece vocabulary do so, for the tokens of their turns.
+    """
+    is_phi3 = vocabulary.architecture == "phi3" and vocabulary.metadata["tokenizer.ggml.model"] == "llama"
+    return is_phi3 and text not in _PHI3_PLAIN_TOKENS

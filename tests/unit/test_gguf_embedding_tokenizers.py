@@ -1,0 +1,223 @@
+"""The vocabularies of embedding models in GGUF files: WordPiece (`bert`) and unigram (`t5`)."""
+
+from __future__ import annotations
+
+import struct
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+
+from cactus_actors.models.gguf_file import open_gguf
+from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.text import Tokenizer
+from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
+
+NORMAL, UNKNOWN, CONTROL = 1, 2, 3
+WORD_PIECES = [
+    *("[PAD]", "[UNK]", "[CLS]", "[SEP]", "\u2581un", "aff", "able", "\u2581hello", "\u2581hell", "o"),
+    *("\u2581,", "\u2581!", "\u2581[", "\u2581]", "\u2581sep", "\u2581\u6f22", "\u2581a", "\u2581Un", "a"),
+]
+UNIGRAMS = {
+    **{"<pad>": 0.0, "</s>": 0.0, "<unk>": 0.0, "\u2581": -2.0, "a": -3.0, "b": -3.0, "c": -3.0},
+    **{"ab": -4.0, "bc": -4.5, "\u2581ab": -4.2, "\u2581a": -3.5, "<s>": 0.0},
+}
+
+
+def written(path: Path, model: str, tokens: list[str], types: list[int], **keys: Any) -> Path:
+    """A GGUF file of vocabulary only."""
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(64)
+    writer.add_tokenizer_model(model)
+    writer.add_token_list(tokens)
+    writer.add_token_types(types)
+    for key, value in keys.items():
+        name = f"tokenizer.ggml.{key.replace('__', '.')}"
+        match value:
+            case bool():
+                writer.add_bool(name, value)
+            case int():
+                writer.add_uint32(name, value)
+            case bytes():
+                writer.add_array(name, value)
+            case list():
+                writer.add_key_value(name, value, gguf.GGUFValueType.ARRAY, gguf.GGUFValueType.FLOAT32)
+            case _:
+                writer.add_string(name, value)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path
+
+
+def word_piece(path: Path, **changes: Any) -> Tokenizer:
+    types = [CONTROL] * 4 + [NORMAL] * (len(WORD_PIECES) - 4)
+    keys = {
+        "unknown_token_id": 1,
+        "cls_token_id": 2,
+        "seperator_token_id": 3,
+        "padding_token_id": 0,
+    } | changes
+    keys = {key: value for key, value in keys.items() if value is not None}
+    return tokenizer_from_gguf(open_gguf(written(path, "bert", WORD_PIECES, types, **keys)))
+
+
+def unigram(path: Path, **changes: Any) -> Tokenizer:
+    kinds = {"<pad>": CONTROL, "</s>": CONTROL, "<s>": CONTROL, "<unk>": UNKNOWN}
+    keys = {
+        "scores": list(UNIGRAMS.values()),
+        "unknown_token_id": 2,
+        "eos_token_id": 1,
+        "bos_token_id": 11,
+        "add_space_prefix": True,
+        "remove_extra_whitespaces": True,
+    } | changes
+    keys = {key: value for key, value in keys.items() if value is not None}
+    types = [kinds.get(token, NORMAL) for token in UNIGRAMS]
+    return tokenizer_from_gguf(open_gguf(written(path, "t5", list(UNIGRAMS), types, **keys)))
+
+
+def tokens_of(tokenizer: Tokenizer, text: str, **options: bool) -> list[str | None]:
+    ids = tokenizer.encode(text, **{"add_special": False, **options})
+    return [tokenizer.token_of(token_id) for token_id in ids]
+
+
+def character_map(pairs: dict[str, str]) -> bytes:
+    """A `precompiled_charsmap` that replaces single bytes: a double array, and the texts it points into.
+
+    The children of the root are the units 256 ^ byte, the leaf below each 512 away.
+    """
+    units, texts = [0] * 1024, b""
+    units[0] = 256 << 10
+    for character, replacement in pairs.items():
+        (byte,) = character.encode()
+        units[256 ^ byte] = 512 << 10 | 1 << 8 | byte
+        units[256 ^ byte ^ 512] = len(texts) | 1 << 31
+        texts += replacement.encode() + b"\0"
+    return struct.pack("<I", 4 * len(units)) + struct.pack(f"<{len(units)}I", *units) + texts
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("unaffable", ["\u2581un", "aff", "able"]),
+        ("  Hello,\n HÉLLO!", ["\u2581hello", "\u2581,", "\u2581hello", "\u2581!"]),
+        ("hell hello", ["\u2581hell", "\u2581hello"]),
+        ("unhello a", ["[UNK]", "\u2581a"]),
+        ("able", ["[UNK]"]),
+        ("a\u6f22a", ["\u2581a", "\u2581\u6f22", "\u2581a"]),
+        ("a\u0000\u200da", ["\u2581a", "a"]),
+        ("a" * 100, ["\u2581a", *["a"] * 99]),
+        ("a" * 101, ["[UNK]"]),
+        ("", []),
+    ],
+)
+def test_words_are_cut_into_the_longest_pieces(tmp_path: Path, text: str, tokens: list[str]) -> None:
+    assert tokens_of(word_piece(tmp_path / "m.gguf"), text) == tokens
+
+
+def test_a_text_stands_between_its_control_tokens(tmp_path: Path) -> None:
+    tokenizer = word_piece(tmp_path / "m.gguf")
+    assert tokenizer.encode("hello", add_special=True) == [2, 7, 3]
+    assert tokenizer.encode("", add_special=True) == [2, 3]
+    assert tokenizer.decode([2, 4, 5, 6, 10, 3]) == " unaffable ,"
+    assert word_piece(tmp_path / "n.gguf", add_sep_token=False).encode("a", add_special=True) == [2, 16]
+    assert word_piece(tmp_path / "o.gguf", bos_token_id=0).encode("a", add_special=True) == [0, 16, 3]
+
+
+def test_control_tokens_in_a_text_are_text_where_they_must_not_count(tmp_path: Path) -> None:
+    tokenizer = word_piece(tmp_path / "m.gguf")
+    assert tokens_of(tokenizer, "a[SEP]a") == ["\u2581a", "[SEP]", "\u2581a"]
+    expected = ["\u2581a", "\u2581[", "\u2581sep", "\u2581]", "\u2581a"]
+    assert tokens_of(tokenizer, "a[SEP]a", parse_special=False) == expected
+
+
+def test_case_and_accents_are_kept_where_the_file_says_so(tmp_path: Path) -> None:
+    cased = word_piece(tmp_path / "m.gguf", normalizer__lowercase=False)
+    assert tokens_of(cased, "Un un UN") == ["\u2581Un", "\u2581un", "[UNK]"]
+    assert tokens_of(cased, "hell\u00f3") == ["[UNK]"]
+    plain = word_piece(tmp_path / "n.gguf", normalizer__lowercase=False, normalizer__strip_accents=True)
+    assert tokens_of(plain, "hell\u00f3 Un") == ["\u2581hello", "\u2581Un"]
+
+
+@pytest.mark.parametrize(
+    ("text", "tokens"),
+    [
+        ("ab", ["\u2581ab"]),
+        ("abc", ["\u2581ab", "c"]),  # -4.2 - 3.0, less than any other way
+        ("bc", ["\u2581", "bc"]),
+        ("  a   b ", ["\u2581a", "\u2581", "b"]),
+        ("axxb", ["\u2581a", "<unk>", "b"]),
+        ("", []),
+        ("   ", []),
+    ],
+)
+def test_a_text_is_cut_where_the_scores_add_up_best(tmp_path: Path, text: str, tokens: list[str]) -> None:
+    assert tokens_of(unigram(tmp_path / "m.gguf"), text) == tokens
+
+
+def test_spaces_count_where_the_file_says_so(tmp_path: Path) -> None:
+    tokenizer = unigram(tmp_path / "m.gguf", remove_extra_whitespaces=False)
+    assert tokens_of(tokenizer, " a  b ") == ["\u2581", "\u2581a", "\u2581", "\u2581", "b", "\u2581"]
+    tokenizer = unigram(tmp_path / "n.gguf", add_space_prefix=None)
+    assert tokens_of(tokenizer, "ab a") == ["ab", "\u2581a"]
+
+
+def test_control_tokens_around_a_text(tmp_path: Path) -> None:
+    assert unigram(tmp_path / "m.gguf").encode("ab", add_special=True) == [9, 1]
+    both = unigram(tmp_path / "n.gguf", add_bos_token=True)
+    assert both.encode("ab", add_special=True) == [11, 9, 1]
+    assert both.encode("<s>ab</s>", add_special=True) == [11, 9, 1]
+    assert "<s>" not in tokens_of(both, "<s>ab", parse_special=False)
+    neither = unigram(tmp_path / "o.gguf", add_eos_token=False)
+    assert neither.encode("ab", add_special=True) == [9]
+    assert neither.decode([9, 4, 2]) == " aba"
+
+
+def test_characters_are_exchanged_by_the_files_map(tmp_path: Path) -> None:
+    tokenizer = unigram(tmp_path / "m.gguf", precompiled_charsmap=character_map({"A": "ab", "\n": " "}))
+    assert tokens_of(tokenizer, "A\nA") == ["\u2581ab", "\u2581ab"]
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"scores": [0.0, 1.0]}, "scores"),
+        ({"scores": [float("inf")] * len(UNIGRAMS)}, "scores"),
+        ({"scores": [float("nan")] * len(UNIGRAMS)}, "scores"),
+        ({"unknown_token_id": None}, "unknown_token_id"),
+        ({"unknown_token_id": 900}, "unknown_token_id"),
+        ({"eos_token_id": 900}, "eos_token_id"),
+        ({"add_space_prefix": 1}, "add_space_prefix"),
+        ({"precompiled_charsmap": "text"}, "precompiled_charsmap"),
+        ({"precompiled_charsmap": b"\xff\xff\xff\xff"}, "precompiled_charsmap"),
+        ({"precompiled_charsmap": b"\x08\0\0\0\0"}, "precompiled_charsmap"),
+        ({"precompiled_charsmap": character_map({"A": "b"})[:-2]}, "no character of the texts"),
+        ({"precompiled_charsmap": character_map({"A": "b"})[:-2] + b"\xff\0"}, "not valid UTF-8"),
+        ({"precompiled_charsmap": struct.pack("<II", 4, 256 << 10) + b"b\0"}, "beyond the array"),
+    ],
+)
+def test_a_unigram_vocabulary_that_does_not_fit_is_refused(
+    tmp_path: Path, changes: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ModelFileInvalid, match=named):
+        unigram(tmp_path / "m.gguf", **changes)
+
+
+@pytest.mark.parametrize(
+    ("changes", "named"),
+    [
+        ({"unknown_token_id": None}, "unknown_token_id"),
+        ({"seperator_token_id": 900}, "seperator_token_id"),
+        ({"cls_token_id": 900}, "cls_token_id"),
+        ({"normalizer__lowercase": "yes"}, r"normalizer\.lowercase"),
+        ({"add_sep_token": 1}, "add_sep_token"),
+    ],
+)
+def test_a_word_piece_vocabulary_that_does_not_fit_is_refused(
+    tmp_path: Path, changes: dict[str, Any], named: str
+) -> None:
+    with pytest.raises(ModelFileInvalid, match=named):
+        word_piece(tmp_path / "m.gguf", **changes)
