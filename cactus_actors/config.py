@@ -38,8 +38,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     that are being prepared for it; `retention_s` is how long an ended job stays readable by id,
     `keyed_retention_s` where the id is an idempotency key, without a journal only the newest
     `max_result_bytes` of results; `on_deck` dispatches may wait at a full worker, so
-    that a freed slot never idles. A router that allocates more than `max_memory_bytes` beyond what it has
-    when it has started ends at once.
+    that a freed slot never idles. A job that somebody waits for and that names no `timeout_ms` has
+    `job_timeout_s` seconds; one that cannot end in its time is refused at once. A router that allocates more
+    than `max_memory_bytes` beyond what it has when it has started ends at once.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
     Documents below the directory `corpus` go into the prompts of conversations.
     With `keys_dir` all sockets ask for a key that is known there; `accounts` are the terms of the API
@@ -60,6 +61,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_result_bytes: int = 64 * 1024 * 1024
     max_memory_bytes: int | None = None
     max_attempts: int = 3
+    job_timeout_s: float | None = None
     retention_s: float = 600.0
     keyed_retention_s: float = 24 * 3600.0
     on_deck: int = 1
@@ -179,6 +181,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     state directory. It is put aside at `job_log_max_bytes` or `job_log_max_age_s`; `job_log_num_kept` such
     files are kept, for as long. `otlp_endpoint` is an OpenTelemetry collector, by default the one that
     OTEL_EXPORTER_OTLP_ENDPOINT names. `log_format` is that of what the service says on standard error. A
+    job that somebody waits for has `job_timeout_s` where it names no time of its own; None is any time. A
     router that takes `max_router_bytes` of memory beyond what it starts with is ended and started again.
     """
 
@@ -200,6 +203,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     token_budget: Positive = 256
     cache_tokens: Positive = 32_768
     max_queued_jobs: Positive = 10_000
+    job_timeout_s: Annotated[float, Meta(gt=0)] | None = None
     max_router_bytes: Positive = 1024 * 1024 * 1024
     speculation: Annotated[int, Meta(ge=0, le=64)] = 0
     handoff: HandoffSettings = HandoffSettings()

@@ -105,6 +105,7 @@ class RouterCore:
             salt,
             texts,
             settings.accounts,
+            settings.job_timeout_s,
         )
         self._closing = Closing(
             self._table,
@@ -204,13 +205,13 @@ class RouterCore:
     ) -> list[Effect]:
         """A client's request; whatever is wrong with it is answered with Rejected."""
         self._requests.hear(identity, message, encoding, now, caller)
-        self._dispatcher.pump(now)
+        self._pump(now)
         return self._outbox.drain()
 
     def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> list[Effect]:
         """A request is prepared, or refused for a reason."""
         self._intake.on_prepared(ticket, outcome, now)
-        self._dispatcher.pump(now)
+        self._pump(now)
         return self._outbox.drain()
 
     def recover(self, jobs: Sequence[Recovered], now: float) -> list[Effect]:
@@ -239,7 +240,7 @@ class RouterCore:
         """The journal holds these jobs, and can be written."""
         self._board.storage_error = ""
         self._intake.on_recorded(job_ids)
-        self._dispatcher.pump(now)
+        self._pump(now)
         return self._outbox.drain()
 
     def on_unrecorded(self, job_ids: Sequence[str], reason: str) -> list[Effect]:
@@ -285,7 +286,7 @@ class RouterCore:
                     self._dispatcher.ledger.drain(worker)
                 case Goodbye():
                     self._generation.on_worker_gone(worker, None, now)
-        self._dispatcher.pump(now)
+        self._pump(now)
         return self._outbox.drain()
 
     def on_worker_lost(self, worker_id: str, now: float) -> list[Effect]:
@@ -293,7 +294,7 @@ class RouterCore:
         worker = self._dispatcher.ledger.named(worker_id)
         if worker is not None:
             self._generation.on_worker_gone(worker, "died", now)
-        self._dispatcher.pump(now)
+        self._pump(now)
         return self._outbox.drain()
 
     def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
@@ -301,7 +302,7 @@ class RouterCore:
         worker = self._dispatcher.ledger.at(identity)
         if worker is not None:
             self._generation.on_worker_gone(worker, "unreachable", now)
-        self._dispatcher.pump(now)
+        self._pump(now)
         return self._outbox.drain()
 
     def on_subscribed(self, topic: str, now: float, caller: Caller = ANYONE) -> tuple[bool, list[Effect]]:
@@ -335,7 +336,7 @@ class RouterCore:
             if worker is not None:
                 self._generation.on_worker_gone(worker, None, now)
         revoke(revoked, self._intake.arrivals, self._table, self._closing, self._outbox, now)
-        self._dispatcher.pump(now)
+        self._pump(now)
         return self._outbox.drain()
 
     def on_delayed(self, seconds: float, now: float) -> None:
@@ -354,8 +355,17 @@ class RouterCore:
         self._keeper.forgotten(self._table.forget_old(now))
         self._streams.on_tick(self._table.live, now)
         self._dispatcher.look_again()
-        self._dispatcher.pump(now)
+        self._pump(now)
         return self._outbox.drain()
+
+    def _pump(self, now: float) -> None:
+        """Send what can be sent, and end what could not end in time any more."""
+        self._dispatcher.pump(now)
+        while late := self._dispatcher.take_late():
+            for job in late:
+                error = DeadlineExceeded(f"the job cannot end within its {job.prepared.policy.timeout_s:g} s")
+                self._closing.end(job, Ending("error", error=error.info()), now)
+            self._dispatcher.pump(now)
 
     def close_intake(self) -> None:
         """Refuse new jobs from now on; accepted ones go on."""

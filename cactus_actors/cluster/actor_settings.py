@@ -44,6 +44,7 @@ class ActorSettings:
             workers_endpoint=workers,
             desired_workers=desired_workers,
             max_queued_jobs=config.max_queued_jobs,
+            job_timeout_s=config.job_timeout_s,
             max_memory_bytes=config.max_router_bytes,
             journal_dir=None if self.journal_dir is None else str(self.journal_dir),
             corpus=None if config.corpus is None else str(config.corpus.expanduser().resolve()),

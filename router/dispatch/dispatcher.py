@@ -6,6 +6,7 @@ from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.worker_messages import Abort, Report
 from router.books.tally import Tally
 from router.dispatch.commands import cloud_dispatch, local_dispatch
+from router.dispatch.forecast import Forecast
 from router.dispatch.ledger import Ledger
 from router.dispatch.offers import Offers
 from router.dispatch.placement import LOOKAHEAD, PATIENCE_S, Candidate, place
@@ -28,14 +29,20 @@ class Dispatcher:
 
     def __init__(self, settings: RouterSettings, outbox: Outbox, tally: Tally) -> None:
         self.users = Users()
+        self.forecast = Forecast()
         self.queue = JobQueue(
-            self.users, settings.max_queued_jobs, settings.max_queued_tokens, settings.max_queued_bytes
+            self.users,
+            self.forecast.backlog,
+            settings.max_queued_jobs,
+            settings.max_queued_tokens,
+            settings.max_queued_bytes,
         )
         self.ledger = Ledger(self.users, settings.on_deck)
         self.quarantine = Quarantine(self.ledger)
         self.prefixes = PrefixIndex()
         self._outbox = outbox
         self._tally = tally
+        self._late: list[Job] = []
 
     @property
     def num_waiting(self) -> int:
@@ -50,9 +57,15 @@ class Dispatcher:
         ):
             pass
 
+    def take_late(self) -> list[Job]:
+        """The jobs that left the queue because they could not end in time, to be ended."""
+        late, self._late = self._late, []
+        return late
+
     def look_again(self) -> None:
         """Time has passed: what gave no way may give one now."""
         self.users.is_settled = False
+        self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.ledger.local.values())
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Note what a worker says of itself."""
@@ -132,6 +145,10 @@ class Dispatcher:
         if placement is None:
             return False
         job = waiting[placement.index]
+        if self.forecast.is_too_late(job, now):
+            self.queue.remove(job)
+            self._late.append(job)
+            return True
         self.queue.take(job, now)
         self._send(job, offers.worker(placement.worker_id), now)
         return True
@@ -164,6 +181,7 @@ class Dispatcher:
 
     def _send(self, job: Job, worker: WorkerRecord, now: float) -> None:
         job.assignment = self.ledger.assign(worker, job)
+        self.forecast.on_dispatched(job, is_contended=not len(self.ledger.slots))
         job.attempts += 1
         job.worker = worker.worker_id
         if job.dispatched_at is None:

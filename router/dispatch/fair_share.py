@@ -4,12 +4,6 @@ from __future__ import annotations
 
 from router.jobs.job import Job
 
-PROMPT_COST = 0.25
-"""A prompt's token costs about this much of a generated one: a step computes many of them at once."""
-
-MAX_GENERATED = 512
-"""More than this is rarely generated, whatever a job allows itself."""
-
 MAX_IDLE_USERS = 1024
 
 
@@ -28,7 +22,7 @@ class FairShare:
     def turn_of(self, job: Job) -> float:
         """The turn of a job that has just come."""
         turn = max(self._now, self._ends.get(job.user, 0.0))
-        self._ends[job.user] = turn + _cost(job) / job.terms.weight
+        self._ends[job.user] = turn + job.cost / job.terms.weight
         return turn
 
     def served(self, job: Job) -> None:
@@ -36,8 +30,3 @@ class FairShare:
         self._now = max(self._now, job.turn)
         if len(self._ends) > MAX_IDLE_USERS:
             self._ends = {user: end for user, end in self._ends.items() if end > self._now}
-
-
-def _cost(job: Job) -> float:
-    prepared = job.prepared
-    return PROMPT_COST * len(prepared.prompt_ids) + min(prepared.params.max_tokens, MAX_GENERATED) + 1.0

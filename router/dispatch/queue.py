@@ -7,6 +7,7 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 from cactus_actors.protocol.errors import Overloaded
+from router.dispatch.backlog import Backlog
 from router.dispatch.fair_share import FairShare
 from router.dispatch.load import Load
 from router.dispatch.users import Key, Users
@@ -40,8 +41,11 @@ class JobQueue:
     accepted.
     """
 
-    def __init__(self, users: Users, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
+    def __init__(
+        self, users: Users, backlog: Backlog, max_jobs: int, max_tokens: int, max_bytes: int
+    ) -> None:
         self.coming = Load()
+        self._backlog = backlog
         self._users = users
         self._bound = Load(max_jobs, max_tokens, max_bytes)
         self._waiting = Load()
@@ -108,6 +112,7 @@ class JobQueue:
         insort(self._keys, key)
         self._jobs[key] = job
         self._waiting += job.load
+        self._backlog.add(job.user, job.terms.weight, job.cost, is_background=job.is_background)
         self._users.waits(job, key)
 
     def urgent(self, count: int) -> list[Job]:
@@ -129,6 +134,7 @@ class JobQueue:
         del self._jobs[key]
         del self._keys[bisect_left(self._keys, key)]
         self._waiting -= job.load
+        self._backlog.remove(job.user, job.cost, is_background=job.is_background)
         self._users.leaves(job, key)
 
 

@@ -62,6 +62,8 @@ class Closing:
         self._streams.finish(job, finished)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, finished, encoding)
+        if ending.reason in ("stop", "length"):
+            self._dispatcher.forecast.on_completed(job, now)
         report = report_of(job, result, ended.state, self._epoch, now)
         self._tally.on_ended(report)
         self._outbox.observe(report)

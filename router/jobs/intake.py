@@ -59,6 +59,7 @@ class Intake:
         salt: Salt,
         texts: TokenTexts | None,
         accounts: Mapping[str, Terms],
+        usual_timeout_s: float | None,
     ) -> None:
         self.is_closed = False
         self.arrivals = Arrivals()
@@ -74,7 +75,9 @@ class Intake:
         self._texts = texts
         self._accounts = accounts
         self._num_arrived = 0
-        self._on_way_to_disk: dict[str, Load] = {}
+        self._usual_timeout_s = usual_timeout_s
+        self._forecast = dispatcher.forecast
+        self._on_way_to_disk: dict[str, Job] = {}
 
     def submit(self, identity: bytes, submit: Submit, encoding: Encoding, now: float, caller: Caller) -> None:
         """Have a job prepared, or attach this client to it if it is known already."""
@@ -104,8 +107,12 @@ class Intake:
             terms=self._terms(submit, caller),
             is_keyed=submit.keyed,
         )
+        self._note_cost(arrival, submit.options)
         self._dispatcher.queue.check_room(arrival.load, now)  # before it costs anything
-        self._prepare(arrival, submit.options)
+        timeout_ms = submit.options.timeout_ms
+        timeout_s = None if timeout_ms is None else timeout_ms / 1000
+        self._check_deadline(arrival, self._timeout_s(timeout_s, arrival), arrival.cost)
+        self._prepare(arrival)
 
     def restore(self, record: AcceptedRecord, now: float) -> None:
         """Have a job prepared again that an earlier router accepted."""
@@ -123,12 +130,14 @@ class Intake:
             terms=record.terms,
             is_keyed=record.submit.keyed,
         )
-        self._prepare(arrival, record.submit.options, record.sources)
+        self._note_cost(arrival, record.submit.options)
+        self._prepare(arrival, record.sources)
 
     def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> None:
         """A request is prepared, or cannot be."""
         arrival = self.arrivals.take(ticket)
         self._dispatcher.queue.coming -= arrival.load
+        self._forecast.backlog.remove(arrival.user, arrival.cost, is_background=arrival.is_background)
         outcome = arrival.refusal or outcome
         try:
             if isinstance(outcome, CactusError):
@@ -172,10 +181,16 @@ class Intake:
             prepared = _salted(prepared, self._salt(arrival.tenant, prepared.policy.cache_salt))
         if not arrival.terms.allow_cloud:
             prepared = _kept_here(prepared)
+        timeout_s = self._timeout_s(prepared.policy.timeout_s, arrival)
+        policy = msgspec.structs.replace(prepared.policy, timeout_s=timeout_s)
+        prepared = msgspec.structs.replace(prepared, policy=policy)
         load = load_of(arrival.content, prepared)
+        job = self._new_job(arrival, prepared, load)
+        self._forecast.on_prepared(len(arrival.content), len(prepared.prompt_ids))
         if arrival.record is None:
             self._dispatcher.queue.check_room(load, now)
-        job = self._new_job(arrival, prepared, load)
+            time_left = None if timeout_s is None else timeout_s - (now - arrival.arrived_at)
+            self._check_deadline(arrival, time_left, job.cost)
         job.attached.update(arrival.askers)
         self._table.add(job)
         self._streams.follow(job, now)
@@ -183,8 +198,9 @@ class Intake:
             content = decode_submit(arrival.content)
             submit = msgspec.structs.replace(content, traceparent=arrival.traceparent, keyed=arrival.is_keyed)
             self._keeper.accepted(job, submit)
-            self._on_way_to_disk[job.job_id] = load
+            self._on_way_to_disk[job.job_id] = job
             self._dispatcher.queue.coming += load
+            self._forecast.backlog.add(job.user, job.terms.weight, job.cost, is_background=job.is_background)
         else:
             self._admit(job)
 
@@ -219,16 +235,27 @@ class Intake:
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, job.accepted, encoding)
 
-    def _prepare(self, arrival: Arrival, options: Options, sources: list[Source] | None = None) -> None:
+    def _prepare(self, arrival: Arrival, sources: list[Source] | None = None) -> None:
         self._dispatcher.queue.coming += arrival.load
-        wish = Prepare(
-            self.arrivals.add(arrival),
-            arrival.content,
-            sources,
-            user=user_of(arrival.account, arrival.tenant, options.user),
-            is_background=(options.priority or 0) > 0,
+        user, is_background = arrival.user, arrival.is_background
+        self._forecast.backlog.add(user, arrival.terms.weight, arrival.cost, is_background=is_background)
+        ticket = self.arrivals.add(arrival)
+        request = Prepare(ticket, arrival.content, sources, user=user, is_background=is_background)
+        self._outbox.prepare(request)
+
+    def _note_cost(self, arrival: Arrival, options: Options) -> None:
+        arrival.user = user_of(arrival.account, arrival.tenant, options.user)
+        arrival.is_background = (options.priority or 0) > 0
+        arrival.cost = self._forecast.cost_of_request(len(arrival.content), options.max_tokens)
+
+    def _timeout_s(self, given: float | None, arrival: Arrival) -> float | None:
+        """The time that a job has: its own, or the service's where somebody waits for it."""
+        return self._usual_timeout_s if given is None and not arrival.is_background else given
+
+    def _check_deadline(self, arrival: Arrival, time_left: float | None, cost: float) -> None:
+        self._forecast.check(
+            time_left, arrival.user, arrival.terms.weight, cost, is_background=arrival.is_background
         )
-        self._outbox.prepare(wish)
 
     def _account(self, submit: Submit) -> str:
         """Whose share the job takes; a name that was made up, or of a key that is gone, has none."""
@@ -242,9 +269,10 @@ class Intake:
         return terms if caller.terms.allow_cloud else msgspec.structs.replace(terms, allow_cloud=False)
 
     def _leave_disk_queue(self, job_id: str) -> None:
-        load = self._on_way_to_disk.pop(job_id, None)
-        if load is not None:
-            self._dispatcher.queue.coming -= load
+        job = self._on_way_to_disk.pop(job_id, None)
+        if job is not None:
+            self._dispatcher.queue.coming -= job.load
+            self._forecast.backlog.remove(job.user, job.cost, is_background=job.is_background)
 
     def _attach(
         self,

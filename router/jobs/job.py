@@ -10,6 +10,7 @@ from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.results import FinishReason, Usage
 from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
+from router.dispatch.cost import cost_of
 from router.dispatch.load import Load
 from router.handoff.escalation import Breach, Verdict
 from router.jobs.token_log import TokenLog
@@ -56,7 +57,8 @@ class Job:
     `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
     `mirostat_mu` is the sampler's state after the last token, from which another worker goes on. The id of a
     job that `is_keyed` follows from an idempotency key. One that `is_followed` has listeners who are told the
-    length of its stream while it is quiet.
+    length of its stream while it is quiet. One that
+    `is_contended` was sent to a worker when no place was left free.
     """
 
     job_id: str
@@ -96,6 +98,7 @@ class Job:
     account: str = ""
     terms: Terms = USUAL_TERMS
     is_keyed: bool = False
+    is_contended: bool = False
 
     @property
     def state(self) -> JobState:
@@ -145,6 +148,11 @@ class Job:
     def asks_cloud(self) -> bool:
         """Whether an answer of the cloud is still awaited."""
         return self.cloud is not None and not self.cloud.failed
+
+    @property
+    def cost(self) -> float:
+        """What its run may cost, in generated tokens."""
+        return cost_of(len(self.prepared.prompt_ids), self.prepared.params.max_tokens)
 
     @property
     def num_tokens_to_compute(self) -> int:

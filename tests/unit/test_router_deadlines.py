@@ -1,0 +1,121 @@
+"""Admission by deadline: what cannot end in time is refused at once, and what is accepted ends in time."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from benchmarks.deadline_simulation import (
+    NUM_SLOTS,
+    Request,
+    Simulation,
+    requests_of,
+    simulated,
+    simulated_capacity,
+)
+from cactus_actors.protocol.errors import Overloaded
+from router.dispatch.backlog import Backlog
+from router.dispatch.forecast import Forecast
+
+TIMEOUT_S = 30.0
+REQUESTS = requests_of(None, 1000, seed=2)
+
+
+@pytest.fixture(scope="module")
+def capacity() -> float:
+    return simulated_capacity(REQUESTS, 200)
+
+
+@pytest.mark.parametrize("num_users", [1, 7])
+def test_goodput_stays_whatever_the_load(capacity: float, num_users: int) -> None:
+    """In virtual time: at 3 and 10 times the capacity as much ends in time as at once the capacity."""
+    outcomes = [simulated(REQUESTS, load, capacity, 45.0, TIMEOUT_S, num_users) for load in (1.0, 3.0, 10.0)]
+    assert not outcomes[0].refusal_s
+    for outcome in outcomes[1:]:
+        assert outcome.num_in_time >= 0.95 * outcomes[0].num_in_time
+        assert outcome.num_too_late <= 0.05 * outcome.num_in_time
+        assert outcome.num_in_time + outcome.num_too_late + len(outcome.refusal_s) == outcome.num_sent
+
+
+def test_without_a_deadline_nothing_is_refused(capacity: float) -> None:
+    simulation = Simulation(None)
+    simulation.run([(number / (5 * capacity), request) for number, request in enumerate(REQUESTS[:300])], 1e5)
+    assert len(simulation.finished) == 300
+    assert not simulation.refused
+
+
+def test_a_user_with_nothing_waiting_is_let_in_beside_a_flood() -> None:
+    simulation = Simulation(TIMEOUT_S, num_users=1)
+    requests = [Request(100, 200, 200)] * 2000
+    simulation.run([(number / 100, request) for number, request in enumerate(requests)], 19.0)
+    assert simulation.refused
+    forecast = simulation.core._dispatcher.forecast
+    with pytest.raises(Overloaded) as caught:
+        forecast.check(TIMEOUT_S, "user 0", 1, 226.0, is_background=False)
+    assert caught.value.param == "timeout_ms"
+    assert 0 < (caught.value.retry_after or 0) <= 60
+    forecast.check(TIMEOUT_S, "somebody else", 1, 226.0, is_background=False)
+
+
+def forecast_of(pace: float) -> Forecast:
+    forecast = Forecast()
+    forecast.num_slots = NUM_SLOTS
+    forecast._seconds.add(pace, 1.0)
+    forecast._costs.add(1.0, 1.0)
+    return forecast
+
+
+def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
+    forecast = forecast_of(pace=0.01)
+    for timeout_s in (None, 10.0):
+        forecast.check(timeout_s, "a", 1, 100.0, is_background=False)
+    forecast.backlog.add("a", 1, 16_000.0, is_background=False)  # 10 s
+    forecast.check(None, "a", 1, 100.0, is_background=False)
+    forecast.check(13.3, "a", 1, 100.0, is_background=False)
+    with pytest.raises(Overloaded, match="after 11"):
+        forecast.check(13.1, "a", 1, 100.0, is_background=False)
+    forecast.check(5.0, "b", 1, 100.0, is_background=False)
+    with pytest.raises(Overloaded):
+        forecast.check(13.1, "b", 1, 100.0, is_background=True)
+
+
+def test_nothing_is_refused_before_anything_is_known() -> None:
+    forecast = Forecast()
+    forecast.backlog.add("a", 1, 1e9, is_background=False)
+    forecast.check(0.001, "a", 1, 1e6, is_background=False)
+
+
+def test_weights_shorten_the_wait() -> None:
+    backlog = Backlog()
+    for user, weight in (("light", 1), ("heavy", 3)):
+        backlog.add(user, weight, 100.0, is_background=False)
+    assert backlog.ahead_of("light", 1, is_background=False) == 200.0
+    assert backlog.ahead_of("heavy", 3, is_background=False) == pytest.approx(100 * (1 + 1 / 3))
+    assert backlog.ahead_of("new", 1, is_background=False) == 0.0
+    assert backlog.ahead_of("new", 1, is_background=True) == 200.0
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(1, 1e5), st.booleans()), max_size=40), st.data())
+def test_a_backlog_is_what_was_added_and_not_removed(
+    work: list[tuple[str, float, bool]], data: st.DataObject
+) -> None:
+    weights = {"a": 1, "b": 2, "c": 5}
+    backlog = Backlog()
+    waiting: list[tuple[str, float, bool]] = []
+    for item in work:
+        backlog.add(item[0], weights[item[0]], item[1], is_background=item[2])
+        waiting.append(item)
+        if data.draw(st.booleans()):
+            user, cost, is_background = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
+            backlog.remove(user, cost, is_background=is_background)
+    foreground = [(user, cost) for user, cost, is_background in waiting if not is_background]
+    total = sum(cost for _, cost in foreground)
+    everything = sum(cost for _, cost, _ in waiting)
+    assert backlog.ahead_of("x", 1, is_background=True) == pytest.approx(everything, abs=1e-3)
+    waits = {user for user, _ in foreground}
+    for user, weight in weights.items():
+        own = sum(cost for one, cost in foreground if one == user)
+        others = sum(weights[one] for one in waits - {user})
+        expected = min(total, own * (1 + others / weight))
+        assert backlog.ahead_of(user, weight, is_background=False) == pytest.approx(expected, abs=1e-3)
