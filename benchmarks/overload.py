@@ -45,7 +45,9 @@ class Target:
     router_pid: int
 
     def resident_mib(self) -> float:
-        pages = int(Path(f"/proc/{self.router_pid}/statm").read_text().split()[1])
+        """The router's memory, and that of its process with the sockets of clients."""
+        pids = [self.router_pid, *_children(self.router_pid, b"router.edge.child")]
+        pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
         return pages * os.sysconf("SC_PAGE_SIZE") / MIB
 
     @contextlib.asynccontextmanager
@@ -408,6 +410,17 @@ def _newest_router() -> int:
         if path.read_bytes().startswith(b"ray::RouterActor")
     ]
     return max(routers, key=_started_at)
+
+
+def _children(parent: int, title: bytes) -> list[int]:
+    """The processes that a process has started with that in their command line."""
+    found = []
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            fields = (directory / "stat").read_text().rpartition(")")[2].split()
+            if int(fields[1]) == parent and title in (directory / "cmdline").read_bytes():
+                found.append(int(directory.name))
+    return found
 
 
 def _started_at(pid: int) -> int:

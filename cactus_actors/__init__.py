@@ -3,7 +3,8 @@
 `import cactus_actors` is the client only: it needs neither Ray nor numba.
 """
 
-from cactus_actors.client import AsyncClient, AsyncTokenStream, Client, TokenStream
+from typing import TYPE_CHECKING, Any
+
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
     CactusError,
@@ -24,6 +25,9 @@ from cactus_actors.protocol.errors import (
 from cactus_actors.protocol.messages import Delta, Status
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
+
+if TYPE_CHECKING:
+    from cactus_actors.client import AsyncClient, AsyncTokenStream, Client, TokenStream
 
 __all__ = [
     "AsyncClient",
@@ -50,3 +54,14 @@ __all__ = [
     "TokenStream",
     "Unavailable",
 ]
+
+_OF_CLIENT = frozenset(("AsyncClient", "AsyncTokenStream", "Client", "TokenStream"))
+
+
+def __getattr__(name: str) -> Any:
+    """Import the client, and asyncio with it, when it is first used: the service's processes never do."""
+    if name not in _OF_CLIENT:
+        raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
+    from cactus_actors import client
+
+    return getattr(client, name)

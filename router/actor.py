@@ -1,4 +1,4 @@
-"""The router actor: three sockets, one clock and one loop around RouterCore."""
+"""The router actor: the workers' socket, the process for those of clients, and one loop around the core."""
 
 from __future__ import annotations
 
@@ -18,34 +18,22 @@ from cactus_actors.keys.exposure import check_exposure
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.models.confidence_probe import probe_for
 from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.errors import (
-    AuthenticationFailed,
-    CactusError,
-    InvalidMessage,
-    UnsupportedVersion,
-)
-from cactus_actors.protocol.wire import (
-    MSGPACK,
-    Encoding,
-    client_message_decoder,
-    concerns_of,
-    encode,
-    encode_published,
-    encoding_of,
-    is_job_id,
-    worker_message_decoder,
-)
+from cactus_actors.protocol.errors import InvalidMessage
+from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
 from cactus_actors.retrieval.corpus import corpus_directory
 from cactus_actors.text import load_text_model
-from router.access.callers import NOBODY
+from router.access import sockets
 from router.access.crowding import Crowding
 from router.access.gate import Gate, KeyGate, OpenGate
 from router.access.known_keys import KnownKeys
-from router.access.sockets import bind, jobs_socket, stream_socket, workers_socket
+from router.access.unfinished import UnfinishedMessages
 from router.books.books import Books, books_of
 from router.books.job_report import JobReport
 from router.calls import Calls
 from router.core import RouterCore
+from router.edge.messages import Listen
+from router.edge.process import EdgeProcess
+from router.edge.traffic import ClientTraffic
 from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendWorker
 from router.jobs.intake import plain_salt
 from router.journal.journal import Journal
@@ -57,12 +45,9 @@ from router.prepare import PromptModel
 from router.preparing import Outcome, Preparer, PreparerHere, PreparingLanes, PreparingProcess
 
 TICK_S = 0.05
-MAX_CLIENT_MESSAGES = 16
-MAX_CLIENT_S = 0.02
-"""Client messages, and seconds of them, between two looks at the workers: preparing a prompt must not hold up
-tokens."""
 MAX_WORKER_MESSAGES = 256
-MAX_SUBSCRIPTIONS = 1024
+EDGE_MEMORY_BYTES = 512 << 20
+"""What clients may take of the process that has their sockets."""
 
 Observer = Callable[[JobReport], None]
 
@@ -88,7 +73,6 @@ class RouterActor:
         self._observers = list(observers)
         self._books: Books | None = None
         self._reader: JournalReader | None = None
-        self._decode_client = client_message_decoder().decode
         self._decode_worker = worker_message_decoder().decode
         self._calls = Calls()
         self._is_stopping = False
@@ -132,14 +116,15 @@ class RouterActor:
             refused=refused,
             probe=probe,
         )
-        self._jobs = jobs_socket(self._context)
-        self._stream = stream_socket(self._context)
-        self._workers = workers_socket(self._context)
-        for socket, domain in ((self._jobs, "jobs"), (self._stream, "stream"), (self._workers, "workers")):
-            self._gate.guard(socket, domain)
+        self._workers = sockets.workers_socket(self._context)
+        self._gate.guard(self._workers, "workers")
         self._crowding = Crowding(self._gate.connections.has_spoken, refused)
+        self._unfinished = UnfinishedMessages(self._gate.connections, refused)
         self._preparing = self._start_preparing(model, path, corpus)
+        self._edge = EdgeProcess(_listen(self._settings), self._on_edge_lost)
+        self._traffic = ClientTraffic(self._edge, self._core, refused, self._perform)
         try:
+            self._edge.begin()
             if self._journal is not None:
                 settings = self._settings
                 jobs = self._journal.recover(max(settings.retention_s, settings.keyed_retention_s))
@@ -149,15 +134,13 @@ class RouterActor:
                 self._reader = JournalReader(
                     Path(self._settings.journal_dir), self._on_recalled, self._journal.shared
                 )
-            endpoints = Endpoints(
-                jobs=bind(self._jobs, self._settings.jobs_endpoint),
-                stream=bind(self._stream, self._settings.stream_endpoint),
-                workers=bind(self._workers, self._settings.workers_endpoint),
-            )
-            self._crowding.watch([endpoints.jobs, endpoints.stream, endpoints.workers])
+            workers = sockets.bind(self._workers, self._settings.workers_endpoint)
+            listening = self._edge.listening()
+            self._crowding.watch([workers])
+            self._unfinished.watch([workers])
             if self._settings.max_memory_bytes is not None:
                 limit_memory(self._settings.max_memory_bytes)
-            return endpoints
+            return Endpoints(listening.jobs, listening.stream, workers)
         except BaseException:
             self._close()
             raise
@@ -165,17 +148,17 @@ class RouterActor:
     def run(self) -> str:
         """Serve until `stop`. Returns why it ended."""
         poller = zmq.Poller()
-        for source in (self._stream, self._workers, self._jobs, self._calls, *self._gate.sources):
+        for source in (self._calls, *self._gate.sources):
             poller.register(source, zmq.POLLIN)
         try:
             while not self._is_stopping:
-                poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000)))
+                self._wait(poller)
                 self._calls.make()
                 self._attend()
-                self._take_subscriptions()
-                self._take_client_messages()
+                self._traffic.take()
                 self._take_worker_messages()  # right before the tick, which judges who was silent
                 self._tick()
+                self._edge.flush()
             self._perform(self._core.on_stop(time.monotonic(), leaves_jobs=self._leaves_jobs))
         except MemoryError:
             if self._settings.max_memory_bytes is not None:
@@ -217,6 +200,9 @@ class RouterActor:
     def _on_recalled(self, job_id: str, found: Remembered | None) -> None:
         self._calls.leave(lambda: self._perform(self._core.on_recalled(job_id, found, time.monotonic())))
 
+    def _on_edge_lost(self) -> None:
+        self._traffic.on_edge_lost()
+
     def _set_stopping(self) -> None:
         self._is_stopping = True
 
@@ -224,23 +210,16 @@ class RouterActor:
         for revoked in self._gate.attend():
             self._perform(self._core.on_revoked(revoked, time.monotonic()))
 
-    def _take_subscriptions(self) -> None:
-        for caller, frames in self._gate.received(self._stream, MAX_SUBSCRIPTIONS):
-            action, topic = frames[0][:1], frames[0][1:]
-            if not is_job_id(name := topic.decode("latin-1")):
-                if action == b"\1":
-                    self._core.on_bad_topic()
-                continue
-            if action == b"\1":
-                is_taken, effects = self._core.on_subscribed(name, time.monotonic(), caller or NOBODY)
-                if is_taken:
-                    self._stream.setsockopt(zmq.SUBSCRIBE, topic)
-                self._perform(effects)
-            elif action == b"\0":
-                self._core.on_unsubscribed(name, caller)
-                self._stream.setsockopt(zmq.UNSUBSCRIBE, topic)
+    def _wait(self, poller: zmq.Poller) -> None:
+        """Until somebody says something that there is room to listen to, or the next tick."""
+        poller.register(self._edge, self._edge.events)
+        poller.register(self._workers, 0 if self._edge.is_congested else zmq.POLLIN)
+        left_s = 0.0 if self._traffic.has_waiting else self._next_tick - time.monotonic()
+        poller.poll(max(0, round(left_s * 1000)))
 
     def _take_worker_messages(self) -> None:
+        if self._edge.is_congested:
+            return
         for caller, (identity, *frames) in self._gate.received(self._workers, MAX_WORKER_MESSAGES):
             if caller is None:
                 continue  # it will be missed, and its jobs run elsewhere
@@ -252,23 +231,6 @@ class RouterActor:
                 continue
             self._perform(self._core.on_worker(identity, message, time.monotonic()))
 
-    def _take_client_messages(self) -> None:
-        until = time.monotonic() + MAX_CLIENT_S
-        for caller, (identity, *frames) in self._gate.received(self._jobs, MAX_CLIENT_MESSAGES):
-            try:
-                if caller is None:
-                    raise AuthenticationFailed("this key is not accepted any more")
-                message = self._decode_client(frames)
-            except CactusError as error:
-                effects = self._core.on_bad_frames(identity, error, _encoding(frames), concerns_of(frames))
-            else:
-                now = time.monotonic()
-                encoding = encoding_of(frames[0])
-                effects = self._core.on_client(identity, message, encoding, now, caller)
-            self._perform(effects)
-            if time.monotonic() >= until:
-                return
-
     def _tick(self) -> None:
         now = time.monotonic()
         if now < self._next_tick:
@@ -277,6 +239,8 @@ class RouterActor:
         if excused_s := self._lateness.excused_s(now):
             self._core.on_delayed(excused_s, now)
         self._crowding.tend(now)
+        self._unfinished.tend(now)
+        self._edge.tend(now)
         self._perform(self._core.on_tick(now))
         self._health = RouterHealth(
             self._health.epoch,
@@ -292,8 +256,7 @@ class RouterActor:
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             if isinstance(effect, Publish):
-                frames = encode_published(effect.topic, effect.message, effect.encoding)
-                self._stream.send_multipart(frames, zmq.NOBLOCK, copy=True)
+                self._edge.publish(encode_published(effect.topic, effect.message, effect.encoding))
             elif isinstance(effect, SendWorker):
                 if not _delivered(self._workers, [effect.identity, *encode(effect.message)]):
                     now = time.monotonic()
@@ -310,8 +273,7 @@ class RouterActor:
                 for observe in self._observers:
                     observe(effect.report)
             else:
-                # A client that left, or does not read: what it missed is still there to be asked for.
-                _delivered(self._jobs, [effect.identity, *encode(effect.message, effect.encoding)])
+                self._edge.reply(effect.identity, encode(effect.message, effect.encoding))
 
     def _start_preparing(self, model: PromptModel, path: Path | None, corpus: Path | None) -> PreparingLanes:
         """In processes of its own; a model without a path is known to this process only."""
@@ -326,9 +288,9 @@ class RouterActor:
         for preparer in self._preparers:
             preparer.close()
         self._preparing.close()
+        self._edge.close()
         self._gate.close()
-        for socket in (self._jobs, self._stream, self._workers):
-            socket.close()
+        self._workers.close()
         self._context.term()
         if self._reader is not None:
             self._reader.close()
@@ -350,12 +312,15 @@ def _delivered(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
     return True
 
 
-def _encoding(frames: Sequence[bytes]) -> Encoding:
-    """The encoding to answer broken frames in."""
-    try:
-        return encoding_of(frames[0]) if frames else MSGPACK
-    except UnsupportedVersion:
-        return MSGPACK
+def _listen(settings: RouterSettings) -> Listen:
+    return Listen(
+        settings.jobs_endpoint,
+        settings.stream_endpoint,
+        settings.keys_dir,
+        sockets.STREAM_HIGH_WATER_MARK,
+        sockets.STREAM_SEND_BUFFER,
+        EDGE_MEMORY_BYTES,
+    )
 
 
 def _keys_of(settings: RouterSettings) -> KnownKeys | None:

@@ -329,6 +329,11 @@ class RouterCore:
         """Someone listens no longer; `caller` is None for a connection that has ended."""
         self._topics.unsubscribe(topic, caller)
 
+    def on_edge_lost(self) -> None:
+        """Every connection of a client has ended: who still listens will subscribe anew."""
+        self._topics.clear()
+        self._tally.num_lost_edges += 1
+
     def on_revoked(self, revoked: Revoked, now: float) -> list[Effect]:
         """A key is accepted no more, and its connections are over or will be."""
         for identity in revoked.workers:

@@ -38,7 +38,8 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     nothing, by the type of the error that answered; `bad_frames` what was not read as a message, by that type
     too, or `worker_message` or `topic` for what a worker sent or somebody wished to listen to. `late_deltas`,
     with `late_tokens`, spoke of void dispatches. `replayed_items` were sent in answer to `resumes`;
-    `stream_gaps` of these asked again for what had been published already.
+    `stream_gaps` of these asked again for what had been published already. `lost_edges` are processes with
+    the sockets of clients that ended.
     """
 
     queue_seconds: Distribution
@@ -64,6 +65,7 @@ class Totals(msgspec.Struct, frozen=True, kw_only=True):
     resumes: int
     replayed_items: int
     stream_gaps: int
+    lost_edges: int = 0
 
 
 class Held(msgspec.Struct, frozen=True, kw_only=True):

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from cactus_actors.keys.key_file import Role
 from cactus_actors.protocol.link import MAX_TOPICS
@@ -47,3 +47,7 @@ class Revoked:
     is_last: bool
     clients: frozenset[bytes]
     workers: frozenset[bytes]
+
+    def of(self, clients: frozenset[bytes]) -> Revoked:
+        """The same with other names for the connections of clients."""
+        return replace(self, clients=clients)

@@ -10,6 +10,10 @@ from dataclasses import dataclass
 
 import zmq
 
+MAX_CUT = 8192
+ENCRYPTION_BYTES = 33
+"""A command's name, a nonce, a sum and flags."""
+
 
 @dataclass(frozen=True, slots=True)
 class Connection:
@@ -30,12 +34,17 @@ class Connection:
         return self.descriptor, self.inode
 
     def cut(self) -> None:
-        """End it, if it has not ended: ZeroMQ, which has no call for that, sees that its peer has left."""
-        with contextlib.suppress(OSError):
-            descriptor = os.dup(self.descriptor)  # from here on nobody can exchange what is behind it
-            with socket.socket(fileno=descriptor) as connection:
-                if os.fstat(descriptor).st_ino == self.inode:
-                    connection.shutdown(socket.SHUT_RDWR)
+        """End it, if it has not ended."""
+        cut(self.descriptor, self.inode)
+
+
+def cut(descriptor: int, inode: int) -> None:
+    """End a connection: ZeroMQ, which has no call for that, sees that its peer has left."""
+    with contextlib.suppress(OSError):
+        ours = os.dup(descriptor)  # from here on nobody can exchange what is behind it
+        with socket.socket(fileno=ours) as connection:
+            if os.fstat(ours).st_ino == inode:
+                connection.shutdown(socket.SHUT_RDWR)
 
 
 def connection_of(domain: str, public_key: str, identity: bytes, frame: zmq.Frame) -> Connection | None:
@@ -53,13 +62,55 @@ class Connections:
 
     def __init__(self) -> None:
         self._by_descriptor: dict[int, Connection] = {}
+        self._num_heard: dict[int, int] = {}
+        self._num_said: dict[int, int] = {}
+        self._descriptors: dict[bytes, int] = {}
+        self._cut: set[tuple[int, int]] = set()
 
-    def note(self, domain: str, public_key: str, identity: bytes, frame: zmq.Frame) -> Connection | None:
-        """A message with that last frame came from the owner of the key; over what, if that has not ended."""
-        connection = connection_of(domain, public_key, identity, frame)
+    def note(
+        self, domain: str, public_key: str, identity: bytes, frames: Sequence[zmq.Frame]
+    ) -> Connection | None:
+        """These frames came from the owner of the key; over what, if that has not ended."""
+        connection = connection_of(domain, public_key, identity, frames[-1])
         if connection is not None:
-            self._by_descriptor[connection.descriptor] = connection
+            descriptor = connection.descriptor
+            if not self.has_spoken(descriptor, connection.inode):
+                self._begin(connection)
+            self._by_descriptor[descriptor] = connection
+            self._num_heard[descriptor] += _size_of(frames, is_encrypted=bool(public_key))
         return connection
+
+    def cut(self, name: tuple[int, int]) -> bool:
+        """End a connection; False if that was done before, and ZeroMQ has not noticed yet."""
+        if name in self._cut:
+            return False
+        if len(self._cut) >= MAX_CUT:
+            self._cut.clear()
+        self._cut.add(name)
+        cut(*name)
+        return True
+
+    def is_cut(self, connection: Connection | None) -> bool:
+        """Whether nothing that comes over it counts any more."""
+        return connection is not None and connection.name in self._cut
+
+    def may_send(self, identity: bytes) -> bool:
+        """Whether what is sent to that peer may arrive."""
+        descriptor = self._descriptors.get(identity)
+        return descriptor is None or self._by_descriptor[descriptor].name not in self._cut
+
+    def on_sent(self, identity: bytes, frames: Sequence[bytes]) -> None:
+        """These frames were sent to the peer of that identity."""
+        descriptor = self._descriptors.get(identity)
+        if descriptor is not None:
+            is_encrypted = bool(self._by_descriptor[descriptor].public_key)
+            self._num_said[descriptor] += _size_of(frames, is_encrypted=is_encrypted)
+
+    def num_bytes_of(self, name: tuple[int, int]) -> tuple[int, int]:
+        """What the messages that were read of a connection took on the wire, and those sent to it."""
+        if not self.has_spoken(*name):
+            return 0, 0
+        return self._num_heard[name[0]], self._num_said[name[0]]
 
     def has_spoken(self, descriptor: int, inode: int) -> bool:
         """Whether a message came over that connection."""
@@ -71,4 +122,21 @@ class Connections:
         found = [it for it in self._by_descriptor.values() if it.public_key == public_key]
         for connection in found:
             del self._by_descriptor[connection.descriptor]
+            self._descriptors.pop(connection.identity, None)
         return found
+
+    def _begin(self, connection: Connection) -> None:
+        """Count what a connection says; the one that had its descriptor has ended."""
+        descriptor = connection.descriptor
+        before = self._by_descriptor.get(descriptor)
+        if before is not None and self._descriptors.get(before.identity) == descriptor:
+            del self._descriptors[before.identity]
+        self._num_heard[descriptor] = self._num_said[descriptor] = 0
+        if connection.identity:
+            self._descriptors[connection.identity] = descriptor
+
+
+def _size_of(frames: Sequence[zmq.Frame | bytes], *, is_encrypted: bool) -> int:
+    """Bytes of a message on the wire (RFC 23, RFC 26)."""
+    lengths = [len(frame) + (ENCRYPTION_BYTES if is_encrypted else 0) for frame in frames]
+    return sum(length + (2 if length < 256 else 9) for length in lengths)

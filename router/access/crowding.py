@@ -15,7 +15,8 @@ import socket
 import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
-from urllib.parse import urlsplit
+
+from router.access.open_sockets import borrowed, is_connection_to, ports_of
 
 MIN_MARGIN, MAX_MARGIN = 16, 128
 PATIENCE_S = 0.25
@@ -46,7 +47,7 @@ class Crowding:
 
     def watch(self, endpoints: Sequence[str]) -> None:
         """Connections to these endpoints may be cut."""
-        self._ports = frozenset(urlsplit(it).port or 0 for it in endpoints if it.startswith("tcp://"))
+        self._ports = ports_of(endpoints)
 
     def tend(self, now: float) -> None:
         """To be called several times a second; costs next to nothing while there is room."""
@@ -76,28 +77,11 @@ class Crowding:
             with contextlib.suppress(OSError):  # it is free, or has just been closed
                 status = os.fstat(descriptor)
                 is_silent = not self._has_spoken(descriptor, status.st_ino)
-                if is_silent and stat.S_ISSOCK(status.st_mode) and self._is_connection(descriptor):
+                is_socket = stat.S_ISSOCK(status.st_mode)
+                if is_silent and is_socket and is_connection_to(self._ports, descriptor):
                     yield descriptor, status.st_ino
-
-    def _is_connection(self, descriptor: int) -> bool:
-        with _borrowed(descriptor) as connection:
-            address = connection.getsockname()
-            if not isinstance(address, tuple) or address[1] not in self._ports:
-                return False
-            connection.getpeername()  # what listens has none, and raises
-            return True
 
     def _cut(self, descriptor: int) -> None:
         self._refused["silent"] += 1
-        with contextlib.suppress(OSError), _borrowed(descriptor) as connection:
+        with contextlib.suppress(OSError), borrowed(descriptor) as connection:
             connection.shutdown(socket.SHUT_RDWR)
-
-
-@contextlib.contextmanager
-def _borrowed(descriptor: int) -> Iterator[socket.socket]:
-    """A socket of somebody else's; there may be no descriptor left for one of our own."""
-    borrowed = socket.socket(socket.AF_INET, socket.SOCK_STREAM, 0, fileno=descriptor)
-    try:
-        yield borrowed
-    finally:
-        borrowed.detach()

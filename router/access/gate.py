@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import logging
+import sys
 import time
 from collections import Counter
 from collections.abc import Iterator, Sequence
@@ -10,13 +11,12 @@ from typing import Any, Protocol
 
 import zmq
 from zmq.utils import z85
-from zmq.utils.monitor import parse_monitor_message
 
 from cactus_actors.protocol.wire import JOB_ID_LENGTH
 from router.access.callers import ANYONE, Caller, Revoked, stranger
 from router.access.connections import Connection, Connections
 from router.access.flood import Floods
-from router.access.known_keys import KnownKeys
+from router.access.known_keys import ROLES, KnownKeys
 from router.access.sockets import MAX_ENCRYPTED_FRAME
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
@@ -38,7 +38,7 @@ Received = tuple[Caller | None, list[bytes]]
 
 
 class Gate(Protocol):
-    """What stands before the three sockets; it belongs to the thread that they belong to."""
+    """What stands before the sockets of one process; it belongs to the thread that they belong to."""
 
     @property
     def connections(self) -> Connections:
@@ -90,9 +90,12 @@ class OpenGate:
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
         domain = self._domains[socket]
         for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
-            connection = self.connections.note(domain, "", b"", frames[-1])
+            identity, brought = _of_peer(socket, frames)
+            connection = self.connections.note(domain, "", identity, brought)
             caller = _stranger(connection) if domain == "stream" else ANYONE
-            if not _is_too_much(self._floods, caller, connection, frames):
+            if not self.connections.is_cut(connection) and not _is_too_much(
+                self._floods, caller, connection, frames
+            ):
                 yield caller, [frame.bytes for frame in frames]
 
     def close(self) -> None:
@@ -146,17 +149,23 @@ class KeyGate:
             self._requests.send_multipart(self._answer(request))
         for monitor in self._monitors:
             for frames in _waiting(lambda it=monitor: it.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
-                if parse_monitor_message(frames)["event"] & FAILED_HANDSHAKES:
+                if int.from_bytes(frames[0][:2], sys.byteorder) & FAILED_HANDSHAKES:
                     self._refused["handshake"] += 1
         now = time.monotonic()
         while self._leaving and self._leaving[0][0] <= now:
             self._leaving.pop(0)[1].cut()
-        return [self._cut(public_key, caller, now) for public_key, caller in self._keys.take_revoked(now)]
+        return [
+            self._cut(public_key, caller, now)
+            for public_key, caller in self._keys.take_revoked(now)
+            if any(caller.role in ROLES[domain] for domain in self._domains.values())
+        ]
 
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
         for frames in _waiting(lambda: socket.recv_multipart(zmq.NOBLOCK, copy=False), limit):
             caller, connection = self._caller(socket, frames)
-            if not _is_too_much(self._floods, caller, connection, frames):
+            if not self.connections.is_cut(connection) and not _is_too_much(
+                self._floods, caller, connection, frames
+            ):
                 yield caller, [frame.bytes for frame in frames]
 
     def close(self) -> None:
@@ -173,12 +182,12 @@ class KeyGate:
         caller = self._keys.of(public_key, time.monotonic())
         if caller is None:
             return None, None
-        identity = frames[0].bytes if socket.type == zmq.ROUTER else b""
-        return caller, self.connections.note(self._domains[socket], public_key, identity, frames[-1])
+        identity, brought = _of_peer(socket, frames)
+        return caller, self.connections.note(self._domains[socket], public_key, identity, brought)
 
     def _cut(self, public_key: str, caller: Caller, now: float) -> Revoked:
         """End the connections of a key; those of clients a moment later, after they were told why."""
-        identities: dict[str, set[bytes]] = {domain: set() for domain in self._domains.values()}
+        identities: dict[str, set[bytes]] = {domain: set() for domain in ROLES}
         for connection in self.connections.take(public_key):
             identities[connection.domain].add(connection.identity)
             if connection.domain == "jobs":
@@ -225,6 +234,11 @@ def _is_too_much(
         return True
     max_topics = 0 if caller is None else caller.max_topics
     return floods.listens_to_too_much(connection, subscription[:1] == b"\1", max_topics)
+
+
+def _of_peer(socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[bytes, Sequence[zmq.Frame]]:
+    """The identity that a ROUTER puts in front, else none, and what the peer sent."""
+    return (frames[0].bytes, frames[1:]) if socket.type == zmq.ROUTER else (b"", frames)
 
 
 def _stranger(connection: Connection | None) -> Caller | None:

@@ -15,7 +15,7 @@ from router.access.callers import Caller
 
 RECHECK_S = 0.5
 
-_ROLES: Mapping[str, frozenset[Role]] = {
+ROLES: Mapping[str, frozenset[Role]] = {
     "jobs": frozenset(("client", "operator")),
     "stream": frozenset(("client", "operator")),
     "workers": frozenset(("worker",)),
@@ -62,7 +62,7 @@ class KnownKeys:
             caller = self._callers.get(public_key)
         if caller is None:
             return "unknown_key"
-        return None if caller.role in _ROLES[domain] else "wrong_role"
+        return None if caller.role in ROLES[domain] else "wrong_role"
 
     def salt(self, tenant: str, salt: str) -> str:
         """A salt that no other tenant can name, whatever salt it sends."""

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import time
+
 import zmq
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
@@ -21,6 +23,9 @@ UNREAD_SUBSCRIPTIONS = 4
 """ZeroMQ takes all that is there of them at once, in the router's own thread: there must never be many."""
 LINGER_MS = 500
 MAX_PORT = 65_535
+BUSY_S = 2.0
+"""How long a port may be in use by a process that is just ending."""
+BUSY_LOOK_S = 0.02
 
 
 def jobs_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
@@ -39,17 +44,19 @@ def workers_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]
     return _router(context)
 
 
-def stream_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:
+def stream_socket(
+    context: zmq.Context[zmq.Socket[bytes]], max_unread: int, send_buffer: int
+) -> zmq.Socket[bytes]:
     """XPUB whose subscriptions take effect only when the router sets them: topics match by prefix, and a
     short or empty one would be everybody's tokens.
 
-    Who does not read costs his own high water mark of messages and his own send buffer, and then misses some.
+    Who does not read costs `max_unread` messages and `send_buffer` bytes of his own, and then misses some.
     """
     socket = context.socket(zmq.XPUB)
     _limit(socket, MAX_SUBSCRIPTION_FRAME)
-    socket.setsockopt(zmq.SNDHWM, STREAM_HIGH_WATER_MARK)
+    socket.setsockopt(zmq.SNDHWM, max_unread)
     socket.setsockopt(zmq.RCVHWM, UNREAD_SUBSCRIPTIONS)
-    socket.setsockopt(zmq.SNDBUF, STREAM_SEND_BUFFER)
+    socket.setsockopt(zmq.SNDBUF, send_buffer)
     socket.setsockopt(zmq.XPUB_MANUAL, 1)
     return socket
 
@@ -60,11 +67,21 @@ def bind(socket: zmq.Socket[bytes], endpoint: str) -> str:
     if endpoint.startswith("tcp://") and port.isdecimal() and int(port) > MAX_PORT:
         # ZeroMQ would take the port modulo 65536.
         raise ConfigurationInvalid(f"{endpoint}: ports end at {MAX_PORT}")
+    until = time.monotonic() + BUSY_S
+    while (errno := _bind(socket, endpoint)) is not None:
+        if errno != zmq.EADDRINUSE or time.monotonic() >= until:
+            raise ConfigurationInvalid(f"{endpoint}: cannot listen: {zmq.strerror(errno)}")
+        time.sleep(BUSY_LOOK_S)
+    return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+
+
+def _bind(socket: zmq.Socket[bytes], endpoint: str) -> int | None:
+    """The number of the error, if it fails."""
     try:
         socket.bind(endpoint)
     except zmq.ZMQError as error:
-        raise ConfigurationInvalid(f"{endpoint}: cannot listen: {zmq.strerror(error.errno or 0)}") from None
-    return socket.getsockopt_string(zmq.LAST_ENDPOINT)
+        return error.errno or 0
+    return None
 
 
 def _router(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]:

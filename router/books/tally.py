@@ -38,6 +38,7 @@ class Tally:
         self.cloud_attempts: Counter[CloudOutcome] = _zeros(CloudOutcome)
         self.lost_workers: Counter[WorkerLoss] = _zeros(WorkerLoss)
         self.num_farewells = 0
+        self.num_lost_edges = 0
         self.rejected: Counter[str] = Counter()
         self.bad_frames: Counter[str] = Counter()
 
@@ -93,6 +94,7 @@ class Tally:
             resumes=self._resumes,
             replayed_items=self._replayed_items,
             stream_gaps=self._stream_gaps,
+            lost_edges=self.num_lost_edges,
         )
 
 

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
 from router.access.callers import Caller
@@ -42,6 +43,9 @@ class Topics:
     def __contains__(self, topic: str) -> bool:
         known = self._topics.get(topic)
         return known is not None and known.num_listeners > 0
+
+    def __iter__(self) -> Iterator[str]:
+        return iter([topic for topic, known in self._topics.items() if known.num_listeners])
 
     def __len__(self) -> int:
         return len(self._topics)
@@ -87,6 +91,11 @@ class Topics:
             if known.num_listeners:
                 self._release(known.key)
             del self._topics[topic]
+
+    def clear(self) -> None:
+        """Every connection has ended."""
+        self._topics.clear()
+        self._num_of_key.clear()
 
     def _release(self, key: str) -> None:
         self._num_of_key[key] -= 1

@@ -10,6 +10,7 @@ from pathlib import Path
 
 from cactus_actors.placement.local.placement import PROGRAM
 
+EDGE = "router.edge.child"
 LISTENS = "0A"
 """The state of a socket that listens, in proc_net_tcp."""
 
@@ -53,12 +54,14 @@ def _inode(link: Path) -> str:
 
 
 def _name(cmdline: bytes) -> str:
-    """The kind of an actor, `ray::` before it where Ray placed it, or the program, or the script."""
+    """The kind of an actor, `ray::` before it where Ray placed it, or the module, the program, the script."""
     words = cmdline.decode(errors="replace").split("\0")
     if words[0].startswith("ray::"):
         return words[0].split()[0].partition(".")[0]
     if PROGRAM in words:
         return words[words.index(PROGRAM) + 1]
+    if EDGE in words:
+        return EDGE
     if "cactus_actors.cli.main" in words:
         return "cactus serve"
     scripts = [Path(word).name for word in words if word.endswith(".py")]

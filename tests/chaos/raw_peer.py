@@ -26,6 +26,13 @@ class RawPeer:
         if receive_buffer is not None:
             self.socket.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, receive_buffer)
         self.socket.settimeout(10.0)
+        try:
+            self._shake_hands(endpoint, kind)
+        except BaseException:
+            self.socket.close()
+            raise
+
+    def _shake_hands(self, endpoint: str, kind: str) -> None:
         self.socket.connect(address_of(endpoint))
         name, value = b"Socket-Type", kind.encode()
         ready = b"\x05READY" + bytes([len(name)]) + name + len(value).to_bytes(4, "big") + value

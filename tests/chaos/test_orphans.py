@@ -83,7 +83,15 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
 
 
 @pytest.mark.parametrize(
-    "victim", ["WorkerActor", "HandoffActor", "GatewayActor", "RouterActor", "router.preparing.child"]
+    "victim",
+    [
+        "WorkerActor",
+        "HandoffActor",
+        "GatewayActor",
+        "RouterActor",
+        "router.preparing.child",
+        "router.edge.child",
+    ],
 )
 async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: Serving, victim: str) -> None:
     async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
@@ -112,7 +120,8 @@ async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: 
 
 def parts_of(service: Serving) -> dict[int, str]:
     """The service's own processes by what they are."""
-    names = ("WorkerActor", "HandoffActor", "GatewayActor", "RouterActor", "router.preparing.child")
+    names = ("WorkerActor", "HandoffActor", "GatewayActor", "RouterActor")
+    names += ("router.preparing.child", "router.edge.child")
     processes = below(service.process.pid)
     return {pid: name for pid, command in processes.items() for name in names if name in command}
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import time
 from pathlib import Path
@@ -18,6 +19,16 @@ def cpu_seconds(pid: int) -> float:
     """Time of all its threads on any core."""
     fields = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
     return (int(fields[11]) + int(fields[12])) / os.sysconf("SC_CLK_TCK")
+
+
+def edge_of(router_pid: int) -> int:
+    """The process with the sockets of clients that belongs to a router."""
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            parent = int((directory / "stat").read_text().rpartition(")")[2].split()[1])
+            if parent == router_pid and b"router.edge.child" in (directory / "cmdline").read_bytes():
+                return int(directory.name)
+    raise AssertionError("there is none")
 
 
 def percentile(values: list[float], share: float) -> float:

@@ -23,6 +23,7 @@ _REFUSALS = (
     "too_many_subscriptions",
     "flood",
     "silent",
+    "unfinished",
 )
 _HELD: Sequence[tuple[str, Callable[[Held], int], str]] = (
     ("arrivals", lambda held: held.arrivals, "Requests in preparation."),
@@ -201,6 +202,7 @@ def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
     yield counter("stream_resumes", "Requests for items of a stream.", totals.resumes)
     yield counter("stream_replayed", "Stream items sent in answer to these.", totals.replayed_items)
     yield counter("stream_gaps", "Requests for items that had been published.", totals.stream_gaps)
+    yield counter("edge_losses", "Processes with the sockets of clients that ended.", totals.lost_edges)
 
 
 def _of_each(

@@ -47,6 +47,8 @@ class Nemesis:
             "kill router": self._kill("RouterActor"),
             "stop router": self._stop("RouterActor", 3.0),
             "kill preparing": self._kill("router.preparing.child"),
+            "kill edge": self._kill("router.edge.child"),
+            "stop edge": self._stop("router.edge.child", 3.0),
             "kill handoff": self._kill("HandoffActor"),
             "stop handoff": self._stop("HandoffActor", 4.0),
             "kill gateway": self._kill("GatewayActor"),

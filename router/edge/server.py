@@ -1,0 +1,205 @@
+"""The sockets of clients: what comes in on them is told to the router, and what the router says goes out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from pathlib import Path
+
+import zmq
+
+from cactus_actors.keys.store import KeyStore
+from cactus_actors.protocol.wire import is_job_id
+from router.access.callers import NOBODY
+from router.access.crowding import Crowding
+from router.access.gate import Gate, KeyGate, OpenGate
+from router.access.known_keys import KnownKeys
+from router.access.sockets import bind, jobs_socket, stream_socket
+from router.access.unfinished import ALARMED_S, UnfinishedMessages
+from router.edge.link import Link
+from router.edge.messages import (
+    Alive,
+    BadTopic,
+    Close,
+    Grant,
+    Listen,
+    Listening,
+    Publications,
+    Refusals,
+    Reply,
+    Request,
+    Revocation,
+    Subscription,
+    Taken,
+    ToEdge,
+    Unsubscription,
+)
+
+TICK_S = 0.1
+ALIVE_S = 1.0
+MAX_SUBSCRIPTIONS = 1024
+"""Of which nobody must be asked, in one turn of the loop."""
+MAX_REQUESTS_AHEAD = 64
+MAX_BYTES_AHEAD = 8 * 1024 * 1024
+"""Requests, and bytes of them, that the router has not handled yet: more wait at their senders, whose turns
+ZeroMQ keeps."""
+
+
+class EdgeServer:
+    """Owns the jobs and the stream socket; decides nothing but who may connect and who floods.
+
+    Raises ConfigurationInvalid for keys that cannot be read.
+    """
+
+    def __init__(self, link: Link[ToEdge], wish: Listen) -> None:
+        self._link = link
+        self._wish = wish
+        self._refused: Counter[str] = Counter()
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._gate = self._make_gate()
+        self._jobs = jobs_socket(self._context)
+        self._stream = stream_socket(self._context, wish.max_unread, wish.send_buffer)
+        self._gate.guard(self._jobs, "jobs")
+        self._gate.guard(self._stream, "stream")
+        self._crowding = Crowding(self._gate.connections.has_spoken, self._refused)
+        self._unfinished = UnfinishedMessages(self._gate.connections, self._refused)
+        self._asked_topic: bytes | None = None
+        self._sizes_ahead: deque[int] = deque()
+        self._num_bytes_ahead = 0
+        self._next_tick = self._next_alive = 0.0
+        self._is_closing = False
+
+    def bind(self) -> Listening:
+        """Raises ConfigurationInvalid naming the endpoint that cannot be had."""
+        listening = Listening(
+            bind(self._jobs, self._wish.jobs_endpoint), bind(self._stream, self._wish.stream_endpoint)
+        )
+        self._crowding.watch([listening.jobs, listening.stream])
+        self._unfinished.watch([listening.jobs, listening.stream])
+        return listening
+
+    def run(self) -> None:
+        """Serve until the router says Close; raises EOFError once the router is gone."""
+        poller = zmq.Poller()
+        for source in self._gate.sources:
+            poller.register(source, zmq.POLLIN)
+        while not self._is_closing:
+            self._wait(poller)
+            for message in self._link.receive():
+                self._carry_out(message)
+            for revoked in self._gate.attend():
+                self._link.put(Revocation(revoked))
+            self._take_subscriptions()
+            self._take_requests()
+            self._tick()
+            self._link.flush()
+
+    def close(self) -> None:
+        """Let ZeroMQ send what is left, for as long as the sockets linger."""
+        self._gate.close()
+        self._jobs.close()
+        self._stream.close()
+        self._context.term()
+
+    def _make_gate(self) -> Gate:
+        if self._wish.keys_dir is None:
+            return OpenGate(self._refused)
+        return KeyGate(self._context, KnownKeys(KeyStore(Path(self._wish.keys_dir))), self._refused)
+
+    def _wait(self, poller: zmq.Poller) -> None:
+        """Until the router says something, or a client to whom there is room to listen, or the next tick."""
+        poller.register(self._link, zmq.POLLIN | (zmq.POLLOUT if self._link.has_waiting else 0))
+        poller.register(self._stream, zmq.POLLIN if self._may_take_subscriptions() else 0)
+        poller.register(self._jobs, zmq.POLLIN if self._may_take_requests() else 0)
+        poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000)))
+
+    def _may_take_subscriptions(self) -> bool:
+        return self._asked_topic is None and not self._link.is_congested
+
+    def _may_take_requests(self) -> bool:
+        return (
+            len(self._sizes_ahead) < MAX_REQUESTS_AHEAD
+            and self._num_bytes_ahead < MAX_BYTES_AHEAD
+            and not self._link.is_congested
+        )
+
+    def _carry_out(self, message: ToEdge) -> None:
+        match message:
+            case Publications(frames):
+                self._publish(frames)
+            case Reply(identity, frames):
+                self._reply(identity, frames)
+            case Grant(is_granted):
+                if is_granted and self._asked_topic is not None:
+                    self._stream.setsockopt(zmq.SUBSCRIBE, self._asked_topic)
+                self._asked_topic = None
+            case Taken(num_requests):
+                for _ in range(num_requests):
+                    self._num_bytes_ahead -= self._sizes_ahead.popleft()
+            case Close():
+                self._is_closing = True
+            case Listen():
+                pass  # it was the first message
+
+    def _publish(self, frames: list[bytes]) -> None:
+        send = self._stream.send
+        each = iter(frames)
+        for topic, header, payload in zip(each, each, each, strict=True):
+            send(topic, zmq.SNDMORE | zmq.NOBLOCK)
+            send(header, zmq.SNDMORE | zmq.NOBLOCK)
+            send(payload, zmq.NOBLOCK)
+
+    def _reply(self, identity: bytes, frames: list[bytes]) -> None:
+        if not self._gate.connections.may_send(identity):
+            return
+        try:
+            self._jobs.send_multipart([identity, *frames], zmq.NOBLOCK)
+            self._gate.connections.on_sent(identity, frames)
+        except zmq.ZMQError as error:
+            # A client that left, or does not read: what it missed is still there to be asked for.
+            if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+                raise
+
+    def _take_subscriptions(self) -> None:
+        if not self._may_take_subscriptions():
+            return
+        for caller, frames in self._gate.received(self._stream, MAX_SUBSCRIPTIONS):
+            action, topic = frames[0][:1], frames[0][1:]
+            name = topic.decode("latin-1")
+            if not is_job_id(name):
+                if action == b"\1":
+                    self._link.put(BadTopic())
+            elif action == b"\1":
+                # ZeroMQ adds a subscription for whoever spoke last: nothing more is read until then.
+                self._asked_topic = topic
+                self._link.put(Subscription(name, caller or NOBODY))
+                return
+            elif action == b"\0":
+                self._stream.setsockopt(zmq.UNSUBSCRIBE, topic)
+                self._link.put(Unsubscription(name, caller))
+
+    def _take_requests(self) -> None:
+        if not self._may_take_requests():
+            return
+        num_more = MAX_REQUESTS_AHEAD - len(self._sizes_ahead)
+        for caller, (identity, *frames) in self._gate.received(self._jobs, num_more):
+            size = sum(map(len, frames))
+            self._sizes_ahead.append(size)
+            self._num_bytes_ahead += size
+            self._link.put(Request(identity, caller, frames))
+            if not self._may_take_requests():
+                return
+
+    def _tick(self) -> None:
+        if self._refused:
+            self._link.put(Refusals(dict(self._refused)))
+            self._refused.clear()
+        now = time.monotonic()
+        if now < self._next_tick:
+            return
+        is_alarmed = self._unfinished.tend(now)
+        self._next_tick = now + (ALARMED_S if is_alarmed else TICK_S)
+        self._crowding.tend(now)
+        if now >= self._next_alive:
+            self._next_alive = now + ALIVE_S
+            self._link.put(Alive())

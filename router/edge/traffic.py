@@ -1,0 +1,116 @@
+"""What comes from clients through the edge process, told to the core."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from collections.abc import Callable, Sequence
+
+from cactus_actors.protocol.errors import AuthenticationFailed, CactusError, UnsupportedVersion
+from cactus_actors.protocol.wire import (
+    MSGPACK,
+    Encoding,
+    client_message_decoder,
+    concerns_of,
+    encoding_of,
+)
+from router.core import RouterCore
+from router.edge.messages import (
+    BadTopic,
+    FromEdge,
+    Grant,
+    Refusals,
+    Request,
+    Revocation,
+    Subscription,
+    Taken,
+    Unsubscription,
+)
+from router.edge.process import EdgeProcess
+from router.effects import Effect
+
+MAX_REQUESTS = 16
+MAX_REQUESTS_S = 0.02
+"""Requests, and seconds of them, between two looks at the workers: none may hold up tokens."""
+
+Perform = Callable[[Sequence[Effect]], None]
+
+
+class ClientTraffic:
+    """Hands on what the edge process says; `perform` carries out what the core wants then.
+
+    What was refused to connections is counted in `refused`, by reason.
+    """
+
+    def __init__(self, edge: EdgeProcess, core: RouterCore, refused: Counter[str], perform: Perform) -> None:
+        self._edge = edge
+        self._core = core
+        self._refused = refused
+        self._perform = perform
+        self._decode = client_message_decoder().decode
+        self._waiting: deque[Request] = deque()
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether `take` has something to do at once."""
+        return bool(self._waiting) and not self._edge.is_congested
+
+    def take(self) -> None:
+        """Answer what has come, as far as it is not too much for one turn."""
+        for message in self._edge.receive():
+            self._on_message(message)
+        self._answer_requests()
+
+    def on_edge_lost(self) -> None:
+        """Nobody is connected any more, until they connect anew."""
+        self._waiting.clear()
+        self._core.on_edge_lost()
+
+    def _on_message(self, message: FromEdge) -> None:
+        match message:
+            case Request():
+                self._waiting.append(message)
+            case Subscription(topic, caller):
+                is_granted, effects = self._core.on_subscribed(topic, time.monotonic(), caller)
+                self._edge.put(Grant(is_granted))
+                self._perform(effects)
+            case Unsubscription(topic, caller):
+                self._core.on_unsubscribed(topic, caller)
+            case BadTopic():
+                self._core.on_bad_topic()
+            case Revocation(revoked):
+                clients = frozenset(map(self._edge.identity, revoked.clients))
+                self._perform(self._core.on_revoked(revoked.of(clients), time.monotonic()))
+            case Refusals(counts):
+                self._refused.update(counts)
+
+    def _answer_requests(self) -> None:
+        until, num_taken = time.monotonic() + MAX_REQUESTS_S, 0
+        while self.has_waiting and num_taken < MAX_REQUESTS:
+            self._answer(self._waiting.popleft())
+            num_taken += 1
+            if time.monotonic() >= until:
+                break
+        if num_taken:
+            self._edge.put(Taken(num_taken))
+
+    def _answer(self, request: Request) -> None:
+        identity, frames = self._edge.identity(request.identity), request.frames
+        try:
+            if request.caller is None:
+                raise AuthenticationFailed("this key is not accepted any more")
+            message = self._decode(frames)
+        except CactusError as error:
+            effects = self._core.on_bad_frames(identity, error, _encoding(frames), concerns_of(frames))
+        else:
+            now, encoding = time.monotonic(), encoding_of(frames[0])
+            effects = self._core.on_client(identity, message, encoding, now, request.caller)
+        self._perform(effects)
+
+
+def _encoding(frames: Sequence[bytes]) -> Encoding:
+    """The encoding to answer broken frames in."""
+    try:
+        return encoding_of(frames[0]) if frames else MSGPACK
+    except UnsupportedVersion:
+        return MSGPACK

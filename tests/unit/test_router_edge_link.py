@@ -1,0 +1,98 @@
+"""The link between the router and its edge process."""
+
+from __future__ import annotations
+
+import socket
+from collections.abc import Iterator
+
+import pytest
+
+from cactus_actors.protocol.terms import Terms
+from router.access.callers import Caller, Revoked
+from router.edge.link import MAX_WAITING_BYTES, Link
+from router.edge.messages import FromEdge, Publications, Reply, Request, Revocation, Subscription, ToEdge
+
+Ends = tuple[Link[FromEdge], Link[ToEdge]]
+ALICE = Caller("alice", "client", "team", max_topics=3, terms=Terms(weight=3, allow_cloud=False))
+
+
+@pytest.fixture
+def ends() -> Iterator[Ends]:
+    ours, theirs = socket.socketpair()
+    router_end: Link[FromEdge] = Link(ours, FromEdge)
+    edge_end: Link[ToEdge] = Link(theirs, ToEdge)
+    yield router_end, edge_end
+    router_end.close()
+    edge_end.close()
+
+
+def test_what_is_put_arrives_in_its_order_and_equal(ends: Ends) -> None:
+    router_end, edge_end = ends
+    sent = [Reply(b"\0\1", [b"\1m", b"x"]), Publications([b"t", b"h", b"p"] * 100), Reply(b"", [])]
+    for message in sent:
+        router_end.put(message)
+    router_end.flush()
+    assert edge_end.receive() == sent
+    assert edge_end.receive() == []
+
+
+def test_callers_and_revocations_arrive_as_they_were(ends: Ends) -> None:
+    router_end, edge_end = ends
+    revoked = Revoked(ALICE, True, frozenset((b"\0a", b"\0b")), frozenset())
+    sent = [
+        Request(b"i", ALICE, [b"\1m"]),
+        Request(b"i", None, []),
+        Subscription("t", ALICE),
+        Revocation(revoked),
+    ]
+    for message in sent:
+        edge_end.put(message)
+    edge_end.flush()
+    received = router_end.receive()
+    assert received == sent
+    assert isinstance(received[0], Request)
+    assert received[0].caller is not None
+    assert received[0].caller.terms == ALICE.terms  # which no comparison of callers looks at
+
+
+def test_messages_larger_than_the_socket_s_buffer_arrive_whole(ends: Ends) -> None:
+    router_end, edge_end = ends
+    sent = [Reply(bytes([number]), [bytes([number]) * 3_000_000]) for number in range(3)]
+    for message in sent:
+        router_end.put(message)
+    received: list[ToEdge] = []
+    while len(received) < len(sent):
+        router_end.flush()
+        received += edge_end.receive()
+    assert received == sent
+    assert not router_end.has_waiting
+
+
+def test_who_is_far_behind_is_known(ends: Ends) -> None:
+    router_end, edge_end = ends
+    num_put = 0
+    while not router_end.is_congested:
+        router_end.put(Publications([bytes(1000)]))
+        router_end.flush()
+        num_put += 1
+        assert num_put < 4 * MAX_WAITING_BYTES // 1000
+    num_received = 0
+    while num_received < num_put:
+        num_received += len(edge_end.receive())
+        router_end.flush()
+    assert not router_end.is_congested
+
+
+def test_an_end_that_is_gone_is_noticed_by_who_listens(ends: Ends) -> None:
+    router_end, edge_end = ends
+    edge_end.close()
+    with pytest.raises(EOFError):
+        router_end.receive()
+
+
+def test_an_end_that_is_gone_is_noticed_by_who_speaks(ends: Ends) -> None:
+    router_end, edge_end = ends
+    edge_end.close()
+    router_end.put(Reply(b"", [b"x"]))
+    with pytest.raises(EOFError):
+        router_end.flush()

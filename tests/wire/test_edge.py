@@ -1,0 +1,235 @@
+"""The process with the sockets of clients: whatever ends it costs them a reconnect and nothing else."""
+
+from __future__ import annotations
+
+import asyncio
+import os
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+from urllib.parse import urlsplit
+
+import pytest
+
+from cactus_actors.client import AsyncClient
+from cactus_actors.protocol.messages import Accepted, Fetch, Finished, StatusRequest
+from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.worker_messages import Finish
+from router.access.known_keys import RECHECK_S
+from router.access.unfinished import MUCH_BYTES
+from tests.chaos.raw_peer import COMMAND, MORE, RawPeer, frame
+from tests.chaos.vitals import MIB, Watch, resident_bytes
+from tests.router_harness import job_id
+from tests.secured_router import Generation, SecuredRouter, secured_router, submit
+from tests.wire.test_client_router import EchoWorker
+from tests.wire.test_router_actor import Service, serving
+
+pytestmark = pytest.mark.skipif(not Path("/proc/self/statm").exists(), reason="looks at /proc")
+
+PING = frame(b"\x04PING\x00\x0a", COMMAND)
+STATUS = b"".join((frame(b"\x01m", MORE), frame(encode(StatusRequest())[1])))
+SUBSCRIBE = frame(b"\1" + bytes(32))
+NUM_TOKENS = 1500
+
+
+def until(is_so: Callable[[], Any], seconds: float = 20.0) -> None:
+    deadline = time.monotonic() + seconds
+    while not is_so():
+        assert time.monotonic() < deadline, "it never happened"
+        time.sleep(0.01)
+
+
+def edge_of(service: Service | SecuredRouter) -> int:
+    """The pid of the edge process, once there is one."""
+    until(lambda: service.actor._edge.pid)
+    pid = service.actor._edge.pid
+    assert pid is not None
+    return pid
+
+
+def is_another(service: Service | SecuredRouter, before: int) -> bool:
+    return service.actor._edge.pid not in (None, before)
+
+
+def is_listening(service: Service) -> bool:
+    parts = urlsplit(service.endpoints.jobs)
+    try:
+        socket.create_connection((parts.hostname, parts.port or 0)).close()
+    except OSError:
+        return False
+    return True
+
+
+@pytest.fixture
+def service() -> Iterator[Service]:
+    with serving() as service:
+        yield service
+
+
+def kill(service: Service) -> None:
+    os.kill(edge_of(service), signal.SIGKILL)
+
+
+def reset_while_pinging(service: Service, kind: str) -> None:
+    """What no library does and libzmq 4.3.5 asserts against (its issue 4364)."""
+    endpoint, message = (
+        (service.endpoints.jobs, STATUS) if kind == "DEALER" else (service.endpoints.stream, SUBSCRIBE)
+    )
+    before = edge_of(service)
+    deadline = time.monotonic() + 20.0
+    while not is_another(service, before):
+        assert time.monotonic() < deadline, "nothing came of it"
+        try:
+            peer = RawPeer(endpoint, kind)
+        except OSError:
+            continue
+        peer.send((message * 10 + PING) * 30)
+        peer.reset()
+        time.sleep(0.05)
+
+
+ENDS: dict[str, Callable[[Service], None]] = {
+    "kill -9": kill,
+    "PING and RST at the jobs socket": lambda service: reset_while_pinging(service, "DEALER"),
+    "PING and RST at the stream socket": lambda service: reset_while_pinging(service, "SUB"),
+}
+
+
+@pytest.mark.parametrize("name", ENDS)
+async def test_a_stream_goes_on_without_gap_or_repeat_when_the_edge_ends(service: Service, name: str) -> None:
+    endpoints = service.endpoints
+    with EchoWorker(endpoints.workers, step_s=0.001):
+        async with AsyncClient(endpoints.jobs, endpoints.stream, timeout=60.0) as client:
+            before = await client.status(with_totals=True)
+            stream = client.stream("abc", max_tokens=NUM_TOKENS)
+            indices, text = [], ""
+            async for delta in stream:
+                if not indices:
+                    await asyncio.to_thread(ENDS[name], service)
+                indices += range(delta.index, delta.index + len(delta.token_ids))
+                text += delta.text
+            result = await stream.result()
+            after = await client.status(with_totals=True)
+    assert indices == list(range(NUM_TOKENS))
+    assert text == result.text
+    assert (result.attempts, after.jobs.redispatched, after.epoch) == (1, 0, before.epoch)
+    assert before.totals is not None
+    assert after.totals is not None
+    assert after.totals.lost_edges > before.totals.lost_edges
+
+
+async def test_jobs_end_once_while_the_edge_is_ended_again_and_again(service: Service) -> None:
+    endpoints = service.endpoints
+    is_over = threading.Event()
+
+    def end_it_all_the_time() -> None:
+        while not is_over.wait(1.0):
+            kill(service)
+            until(lambda: is_listening(service))
+
+    killer = threading.Thread(target=end_it_all_the_time)
+    killer.start()
+    try:
+        with EchoWorker(endpoints.workers, step_s=0.001, num_slots=8):
+            async with AsyncClient(endpoints.jobs, endpoints.stream, timeout=60.0) as client:
+                jobs = [client.complete(f"job {number}", max_tokens=400) for number in range(20)]
+                results = await asyncio.gather(*jobs)
+                is_over.set()
+                killer.join()
+                counts = (await client.status()).jobs
+    finally:
+        is_over.set()
+        killer.join()
+    assert [result.attempts for result in results] == [1] * 20
+    assert all(f"job {number}" in results[number].text for number in range(20))
+    assert (counts.queued, counts.running, counts.failed) == (0, 0, 0)
+
+
+def test_what_is_left_unfinished_is_cut_and_its_memory_given_back(service: Service) -> None:
+    pid = edge_of(service)
+    watch = Watch(pid)
+    before = service.status().refused.get("unfinished", 0)
+    for content in (frame(b"", MORE) * 4_000_000, frame(bytes(60_000), MORE) * 10_000):
+        peer = RawPeer(service.endpoints.jobs, "DEALER")
+        peer.socket.settimeout(2.0)
+        sending = threading.Thread(target=peer.send, args=(content,))
+        sending.start()
+        while sending.is_alive():
+            watch.look()
+            time.sleep(0.002)
+        until(lambda: watch.look() < 16 * MIB)
+        peer.close()
+    assert edge_of(service) == pid
+    assert MUCH_BYTES <= watch.most < MUCH_BYTES + 200 * MIB
+    assert service.status().refused["unfinished"] == before + 2
+
+
+def test_who_never_reads_what_he_asked_for_takes_little_and_not_for_long(service: Service) -> None:
+    """He is cut for the memory that he takes, or by TCP after three seconds."""
+    pid = edge_of(service)
+    client, worker = service.client(), service.worker()
+    client.send(submit(1))
+    Generation(worker).say("x" * 100_000, Finish("stop"))
+    client.receive(Finished)
+    worker.socket.close()
+    watch = Watch(pid)
+    peer = RawPeer(service.endpoints.jobs, "DEALER", receive_buffer=4096)
+    header, payload = encode(Fetch(job_id=job_id(1)))
+    peer.send((frame(header, MORE) + frame(payload)) * 2000)
+    until(lambda: watch.look() > 16 * MIB)
+    until(lambda: watch.look() < 16 * MIB)
+    peer.close()
+    assert edge_of(service) == pid
+    assert watch.most < MUCH_BYTES + 100 * MIB
+
+
+def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -> None:
+    assert resident_bytes(edge_of(service)) < 40 * MIB
+    program = "import router.edge.child, sys; print(*sys.modules)"
+    modules = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=True
+    ).stdout.split()
+    assert {"zmq", "msgspec"} <= {*modules}
+    heavy = {"asyncio", "numba", "numpy", "ray", "tokenizers", "jinja2", "router.core"}
+    assert heavy & {*modules} == set()
+
+
+def test_an_edge_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("router.edge.process.QUIET_S", 1.5)
+    monkeypatch.setattr("router.edge.process.SILENT_S", 2.0)
+    with serving() as service:
+        stopped = edge_of(service)
+        os.kill(stopped, signal.SIGSTOP)
+        until(lambda: is_another(service, stopped))
+        assert service.status().jobs.accepted == 0
+
+
+def test_rights_are_the_same_behind_the_next_edge(tmp_path: Path) -> None:
+    with secured_router(tmp_path) as router:
+        alice_key, bob_key = router.key("alice"), router.key("bob")
+        worker, alice = router.worker(router.key("w", "worker")), router.client(alice_key)
+        assert isinstance(alice.ask(submit(1)), Accepted)
+        generation = Generation(worker)
+        listener, nosy = router.subscriber(alice_key, job_id(1)), router.subscriber(bob_key, job_id(1))
+        generation.reach(listener)
+        until(lambda: router.refused().get("foreign_topic") == 1)
+        before = edge_of(router)
+        os.kill(before, signal.SIGKILL)
+        until(lambda: is_another(router, before))
+        generation.reach(listener)
+        # ZeroMQ subscribes anew when somebody looks at the socket.
+        until(lambda: nosy.is_silent() and router.refused().get("foreign_topic", 0) >= 2)
+        generation.say("the end", Finish("stop"))
+        assert listener.receive(Finished).result.text.endswith("the end")
+        assert nosy.is_silent()
+        router.store.revoke("alice")
+        time.sleep(2 * RECHECK_S)
+        again = router.client(alice_key)
+        again.send(Fetch(job_id=job_id(1)))
+        assert again.is_silent()
