@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from typing import Any
 
@@ -26,6 +26,8 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     SequenceExtras,
 )
+from cactus_actors.text.chat_prompt import ChatPrompt
+from cactus_actors.text.model_reasoning import ModelReasoning
 from router.access.callers import ANYONE, Caller
 from router.books.job_report import JobReport
 from router.core import RouterCore
@@ -78,22 +80,28 @@ class LetterModel:
     tool_markup: str | None = "hermes"
     tool_tokens: tuple[tuple[int, str], ...] = ()
     fill_tokens: tuple[int, int, int] | None = (2, 3, 4)
+    reasoning: ModelReasoning | None = None
 
     def __init__(self) -> None:
         self.tokenizer = LetterTokenizer()
 
-    def encode_chat(
+    def chat_prompt(
         self,
         messages: Sequence[Any],
         tools: Sequence[Any] | None = None,
         *,
         answer_begins: str = "",
-        reasoning: bool = False,
-    ) -> list[int]:
+        answer_reasoning: str = "",
+        thinking: bool | None = None,
+        needs_switch: bool = False,
+        variables: Mapping[str, Any] | None = None,
+    ) -> ChatPrompt:
         names = [f"[{tool['function']['name']}]" for tool in tools or ()]
         turns = "|".join(message.get("content") or "" for message in messages)
-        text = "".join([*names, "[reason]" * reasoning, turns, ">" * bool(answer_begins), answer_begins])
-        return self.tokenizer.encode(text, add_special=True)
+        text = "".join([*names, "[reason]" * bool(thinking), turns, ">" * bool(answer_begins), answer_begins])
+        return ChatPrompt(
+            self.tokenizer.encode(text, add_special=True), "answer" if answer_begins else "undecided"
+        )
 
 
 def job_id(number: int) -> str:

@@ -10,6 +10,7 @@ from msgspec.structs import replace
 from cactus_actors.protocol.errors import CactusError, ModelFailure
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras
 from workers.batch import Chunk
+from workers.detokenizer import Shown
 from workers.sampler import Sample, Samples
 from workers.sequence import Sequence
 
@@ -26,20 +27,27 @@ class NewTokens:
         self._entropies: list[float] = []
         self._logprobs: list[float] = []
         self._cuts: list[int] = []
-        self.text = ""
+        self._reasoning_cuts: list[int] = []
+        self._text = self._reasoning = ""
 
     def __len__(self) -> int:
         return len(self._token_ids)
 
-    def add(self, sample: Sample, text: str) -> None:
-        """The next token, and the text that can be shown after it."""
+    def add(self, sample: Sample, shown: Shown) -> None:
+        """The next token, and what can be shown after it."""
         if self._token_ids:
-            self._cuts.append(len(self.text))
+            self._cuts.append(len(self._text))
+            self._reasoning_cuts.append(len(self._reasoning))
         self._token_ids.append(sample.token_id)
         self._entropies.append(sample.entropy)
         self._logprobs.append(sample.logprob)
         self._sequence.mirostat_mu = sample.mu
-        self.text += text
+        self.show(shown)
+
+    def show(self, shown: Shown) -> None:
+        """What can be shown besides, after the last token."""
+        self._text += shown.text
+        self._reasoning += shown.reasoning
 
     def delta(self, finish: Finish | None, extras: SequenceExtras | None) -> SequenceDelta:
         """All of it."""
@@ -47,14 +55,23 @@ class NewTokens:
             dispatch_id=self._sequence.dispatch_id,
             position=self._position,
             token_ids=self._token_ids,
-            text=self.text,
+            text=self._text,
             entropies=self._entropies,
             logprobs=self._logprobs,
             cached_tokens=self._sequence.num_cached_prompt_tokens or 0,
             finish=finish,
             cuts=self._cuts,
             extras=extras,
+            reasoning=self._reasoning,
+            reasoning_cuts=self._reasoning_cuts if self._reasoning else [],
+            reasoning_flags=flags_of(self._sequence),
         )
+
+
+def flags_of(sequence: Sequence) -> list[int]:
+    """Which of the last tokens are reasoning, as far as it is news."""
+    reasoning = sequence.detokenizer.reasoning
+    return [] if reasoning is None else reasoning.told()
 
 
 def extras_of(
@@ -106,11 +123,12 @@ def failure(error: Exception, what: str = "a dispatch failed") -> Finish:
 
 def last_delta_of(sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
     """The last delta of a sequence, with the text that was held back."""
-    text = sequence.detokenizer.flush()
+    shown = sequence.detokenizer.flush()
     cached_tokens = sequence.num_cached_prompt_tokens or 0
-    return last_delta(
-        sequence.dispatch_id, sequence.num_completion_tokens, finish, text, cached_tokens, extras
+    delta = last_delta(
+        sequence.dispatch_id, sequence.num_completion_tokens, finish, shown.text, cached_tokens, extras
     )
+    return replace(delta, reasoning=shown.reasoning, reasoning_flags=flags_of(sequence))
 
 
 def last_delta(

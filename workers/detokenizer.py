@@ -5,9 +5,10 @@ from __future__ import annotations
 import codecs
 from collections.abc import Sequence
 from dataclasses import dataclass
-from typing import Protocol
+from typing import NamedTuple, Protocol
 
 from cactus_actors.protocol.params import SamplingParams
+from workers.reasoning import ReasoningTracker
 
 
 class TokenBytes(Protocol):
@@ -16,6 +17,13 @@ class TokenBytes(Protocol):
     def token_bytes(self, token_id: int) -> bytes:
         """The bytes that a token stands for; empty for control tokens."""
         ...
+
+
+class Shown(NamedTuple):
+    """What can be shown: of the answer, and of the reasoning before it."""
+
+    text: str = ""
+    reasoning: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -33,10 +41,12 @@ class Detokenizer:
     What it says after n tokens depends on those n tokens alone: replaying them through a new detokenizer
     reaches the same state. The texts returned by `feed`, followed by that of `flush`, are the completion's.
 
-    A control token of `params.visible_tokens` stands for the text that is given there.
+    A control token of `params.visible_tokens` stands for the text that is given there. With
+    `params.reasoning` what the model thinks is told apart from its answer, by `reasoning`.
 
-    Stop strings are honoured in the text of token number `min_tokens` (counted from 1) and later; text before
-    that is neither searched nor held back. The match that is complete first wins, the longer one on ties.
+    Stop strings are looked for in the answer only, and there in the text of token number `min_tokens`
+    (counted from 1) and later; text before that is neither searched nor held back. The match that is complete
+    first wins, the longer one on ties.
     """
 
     def __init__(self, tokenizer: TokenBytes, params: SamplingParams) -> None:
@@ -49,23 +59,33 @@ class Detokenizer:
         self._held = ""
         self._num_tokens = 0
         self.stop_match: str | None = None
+        self.reasoning = None if params.reasoning is None else ReasoningTracker(params.reasoning)
 
-    def feed(self, token_id: int) -> str:
+    def feed(self, token_id: int) -> Shown:
         """Add a token; returns the text that can be shown now. After a stop match nothing more is shown."""
         self._num_tokens += 1
         visible = self._visible.get(token_id)
         content = self._tokenizer.token_bytes(token_id) if visible is None else visible
-        return self._advance(self._decoder.decode(content))
+        text = self._decoder.decode(content)
+        if self.reasoning is None:
+            return Shown(self._advance(text))
+        split = self.reasoning.feed(text, is_whole=not self._decoder.getstate()[0])
+        return Shown(self._advance(split.text), split.reasoning)
 
     def skip(self) -> None:
         """Count a token without text: the end token."""
         self._num_tokens += 1
+        if self.reasoning is not None:
+            self.reasoning.feed("", is_whole=True)
 
-    def flush(self) -> str:
+    def flush(self) -> Shown:
         """The text still held back, as the sequence ends; an incomplete character becomes U+FFFD."""
-        shown = self._advance(self._decoder.decode(b"", final=True))
+        text, reasoning = self._decoder.decode(b"", final=True), ""
+        if self.reasoning is not None:
+            reasoning, text = self.reasoning.finish(text)
+        shown = self._advance(text)
         held, self._held = self._held, ""
-        return shown + held
+        return Shown(shown + held, reasoning)
 
     def _advance(self, text: str) -> str:
         if self.stop_match is not None:

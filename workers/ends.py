@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cactus_actors.protocol.worker_messages import Finish
-from workers.detokenizer import Detokenizer
+from workers.detokenizer import Detokenizer, Shown
 from workers.sequence import Sequence
 
 
@@ -15,17 +15,17 @@ class Ends:
     def __init__(self, eos_ids: Collection[int]) -> None:
         self.eos_ids = frozenset(eos_ids)
 
-    def take(self, sequence: Sequence, token_id: int) -> str:
+    def take(self, sequence: Sequence, token_id: int) -> Shown:
         """Let the constraint and the text of a sequence go on by a token; returns what can be shown now."""
         if sequence.constraint is not None and token_id not in self.eos_ids:
             sequence.constraint.accept(token_id)
         return self.text_of(sequence.detokenizer, token_id)
 
-    def text_of(self, detokenizer: Detokenizer, token_id: int) -> str:
+    def text_of(self, detokenizer: Detokenizer, token_id: int) -> Shown:
         """What can be shown after this token."""
         if token_id in self.eos_ids:
             detokenizer.skip()
-            return ""
+            return Shown()
         return detokenizer.feed(token_id)
 
     def finish_of(self, sequence: Sequence, token_id: int) -> Finish | None:

@@ -258,7 +258,7 @@ class Engine:
             self._scheduler.commit(chunk, len(tokens) if is_drafted else len(tokens) - 1)
             self.counters.tokens_generated += len(tokens)
         if finish is not None:
-            tokens.text += sequence.detokenizer.flush()
+            tokens.show(sequence.detokenizer.flush())
             self._remove(sequence)
         rows = range(first_row, first_row + len(tokens))
         return tokens.delta(finish, extras_of(sequence, samples, rows, told))

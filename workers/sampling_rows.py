@@ -42,6 +42,9 @@ class RowsWanted:
         self._add(sequence, position)
         if sequence.is_steered:
             self._set(mu=sequence.mirostat_mu)
+        if (forced_id := sequence.forced_id) is not None:  # nothing else is let through, so no rule counts
+            self._set_mask(mask_of(np.array([forced_id], dtype=np.int32)))
+            return
         if sequence.bias_ids.size:
             self._add_biases(sequence)
         if sequence.is_penalised:
@@ -100,9 +103,12 @@ class RowsWanted:
         mask = mask_of(self._end_ids) if constraint.is_finished else constraint.bitmask()
         if not mask.any():
             raise ModelFailure("the text can neither go on nor end as it was asked to")
+        self._set_mask(mask)
+        return mask
+
+    def _set_mask(self, mask: NDArray[np.int32]) -> None:
         self._set(mask=len(self._masks))
         self._masks.append(mask)
-        return mask
 
 
 def sampling_row(sequence: Sequence) -> bytes:

@@ -107,7 +107,15 @@ class Sequence:
     @property
     def may_be_drafted(self) -> bool:
         """Whether a token can be sampled before the one that it follows is certain."""
-        return self.constraint is None and not self.is_steered
+        reasoning = self.detokenizer.reasoning
+        may_be_forced = reasoning is not None and reasoning.may_force
+        return self.constraint is None and not self.is_steered and not may_be_forced
+
+    @property
+    def forced_id(self) -> int | None:
+        """The token that must come next, whatever the model would say; None where it may choose."""
+        reasoning = self.detokenizer.reasoning
+        return None if reasoning is None else reasoning.forced_id
 
     @property
     def may_reuse_prefix(self) -> bool:

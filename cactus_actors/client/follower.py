@@ -79,6 +79,7 @@ class JobFollower:
         self._patience = patience
         self._next_index = 0
         self._num_characters = 0
+        self._num_reasoning_characters = 0
         self._early: dict[int, Delta] = {}
         self._epoch: int | None = None
         self._finished: Finished | None = None
@@ -179,6 +180,7 @@ class JobFollower:
         self.deltas.append(delta)
         self._next_index += len(delta.token_ids)
         self._num_characters += len(delta.text)
+        self._num_reasoning_characters += len(delta.reasoning_content)
 
     def _on_replay(self, replay: Replay, now: float) -> None:
         self._resume_pending = False
@@ -256,7 +258,8 @@ class JobFollower:
         missing = max(0, finished.length - self._next_index)
         written = result.text if result.stream_text is None else result.stream_text
         text = written[self._num_characters :]
-        if self.streamed and (missing or text):
+        reasoning = (result.reasoning_content or "")[self._num_reasoning_characters :]
+        if self.streamed and (missing or text or reasoning):
             of_stream = len(result.token_ids) == finished.length
             token_ids = result.token_ids[self._next_index :] if of_stream else [0] * missing
             logprobs = result.logprobs[self._next_index :] if of_stream and result.logprobs else None
@@ -268,6 +271,7 @@ class JobFollower:
                     text=text,
                     logprobs=logprobs,
                     prompt_logprobs=None if self._next_index else result.prompt_logprobs,
+                    reasoning_content=reasoning,
                 )
             )
         if result.success:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 from dataclasses import dataclass, field
-from typing import Any
+from typing import Any, NamedTuple
 
 import msgspec
 
@@ -37,6 +37,8 @@ class _ToolCallPiece(msgspec.Struct, frozen=True):
 
 class _Delta(msgspec.Struct, frozen=True):
     content: str | None = None
+    reasoning_content: str | None = None
+    reasoning: Any = None
     tool_calls: list[_ToolCallPiece] | None = None
 
 
@@ -49,10 +51,15 @@ class _TokenDetails(msgspec.Struct, frozen=True):
     cached_tokens: int | None = None
 
 
+class _CompletionDetails(msgspec.Struct, frozen=True):
+    reasoning_tokens: int | None = None
+
+
 class _Usage(msgspec.Struct, frozen=True):
     prompt_tokens: int = 0
     completion_tokens: int = 0
     prompt_tokens_details: _TokenDetails | None = None
+    completion_tokens_details: _CompletionDetails | None = None
 
 
 class _Chunk(msgspec.Struct, frozen=True):
@@ -65,6 +72,13 @@ class _Chunk(msgspec.Struct, frozen=True):
 class _ToolCallText:
     name: str = ""
     arguments: str = ""
+
+
+class Piece(NamedTuple):
+    """What an event adds to an answer's text, and to the reasoning before it."""
+
+    text: str = ""
+    reasoning: str = ""
 
 
 @dataclass(frozen=True)
@@ -91,25 +105,27 @@ class AnswerReader:
     _num_bytes: int = 0
     _tool_calls: dict[int, _ToolCallText] = field(default_factory=dict)
 
-    def read(self, data: bytes) -> str:
-        """The text that one event adds; tool calls are text too, once they are complete."""
+    def read(self, data: bytes) -> Piece:
+        """What one event adds; tool calls are text too, once they are complete."""
         if data == b"[DONE]":
             self.is_done = True
-            return ""
+            return Piece()
         was_complete = self.is_complete
         try:
             chunk = msgspec.json.decode(data, type=_Chunk)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if was_complete:
-                return ""
+                return Piece()
             raise _protocol_error("a chunk is not a chat completion chunk") from None
         if chunk.usage is not None:
             self._usage = _counts(chunk.usage)
         if was_complete:
-            return ""
+            return Piece()
         if chunk.error is not None:
             raise _reported_failure(chunk.error, self.redact)
-        return self._within_limit("".join(self._take(choice) for choice in chunk.choices[:1]))
+        for choice in chunk.choices[:1]:
+            return self._within_limit(self._take(choice))
+        return Piece()
 
     @property
     def is_complete(self) -> bool:
@@ -121,9 +137,9 @@ class AnswerReader:
         """What the cloud counted, as far as it has told."""
         return self._usage
 
-    def rest(self) -> str:
+    def rest(self) -> Piece:
         """What the end of the stream adds to the text: the tool calls, which are whole now."""
-        return self._within_limit(self._tool_call_text())
+        return self._within_limit(Piece(self._tool_call_text()))
 
     def answer(self) -> Answer:
         """The outcome, once the stream has ended; an end that the cloud did not announce is a failure."""
@@ -135,17 +151,18 @@ class AnswerReader:
             raise _protocol_error("the finish_reason is unknown")
         return Answer(_FINISH_REASONS[self._finish_reason], self._usage)
 
-    def _take(self, choice: _Choice) -> str:
+    def _take(self, choice: _Choice) -> Piece:
         self._finish_reason = choice.finish_reason or self._finish_reason
         if choice.delta is None:
-            return ""
+            return Piece()
         for piece in choice.delta.tool_calls or ():
             call = self._tool_calls.setdefault(piece.index, _ToolCallText())
             if piece.function is not None:
                 call.name += piece.function.name or ""
                 call.arguments += piece.function.arguments or ""
                 self._num_bytes += len(piece.function.arguments or "")
-        return choice.delta.content or ""
+        reasoning = choice.delta.reasoning_content or choice.delta.reasoning
+        return Piece(choice.delta.content or "", reasoning if isinstance(reasoning, str) else "")
 
     def _tool_call_text(self) -> str:
         try:
@@ -159,11 +176,11 @@ class AnswerReader:
         except (msgspec.DecodeError, RecursionError):
             raise _protocol_error("the arguments of a tool call are not a JSON object") from None
 
-    def _within_limit(self, text: str) -> str:
-        self._num_bytes += len(text.encode())
+    def _within_limit(self, piece: Piece) -> Piece:
+        self._num_bytes += sum(len(text.encode()) for text in piece)
         if self._num_bytes > MAX_ANSWER_BYTES:
             raise _protocol_error(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")
-        return text
+        return piece
 
 
 def error_detail(error: object) -> str:
@@ -192,9 +209,10 @@ def _protocol_error(message: str) -> CloudFailure:
 
 
 def _counts(usage: _Usage) -> Usage:
-    details = usage.prompt_tokens_details
+    details, of_completion = usage.prompt_tokens_details, usage.completion_tokens_details
     return Usage(
         prompt_tokens=usage.prompt_tokens,
         completion_tokens=usage.completion_tokens,
         cached_tokens=(details.cached_tokens or 0) if details else 0,
+        reasoning_tokens=(of_completion.reasoning_tokens or 0) if of_completion else 0,
     )

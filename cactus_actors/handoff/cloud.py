@@ -23,7 +23,7 @@ from tenacity import (
 
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.access import check_base_url, is_loopback
-from cactus_actors.handoff.answer import MAX_DETAIL_CHARACTERS, Answer, AnswerReader, error_detail
+from cactus_actors.handoff.answer import MAX_DETAIL_CHARACTERS, Answer, AnswerReader, Piece, error_detail
 from cactus_actors.handoff.breaker import Breaker, Outcome
 from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.credentials import CloudKey
@@ -50,14 +50,14 @@ class _Exchange:
     key: CloudKey | None
     ends_at: float
     limited_by_job: bool
-    forward: Callable[[str], None]
+    forward: Callable[[Piece], None]
     tool_markup: str
     has_forwarded: bool = False
 
-    def take(self, text: str) -> None:
-        if text:
+    def take(self, piece: Piece) -> None:
+        if any(piece):
             self.has_forwarded = True
-            self.forward(text)
+            self.forward(piece)
 
     def redact(self, text: str) -> str:
         return text if self.key is None else self.key.redact(text)
@@ -95,9 +95,9 @@ class Cloud:
         *,
         key: CloudKey | None,
         job_ends_at: float | None,
-        forward: Callable[[str], None],
+        forward: Callable[[Piece], None],
     ) -> Answer:
-        """Forward the answer's text chunk by chunk and return how it ended.
+        """Forward the answer chunk by chunk and return how it ended.
 
         `job_ends_at` is the job's own deadline in monotonic seconds; it and `total_timeout_s` bound the whole
         call. Raises CloudFailure. Nothing is sent twice once a chunk was forwarded.

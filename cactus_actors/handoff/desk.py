@@ -11,6 +11,7 @@ from typing import get_args
 
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.access import Access, read_access
+from cactus_actors.handoff.answer import Piece
 from cactus_actors.handoff.breaker import Breaker
 from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.cloud import Cloud
@@ -125,7 +126,7 @@ class Desk:
         for job in self.jobs.values():
             if job.has_news and size < max_characters:
                 told.append(job)
-                size += sum(map(len, job.chunks))
+                size += sum(len(text) for piece in job.chunks for text in piece)
         return told
 
     def delivered(self, told: list[CloudJob]) -> None:
@@ -164,8 +165,8 @@ class Desk:
         self._wake()
 
     async def _ask(self, job: CloudJob) -> None:
-        def forward(text: str) -> None:
-            job.chunks.append(text)
+        def forward(piece: Piece) -> None:
+            job.chunks.append(piece)
             self._wake()
 
         assert job.dispatch.request is not None

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
+from cactus_actors.handoff.answer import Piece
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 
 # A cloud's token ids mean nothing here; a chunk takes one place in the stream and carries this id.
@@ -19,7 +20,7 @@ class CloudJob:
     ends_at: float | None
     task: asyncio.Task[None] | None = None
     num_reported: int = 0
-    chunks: list[str] = field(default_factory=list)
+    chunks: list[Piece] = field(default_factory=list)
     finish: Finish | None = None
 
     @property
@@ -33,10 +34,11 @@ class CloudJob:
             dispatch_id=self.dispatch.dispatch_id,
             position=len(self.dispatch.emitted_ids) + self.num_reported,
             token_ids=[CHUNK_TOKEN_ID] * len(self.chunks),
-            text="".join(self.chunks),
+            text="".join(piece.text for piece in self.chunks),
             entropies=[],
             logprobs=[],
             finish=self.finish,
+            reasoning="".join(piece.reasoning for piece in self.chunks),
         )
 
     def delivered(self) -> None:

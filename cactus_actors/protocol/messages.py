@@ -39,18 +39,23 @@ class ReplyStruct(msgspec.Struct, frozen=True, tag_field="type"):
 
 
 class ContentPart(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """A part of a message; `type` is `text` or names a medium, which needs a model that understands it."""
+    """A part of a message; `type` is `text`, `thinking`, or names a medium that the model must understand.
+
+    `thinking` is a text, or a list of parts of type text, as Mistral writes it.
+    """
 
     type: str
     text: str | None = None
     image_url: Any = None
+    thinking: Any = None
 
 
 class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """One turn of a conversation; `tool_calls` are OpenAI-shaped.
 
     A last turn of the assistant with `prefix` is continued instead of answered, and its text is part of the
-    reply. `images` need a vision model.
+    reply. `images` need a vision model. `reasoning_content` is what the assistant thought before it said
+    that; templates take it where their models do.
     """
 
     role: Role
@@ -60,6 +65,7 @@ class ChatMessage(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True,
     tool_call_id: str | None = None
     prefix: bool = False
     images: list[str] | None = None
+    reasoning_content: str | None = None
 
 
 # client -> router
@@ -169,8 +175,9 @@ class Rejected(ReplyStruct, frozen=True, kw_only=True, tag="rejected"):
 class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta", omit_defaults=True):
     """Stream items from `index` on, one a token id; `text` may be empty while characters are held back.
 
-    `logprobs` has one entry a token id for a job that asked for them; the first delta of one that echoes its
-    prompt has those of the prompt, too.
+    `reasoning_content` is what the model thinks before it answers, and no part of `text`. `logprobs` has one
+    entry a token id for a job that asked for them; the first delta of one that echoes its prompt has those of
+    the prompt, too.
     """
 
     job_id: str
@@ -179,6 +186,7 @@ class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta", omit_defaults=T
     text: str
     logprobs: list[TokenLogprob] | None = None
     prompt_logprobs: list[TokenLogprob] | None = None
+    reasoning_content: str = ""
 
 
 class Progress(ReplyStruct, frozen=True, kw_only=True, tag="progress"):

@@ -32,6 +32,7 @@ RANGES: Mapping[str, tuple[float, float]] = {
     "mirostat_tau": (0.0, 100.0),
     "mirostat_eta": (0.0, 1.0),
     "top_logprobs": (0, 20),
+    "thinking_budget": (UNLIMITED, _MOST),
     "tool_rag_top_k": (0, 1024),
     "confidence_threshold": (0.0, 1.0),
     "cloud_handoff_threshold": (0.0, 1.0),

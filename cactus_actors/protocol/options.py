@@ -56,6 +56,12 @@ class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, for
     regex: str | None = None
     response_format: dict[str, Any] | None = None
 
+    # reasoning
+    enable_thinking: bool | None = None
+    thinking_budget: int | None = None
+    reasoning_effort: str | None = None
+    chat_template_kwargs: dict[str, Any] | None = None
+
     # tools and documents
     tool_choice: str | dict[str, Any] | None = None
     force_tools: bool | None = None

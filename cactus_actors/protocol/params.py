@@ -13,6 +13,7 @@ from cactus_actors.protocol.option_ranges import UNLIMITED, check_ranges
 from cactus_actors.protocol.option_rules import check_structure, given_options, num_logprobs, tool_choice
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.profiles import PROFILES, Profile
+from cactus_actors.protocol.reasoning_options import reasoning_request
 
 ANY_CONTEXT = 2**31 - 1
 """For checks before the prompt's length is known."""
@@ -20,6 +21,21 @@ ANY_CONTEXT = 2**31 - 1
 
 ReasoningStart = Literal["undecided", "reasoning", "answer"]
 """Where an answer begins: the model may reason first, the prompt has opened the reasoning, or closed it."""
+
+
+class ReasoningParams(msgspec.Struct, frozen=True, array_like=True):
+    """How a worker tells the reasoning of a sequence from its answer, and when it ends it.
+
+    `markup` is a name in `reasoning.MARKUPS`. After `budget` tokens of reasoning (UNLIMITED: never) the
+    tokens `close_ids` come, whatever the model would say. With `keeps_space` the answer is what stands behind
+    the marks, to the letter.
+    """
+
+    markup: str
+    start: ReasoningStart = "undecided"
+    budget: int = UNLIMITED
+    close_ids: tuple[int, ...] = ()
+    keeps_space: bool = False
 
 
 class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
@@ -32,7 +48,7 @@ class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
     many likely tokens are told beside each token, -1 for not even its own log probability;
     `prompt_logprobs` asks for the same of the prompt. `penalise_prompt` says whether presence and frequency
     count the prompt too. `visible_tokens` are control tokens that stand for text in this job: those of the
-    tool markup.
+    tool markup and of the reasoning's. `reasoning` is set for a model that may reason before it answers.
     """
 
     max_tokens: int
@@ -59,6 +75,7 @@ class SamplingParams(msgspec.Struct, frozen=True, array_like=True):
     prompt_logprobs: bool = False
     penalise_prompt: bool = True
     visible_tokens: tuple[tuple[int, str], ...] = ()
+    reasoning: ReasoningParams | None = None
 
 
 class JobPolicy(msgspec.Struct, frozen=True):
@@ -95,6 +112,7 @@ def resolve_options(
     check_ranges(given, profile)
     check_structure(given)
     tool_choice(given)
+    reasoning_request(given)
     return _sampling_params(given, profile, context_left, penalise_prompt), _policy(given)
 
 

@@ -16,11 +16,16 @@ HandoffStatus = Literal["none", "recommended", "completed", "failed", "suppresse
 
 
 class Usage(msgspec.Struct, frozen=True, kw_only=True):
-    """Token counts; `cached_tokens` of the prompt were found in the prefix cache."""
+    """Token counts; `cached_tokens` of the prompt were found in the prefix cache.
+
+    Of the completion's tokens `reasoning_tokens` are what the model thought before its answer, the marks
+    around that included.
+    """
 
     prompt_tokens: int = 0
     completion_tokens: int = 0
     cached_tokens: int = 0
+    reasoning_tokens: int = 0
 
     @property
     def total_tokens(self) -> int:
@@ -29,7 +34,7 @@ class Usage(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Measures(msgspec.Struct, frozen=True, kw_only=True):
-    """Raw uncertainty measures over the generated tokens, from logits before any sampling rule.
+    """Raw uncertainty measures over the answer's tokens, from logits before any sampling rule.
 
     Entropies are in units of ln(vocabulary size), so within [0, 1]; log probabilities are natural. `probe` is
     the probability that the answer is right, by the probe of a model that has one
@@ -114,12 +119,14 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The whole outcome of a job.
 
-    `confidence` is 1 - mean normalised entropy, or None when nothing was generated here; `accepted` says
-    whether it reaches the job's confidence_threshold. `stop_match` is the stop string or the end token that
-    ended it. A failed job has `success` False, an `error`, and whatever text came before it.
+    `confidence` is 1 - mean normalised entropy of the answer's tokens, without those of its reasoning, or
+    None when no answer was generated here; `accepted` says whether it reaches the job's confidence_threshold,
+    which reasoning alone does not. `stop_match` is the stop string or the end token that ended it. A failed
+    job has `success` False, an `error`, and whatever text came before it.
 
     Calls in the text are `tool_calls`, and `text` is what stands around them; where a call is malformed all
-    of it stays text. `stream_text` is the text of the stream where that is another: with the calls in it.
+    of it stays text. `reasoning_content` is what the model thought before the text, without its marks; no
+    call is looked for in it. `stream_text` is the text of the stream where that is another: with the calls.
     `logprobs` has one entry a token id, `prompt_logprobs` one a prompt token, each None unless asked for.
     `prompt_text`, an echoed prompt or a begun answer, belongs in front of `text`. An embedding job sets
     `embedding`, of length 1, and `embedding_length`, the length that it had. `selected_tools` names the tools
@@ -156,3 +163,4 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     embedding_length: float | None = None
     stream_text: str | None = None
     seed_text: str | None = None
+    reasoning_content: str | None = None

@@ -72,6 +72,11 @@ class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     lag behind the tokens. `cached_tokens` of the prompt came from the prefix cache. A sequence that fails
     without a new token sends an empty `token_ids` with a `finish`. Of several tokens, `cuts` says where in
     `text`, in characters, the text of each but the last ends; without cuts all text is the last token's.
+
+    `reasoning` is what the model thinks before its answer, which is `text`; `reasoning_cuts` are its cuts.
+    `reasoning_flags` has a 1 for each of the last tokens that is reasoning and a 0 for one that is not, as
+    far back as there is news: tokens of earlier deltas are told again where that was not certain. Tokens that
+    are not told are the answer's.
     """
 
     dispatch_id: int
@@ -84,6 +89,9 @@ class SequenceDelta(msgspec.Struct, frozen=True, array_like=True, gc=False):
     finish: Finish | None = None
     cuts: list[int] = []
     extras: SequenceExtras | None = None
+    reasoning: str = ""
+    reasoning_cuts: list[int] = []
+    reasoning_flags: list[int] = []
 
 
 class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):

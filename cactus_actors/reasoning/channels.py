@@ -48,6 +48,10 @@ class ChannelSplitter:
                 return "reasoning"
         return "answer"
 
+    @property
+    def is_over(self) -> bool:
+        return False  # another message may come
+
     def feed(self, text: str) -> Split:
         self._held += text
         while self._held and self._advance(is_over=False):

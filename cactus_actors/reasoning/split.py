@@ -34,6 +34,11 @@ class Splitter(Protocol):
         """Whether reasoning has begun."""
         ...
 
+    @property
+    def is_over(self) -> bool:
+        """Whether nothing but the answer can come."""
+        ...
+
     def feed(self, text: str) -> Split:
         """What is certain now that `text` has come."""
         ...

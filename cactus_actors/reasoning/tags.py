@@ -38,6 +38,10 @@ class TagSplitter:
             return "reasoning" if self._is_open else "undecided"
         return "reasoning" if self._phase == "reasoning" else "answer"
 
+    @property
+    def is_over(self) -> bool:
+        return self._phase in ("between", "answer")
+
     def feed(self, text: str) -> Split:
         self._held += text
         while self._held and self._advance(is_over=False):

@@ -55,9 +55,17 @@ class HttpBackend:
             with self._http.stream("POST", path, json=body) as response:
                 _check(response)
                 self._request_id = response.headers["x-request-id"]
-                for index, text in enumerate(_texts(response)):
+                for index, (text, reasoning) in enumerate(_texts(response)):
                     if on_delta is not None:
-                        on_delta(Delta(job_id=submit.job_id, index=index, token_ids=[0], text=text))
+                        on_delta(
+                            Delta(
+                                job_id=submit.job_id,
+                                index=index,
+                                token_ids=[0],
+                                text=text,
+                                reasoning_content=reasoning,
+                            )
+                        )
             return self._result(self._request_id)
         except httpx.HTTPError as error:
             raise self._unreachable(error) from error
@@ -107,16 +115,18 @@ def _request_of(submit: Submit) -> tuple[str, dict[str, Any]]:
     return "/v1/chat/completions", {**fields, **tools, "messages": messages, "stream": True}
 
 
-def _texts(response: httpx.Response) -> Iterator[str]:
-    """The pieces of an event stream; an answer that comes whole has none."""
+def _texts(response: httpx.Response) -> Iterator[tuple[str, str]]:
+    """The pieces of an event stream, of answer and reasoning; an answer that comes whole has none."""
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
         response.read()
         return
     for line in response.iter_lines():
         if line.startswith("data: {"):
             for choice in msgspec.json.decode(line.removeprefix("data: ")).get("choices", ()):
-                if text := choice["delta"].get("content"):
-                    yield text
+                text = choice["delta"].get("content") or ""
+                reasoning = choice["delta"].get("reasoning_content") or ""
+                if text or reasoning:
+                    yield text, reasoning
 
 
 def _check(response: httpx.Response) -> None:

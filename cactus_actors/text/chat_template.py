@@ -6,7 +6,7 @@ import re
 import time
 import traceback
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
 from typing import Any, NoReturn
@@ -16,6 +16,7 @@ from jinja2 import Template, TemplateError, TemplateSyntaxError, meta
 from cactus_actors.models.files import invalid
 from cactus_actors.protocol.errors import TemplateInvalid
 from cactus_actors.text.plain_data import plain_data
+from cactus_actors.text.reasoning_support import SWITCHES, PastReasoning, without_reasoning
 from cactus_actors.text.sandbox import BUDGET, TemplateEnvironment
 from cactus_actors.text.template_bounds import TemplateLimit
 from cactus_actors.text.template_messages import with_content, with_decoded_arguments
@@ -28,20 +29,20 @@ MAX_SHOWN_CHARACTERS = 500
 
 # Python shows objects with their place in memory, which is nobody's business.
 _ADDRESS = re.compile(r" at 0x[0-9a-fA-F]+")
-# Qwen and SmolLM; Granite and DeepSeek
-_REASONING_SWITCHES = ("enable_thinking", "thinking")
 
 
 @dataclass(frozen=True)
 class ChatTemplate:
     """A compiled template; `special_tokens` (bos_token, eos_token, ...) are visible to it by name.
 
-    `reasoning_switches` are the variables that make it ask the model to reason before it answers.
+    `reasoning_switches` are the variables that make it ask the model to reason before it answers, or not to;
+    `past_reasoning` is what it takes of earlier turns' reasoning.
     """
 
     template: Template
     special_tokens: Mapping[str, str]
     reasoning_switches: tuple[str, ...] = ()
+    past_reasoning: PastReasoning = field(default_factory=lambda: PastReasoning(""))
 
     @classmethod
     def compile(cls, source: str, path: Path, special_tokens: Mapping[str, str]) -> ChatTemplate:
@@ -55,8 +56,8 @@ class ChatTemplate:
         try:
             template = environment.from_string(source)
             names = meta.find_undeclared_variables(environment.parse(source))
-            switches = tuple(name for name in _REASONING_SWITCHES if name in names)
-            return cls(template, special_tokens, switches)
+            switches = tuple(name for name in SWITCHES if name in names)
+            return cls(template, special_tokens, switches, PastReasoning(source))
         except TemplateSyntaxError as error:
             raise invalid(path, f"line {error.lineno} of the chat template: {error.message}") from error
         except (TemplateError, SyntaxError, ValueError, RecursionError, MemoryError, TypeError) as error:
@@ -69,28 +70,40 @@ class ChatTemplate:
         add_generation_prompt: bool = True,
         *,
         escape: Callable[[str], str] = str,
-        switched_on: Sequence[str] = (),
+        thinking: bool | None = None,
+        variables: Mapping[str, Any] | None = None,
     ) -> str:
         """The prompt text of a conversation.
 
         Tool calls may have their arguments as JSON text, as OpenAI writes them: the template gets objects,
         as transformers gives them, or the text where it cannot do with objects. `escape` is applied to every
-        string in `messages` and `tools` before the template sees it. The variables `switched_on` are true.
-        Raises TemplateInvalid with the template's line for whatever goes wrong, the limits of this module
-        included.
+        string in `messages`, `tools` and `variables` before the template sees it. `thinking` turns its
+        switches of reasoning, None leaves them as they are. What earlier turns thought is left out where the
+        template has no place for it. Raises TemplateInvalid with the template's line for whatever goes wrong,
+        the limits of this module included.
         """
         budget = _Budget(time.thread_time() + MAX_RENDER_S)
-        messages = with_content(messages)
-        decoded = with_decoded_arguments(messages)
-        try:
-            return self._rendered(decoded, tools, add_generation_prompt, escape, switched_on, budget)
-        except TemplateInvalid as error:
-            if decoded == messages:
-                raise
+        told = {**(variables or {})}
+        if thinking is not None:
+            told |= dict.fromkeys(self.reasoning_switches, thinking)
+        told = plain_data(told, escape)
+        first_error: TemplateInvalid | None = None
+        for form in self._forms(with_content(messages)):
             try:
-                return self._rendered(messages, tools, add_generation_prompt, escape, switched_on, budget)
-            except TemplateInvalid:
-                raise error from None
+                return self._rendered(form, tools, add_generation_prompt, escape, told, budget)
+            except TemplateInvalid as error:
+                first_error = first_error or error
+        assert first_error is not None, "there is one form at least"
+        raise first_error from None
+
+    def _forms(self, messages: Sequence[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
+        """The messages as the template may take them, what says most first."""
+        forms: list[Sequence[Mapping[str, Any]]] = []
+        for content in (self.past_reasoning.given(messages), without_reasoning(messages)):
+            for form in (with_decoded_arguments(content), content):
+                if form not in forms:
+                    forms.append(form)
+        return forms
 
     def _rendered(
         self,
@@ -98,15 +111,15 @@ class ChatTemplate:
         tools: Sequence[Mapping[str, Any]] | None,
         add_generation_prompt: bool,
         escape: Callable[[str], str],
-        switched_on: Sequence[str],
+        told: Mapping[str, Any],
         budget: _Budget,
     ) -> str:
         variables = {
+            "documents": None,
+            **told,
             "messages": plain_data(list(messages), escape),
             "tools": plain_data(list(tools), escape) if tools else None,
-            "documents": None,
             "add_generation_prompt": add_generation_prompt,
-            **dict.fromkeys(switched_on, True),
             **self.special_tokens,
             BUDGET: budget,
         }

@@ -13,10 +13,12 @@ from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.models.hub_cache import repository_of
 from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.text import huggingface
+from cactus_actors.text.chat_prompt import ChatPrompt, ChatText, end_of
 from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.text.fill import FillTokens, fill_ends_of, fill_tokens_of
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.gguf_vocabulary import Vocabulary
+from cactus_actors.text.model_reasoning import ModelReasoning, reasoning_of
 from cactus_actors.text.tokenizer import Tokenizer
 from cactus_actors.tools.detection import markup_of, takes_tools, tool_tokens_of
 from cactus_actors.tools.prompting import mentions_tools, with_tools_told
@@ -34,7 +36,8 @@ class TextModel:
     names how it writes tool calls (`tools/markup.py`), None for a model without chat template;
     `tool_tokens` are id and text of the control tokens that this takes. A template that does not take tools
     is given them in words; some models have a `tool_template` for conversations with tools. `fill_tokens` are
-    those of a model that can fill in the middle of a text. `fingerprint` is that of its files.
+    those of a model that can fill in the middle of a text. `fingerprint` is that of its files. `reasoning` is
+    how it marks what it thinks before an answer, None for a model of which nothing such is known.
     """
 
     name: str
@@ -48,22 +51,25 @@ class TextModel:
     tool_template: ChatTemplate | None = None
     fill_tokens: FillTokens | None = None
     fingerprint: str = ""
+    reasoning: ModelReasoning | None = None
 
-    def encode_chat(
+    def chat_text(
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
         add_generation_prompt: bool = True,
         answer_begins: str = "",
-        reasoning: bool = False,
-    ) -> list[int]:
-        """The prompt ids of a conversation, with one beginning-of-sequence token if the model wants one.
+        answer_reasoning: str = "",
+        thinking: bool | None = None,
+        needs_switch: bool = False,
+        variables: Mapping[str, Any] | None = None,
+    ) -> ChatText:
+        """The prompt of a conversation as text, with a mark inside what only looks like a control token.
 
-        The answer goes on after `answer_begins`; `reasoning` switches on what the template has for it.
-        Control tokens come from the template only: text in `messages` and `tools` that looks like one is
-        encoded as text. Raises TemplateInvalid, and NotSupported if the model has no chat template, or its
-        template no reasoning.
+        The answer goes on after `answer_begins`, behind `answer_reasoning`. `thinking` switches reasoning on
+        or off, None leaves it to the template, which is given `variables`, too. Raises TemplateInvalid, and
+        NotSupported if the model has no chat template, or its template no switch where it `needs_switch`.
         """
         template = self.chat_template
         if template is None:
@@ -75,17 +81,47 @@ class TextModel:
             if not self.template_takes_tools:
                 messages = with_tools_told(messages, tools or (), self.tool_markup or "json")
                 tools = None
-        if reasoning and not template.reasoning_switches:
+        if needs_switch and not template.reasoning_switches:
             raise NotSupported(f"the chat template of {self.name} has no reasoning mode", param="prompt_mode")
+        shield = self.tokenizer.shield
         prompt = template.render(
-            messages,
-            tools,
-            add_generation_prompt,
-            escape=self.tokenizer.shield,
-            switched_on=template.reasoning_switches if reasoning else (),
+            messages, tools, add_generation_prompt, escape=shield, thinking=thinking, variables=variables
         )
-        ids = self.tokenizer.encode(prompt + self.tokenizer.shield(answer_begins), add_special=True)
-        return _beginning_once(ids, self.tokenizer.bos_id)
+        if self.reasoning is None or not add_generation_prompt:
+            thinks = bool(template.reasoning_switches) and thinking is not False
+            return ChatText(prompt + shield(answer_begins), "undecided", thinks)
+        end = end_of(
+            prompt,
+            self.reasoning.markup,
+            thinking=thinking,
+            past=shield(answer_reasoning),
+            answer_begins=answer_begins,
+        )
+        asked = self.reasoning.unasked if thinking is None else thinking
+        return ChatText(prompt + end.added + shield(answer_begins), end.start, asked and not end.is_closed)
+
+    def chat_prompt(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> ChatPrompt:
+        """The `chat_text` of the same arguments as ids, with one beginning-of-sequence token if there is one.
+
+        Control tokens come from the template only: text that looks like one is encoded as text.
+        """
+        text, start, thinks = self.chat_text(messages, tools, **options)
+        ids = self.tokenizer.encode(text, add_special=True)
+        return ChatPrompt(_beginning_once(ids, self.tokenizer.bos_id), start, thinks)
+
+    def encode_chat(
+        self,
+        messages: Sequence[Mapping[str, Any]],
+        tools: Sequence[Mapping[str, Any]] | None = None,
+        **options: Any,
+    ) -> list[int]:
+        """The ids of the `chat_prompt` of the same arguments."""
+        return self.chat_prompt(messages, tools, **options).ids
 
 
 def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
@@ -118,12 +154,13 @@ def _from_directory(directory: Path) -> TextModel:
     specials = huggingface.special_tokens(tokenizer_config)
     source = huggingface.template_source(directory, tokenizer_config)
     with_tools = huggingface.tool_template(tokenizer_config) if source else None
+    template = ChatTemplate.compile(source[1], source[0], specials) if source else None
     tool_markup = markup_of(with_tools or source[1], tokenizer) if source else None
     eos_id = tokenizer.id_of(specials["eos_token"]) if "eos_token" in specials else None
     return TextModel(
         name=repository_of(directory.resolve()) or directory.resolve().name,
         tokenizer=tokenizer,
-        chat_template=ChatTemplate.compile(source[1], source[0], specials) if source else None,
+        chat_template=template,
         eos_ids=huggingface.end_ids(directory, [config, generation_config], tokenizer, eos_id)
         | fill_ends_of(tokenizer),
         max_context=_checked_context(
@@ -138,6 +175,7 @@ def _from_directory(directory: Path) -> TextModel:
         if source and with_tools
         else None,
         fill_tokens=fill_tokens_of(tokenizer),
+        reasoning=reasoning_of(source[1], template, tokenizer) if source and template else None,
     )
 
 
@@ -161,17 +199,19 @@ def _from_gguf(file: GGUFFile) -> TextModel:
     specials = vocabulary.special_tokens()
     key = f"{file.metadata.get('general.architecture')}.context_length"
     tokenizer = tokenizer_from_gguf(file)
+    template = ChatTemplate.compile(source, file.path, specials) if source else None
     tool_markup = markup_of(source, tokenizer) if source else None
     return TextModel(
         name=file.path.stem,
         tokenizer=tokenizer,
-        chat_template=ChatTemplate.compile(source, file.path, specials) if source else None,
+        chat_template=template,
         eos_ids=vocabulary.end_ids() | fill_ends_of(tokenizer),
         max_context=_checked_context(file.path, key, file.metadata.get(key)),
         tool_markup=tool_markup,
         template_takes_tools=source is not None and takes_tools(source),
         tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
         fill_tokens=fill_tokens_of(tokenizer),
+        reasoning=reasoning_of(source, template, tokenizer) if source and template else None,
     )
 
 

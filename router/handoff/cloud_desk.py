@@ -47,8 +47,8 @@ class CloudDesk:
         self._waiting: dict[str, Job] = {}  # escalated, no free slot at a cloud worker yet
 
     def watch(self, job: Job, num_new: int, now: float) -> None:
-        """Put newly generated tokens through the gates, one by one; opens the stream once enough passed."""
-        log, threshold = job.local, job.prepared.policy.cloud_handoff_threshold
+        """Put new tokens of the answer through the gates, one by one; opens the stream once enough passed."""
+        log, threshold = job.local.measured, job.prepared.policy.cloud_handoff_threshold
         num_tokens = len(log.entropies)
         if num_new == num_tokens:
             self._share.on_job()
@@ -66,7 +66,7 @@ class CloudDesk:
 
     def escalates_at_end(self, job: Job, now: float) -> bool:
         """The last gate, when the local run ended well; True if the job now waits for the cloud."""
-        breach = end_breach(self._signal, job.local, job.prepared.policy.cloud_handoff_threshold)
+        breach = end_breach(self._signal, job.local.measured, job.prepared.policy.cloud_handoff_threshold)
         if breach is None or job.cloud is not None:
             return False
         if job.is_seen or not job.prepared.policy.allow_cloud:
@@ -85,6 +85,7 @@ class CloudDesk:
             self._dispatcher.abort(assignment)
             self.fail(assignment, "chunks of the cloud's answer are missing", now)
             return
+        cloud.log.extend_reasoning(delta.position, len(delta.token_ids), delta.reasoning)
         if is_first and len(cloud.log):
             job.is_open = True
             job.num_published = 0

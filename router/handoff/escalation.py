@@ -13,7 +13,7 @@ from typing import Literal
 
 from cactus_actors.protocol.confidence import Signal
 from cactus_actors.protocol.results import HandoffStatus
-from router.jobs.token_log import TokenLog
+from router.jobs.reasoning_log import Measured
 
 WINDOW = 10
 NO_KEY = "no key"
@@ -45,7 +45,7 @@ def confidence_of(entropies: Sequence[float]) -> float | None:
 
 
 def early_breach(
-    signal: Signal, log: TokenLog, count: int, threshold: float, commit_tokens: int
+    signal: Signal, log: Measured, count: int, threshold: float, commit_tokens: int
 ) -> Breach | None:
     """The gate that the first `count` tokens fail, of which all but the last passed, or None.
 
@@ -62,7 +62,7 @@ def early_breach(
     return Breach("first token" if count == 1 else "rolling window", confidence)
 
 
-def end_breach(signal: Signal, log: TokenLog, threshold: float) -> Breach | None:
+def end_breach(signal: Signal, log: Measured, threshold: float) -> Breach | None:
     """The gate at the end of generation, over all tokens."""
     if not log.entropies:
         return None

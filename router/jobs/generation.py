@@ -74,6 +74,8 @@ class Generation:
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         job, log = assignment.job, assignment.job.local
         num_before, last_at = len(log), log.last_at
+        is_gated = job.prepared.policy.cloud_handoff_threshold > 0
+        num_measured = len(log.measured.entropies) if is_gated else 0
         tops = delta.extras.top if delta.extras is not None else ()
         if not log.extend(
             delta.position,
@@ -89,6 +91,14 @@ class Generation:
             self._dispatcher.abort(assignment)
             self._move_on(assignment, "broken", now)
             return
+        if delta.reasoning or delta.reasoning_flags or log.reasoning is not None:
+            log.extend_reasoning(
+                delta.position,
+                len(delta.token_ids),
+                delta.reasoning,
+                delta.reasoning_cuts,
+                delta.reasoning_flags,
+            )
         num_new = len(log) - num_before
         if num_new:
             job.num_vain = 0
@@ -99,8 +109,8 @@ class Generation:
             _take_extras(job, delta, delta.extras)
         if delta.cached_tokens > job.cached_tokens:
             job.cached_tokens = delta.cached_tokens
-        if job.prepared.policy.cloud_handoff_threshold > 0 and num_new:
-            self._desk.watch(job, num_new, now)
+        if is_gated and (num_of_answer := len(log.measured.entropies) - num_measured):
+            self._desk.watch(job, num_of_answer, now)
         self._streams.advance(job, now)
         if delta.finish is not None:
             self._dispatcher.ledger.release(assignment)

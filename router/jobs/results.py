@@ -19,6 +19,7 @@ from cactus_actors.protocol.results import (
 from cactus_actors.tools.splitter import parse_calls
 from router.handoff.escalation import confidence_of
 from router.jobs.job import Ending, Job
+from router.jobs.reasoning_log import Measured
 from router.jobs.token_log import TokenLog
 
 _STATES: dict[str, JobState] = {"error": "failed", "cancelled": "cancelled"}
@@ -44,7 +45,7 @@ def make_result(
     """
     prepared, stream = job.prepared, job.stream
     is_cloud_answer = job.verdict is not None and job.verdict.status == "completed"
-    confidence = confidence_of(job.local.entropies)
+    confidence = confidence_of(job.local.measured.entropies)
     threshold = prepared.policy.confidence_threshold
     text, tool_calls = _text_and_calls(job)
     return Result(
@@ -55,10 +56,10 @@ def make_result(
         success=ending.error is None,
         error=ending.error,
         confidence=confidence,
-        accepted=is_cloud_answer or confidence is None or confidence >= threshold,
+        accepted=is_cloud_answer or _reaches(confidence, threshold, job.local),
         cloud_handoff=is_cloud_answer,
         handoff=_handoff(job, signal),
-        measures=_measures(job.local, probe),
+        measures=_measures(job.local.measured, probe),
         usage=_usage(job),
         timings=_timings(job, now),
         model=prepared.model,
@@ -76,7 +77,13 @@ def make_result(
         selected_tools=prepared.selected_tools,
         sources=list(prepared.sources),
         ram_usage_mb=ram_usage_mb,
+        reasoning_content=None if stream.reasoning is None else stream.reasoning.text or None,
     )
+
+
+def _reaches(confidence: float | None, threshold: float, log: TokenLog) -> bool:
+    """Whether an answer is sure enough; what has no tokens has nothing to be sure of."""
+    return len(log) == 0 if confidence is None else confidence >= threshold
 
 
 def _text_and_calls(job: Job) -> tuple[str, list[ToolCall]]:
@@ -121,7 +128,7 @@ def _handoff(job: Job, signal: SignalName) -> Handoff:
     )
 
 
-def _measures(log: TokenLog, probe: Probe | None) -> Measures:
+def _measures(log: Measured, probe: Probe | None) -> Measures:
     if not log.entropies or not log.logprobs:
         return Measures()
     return Measures(
@@ -140,6 +147,7 @@ def _usage(job: Job) -> Usage:
         prompt_tokens=len(job.prepared.prompt_ids),
         completion_tokens=len(job.stream),
         cached_tokens=job.cached_tokens,
+        reasoning_tokens=0 if job.stream.reasoning is None else job.stream.reasoning.num_tokens,
     )
 
 

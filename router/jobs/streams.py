@@ -68,7 +68,7 @@ class Streams:
         """Publish the end of the stream."""
         if job.job_id not in self._topics:
             return
-        if job.stream.tail:
+        if job.stream.has_tail:
             self._outbox.publish(job.job_id, job.stream.tail_delta(job.job_id), job.encoding)
         self._outbox.publish(job.job_id, finished, job.encoding)
 
@@ -98,8 +98,16 @@ class Streams:
             _delta_of(ended, index, min(stop, index + REPLAY_CHUNK))
             for index in range(request.next_index, stop, REPLAY_CHUNK)
         ]
-        if stop >= length and ended.tail:
-            deltas.append(Delta(job_id=request.job_id, index=length, token_ids=[], text=ended.tail))
+        if stop >= length and (ended.tail or ended.reasoning_tail):
+            deltas.append(
+                Delta(
+                    job_id=request.job_id,
+                    index=length,
+                    token_ids=[],
+                    text=ended.tail,
+                    reasoning_content=ended.reasoning_tail,
+                )
+            )
         return Replay(
             job_id=request.job_id,
             epoch=self._epoch,
@@ -129,4 +137,5 @@ def _delta_of(ended: EndedRecord, start: int, stop: int) -> Delta:
         text="".join(ended.texts[start:stop]),
         logprobs=None if result.logprobs is None else result.logprobs[start:stop],
         prompt_logprobs=None if start else result.prompt_logprobs,
+        reasoning_content="".join(ended.reasonings[start:stop]),
     )

@@ -7,7 +7,9 @@ from collections.abc import Sequence
 
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import TokenLogprob
+from router.jobs.cuts import texts_of
 from router.jobs.likelihoods import Likely, TokenTexts, token_logprob
+from router.jobs.reasoning_log import Measured, ReasoningLog
 
 
 class TokenLog:
@@ -16,7 +18,8 @@ class TokenLog:
     One text a token, so that any cut between tokens is also a cut of the text, and the same one in every
     attempt. `tail` is text that came with no token at all; it follows the last token.
 
-    With `tokenizer` it keeps likely tokens, too, and with `prompt_ids` those of the prompt.
+    With `tokenizer` it keeps likely tokens, too, and with `prompt_ids` those of the prompt. `reasoning` is
+    there once the model has reasoned; `texts` and `text` are the answer's.
     """
 
     __slots__ = (
@@ -28,6 +31,7 @@ class TokenLog:
         "first_at",
         "last_at",
         "logprobs",
+        "reasoning",
         "tail",
         "texts",
         "token_ids",
@@ -43,6 +47,7 @@ class TokenLog:
         self.tail = ""
         self.entropies = array("d")  # one a local token; empty for a cloud's chunks
         self.logprobs = array("d")
+        self.reasoning: ReasoningLog | None = None
         self.first_at: float | None = None
         self.last_at = 0.0
 
@@ -52,6 +57,11 @@ class TokenLog:
     @property
     def text(self) -> str:
         return "".join(self.texts) + self.tail
+
+    @property
+    def measured(self) -> Measured:
+        """The tokens of the answer, which confidence is about."""
+        return self if self.reasoning is None else self.reasoning
 
     def extend(
         self,
@@ -68,7 +78,7 @@ class TokenLog:
         num_known = len(self.token_ids) - position
         if num_known < 0:
             return False
-        texts = [text] if len(token_ids) == 1 else _texts(text, len(token_ids), cuts)
+        texts = [text] if len(token_ids) == 1 else texts_of(text, len(token_ids), cuts)
         if num_known:
             if num_known >= len(token_ids):
                 return True
@@ -93,6 +103,20 @@ class TokenLog:
             self.first_at = now
         self.last_at = now
         return True
+
+    def extend_reasoning(
+        self, position: int, num_tokens: int, text: str, cuts: Sequence[int] = (), flags: Sequence[int] = ()
+    ) -> None:
+        """Take what a delta of so many tokens says of reasoning, after `extend` has taken the rest of it."""
+        if self.reasoning is None:
+            if not (text or flags):
+                return
+            self.reasoning = ReasoningLog()
+            self.reasoning.extend(self, 0, [""] * position, ())
+        texts = texts_of(text, num_tokens, cuts) if num_tokens else []
+        self.reasoning.extend(self, position, texts, flags)
+        if not num_tokens:
+            self.reasoning.tail += text
 
     def extend_prompt(self, position: int, likelihoods: Sequence[tuple[float, Likely]]) -> None:
         """Take what is new of the prompt's own probabilities, from its token at `position` on."""
@@ -127,15 +151,20 @@ class TokenLog:
             text="".join(self.texts[start:stop]),
             logprobs=self.token_logprobs(start, stop),
             prompt_logprobs=None if start else self.prompt_logprobs(),
+            reasoning_content="" if self.reasoning is None else "".join(self.reasoning.texts[start:stop]),
         )
 
     def tail_delta(self, job_id: str) -> Delta:
         """The text after the last token; it is complete once the source has ended."""
-        return Delta(job_id=job_id, index=len(self.token_ids), token_ids=[], text=self.tail)
+        return Delta(
+            job_id=job_id,
+            index=len(self.token_ids),
+            token_ids=[],
+            text=self.tail,
+            reasoning_content="" if self.reasoning is None else self.reasoning.tail,
+        )
 
-
-def _texts(text: str, num_tokens: int, cuts: Sequence[int]) -> list[str]:
-    """The text of each token; without `cuts`, one fewer than tokens, all of it is the last one's."""
-    if num_tokens <= 1 or len(cuts) != num_tokens - 1:
-        return [""] * (num_tokens - 1) + [text]
-    return [text[start:stop] for start, stop in zip([0, *cuts], [*cuts, len(text)], strict=True)]
+    @property
+    def has_tail(self) -> bool:
+        """Whether there is anything after the last token."""
+        return bool(self.tail or (self.reasoning is not None and self.reasoning.tail))

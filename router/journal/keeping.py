@@ -62,6 +62,8 @@ class Keeper:
             texts=stream.texts,
             tail=stream.tail,
             ended_at=ended.ended_at + (self._unix_offset or 0.0),
+            reasonings=[] if stream.reasoning is None else stream.reasoning.texts,
+            reasoning_tail="" if stream.reasoning is None else stream.reasoning.tail,
         )
         self._results.add(finished.job_id, Remembered(accepted, record))
         if self.is_on:

@@ -29,7 +29,10 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
 
 
 class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
-    """How a job ended, with its stream's text token by token; `ended_at` is Unix seconds."""
+    """How a job ended, with its stream's text token by token; `ended_at` is Unix seconds.
+
+    `reasonings` are as many as `texts`, or none for a job without any.
+    """
 
     finished: Finished
     state: JobState
@@ -37,6 +40,8 @@ class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
     texts: list[str]
     tail: str
     ended_at: float
+    reasonings: list[str] = []
+    reasoning_tail: str = ""
 
 
 class Progress(msgspec.Struct, frozen=True, array_like=True):

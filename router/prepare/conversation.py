@@ -20,10 +20,11 @@ SAFETY = (
 
 
 class Conversation(NamedTuple):
-    """The turns with their content as text, and what the answer begins with."""
+    """The turns with their content as text, what the answer begins with, and what was thought before it."""
 
     turns: list[ChatMessage]
     answer_begins: str = ""
+    answer_reasoning: str = ""
 
     @property
     def question(self) -> str:
@@ -54,13 +55,21 @@ def conversation_of(
 
 
 def _with_text(message: ChatMessage, place: int, model: PromptModel) -> ChatMessage:
-    """The message with its parts joined."""
+    """The message with its parts joined, and reasoning with an assistant's only."""
+    path = f"messages[{place}].content"
     if message.images:
         raise _unread("images", f"messages[{place}].images", model)
+    reasoning = message.reasoning_content if message.role == "assistant" else None
     if not isinstance(message.content, list):
-        return message
-    texts = [_text_of(part, f"messages[{place}].content", model) for part in message.content]
-    return msgspec.structs.replace(message, content="".join(texts))
+        return msgspec.structs.replace(message, reasoning_content=reasoning)
+    thoughts = [part for part in message.content if part.type == "thinking"]
+    if thoughts and message.role != "assistant":
+        raise InvalidRequest("a part of type thinking is for an assistant's message", param=path)
+    texts = [_text_of(part, path, model) for part in message.content if part.type != "thinking"]
+    thought = "".join(_thought_of(part.thinking, path) for part in thoughts)
+    return msgspec.structs.replace(
+        message, content="".join(texts), reasoning_content=reasoning or thought or None
+    )
 
 
 def _text_of(part: ContentPart, path: str, model: PromptModel) -> str:
@@ -69,6 +78,15 @@ def _text_of(part: ContentPart, path: str, model: PromptModel) -> str:
     if part.text is None:
         raise InvalidRequest("a part of type text needs a text", param=path)
     return part.text
+
+
+def _thought_of(thinking: object, path: str) -> str:
+    match thinking:
+        case str():
+            return thinking
+        case list() if all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in thinking):
+            return "".join(one["text"] for one in thinking)
+    raise InvalidRequest("a part of type thinking needs a text, or a list of texts", param=path)
 
 
 def _unread(what: str, path: str, model: PromptModel) -> NotSupported:
@@ -91,7 +109,8 @@ def _with_prefix_apart(turns: list[ChatMessage]) -> Conversation:
         )
     if len(turns) == 1:
         raise InvalidRequest("there is no message before the prefix", param="messages")
-    return Conversation(turns[:-1], last.content if isinstance(last.content, str) else "")
+    begun = last.content if isinstance(last.content, str) else ""
+    return Conversation(turns[:-1], begun, last.reasoning_content or "")
 
 
 def _guarded(turns: list[ChatMessage]) -> list[ChatMessage]:

@@ -5,6 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping, Sequence
 from typing import Any, Protocol
 
+from cactus_actors.text.chat_prompt import ChatPrompt
+from cactus_actors.text.model_reasoning import ModelReasoning
+
 
 class PromptTokenizer(Protocol):
     """The part of a tokenizer that is needed here."""
@@ -49,11 +52,17 @@ class PromptModel(Protocol):
     @property
     def fill_tokens(self) -> tuple[int, int, int] | None: ...
 
-    def encode_chat(
+    @property
+    def reasoning(self) -> ModelReasoning | None: ...
+
+    def chat_prompt(
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None = None,
         *,
         answer_begins: str = "",
-        reasoning: bool = False,
-    ) -> list[int]: ...
+        answer_reasoning: str = "",
+        thinking: bool | None = None,
+        needs_switch: bool = False,
+        variables: Mapping[str, Any] | None = None,
+    ) -> ChatPrompt: ...

@@ -10,10 +10,12 @@ from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, ModelNotFound
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.option_rules import given_options, structure_of
-from cactus_actors.protocol.params import JobPolicy, SamplingParams, resolve_options
+from cactus_actors.protocol.params import JobPolicy, ReasoningParams, SamplingParams, resolve_options
 from cactus_actors.protocol.profiles import PROFILES, Profile
+from cactus_actors.protocol.reasoning_options import reasoning_request
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.structured import compile_request, rehearse
+from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.tools.offer import Offer, offer_of
 from router.prepare.biases import logit_bias
 from router.prepare.conversation import conversation_of
@@ -21,6 +23,7 @@ from router.prepare.lengths import check_length
 from router.prepare.model import PromptModel
 from router.prepare.prepared import Prepared
 from router.prepare.prompts import filling_ids, prompt_ids
+from router.prepare.reasoning import check_prompt, grammar_after, reasoning_params
 
 MAX_MODEL_NAME = 128
 
@@ -28,11 +31,15 @@ MAX_MODEL_NAME = 128
 class _Question(NamedTuple):
     """What the model is to go on from, here and in a cloud; `prompt_text` stands in front of the answer."""
 
-    ids: list[int]
+    prompt: ChatPrompt
     request: CloudRequest
     offer: Offer = Offer()
     prompt_text: str | None = None
     is_continued: bool = False
+
+    @property
+    def ids(self) -> list[int]:
+        return self.prompt.ids
 
 
 def prepare(submit: Submit, model: PromptModel) -> Prepared:
@@ -59,11 +66,23 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
         # OpenAI's chat counts what was said in answer only; a native request names no profile.
         penalise_prompt=submit.messages is None or submit.profile is None,
     )
+    grammar = _grammar(submit, given, question.offer, model)
+    reasoning = None
+    if submit.messages is not None:
+        reasoning = reasoning_params(
+            reasoning_request(given),
+            question.prompt,
+            model,
+            has_grammar=bool(grammar),
+            has_tools=question.offer.tools is not None,
+        )
+        grammar = grammar_after(grammar, question.prompt, model, is_call=question.offer.is_forced)
     params = msgspec.structs.replace(
         params,
         max_tokens=params.max_tokens if submit.task == "generate" else 0,
         logit_bias=logit_bias(given.get("logit_bias", ()), model.tokenizer),
-        visible_tokens=model.tool_tokens if question.offer.tools else (),
+        visible_tokens=_visible_tokens(question.offer, reasoning, model),
+        reasoning=reasoning,
     )
     refusal = _cloud_refusal(submit, given, params, question)
     return Prepared(
@@ -75,7 +94,7 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
         block_hashes=_block_hashes(question.ids, params, policy),
         task=submit.task,
         choice=submit.choice,
-        grammar=_grammar(submit, given, question.offer, model),
+        grammar=grammar,
         tool_markup=(model.tool_markup or "json") if question.offer.tools else None,
         single_call=not given.get("parallel_tool_calls", True),
         selected_tools=question.offer.selected,
@@ -95,6 +114,7 @@ def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: Pr
     if submit.prompt is None:
         raise InvalidRequest("prompt is required", param="prompt")
     offer_of(None, "", given, profile)  # a call that is forced needs tools
+    check_prompt(given)
     if "suffix" in given:
         ids = filling_ids(submit.prompt, given["suffix"], model)
     else:
@@ -102,7 +122,8 @@ def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: Pr
     text = submit.prompt
     if not isinstance(text, str):
         text = model.tokenizer.decode(prompt_ids(text, model))
-    return _Question(ids, CloudRequest(prompt=text), prompt_text=text if given.get("echo", False) else None)
+    echoed = text if given.get("echo", False) else None
+    return _Question(ChatPrompt(ids, "answer"), CloudRequest(prompt=text), prompt_text=echoed)
 
 
 def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel) -> _Question:
@@ -112,19 +133,33 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
     conversation = conversation_of(submit.messages or [], given, model)
     check_length(submit.tools, "tools", model)
     offer = offer_of(submit.tools, conversation.question, given, profile)
-    ids = model.encode_chat(
+    asked = reasoning_request(given)
+    check_length(asked.variables, "chat_template_kwargs", model)
+    prompt = model.chat_prompt(
         [msgspec.to_builtins(turn) for turn in conversation.turns],
         offer.tools,
         answer_begins=conversation.answer_begins,
-        reasoning="prompt_mode" in given,
+        answer_reasoning=conversation.answer_reasoning,
+        thinking=asked.enabled,
+        needs_switch="prompt_mode" in given,
+        variables=asked.variables,
     )
     return _Question(
-        ids,
+        prompt,
         CloudRequest(messages=conversation.turns, tools=offer.tools, tool_markup=model.tool_markup or "json"),
         offer,
         prompt_text=conversation.answer_begins or None,
-        is_continued=bool(conversation.answer_begins),
+        is_continued=bool(conversation.answer_begins or conversation.answer_reasoning),
     )
+
+
+def _visible_tokens(
+    offer: Offer, reasoning: ReasoningParams | None, model: PromptModel
+) -> tuple[tuple[int, str], ...]:
+    """The control tokens that stand for text: those of calls and of reasoning, where either may come."""
+    of_tools = model.tool_tokens if offer.tools else ()
+    of_reasoning = model.reasoning.tokens if model.reasoning is not None and reasoning is not None else ()
+    return tuple(dict.fromkeys((*of_tools, *of_reasoning)))
 
 
 def _grammar(submit: Submit, given: dict[str, Any], offer: Offer, model: PromptModel) -> str:

@@ -30,7 +30,7 @@ def make_detokenizer(
 def texts(pieces: list[bytes], *stops: str, include: bool = False, min_tokens: int = 0) -> list[str]:
     """What is shown after each token, and at the end."""
     detokenizer = make_detokenizer(pieces, *stops, include=include, min_tokens=min_tokens)
-    return [*(detokenizer.feed(i) for i in range(len(pieces))), detokenizer.flush()]
+    return [*(detokenizer.feed(i).text for i in range(len(pieces))), detokenizer.flush().text]
 
 
 def test_a_character_appears_when_its_last_byte_does() -> None:
@@ -45,7 +45,7 @@ def test_bytes_that_are_no_character_become_replacement_characters() -> None:
 def test_a_control_token_shows_the_text_that_the_job_gives_it() -> None:
     params = SamplingParams(max_tokens=9, visible_tokens=((1, "[TOOL_CALLS]"),), stop=("]{",))
     detokenizer = Detokenizer(PieceTokenizer(b"a", b"", b"{}"), params)
-    assert [detokenizer.feed(token_id) for token_id in (0, 1, 2)] == ["a", "[TOOL_CALLS", ""]
+    assert [detokenizer.feed(token_id).text for token_id in (0, 1, 2)] == ["a", "[TOOL_CALLS", ""]
     assert detokenizer.stop_match == "]{"
 
 
@@ -61,7 +61,7 @@ def test_held_text_appears_when_it_cannot_match_any_more_or_at_the_end() -> None
 def test_a_stop_string_across_tokens_is_left_out_unless_asked_for(include: bool, shown: str) -> None:
     pieces = [b"xyS", b"TO", b"Ptail", b"more"]
     detokenizer = make_detokenizer(pieces, "STOP", include=include)
-    text = "".join(detokenizer.feed(i) for i in range(4)) + detokenizer.flush()
+    text = "".join(detokenizer.feed(i).text for i in range(4)) + detokenizer.flush().text
     assert (text, detokenizer.stop_match) == (shown, "STOP")
 
 
@@ -73,16 +73,16 @@ def test_the_match_that_is_complete_first_wins() -> None:
 
 def test_stop_strings_wait_for_min_tokens() -> None:
     detokenizer = make_detokenizer([b"a.", b".", b"b.", b"c"], ".", min_tokens=3)
-    assert [detokenizer.feed(0), detokenizer.feed(1)] == ["a.", "."]
+    assert [detokenizer.feed(0).text, detokenizer.feed(1).text] == ["a.", "."]
     assert detokenizer.stop_match is None
-    assert detokenizer.feed(2) == "b"
+    assert detokenizer.feed(2).text == "b"
     assert detokenizer.stop_match == "."
 
 
 def test_the_end_token_has_no_text_but_counts() -> None:
     detokenizer = make_detokenizer([b"a."], ".", min_tokens=2)
     detokenizer.skip()
-    assert detokenizer.feed(0) == "a"
+    assert detokenizer.feed(0).text == "a"
 
 
 BYTES = st.lists(st.binary(max_size=5), max_size=12)
@@ -109,8 +109,8 @@ def test_the_text_does_not_depend_on_token_borders_or_on_a_replay(
     before = "".join(texts(encoded, *stops)[: min(cut, len(encoded))])
     for i in range(min(cut, len(encoded))):
         resumed.feed(i)
-    after = "".join(resumed.feed(i) for i in range(min(cut, len(encoded)), len(encoded)))
-    assert before + after + resumed.flush() == expected
+    after = "".join(resumed.feed(i).text for i in range(min(cut, len(encoded)), len(encoded)))
+    assert before + after + resumed.flush().text == expected
 
 
 @given(text=st.text("ab", max_size=8), stops=st.lists(st.text("ab", min_size=1, max_size=5), min_size=1))

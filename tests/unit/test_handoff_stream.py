@@ -57,11 +57,11 @@ def test_a_line_and_an_event_may_grow_to_the_limit_and_not_beyond() -> None:
 
 def test_an_answer_is_its_text_its_end_and_its_usage() -> None:
     reader = AnswerReader()
-    assert reader.read(chunk(None, role="assistant")) == ""
-    assert reader.read(chunk("Par")) == "Par"
-    assert reader.read(chunk("is", "length")) == "is"
-    assert reader.read(b'{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}') == ""
-    assert reader.read(b"[DONE]") == ""
+    assert reader.read(chunk(None, role="assistant")).text == ""
+    assert reader.read(chunk("Par")).text == "Par"
+    assert reader.read(chunk("is", "length")).text == "is"
+    assert reader.read(b'{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}').text == ""
+    assert reader.read(b"[DONE]").text == ""
     assert reader.answer() == Answer("length", Usage(prompt_tokens=3, completion_tokens=2))
 
 
@@ -90,8 +90,8 @@ def test_tool_calls_in_pieces_become_text_at_the_end(markup: str) -> None:
     reader.read(chunk(tool_calls=[{"index": 0, "function": {"arguments": '{"city":'}}]))
     reader.read(chunk(tool_calls=[{"index": 1, "function": {"name": "time", "arguments": "{}"}}]))
     reader.read(chunk(None, "tool_calls", tool_calls=[{"index": 0, "function": {"arguments": '"Paris"}'}}]))
-    assert reader.read(b"[DONE]") == ""
-    text = reader.rest()
+    assert reader.read(b"[DONE]").text == ""
+    text = reader.rest().text
     assert parse_calls(markup, text) == ("", [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})])
     assert reader.answer().finish_reason == "tool_calls"
 

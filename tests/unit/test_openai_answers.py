@@ -91,6 +91,7 @@ def test_a_chat_completion_with_what_we_tell_beyond() -> None:
         "completion_tokens": 2,
         "total_tokens": 5,
         "prompt_tokens_details": {"cached_tokens": 1},
+        "completion_tokens_details": {"reasoning_tokens": 0},
     }
     assert (body["confidence"], body["accepted"], body["cloud_handoff"]) == (0.25, False, True)
     assert body["handoff"]["provider"] == "api.example"

@@ -69,13 +69,13 @@ def test_an_answer_goes_on_where_it_began_and_holds_no_control_token(tmp_path: P
 def test_reasoning_is_switched_on_in_templates_that_have_it(tmp_path: Path, switch: str) -> None:
     template = f"{{% if {switch} is defined and {switch} %}}think{{% endif %}}{{{{ messages[0].content }}}}"
     model = load_model(tmp_path, template=template)
-    assert model.tokenizer.decode(model.encode_chat(HELLO, reasoning=True)) == "thinkhello"
+    assert model.tokenizer.decode(model.encode_chat(HELLO, thinking=True, needs_switch=True)) == "thinkhello"
     assert model.tokenizer.decode(model.encode_chat(HELLO)) == "hello"
 
 
 def test_a_template_without_reasoning_is_named(tmp_path: Path) -> None:
     with pytest.raises(NotSupported, match="no reasoning mode") as caught:
-        load_model(tmp_path).encode_chat(HELLO, reasoning=True)
+        load_model(tmp_path).encode_chat(HELLO, thinking=True, needs_switch=True)
     assert caught.value.param == "prompt_mode"
 
 

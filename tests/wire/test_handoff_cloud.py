@@ -14,7 +14,7 @@ import msgspec
 import pytest
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.answer import Answer
+from cactus_actors.handoff.answer import Answer, Piece
 from cactus_actors.handoff.breaker import Breaker
 from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.cloud import REST_WAIT_S, Cloud
@@ -65,13 +65,13 @@ class Asker:
         self.cloud = Cloud(settings, self.breaker, self.budget)
         self.chunks: list[str] = []
 
-    async def ask(self, job_s: float | None = None, forward: Callable[[str], None] | None = None) -> Answer:
+    async def ask(self, job_s: float | None = None, forward: Callable[[Piece], None] | None = None) -> Answer:
         return await self.cloud.answer(
             CloudRequest(prompt="What is the capital of France?"),
             SamplingParams(max_tokens=8),
             key=CloudKey(SECRET),
             job_ends_at=None if job_s is None else time.monotonic() + job_s,
-            forward=forward or self.chunks.append,
+            forward=forward or (lambda piece: self.chunks.append(piece.text)),
         )
 
     async def fail(self, **arguments: Any) -> CloudFailure:
@@ -289,8 +289,8 @@ async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker)
         asker = asker_of(FakeCloud([], port=link.port))
         chunks: list[str] = []
 
-        def forward(text: str) -> None:
-            chunks.append(text)
+        def forward(piece: Piece) -> None:
+            chunks.append(piece.text)
             if len(chunks) == 3:
                 link.hold()
 

@@ -52,6 +52,7 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     Welcome,
 )
+from cactus_actors.text.chat_prompt import ChatPrompt
 from router.actor import Observer, RouterActor
 from router.books.job_report import JobReport
 from tests.router_harness import LetterModel, job_id, make_delta, make_hello
@@ -530,9 +531,9 @@ def test_a_worker_that_vanishes_is_noticed_by_its_silence() -> None:
 
 def test_a_worker_that_reports_is_alive_however_long_prompts_take() -> None:
     class SlowModel(LetterModel):
-        def encode_chat(self, messages: Sequence[Any], *_: Any, **__: Any) -> list[int]:
+        def chat_prompt(self, messages: Sequence[Any], *_: Any, **__: Any) -> ChatPrompt:
             threading.Event().wait(0.1)
-            return [1]
+            return ChatPrompt([1])
 
     with serving(SlowModel(), worker_timeout_s=0.5) as service:
         worker, client = service.worker(), service.client()

@@ -125,5 +125,6 @@ def joined(deltas: Sequence[Delta]) -> Delta:
         deltas[0],
         token_ids=[token for delta in deltas for token in delta.token_ids],
         text="".join(delta.text for delta in deltas),
+        reasoning_content="".join(delta.reasoning_content for delta in deltas),
         logprobs=logprobs or None,
     )

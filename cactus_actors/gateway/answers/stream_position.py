@@ -12,39 +12,51 @@ from cactus_actors.gateway.keys import Tenant
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Delta
 
-_PLACE = r"[0-9]{1,9}\.[0-9]{1,9}e?"
+_PLACE = r"[0-9]{1,9}\.[0-9]{1,9}(?:\.[0-9]{1,9})?e?"
 _EVENT_ID = re.compile(rf"([0-9a-f]{{24}}):({_PLACE}(?:_{_PLACE}){{0,1023}})", re.ASCII)
 
 
 @dataclass
 class Place:
-    """How far one choice has come: items and characters of its stream, and whether its end was told."""
+    """How far one choice has come: items of its stream, characters of its answer and of its reasoning.
+
+    And whether its end was told.
+    """
 
     num_items: int = 0
     num_characters: int = 0
+    num_reasoning_characters: int = 0
     is_ended: bool = False
 
     def advance(self, delta: Delta) -> None:
         """Count a delta."""
         self.num_items += len(delta.token_ids)
         self.num_characters += len(delta.text)
+        self.num_reasoning_characters += len(delta.reasoning_content)
 
     def __str__(self) -> str:
-        return f"{self.num_items}.{self.num_characters}{'e' if self.is_ended else ''}"
+        reasoned = f".{self.num_reasoning_characters}" if self.num_reasoning_characters else ""
+        return f"{self.num_items}.{self.num_characters}{reasoned}{'e' if self.is_ended else ''}"
 
     def halves(self, delta: Delta, of_delta: Place) -> tuple[Delta | None, Delta | None]:
         """The parts of a delta before this place and behind it; `of_delta` is where the delta begins."""
         items = min(max(0, self.num_items - of_delta.num_items), len(delta.token_ids))
         characters = min(max(0, self.num_characters - of_delta.num_characters), len(delta.text))
-        if items == 0 and characters == 0:
+        reasoned = min(
+            max(0, self.num_reasoning_characters - of_delta.num_reasoning_characters),
+            len(delta.reasoning_content),
+        )
+        if items == 0 and characters == 0 and reasoned == 0:
             return None, delta
-        if items == len(delta.token_ids) and characters == len(delta.text):
+        is_whole = characters == len(delta.text) and reasoned == len(delta.reasoning_content)
+        if items == len(delta.token_ids) and is_whole:
             return delta, None
         logprobs = delta.logprobs
         before = msgspec.structs.replace(
             delta,
             token_ids=delta.token_ids[:items],
             text=delta.text[:characters],
+            reasoning_content=delta.reasoning_content[:reasoned],
             logprobs=logprobs and logprobs[:items],
         )
         behind = msgspec.structs.replace(
@@ -52,6 +64,7 @@ class Place:
             index=delta.index + items,
             token_ids=delta.token_ids[items:],
             text=delta.text[characters:],
+            reasoning_content=delta.reasoning_content[reasoned:],
             logprobs=logprobs and logprobs[items:],
         )
         return before, behind
@@ -75,5 +88,5 @@ def read_event_id(text: str, tenant: Tenant) -> tuple[str, list[Place]]:
 
 
 def _place(written: str) -> Place:
-    items, characters = written.rstrip("e").split(".")
-    return Place(int(items), int(characters), written.endswith("e"))
+    items, characters, *reasoned = [int(count) for count in written.rstrip("e").split(".")]
+    return Place(items, characters, sum(reasoned), is_ended=written.endswith("e"))

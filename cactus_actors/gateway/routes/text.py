@@ -14,9 +14,12 @@ from cactus_actors.gateway.answers.answering import json_response
 from cactus_actors.gateway.gateway import Gateway, gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.gateway.http.typed_body import typed
-from cactus_actors.protocol.errors import InvalidRequest, NotSupported, RequestTooComplex
+from cactus_actors.protocol.errors import InvalidRequest, RequestTooComplex
 from cactus_actors.protocol.openai import request_from_chat
+from cactus_actors.protocol.option_rules import given_options
+from cactus_actors.protocol.reasoning_options import reasoning_request
 from cactus_actors.text import TextModel
+from cactus_actors.text.tokenizer import BREAK
 
 T = TypeVar("T")
 
@@ -81,12 +84,16 @@ async def apply_template(request: HttpRequest) -> ASGIResponse:
     gateway = gateway_of(request)
     body = await read_json(request, gateway.settings.max_body_bytes)
     submit = request_from_chat(body, lambda _: "0" * 32, profile=gateway.settings.chat_profile).submits[0]
-    template = gateway.text.chat_template
-    if template is None:
-        raise NotSupported(f"the model {gateway.text.name} has no chat template", param="messages")
+    asked = reasoning_request(given_options(submit.options))
     messages = [msgspec.to_builtins(message) for message in submit.messages or []]
-    prompt = await _aside(gateway, lambda: template.render(messages, submit.tools, True))
-    return json_response({"prompt": prompt})
+
+    def work() -> str:
+        chat = gateway.text.chat_text(
+            messages, submit.tools, thinking=asked.enabled, variables=asked.variables
+        )
+        return chat.text.replace(BREAK, "")
+
+    return json_response({"prompt": await _aside(gateway, work)})
 
 
 def _check_length(length: int, param: str) -> None:

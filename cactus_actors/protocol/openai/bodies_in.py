@@ -12,6 +12,7 @@ from cactus_actors.protocol.messages import ChatMessage, ContentPart, Role, Subm
 from cactus_actors.protocol.openai.body_request import BodyRequest, Endpoint
 from cactus_actors.protocol.openai.converting import converted
 from cactus_actors.protocol.openai.prompts import prompts_of
+from cactus_actors.protocol.openai.reasoning import ReasoningFields, reasoning_format, with_spelled_options
 from cactus_actors.protocol.option_rules import with_defaults, with_seed
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import resolve_options
@@ -47,6 +48,8 @@ class _Message(msgspec.Struct, frozen=True):
     tool_call_id: str | None = None
     prefix: bool | None = None
     images: list[str] | None = None
+    reasoning_content: str | None = None
+    reasoning: str | None = None
 
 
 class _StreamOptions(msgspec.Struct, frozen=True):
@@ -107,12 +110,13 @@ def request_from_chat(
     strict: bool = False,
 ) -> BodyRequest:
     """The request of a chat-completions body; see `request_from_body`."""
-    fields, ignored = _known_fields(body, _Chat, strict)
-    chat = converted(fields, _Chat)
+    fields, ignored = _known_fields(body, _Chat, strict, but=ReasoningFields.__struct_fields__)
+    chat, reasoning = converted(fields, _Chat), converted(fields, ReasoningFields)
     if chat.messages is None:
         raise InvalidRequest("messages is required", param="messages")
     if not chat.messages:
         raise InvalidRequest("messages must not be empty", param="messages")
+    fields = with_spelled_options(fields, reasoning)
     job = Submit(
         job_id="",
         messages=[_chat_message(message) for message in chat.messages],
@@ -124,7 +128,8 @@ def request_from_chat(
     for name in ("echo", "suffix"):
         if fields.get(name) not in (None, False):
             raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
-    return _request("chat", [job], chat, job_id_of, ignored)
+    request = _request("chat", [job], chat, job_id_of, ignored)
+    return msgspec.structs.replace(request, reasoning_format=reasoning_format(reasoning))
 
 
 def request_from_completion(
@@ -182,6 +187,7 @@ def _chat_message(message: _Message) -> ChatMessage:
         tool_call_id=message.tool_call_id,
         prefix=message.prefix or False,
         images=message.images,
+        reasoning_content=message.reasoning_content or message.reasoning,
     )
 
 

@@ -7,6 +7,7 @@ from typing import Literal
 import msgspec
 
 from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.openai.reasoning import ReasoningFormat
 from cactus_actors.protocol.profiles import PROFILES
 
 Endpoint = Literal["chat", "completion"]
@@ -17,6 +18,7 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Choice `i` is job `submits[i]`: prompt `i // n`, choice `i % n` of it. All have one seed. `model` is as
     the request spelled it, `ignored` names the fields of the body that are not known here.
+    `reasoning_format` says where the reasoning of an answer stands.
     """
 
     endpoint: Endpoint
@@ -27,6 +29,7 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
     include_usage: bool = False
     return_raw_tokens: bool = False
     ignored: tuple[str, ...] = ()
+    reasoning_format: ReasoningFormat = "apart"
 
     @classmethod
     def of(cls, submit: Submit) -> BodyRequest:

@@ -9,6 +9,7 @@ from cactus_actors.protocol.messages import Accepted, Delta
 from cactus_actors.protocol.openai.body_request import BodyRequest
 from cactus_actors.protocol.openai.fields import call_of, extensions_of, finish_reason_of, usage_of
 from cactus_actors.protocol.openai.logprobs import TextLogprobs, chat_logprobs, num_left_out
+from cactus_actors.protocol.openai.reasoning import WrittenReasoning
 from cactus_actors.protocol.results import Result, TokenLogprob, ToolCall
 from cactus_actors.tools.splitter import Piece, Splitter
 
@@ -124,7 +125,7 @@ class TextChunks(Chunks):
 
 
 class ChatChunks(Chunks):
-    """The stream of `/v1/chat/completions`: the role first, then content and whole tool calls."""
+    """The stream of `/v1/chat/completions`: the role, then reasoning, then content and whole tool calls."""
 
     kind = "chat.completion.chunk"
 
@@ -132,6 +133,7 @@ class ChatChunks(Chunks):
         super().__init__(request, **fields)
         self._splitters: dict[int, Splitter] = {}
         self._num_calls: dict[int, int] = {}
+        self._written = [WrittenReasoning(request.reasoning_format) for _ in request.submits]
 
     def accepted(self, choice: int, accepted: Accepted) -> list[Chunk]:
         if accepted.tool_markup is not None:
@@ -146,15 +148,18 @@ class ChatChunks(Chunks):
     def delta(self, choice: int, delta: Delta) -> list[Chunk]:
         if self._request.return_raw_tokens:
             return [self._delta(choice, {"content": ""}, delta.logprobs, tokens=delta.token_ids)]
+        reasoning = self._written[choice].add(delta.reasoning_content)
+        chunks = [self._delta(choice, reasoning)] if reasoning else []
         splitter = self._splitters.get(choice)
         if splitter is not None:
-            chunks = self._pieces(choice, splitter.feed(delta.text))
+            chunks += self._pieces(choice, splitter.feed(delta.text))
             if delta.logprobs:
                 chunks.append(self._delta(choice, {}, delta.logprobs))
-            return chunks
-        if not delta.text and not delta.logprobs:
-            return []
-        return [self._delta(choice, {"content": delta.text}, delta.logprobs)]
+        elif delta.text or (delta.logprobs and not reasoning):
+            chunks.append(self._content(choice, delta.text, delta.logprobs))
+        elif delta.logprobs:
+            chunks = [self._delta(choice, reasoning, delta.logprobs)]
+        return chunks
 
     def _last(self, choice: int, result: Result) -> list[Chunk]:
         splitter = self._splitters.get(choice)
@@ -172,8 +177,12 @@ class ChatChunks(Chunks):
             if isinstance(piece, ToolCall):
                 chunks += self._call(choice, piece)
             else:
-                chunks.append(self._delta(choice, {"content": piece}))
+                chunks.append(self._content(choice, piece))
         return chunks
+
+    def _content(self, choice: int, text: str, likely: list[TokenLogprob] | None = None) -> Chunk:
+        """A part of the answer, behind what closes the reasoning that stands in the content."""
+        return self._delta(choice, {"content": (self._written[choice].end() if text else "") + text}, likely)
 
     def _call(self, choice: int, call: ToolCall) -> list[Chunk]:
         place = self._num_calls.get(choice, 0)
@@ -181,7 +190,9 @@ class ChatChunks(Chunks):
             return []
         self._num_calls[choice] = place + 1
         rendered = call_of(call, self._completion_id, choice, place)
-        return [self._delta(choice, {"tool_calls": [{"index": place, **rendered}]})]
+        closing = self._written[choice].end()
+        chunks = [self._delta(choice, {"content": closing})] if closing else []
+        return [*chunks, self._delta(choice, {"tool_calls": [{"index": place, **rendered}]})]
 
     def _delta(
         self,

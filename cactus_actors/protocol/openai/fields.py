@@ -19,12 +19,14 @@ def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
         prompt_tokens=sum(one.prompt_tokens for one in prompts),
         completion_tokens=sum(result.usage.completion_tokens for result in results),
         cached_tokens=sum(one.cached_tokens for one in prompts),
+        reasoning_tokens=sum(result.usage.reasoning_tokens for result in results),
     )
     return {
         "prompt_tokens": usage.prompt_tokens,
         "completion_tokens": usage.completion_tokens,
         "total_tokens": usage.total_tokens,
         "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
     }
 
 

@@ -43,4 +43,8 @@ def chat_request_body(request: CloudRequest, params: SamplingParams, model: str)
 def _messages(request: CloudRequest) -> list[dict[str, Any]]:
     if request.messages is None:
         return [{"role": "user", "content": request.prompt or ""}]
-    return [msgspec.to_builtins(message) for message in request.messages]
+    # Clouds refuse what was thought elsewhere, or do not read it.
+    return [
+        msgspec.to_builtins(msgspec.structs.replace(message, reasoning_content=None))
+        for message in request.messages
+    ]

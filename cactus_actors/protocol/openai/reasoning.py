@@ -1,0 +1,107 @@
+"""Reasoning in the bodies of chat completions: how it is asked for, and where it stands in the answer.
+
+Sources: the fields of the APIs of DeepSeek, OpenRouter and Anthropic, and of llama.cpp's and vLLM's servers.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any, Literal
+
+import msgspec
+
+from cactus_actors.protocol.errors import InvalidRequest
+
+ReasoningFormat = Literal["apart", "inline", "both", "hidden"]
+"""Beside the content, in it, both of these, or not told at all."""
+
+_FORMATS: dict[str, ReasoningFormat] = {
+    "auto": "apart",
+    "deepseek": "apart",
+    "deepseek-legacy": "both",
+    "none": "inline",
+}
+_SWITCHES = {"enabled": True, "disabled": False, "adaptive": None, "auto": None}
+_OPENING, _CLOSING = "<think>\n", "\n</think>\n\n"
+
+
+class ReasoningObject(msgspec.Struct, frozen=True):
+    """OpenRouter's `reasoning`."""
+
+    enabled: bool | None = None
+    effort: str | None = None
+    max_tokens: int | None = None
+    exclude: bool | None = None
+
+
+class ThinkingObject(msgspec.Struct, frozen=True):
+    """Anthropic's `thinking`, which others took over without the budget."""
+
+    type: str | None = None
+    budget_tokens: int | None = None
+
+
+class ReasoningFields(msgspec.Struct, frozen=True):
+    """What a chat body may say of reasoning beside the options of that name."""
+
+    reasoning: ReasoningObject | None = None
+    thinking: ThinkingObject | None = None
+    reasoning_format: str | None = None
+
+
+def with_spelled_options(body: Mapping[str, Any], asked: ReasoningFields) -> dict[str, Any]:
+    """The body with the options that `reasoning` and `thinking` spell; raises InvalidRequest."""
+    said: dict[str, Any] = {}
+    reasoning, thinking = asked.reasoning or ReasoningObject(), asked.thinking or ThinkingObject()
+    if thinking.type is not None and thinking.type not in _SWITCHES:
+        raise InvalidRequest(f"thinking.type must be one of {', '.join(_SWITCHES)}", param="thinking.type")
+    for place, name, value in (
+        ("reasoning.enabled", "enable_thinking", reasoning.enabled),
+        ("reasoning.effort", "reasoning_effort", reasoning.effort),
+        ("reasoning.max_tokens", "thinking_budget", reasoning.max_tokens),
+        ("thinking.type", "enable_thinking", _SWITCHES[thinking.type or "auto"]),
+        ("thinking.budget_tokens", "thinking_budget", thinking.budget_tokens),
+    ):
+        known = said.get(name, body.get(name))
+        if value is not None and known not in (None, value):
+            raise InvalidRequest(f"{name} and {place} are one field and were given two values", param=place)
+        if value is not None:
+            said[name] = value
+    return {**body, **said}
+
+
+def reasoning_format(asked: ReasoningFields) -> ReasoningFormat:
+    """Where the answer's reasoning is to stand; raises InvalidRequest for a format that is none."""
+    if asked.reasoning is not None and asked.reasoning.exclude:
+        return "hidden"
+    name = asked.reasoning_format or "auto"
+    if name not in _FORMATS:
+        raise InvalidRequest(
+            f"reasoning_format must be one of {', '.join(_FORMATS)}", param="reasoning_format"
+        )
+    return _FORMATS[name]
+
+
+class WrittenReasoning:
+    """One choice's reasoning as parts of its message, in any number of pieces."""
+
+    def __init__(self, form: ReasoningFormat) -> None:
+        self._form = form
+        self._is_begun = self._is_ended = False
+
+    def add(self, text: str) -> dict[str, str]:
+        """What more reasoning adds to the message; nothing where it is not told."""
+        said: dict[str, str] = {}
+        if text and self._form in ("apart", "both"):
+            said = {"reasoning_content": text, "reasoning": text}
+        if text and self._form in ("inline", "both"):
+            said["content"] = text if self._is_begun else _OPENING + text
+            self._is_begun = True
+        return said
+
+    def end(self) -> str:
+        """What stands in the content between reasoning and answer, when the answer begins."""
+        if not self._is_begun or self._is_ended:
+            return ""
+        self._is_ended = True
+        return _CLOSING

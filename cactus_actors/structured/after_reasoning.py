@@ -1,0 +1,106 @@
+"""A grammar that begins behind the reasoning: what comes before it is free, and need not come."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Iterable
+
+from cactus_actors.reasoning import MARKUPS, ReasoningMarkup, Start
+from cactus_actors.structured.compiled import Grammar, lark_grammar, param_of
+from cactus_actors.tools.grammar import TokenNames
+
+_ANSWER = "answer"
+_SPACE = r"\s{0,8}"
+"""What a model may put before the mark that opens its reasoning."""
+_TEXT = "(FREE)?"
+
+
+def after_reasoning(
+    grammar: str, markup: str, tokenizer: TokenNames, *, start: Start, is_call: bool = False
+) -> str:
+    """The texts that reason in the markup of that name and go on as the serialised `grammar` says.
+
+    `start` is where the text begins; unless that is in the reasoning, it may have none. A grammar that
+    `is_call` brings the heading of its message along where messages have some.
+    """
+    known = _Marks(MARKUPS[markup], tokenizer)
+    rule = known.channels(is_call) if known.markup.has_channels else known.tags(start)
+    lines = [f"start: {rule}", *known.terminals]
+    first, *others = json.loads(grammar)["grammars"]
+    head: Grammar = {"name": param_of(grammar), **lark_grammar("\n".join(lines))}
+    return json.dumps({"grammars": [head, {**first, "name": _ANSWER}, *others]})
+
+
+class _Marks:
+    """The marks of a markup as terms of rules: control tokens by id, because they stand for no characters."""
+
+    def __init__(self, markup: ReasoningMarkup, tokenizer: TokenNames) -> None:
+        self.markup = markup
+        self.terminals: list[str] = []
+        ids = {text: tokenizer.id_of(text) for text in markup.tokens}
+        self._control = {i: text for text, i in ids.items() if i is not None and tokenizer.is_special(i)}
+        texts = "|".join(map(re.escape, self._control.values()))
+        self._split = re.compile(f"({texts})") if texts else None
+
+    def tags(self, start: Start) -> str:
+        """Reasoning between two marks, then the answer, which control tokens may enclose."""
+        opening, closing, answer = self._opening(), self._closing(), self._answer()
+        if start == "reasoning":
+            return f"{closing} {answer}"
+        return f"(({opening}) {closing})? {answer}"
+
+    def channels(self, is_call: bool) -> str:
+        """Messages that are reasoning, then the one that is the answer."""
+        opening, closing = self._terms(self.markup.opens[0]), self._terms(self.markup.closes[0])
+        next_one = self._terms("<|start|>assistant")
+        heading = "" if is_call else self._terms("<|channel|>final<|message|>")
+        self.terminals.append("FREE: /(?s:.+)/")
+        return f"({opening} {_TEXT} {closing} {next_one})* {heading} @{_ANSWER}"
+
+    def _opening(self) -> str:
+        forms = []
+        for number, mark in enumerate(self.markup.opens):
+            if self._is_text(mark):
+                self.terminals.append(f"OPEN_{number}: /{_SPACE}{_expression([mark])}/")
+                forms.append(f"OPEN_{number}")
+            else:
+                self._add("SPACE", r"\s{1,8}")
+                forms.append(f"(SPACE)? {self._terms(mark)}")
+        return " | ".join(forms)
+
+    def _closing(self) -> str:
+        """Any text up to the first mark that closes it."""
+        if all(map(self._is_text, self.markup.closes)):
+            self.terminals.append(f"reasoning[lazy]: /(?s:.*)({_expression(self.markup.closes)})/")
+            return "reasoning"
+        self._add("FREE", "(?s:.+)")
+        return f"{_TEXT} ({' | '.join(map(self._terms, self.markup.closes))})"
+
+    def _answer(self) -> str:
+        pairs = [
+            f"{self._terms(opening)} @{_ANSWER} {self._terms(closing)}"
+            for opening, closing in self.markup.answers
+            if opening and not (self._is_text(opening) or self._is_text(closing))
+        ]
+        return f"({' | '.join([f'@{_ANSWER}', *pairs])})"
+
+    def _add(self, name: str, expression: str) -> None:
+        line = f"{name}: /{expression}/"
+        if line not in self.terminals:
+            self.terminals.append(line)
+
+    def _is_text(self, mark: str) -> bool:
+        return self._split is None or self._split.search(mark) is None
+
+    def _terms(self, mark: str) -> str:
+        pieces = [mark] if self._split is None else self._split.split(mark)
+        ids = {text: i for i, text in self._control.items()}
+        return " ".join(
+            f"<[{ids[piece]}]>" if piece in ids else json.dumps(piece) for piece in pieces if piece
+        )
+
+
+def _expression(marks: Iterable[str]) -> str:
+    """An expression for any of these texts."""
+    return "|".join(re.escape(mark).replace("/", r"\/").replace(r"\ ", " ") for mark in marks)

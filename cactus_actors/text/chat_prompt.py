@@ -1,0 +1,64 @@
+"""A prompt's end: where the model begins, before its reasoning, in it or behind it."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cactus_actors.reasoning import MARKUPS, Start
+
+_FINAL = "<|channel|>final<|message|>"
+
+
+class ChatPrompt(NamedTuple):
+    """The ids of a conversation, where the answer begins, and whether the model is to reason before it."""
+
+    ids: list[int]
+    start: Start = "undecided"
+    thinks: bool = False
+
+
+class ChatText(NamedTuple):
+    """The same before it is encoded."""
+
+    text: str
+    start: Start
+    thinks: bool
+
+
+class PromptEnd(NamedTuple):
+    """What is to be added to a rendered prompt, and what the prompt then is."""
+
+    added: str
+    start: Start
+    is_closed: bool
+
+
+def end_of(
+    prompt: str, markup_name: str, *, thinking: bool | None, past: str, answer_begins: str
+) -> PromptEnd:
+    """How a prompt goes on to where the model begins.
+
+    Reasoning that the template opened is closed again where `thinking` is false or the answer has begun,
+    behind `past`, what was thought of it. `answer_begins` itself is not part of what is added.
+    """
+    markup = MARKUPS[markup_name]
+    end = prompt.rstrip()
+    is_open = end.endswith(markup.opens)
+    is_closed = not is_open and end.endswith(markup.closes) and not markup.has_channels
+    has_begun = bool(answer_begins or past)
+    line = "\n" if prompt.endswith("\n") else ""
+    close = f"{line}{markup.closes[0]}{line * 2}"
+    if past and not is_closed:
+        if markup.has_channels:
+            return PromptEnd(
+                f"{markup.opens[0]}{past}{markup.closes[0]}{markup.answers[0][0]}", "answer", True
+            )
+        opening = "" if is_open else f"{markup.opens[0]}{line}"
+        return PromptEnd(f"{opening}{past}{close}", "answer", True)
+    if has_begun and markup.has_channels:
+        return PromptEnd(_FINAL, "answer", True)
+    if is_open and (has_begun or thinking is False):
+        return PromptEnd(close, "answer" if has_begun else "undecided", True)
+    if has_begun:
+        return PromptEnd("", "answer", True)
+    return PromptEnd("", "reasoning" if is_open else "undecided", is_closed)

@@ -1,0 +1,53 @@
+"""What is known of a model's reasoning once its template and its vocabulary are read."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cactus_actors.protocol.errors import TemplateInvalid
+from cactus_actors.text.chat_template import ChatTemplate
+from cactus_actors.text.reasoning_support import (
+    markup_in_template,
+    markup_in_vocabulary,
+    reasoning_tokens_of,
+)
+from cactus_actors.text.tokenizer import Tokenizer
+
+_QUESTION = [{"role": "user", "content": "Why?"}]
+
+
+@dataclass(frozen=True)
+class ModelReasoning:
+    """How a model marks its reasoning: a name in `reasoning.MARKUPS`, and the control tokens of the marks.
+
+    It reasons `unasked` unless its template's switches are off by themselves.
+    """
+
+    markup: str
+    tokens: tuple[tuple[int, str], ...] = ()
+    unasked: bool = True
+
+
+def reasoning_of(source: str, template: ChatTemplate, tokenizer: Tokenizer) -> ModelReasoning | None:
+    """What template and vocabulary tell; None where neither knows of reasoning.
+
+    A vocabulary is often that of a model's reasoning brother: with the marks there alone the model is taken
+    for one that does not reason unasked.
+    """
+    markup = markup_in_template(source)
+    if markup is not None:
+        return ModelReasoning(markup, reasoning_tokens_of(markup, tokenizer), _reasons_unasked(template))
+    markup = markup_in_vocabulary(tokenizer)
+    if markup is not None:
+        return ModelReasoning(markup, reasoning_tokens_of(markup, tokenizer), unasked=False)
+    return None
+
+
+def _reasons_unasked(template: ChatTemplate) -> bool:
+    """Whether the template asks for as much when its switches are left alone as when they are on."""
+    if not template.reasoning_switches:
+        return True
+    try:
+        return template.render(_QUESTION) == template.render(_QUESTION, thinking=True)
+    except TemplateInvalid:
+        return True
