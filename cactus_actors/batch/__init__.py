@@ -3,8 +3,10 @@
 from cactus_actors.batch.failures import InputChanged, InputInvalid, OutputFailed, OutputLocked, OutputRefused
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.paths import BatchPaths
+from cactus_actors.batch.reasons import Reason, reasons_of
 from cactus_actors.batch.request import BatchProgress, BatchRequest
 from cactus_actors.batch.runner import run_batch
+from cactus_actors.batch.standard_input import keep_input
 
 __all__ = [
     "BatchPaths",
@@ -16,5 +18,8 @@ __all__ = [
     "OutputLocked",
     "OutputRefused",
     "PromptLine",
+    "Reason",
+    "keep_input",
+    "reasons_of",
     "run_batch",
 ]

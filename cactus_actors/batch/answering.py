@@ -59,9 +59,14 @@ class LineAnswerer:
     the first one says so for all. That follows from the model alone, so a resumed run comes to the same.
     """
 
-    def __init__(self, client: AsyncClient, request: BatchRequest, run: Run, model: str | None) -> None:
+    def __init__(
+        self, client: AsyncClient, request: BatchRequest, run: Run, model: str | None, round_: int = 0
+    ) -> None:
+        """`round_` keeps apart the jobs of lines that failed and are run again."""
         self._client = client
         self._run = run
+        self._round = round_
+        self._system = request.system
         self._model = model
         self._account = request.account
         self._plain_is_chat = not request.raw
@@ -87,7 +92,9 @@ class LineAnswerer:
         """What became of `line`; raises NotSupported for one `as_chat` where the model has no template."""
         job_id_of = partial(self._job_id, line, as_chat=as_chat)
         try:
-            request = request_of_line(line, job_id_of, self._options, self._model, as_chat=as_chat)
+            request = request_of_line(
+                line, job_id_of, self._options, self._model, as_chat=as_chat, system=self._system
+            )
             results = await self._results(request.submits, job_id_of)
             return Outcome(render_result(line, request, results, self._run.created), results, succeeded=True)
         except SERVICE_FAILURES:
@@ -116,7 +123,8 @@ class LineAnswerer:
         """Of one choice, whose seed, and so its tokens, are the same at every attempt."""
         attempt = 0
         while attempt < MAX_ATTEMPTS:
-            submit = msgspec.structs.replace(submit, job_id=job_id_of(choice, attempt), account=self._account)
+            job_id = job_id_of(choice, attempt + MAX_ATTEMPTS * self._round)
+            submit = msgspec.structs.replace(submit, job_id=job_id, account=self._account)
             try:
                 result = await self._client.run(submit)
             except JobConflict:  # an earlier run asked at another priority

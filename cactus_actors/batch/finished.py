@@ -21,7 +21,7 @@ def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: R
     OutputRefused unless the output holds every input line, as one without a journal may not.
     """
     paths = request.paths
-    if not request.resume:
+    if not (request.resume or request.retry_failed):
         raise OutputRefused(f"{paths.output}: exists already; --overwrite replaces it")
     if made_by is not None:
         made_by.check_same(wanted, request.source)

@@ -69,6 +69,8 @@ class Journal:
 
     def __init__(self, path: Path) -> None:
         self.path = path
+        self.round = 0
+        """How often the failed lines of the run were begun again, once it was read."""
         self._descriptor = self._lock()
 
     def read(self) -> tuple[Run | None, bool]:
@@ -83,6 +85,7 @@ class Journal:
             if version == JOURNAL_VERSION:
                 run = msgspec.json.decode(begun, type=Run)
                 if run.checksum == run.sum:
+                    self.round = lines.count(begun) - 1
                     return run, is_complete
                 what = "is damaged"
             else:
@@ -97,6 +100,13 @@ class Journal:
     def begin(self, run: Run) -> None:
         """Note `run`, before anything else of it is written."""
         self._add(msgspec.json.encode(msgspec.structs.replace(run, checksum=run.sum)))
+        self.round = 0
+
+    def begin_again(self, run: Run) -> None:
+        """Note that the run's failed lines are to be run once more."""
+        number = self.round + 1
+        self.begin(run)
+        self.round = number
 
     def mark_complete(self) -> None:
         """Note that every line is on the disk."""

@@ -11,7 +11,7 @@ from cactus_actors.batch.failures import InputInvalid
 from cactus_actors.batch.reader import MAX_LINE_BYTES, Format, RawLine
 from cactus_actors.client.request import make_submit, ready_to_send
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
-from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.openai import BodyRequest, JobIds, request_from_body
 from cactus_actors.protocol.option_rules import with_defaults
 from cactus_actors.protocol.options import Options
@@ -24,7 +24,7 @@ _NATIVE_FIELDS = frozenset({"prompt", "messages", "tools", "model", "custom_id"}
 
 @dataclass(frozen=True, slots=True)
 class PromptLine:
-    """A line as decoded: `value` is what the file says, `error` is set instead when it could not be read."""
+    """A line as decoded: `value` is what the file says, its text where `error` says that it is not read."""
 
     number: int
     custom_id: str
@@ -57,7 +57,8 @@ def decode_line(raw: RawLine, form: Format) -> PromptLine:
     try:
         value = _decode(raw, form)
     except InvalidRequest as error:
-        return PromptLine(raw.number, automatic_id, error=error)
+        text = None if raw.content is None else raw.content.decode(errors="replace")
+        return PromptLine(raw.number, automatic_id, text, error)
     line = PromptLine(raw.number, automatic_id, value)
     if not isinstance(value, dict) or ("custom_id" not in value and not line.is_batch_line):
         return line
@@ -65,12 +66,18 @@ def decode_line(raw: RawLine, form: Format) -> PromptLine:
 
 
 def request_of_line(
-    line: PromptLine, job_id_of: JobIds, defaults: Options, only_model: str | None, *, as_chat: bool = False
+    line: PromptLine,
+    job_id_of: JobIds,
+    defaults: Options,
+    only_model: str | None,
+    *,
+    as_chat: bool = False,
+    system: str | None = None,
 ) -> BodyRequest:
     """What a line asks for, one job a choice; raises InvalidRequest.
 
     `defaults` fill in the options that it leaves out; a plain line is one user message `as_chat`, else a
-    prompt.
+    prompt. Conversations that say nothing of their own to the `system` begin with that.
     """
     if line.error is not None:
         raise line.error
@@ -80,25 +87,25 @@ def request_of_line(
             param="model",
         )
     if line.is_batch_line:
-        request = _request_of_batch_line(line.value, job_id_of, defaults)
+        request = _request_of_batch_line(line.value, job_id_of, defaults, system)
     else:
-        submit = _submit_of_native_line(line.value, job_id_of(0), as_chat=as_chat)
+        submit = _submit_of_native_line(line.value, job_id_of(0), as_chat=as_chat, system=system)
         options = with_defaults(submit.options, defaults)
         request = BodyRequest.of(msgspec.structs.replace(submit, options=options))
     return msgspec.structs.replace(request, submits=[ready_to_send(submit) for submit in request.submits])
 
 
-def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool) -> Submit:
+def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: str | None) -> Submit:
     match value:
         case str() if as_chat:
-            message = ChatMessage(role="user", content=value)
-            return make_submit(messages=[message], job_id=job_id, options={})
+            messages = _with_system([{"role": "user", "content": value}], system)
+            return make_submit(messages=messages, job_id=job_id, options={})
         case str():
             return make_submit(value, job_id=job_id, options={})
         case dict() as fields:
             return make_submit(
                 fields.get("prompt"),
-                messages=fields.get("messages"),
+                messages=_with_system(fields.get("messages"), system),
                 tools=fields.get("tools"),
                 model=fields.get("model"),
                 job_id=job_id,
@@ -107,7 +114,19 @@ def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool) -> Submit:
     raise InvalidRequest("a line is a JSON string or a JSON object", param="line")
 
 
-def _request_of_batch_line(fields: dict[str, Any], job_id_of: JobIds, defaults: Options) -> BodyRequest:
+def _with_system(messages: Any, system: str | None) -> Any:
+    """Messages as they are, or behind a system message where they have none."""
+    if system is None or not isinstance(messages, list):
+        return messages
+    roles = {message.get("role") for message in messages if isinstance(message, dict)}
+    if not roles.isdisjoint(("system", "developer")):
+        return messages
+    return [{"role": "system", "content": system}, *messages]
+
+
+def _request_of_batch_line(
+    fields: dict[str, Any], job_id_of: JobIds, defaults: Options, system: str | None
+) -> BodyRequest:
     if unknown := sorted(fields.keys() - _BATCH_FIELDS):
         raise InvalidRequest(
             f"unknown field {unknown[0]!r} beside custom_id, method, url and body", param="line"
@@ -119,6 +138,8 @@ def _request_of_batch_line(fields: dict[str, Any], job_id_of: JobIds, defaults: 
         raise InvalidRequest("url is required", param="url")
     if isinstance(body, dict) and body.get("stream"):
         raise InvalidRequest("stream has no meaning in a prompt file", param="stream")
+    if isinstance(body, dict) and "messages" in body:
+        body = {**body, "messages": _with_system(body["messages"], system)}
     return request_from_body(url, body, job_id_of, defaults=defaults)
 
 

@@ -83,6 +83,25 @@ def discard_partial(paths: BatchPaths) -> None:
             raise OutputFailed(f"{path}: {error.strerror}") from None
 
 
+def reopen_failed(paths: BatchPaths) -> None:
+    """Take finished files back to be partial, as if they had not been published; can be repeated."""
+    try:
+        for partial, final in ((paths.partial_output, paths.output), (paths.partial_errors, paths.errors)):
+            if final.exists():
+                final.replace(partial)
+        sync_directory(paths.output.parent)
+    except OSError as error:
+        raise OutputFailed(f"{paths.output}: {error.strerror}") from None
+
+
+def discard_failed(paths: BatchPaths) -> None:
+    """Forget which lines have failed, so that they are run again."""
+    try:
+        paths.partial_errors.unlink(missing_ok=True)
+    except OSError as error:
+        raise OutputFailed(f"{paths.partial_errors}: {error.strerror}") from None
+
+
 def publish(paths: BatchPaths) -> None:
     """Rename the partial files to the final ones; can be repeated after a kill in between."""
     try:

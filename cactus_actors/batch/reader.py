@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
+import gzip
 import hashlib
+import io
 import os
 import stat
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
@@ -14,10 +17,10 @@ from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 Format = Literal["jsonl", "text"]
 MAX_LINE_BYTES = MAX_MESSAGE_BYTES
+GZIP = b"\x1f\x8b"
 UTF8_BOM = b"\xef\xbb\xbf"
 # first bytes -> what such a file is
 _NOT_TEXT = {
-    b"\x1f\x8b": "gzip",
     b"PK\x03\x04": "zip",
     b"\x28\xb5\x2f\xfd": "zstd",
     b"BZh": "bzip2",
@@ -39,7 +42,7 @@ class RawLine(NamedTuple):
 
 
 class PromptFile:
-    """An open prompt file; `digest` is the SHA-256 of all that was read so far.
+    """An open prompt file, packed by gzip or not; `digest` is the SHA-256 of all text that was read so far.
 
     `stamp` is another one after most changes, and after some things that are none.
     """
@@ -47,24 +50,32 @@ class PromptFile:
     def __init__(self, path: Path) -> None:
         self.path = path
         self._hash = hashlib.sha256()
-        self._file = _open_regular(path)
-        status = os.fstat(self._file.fileno())
+        self._stored = _open_regular(path)
+        self._file = self._stored
+        status = os.fstat(self._stored.fileno())
         self.stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         try:
             self._head = self._file.peek(4096)[:4096]  # type: ignore[attr-defined]
+            if self._head.startswith(GZIP):
+                self._file = io.BufferedReader(gzip.GzipFile(fileobj=self._stored))
+                self._head = self._file.peek(4096)[:4096]
             _check_text(path, self._head)
-        except OSError as error:
-            self._file.close()
-            raise InputInvalid(f"{path}: {error.strerror}") from None
+        except (OSError, EOFError, zlib.error) as error:
+            self._close()
+            raise InputInvalid(f"{path}: {_reason(error)}") from None
         except BaseException:
-            self._file.close()
+            self._close()
             raise
 
     def __enter__(self) -> PromptFile:
         return self
 
     def __exit__(self, *_: object) -> None:
+        self._close()
+
+    def _close(self) -> None:
         self._file.close()
+        self._stored.close()
 
     @property
     def digest(self) -> str:
@@ -73,7 +84,8 @@ class PromptFile:
 
     def format(self) -> Format:
         """JSON lines or plain text, by the file's suffix, else by how its first line begins."""
-        match self.path.suffix.lower():
+        name = self.path.with_suffix("") if self.path.suffix.lower() == ".gz" else self.path
+        match name.suffix.lower():
             case ".jsonl" | ".ndjson" | ".json":
                 return "jsonl"
             case ".txt" | ".text" | ".md":
@@ -110,10 +122,16 @@ class PromptFile:
     def _read(self, limit: int) -> bytes:
         try:
             chunk = self._file.readline(limit)
-        except OSError as error:
-            raise InputInvalid(f"{self.path}: {error.strerror}") from None
+        except (OSError, EOFError, zlib.error) as error:
+            raise InputInvalid(f"{self.path}: {_reason(error)}") from None
         self._hash.update(chunk)
         return chunk
+
+
+def _reason(error: Exception) -> str:
+    if isinstance(error, OSError) and error.strerror:
+        return error.strerror
+    return "the gzip file is damaged or cut short"
 
 
 def _open_regular(path: Path) -> BinaryIO:

@@ -21,7 +21,7 @@ def render_result(line: PromptLine, request: BodyRequest, results: Sequence[Resu
 
 
 def render_error(line: PromptLine, job_id: str, error: CactusError) -> bytes:
-    """A line of the error file; `error.line` is the line's number in the input."""
+    """A line of the error file: with the `input` that failed, and `error.line`, its number there."""
     info = error.info()
     response = {
         "status_code": info.status or 500,
@@ -33,15 +33,19 @@ def render_error(line: PromptLine, job_id: str, error: CactusError) -> bytes:
         job_id,
         response,
         {"code": info.type, "message": info.message, "param": info.param, "line": line.number},
+        {"input": line.value},
     )
 
 
-def _render(line: PromptLine, job_id: str, response: object, error: object) -> bytes:
+def _render(
+    line: PromptLine, job_id: str, response: object, error: object, more: dict[str, object] | None = None
+) -> bytes:
     return msgspec.json.encode(
         {
             "id": f"batch_req_{job_id[:24]}",
             "custom_id": line.custom_id,
             "response": response,
             "error": error,
+            **(more or {}),
         }
     )

@@ -24,8 +24,9 @@ class BatchRequest:
     """What to run and how.
 
     `options` fill in what a line leaves out; `form` None is by suffix and content; `raw` keeps plain lines
-    from the chat template. Without `one_model` a run that is resumed takes whatever model the service has by
-    then. `account` is that of its jobs.
+    from the chat template; `system` opens conversations that have no system message. A run that is resumed,
+    or whose failed lines are run again by `retry_failed`, goes on where it was. Without `one_model` a resumed
+    run takes whatever model the service has by then. `account` is that of its jobs.
     """
 
     source: Path
@@ -33,8 +34,10 @@ class BatchRequest:
     options: Options = field(default_factory=Options)
     form: Format | None = None
     raw: bool = False
+    system: str | None = None
     max_in_flight: int = DEFAULT_MAX_IN_FLIGHT
     resume: bool = False
+    retry_failed: bool = False
     overwrite: bool = False
     one_model: bool = True
     account: str = ""
@@ -47,7 +50,8 @@ class BatchRequest:
     def parameters(self, form: Format) -> dict[str, Any]:
         """All that the answers depend on, but for the input and the model."""
         options = msgspec.structs.replace(self.options, priority=None)
-        return {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
+        parameters = {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
+        return parameters if self.system is None else {**parameters, "system": self.system}
 
 
 @dataclass

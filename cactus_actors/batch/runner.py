@@ -14,7 +14,7 @@ from cactus_actors.batch.finished import finished_before
 from cactus_actors.batch.journal import Journal, Run
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.open_lines import OpenLines
-from cactus_actors.batch.output import BatchOutput, discard_partial, publish
+from cactus_actors.batch.output import BatchOutput, discard_failed, discard_partial, publish, reopen_failed
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.reader import Format, PromptFile
 from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer
@@ -57,11 +57,16 @@ async def run_batch(
         if is_complete:
             publish(paths)
         is_unfinished = begun is not None and not is_complete
+        retries = request.retry_failed and not request.overwrite
+        if retries and begun is None:
+            raise OutputRefused(f"{paths.journal}: there is no run here, and so no failed line")
+        if retries and is_complete and paths.errors.exists():
+            is_unfinished = True
         if paths.output.exists() and not is_unfinished and not request.overwrite:
             return await asyncio.to_thread(finished_before, request, form, wanted, begun)
         if begun is None and not request.overwrite:
             paths.check_none_is_lost()
-        if is_unfinished and not request.overwrite and not request.resume:
+        if is_unfinished and not (request.overwrite or request.resume or retries):
             raise OutputRefused(
                 f"{paths.journal}: an unfinished run is there; continue it with --resume, "
                 "or start again with --overwrite"
@@ -69,15 +74,19 @@ async def run_batch(
         status = await client.status()  # nothing is written for a service that is not there
         if request.one_model:
             wanted = msgspec.structs.replace(wanted, model=status.model)
-        if begun is None or is_complete or request.overwrite:
+        if begun is None or not is_unfinished or request.overwrite:
             discard_partial(paths)
             journal.begin(wanted)
             begun = wanted
         else:
             begun.check_same(wanted, request.source)
+            if retries:
+                reopen_failed(paths)
+                journal.begin_again(begun)
+                discard_failed(paths)
         output = await _opened_output(paths)
         try:
-            answerer = LineAnswerer(client, request, begun, scanned.model)
+            answerer = LineAnswerer(client, request, begun, scanned.model, journal.round)
             progress = await _Runner(request, form, scanned, answerer, output, observe).run()
             await asyncio.to_thread(output.sync)
         finally:

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Literal
 
 import typer
 
-from cactus_actors.cli.batch_progress import shown_progress
+from cactus_actors.cli.batch_progress import show_reasons, shown_progress
 from cactus_actors.cli.interrupts import Interrupted, interruptible
 from cactus_actors.cli.options import (
     FIRST_ANSWER_S,
@@ -21,6 +21,7 @@ from cactus_actors.cli.options import (
     Seed,
     StreamEndpoint,
     Temperature,
+    schema_of,
 )
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError
@@ -35,7 +36,11 @@ def batch(
     source: Annotated[
         Path,
         # what is wrong with a file is told by who opens it
-        typer.Argument(metavar="IN", readable=False, help="JSONL, or plain text with one prompt a line."),
+        typer.Argument(
+            metavar="IN",
+            readable=False,
+            help="JSONL, or plain text with one prompt a line; .gz too, - is stdin.",
+        ),
     ],
     output: Annotated[
         Path,
@@ -48,6 +53,9 @@ def batch(
         ),
     ],
     resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was cut off.")] = False,
+    retry_failed: Annotated[
+        bool, typer.Option("--retry-failed", help="Run the lines of the error file again.")
+    ] = False,
     overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what OUT holds.")] = False,
     max_in_flight: Annotated[int, typer.Option(min=1, max=10_000, help="Jobs in the service at once.")] = 64,
     form: Annotated[
@@ -56,6 +64,12 @@ def batch(
     raw: Annotated[
         bool, typer.Option("--raw", help="Continue plain lines as they stand, without the chat template.")
     ] = False,
+    system: Annotated[
+        str | None, typer.Option(help="A system message for questions and chats that have none.")
+    ] = None,
+    json_schema: Annotated[
+        str | None, typer.Option(metavar="FILE|JSON", help="A JSON Schema that answers must obey.")
+    ] = None,
     max_tokens: MaxTokens = None,
     temperature: Temperature = None,
     seed: Seed = None,
@@ -75,6 +89,9 @@ def batch(
     without a chat template or with --raw; {"prompt": ...} is always text to continue, {"messages": ...} a
     chat, and OpenAI batch lines are what their url says. Options fill in what a line leaves out.
 
+    --system and --json-schema stand for what lines leave out. Input that comes through a pipe (-) is kept in
+    OUT.input, and read from there by --resume and --retry-failed.
+
     Results are added to OUT.partial as they finish and become OUT when all are there; lines that fail go to
     the error file beside it in the same way. OUT.journal stays, so that --resume notices a changed input.
     A first Ctrl-C (SIGTERM, SIGHUP) gives back what is in flight, a second one ends at once.
@@ -85,13 +102,16 @@ def batch(
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume
     """
-    from cactus_actors.batch import BatchRequest
+    from cactus_actors.batch import BatchRequest, keep_input
     from cactus_actors.protocol.options import Options
 
+    if str(source) == "-":
+        source = keep_input(sys.stdin.buffer, output, overwrite=overwrite)
     request = BatchRequest(
         source=source,
         output=output,
         options=Options(
+            json_schema=None if json_schema is None else schema_of(json_schema),
             max_tokens=max_tokens,
             temperature=temperature,
             seed=seed,
@@ -100,8 +120,10 @@ def batch(
         ),
         form=form,
         raw=raw,
+        system=system,
         max_in_flight=max_in_flight,
         resume=resume,
+        retry_failed=retry_failed,
         overwrite=overwrite,
     )
     run = _Run(request, endpoint, stream_endpoint, key_file)
@@ -163,6 +185,8 @@ class _Run:
 def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) -> None:
     import msgspec
 
+    from cactus_actors.batch import reasons_of
+
     paths = request.paths
     if as_json:
         report = {
@@ -174,6 +198,7 @@ def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) ->
             "tokens_per_second": round(progress.tokens_per_second, 1),
             "output": str(paths.output),
             "errors": str(paths.errors),
+            "reasons": msgspec.to_builtins(reasons_of(paths.errors)),
         }
         typer.echo(msgspec.json.encode(report).decode())
         return
@@ -185,3 +210,5 @@ def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) ->
     typer.echo(
         f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output}){failed}{earlier}"
     )
+    if progress.num_failed:
+        show_reasons(reasons_of(paths.errors))

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING, TextIO
 
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cactus_actors.batch import BatchProgress
+    from cactus_actors.batch import BatchProgress, Reason
 
 LOG_EVERY_S = 10.0
 
@@ -32,6 +32,24 @@ def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgres
                 print(line, file=stream, flush=True)
 
         yield write
+
+
+def show_reasons(reasons: Sequence[Reason]) -> None:
+    """Why lines failed, as a table."""
+    from rich.console import Console
+    from rich.table import Table
+    from rich.text import Text
+
+    table = Table(box=None, pad_edge=False)
+    table.add_column("failed", justify="right")
+    table.add_column("reason", no_wrap=True)
+    table.add_column("first at line", justify="right")
+    table.add_column("such as", overflow="fold")
+    for reason in reasons:
+        name = reason.code if reason.param is None else f"{reason.code} ({reason.param})"
+        line = "" if reason.first_line is None else str(reason.first_line)
+        table.add_row(str(reason.count), Text(name), line, Text(reason.message[:200]))
+    Console(stderr=True).print(table)
 
 
 class ProgressLog:

@@ -2,9 +2,12 @@
 
 from __future__ import annotations
 
-from typing import Annotated
+from pathlib import Path
+from typing import Annotated, Any
 
 import typer
+
+from cactus_actors.protocol.errors import InvalidRequest
 
 FIRST_ANSWER_S = 5.0  # somebody sits at the terminal
 
@@ -36,3 +39,20 @@ RepeatPenalty = Annotated[float | None, typer.Option(help="Above 1 discourages r
 HandoffThreshold = Annotated[
     float | None, typer.Option(help="Hand off to the cloud when confidence is below; 0 never does.")
 ]
+
+
+def schema_of(given: str) -> Any:
+    """A JSON Schema that is given as JSON or as the name of a file; raises InvalidRequest."""
+    import msgspec
+
+    text = given.strip()
+    if not text.startswith("{"):
+        try:
+            text = Path(given).read_text(encoding="utf-8")
+        except (OSError, UnicodeDecodeError) as error:
+            reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
+            raise InvalidRequest(f"--json-schema: {given}: {reason}", param="json_schema") from None
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError as error:
+        raise InvalidRequest(f"--json-schema: {error}", param="json_schema") from None

@@ -3,8 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import gzip
+import hashlib
 import os
 import socket
+from collections.abc import Callable
 from pathlib import Path
 
 import pytest
@@ -106,7 +109,6 @@ def test_format(tmp_path: Path, name: str, content: bytes, form: str) -> None:
 @pytest.mark.parametrize(
     ("head", "what"),
     [
-        (b"\x1f\x8b\x08\x00", "gzip"),
         (b"PK\x03\x04", "zip"),
         ("\ufeffhello".encode("utf-16-le"), "UTF-16"),
         ("\ufeffhello".encode("utf-16-be"), "UTF-16"),
@@ -116,6 +118,39 @@ def test_format(tmp_path: Path, name: str, content: bytes, form: str) -> None:
 def test_what_is_not_text_is_refused(tmp_path: Path, head: bytes, what: str) -> None:
     with pytest.raises(InputInvalid, match=f"not_text.*{what}"):
         read(write(tmp_path, head))
+
+
+def test_a_packed_file_is_read_as_what_is_in_it(tmp_path: Path) -> None:
+    content = "eins\r\n\r\nzwei ü\ndrei".encode()
+    plain, packed = write(tmp_path, content, "a.txt"), write(tmp_path, gzip.compress(content), "a.txt.gz")
+    with PromptFile(plain) as first, PromptFile(packed) as second:
+        assert list(first.lines()) == list(second.lines())
+        assert first.digest == second.digest
+        assert second.format() == "text"
+    with PromptFile(write(tmp_path, gzip.compress(b'{"prompt": "a"}'), "a.jsonl.gz")) as file:
+        assert file.format() == "jsonl"
+
+
+@pytest.mark.parametrize(
+    "damage",
+    [
+        lambda packed: packed[:-9],
+        lambda packed: packed[:12],
+        lambda packed: packed[:30] + bytes([packed[30] ^ 0xFF]) + packed[31:],
+        lambda packed: packed[:-6] + b"\0\0" + packed[-4:],
+        lambda packed: packed + b"rubbish",
+        lambda _: b"\x1f\x8b\x08\x00",
+    ],
+)
+def test_a_packed_file_that_is_damaged_is_refused(tmp_path: Path, damage: Callable[[bytes], bytes]) -> None:
+    lines = b"".join(hashlib.sha256(bytes([number])).hexdigest().encode() + b"\n" for number in range(200))
+    with pytest.raises(InputInvalid, match="gzip"):
+        read(write(tmp_path, damage(gzip.compress(lines)), "a.txt.gz"))
+
+
+def test_what_is_packed_is_text_too(tmp_path: Path) -> None:
+    with pytest.raises(InputInvalid, match="zero byte"):
+        read(write(tmp_path, gzip.compress(b"a\0b")))
 
 
 def test_what_is_not_a_file_is_refused(tmp_path: Path) -> None:

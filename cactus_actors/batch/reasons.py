@@ -1,0 +1,62 @@
+"""Why lines failed, by reason, from the error file of a run."""
+
+from __future__ import annotations
+
+import contextlib
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.batch.failures import OutputFailed
+
+
+class Reason(msgspec.Struct, frozen=True, kw_only=True):
+    """Lines that failed alike: with the same `code` and `param`; `message` is that of `first_line`."""
+
+    code: str
+    param: str | None
+    count: int
+    message: str
+    first_line: int | None
+
+
+class _Error(msgspec.Struct):
+    code: str = "server_error"
+    message: str = ""
+    param: str | None = None
+    line: int | None = None
+
+
+class _ErrorLine(msgspec.Struct):
+    error: _Error
+
+
+def reasons_of(path: Path) -> list[Reason]:
+    """The reasons in an error file, the most frequent first; none if there is no file.
+
+    Raises OutputFailed.
+    """
+    reasons: dict[tuple[str, str | None], Reason] = {}
+    decoder = msgspec.json.Decoder(_ErrorLine)
+    try:
+        with path.open("rb") as file:
+            for line in file:
+                with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
+                    error = decoder.decode(line).error
+                    key = error.code, error.param
+                    reasons[key] = _with(reasons.get(key), error)
+    except FileNotFoundError:
+        return []
+    except OSError as error:
+        raise OutputFailed(f"{path}: {error.strerror}") from None
+    return sorted(reasons.values(), key=lambda reason: (-reason.count, reason.code, reason.param or ""))
+
+
+def _with(known: Reason | None, error: _Error) -> Reason:
+    """A reason with one line more."""
+    count = 1 if known is None else known.count + 1
+    if known is not None and (known.first_line or 0) <= (error.line or 0):
+        return msgspec.structs.replace(known, count=count)
+    return Reason(
+        code=error.code, param=error.param, count=count, message=error.message, first_line=error.line
+    )

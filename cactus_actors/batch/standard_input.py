@@ -1,0 +1,40 @@
+"""A prompt file that comes through a pipe: kept beside the output, so that the run can be resumed."""
+
+from __future__ import annotations
+
+import os
+import shutil
+from pathlib import Path
+from typing import BinaryIO
+
+from cactus_actors.batch.failures import OutputFailed, OutputRefused
+from cactus_actors.batch.paths import BatchPaths, sync_directory
+
+
+def kept_input(output: Path) -> Path:
+    """Where the input of a run is kept that has no file of its own."""
+    return output.with_name(f"{output.name}.input")
+
+
+def keep_input(stream: BinaryIO, output: Path, *, overwrite: bool) -> Path:
+    """Copy `stream` to the disk and return where it is; a run here keeps the input that it has.
+
+    Raises OutputRefused or OutputFailed.
+    """
+    path = kept_input(output)
+    if path.exists() and BatchPaths(path, output).journal.exists() and not overwrite:
+        return path
+    if not output.parent.is_dir():
+        raise OutputRefused(f"{output}: there is no directory {output.parent}")
+    part = path.with_name(f"{path.name}.part")
+    try:
+        with part.open("wb") as file:
+            shutil.copyfileobj(stream, file)
+            file.flush()
+            os.fsync(file.fileno())
+        part.replace(path)
+        sync_directory(path.parent)
+    except OSError as error:
+        part.unlink(missing_ok=True)
+        raise OutputFailed(f"{path}: {error.strerror}") from None
+    return path
