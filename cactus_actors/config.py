@@ -43,9 +43,9 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     than `max_memory_bytes` beyond what it has when it has started ends at once.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
     Documents below the directory `corpus` go into the prompts of conversations.
-    With `keys_dir` all sockets ask for a key that is known there; `accounts` are the terms of the API
-    keys of HTTP, by the names that their jobs bear. `confidence_signal`, `probe_file` and
-    `max_handoff_share` are those of HandoffSettings. Of each ended job a line is written to `job_log` and a
+    With `keys_dir` all sockets ask for a key that is known there; `accounts` are the terms of the API keys of
+    HTTP, by the names that their jobs bear. `confidence_signal`, `probe_file`, `max_handoff_share` and
+    `max_handoff_wait_s` are those of HandoffSettings. Of each ended job a line is written to `job_log` and a
     span sent to the OpenTelemetry collector at `otlp_endpoint`. A job log of `job_log_max_bytes`, or with
     lines older than `job_log_max_age_s`, is put aside; `job_log_num_kept` such files are kept.
     """
@@ -74,6 +74,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     confidence_signal: SignalName = "entropy"
     probe_file: str | None = None
     max_handoff_share: float = 1.0
+    max_handoff_wait_s: float | None = None
     job_log: str | None = None
     job_log_max_bytes: Positive = 32 * 1024 * 1024
     job_log_num_kept: Positive = 3
@@ -101,16 +102,37 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     key_file: str | None = None
 
 
+SpendingPeriod = Literal["hour", "day", "month"]
+
+
+class CloudBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What may be spent at the cloud in every hour, day or month of UTC, or without `period` in all.
+
+    It is everybody's together, or with `per_tenant` each tenant's own. `max_requests` counts HTTP requests,
+    retries included, `max_tokens` prompt and completion tokens, `max_cost` is money of the settings'
+    `currency`. Nothing more is asked for once one of them is reached; what was under way may go beyond.
+    """
+
+    period: SpendingPeriod | None = None
+    per_tenant: bool = False
+    max_requests: Positive | None = None
+    max_tokens: Positive | None = None
+    max_cost: Annotated[float, Meta(gt=0)] | None = None
+
+
 class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
     """What the cloud-handoff actor is built from; the key itself is read by the actor, never passed.
 
     `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_requests` bounds how many
     HTTP requests may be sent in all, retries included. `require_key` None asks for a key unless `base_url` is
-    on this machine. Times are in seconds.
+    on this machine. Times are in seconds. `prompt_price` and `completion_price` are those of a million
+    tokens, in `currency`. All of `budgets` hold, and what was spent is kept in `spending_file`, which `cactus
+    serve` fills in.
 
     The router's part: `confidence_signal` is compared with a job's `cloud_handoff_threshold`
     (`protocol/confidence.py`); the signal `probe` is read from `probe_file`, or else from beside the model.
-    At most `max_share` of the jobs that have a threshold are handed off, and a few more at once.
+    At most `max_share` of the jobs that have a threshold are handed off, and a few more at once. A job whose
+    cloud answer nobody has seen `max_wait_s` after it was asked for is given its local answer.
     """
 
     worker_id: str = "cloud"
@@ -130,6 +152,12 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     confidence_signal: SignalName = "entropy"
     probe_file: str | None = None
     max_share: Annotated[float, Meta(ge=0, le=1)] = 1.0
+    max_wait_s: Annotated[float, Meta(gt=0)] | None = None
+    prompt_price: Annotated[float, Meta(ge=0)] | None = None
+    completion_price: Annotated[float, Meta(ge=0)] | None = None
+    currency: str = "USD"
+    budgets: list[CloudBudget] = []
+    spending_file: str | None = None
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):

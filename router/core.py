@@ -127,6 +127,7 @@ class RouterCore:
             settings.commit_tokens,
             signal_named(settings.confidence_signal, probe),
             settings.max_handoff_share,
+            settings.max_handoff_wait_s,
         )
         self._generation = Generation(
             self._table,

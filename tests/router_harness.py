@@ -109,12 +109,17 @@ def job_id(number: int) -> str:
 
 
 def make_hello(
-    worker_id: str = "w1", *, kind: str = "local", num_slots: int = 2, num_blocks: int = 64
+    worker_id: str = "w1",
+    *,
+    kind: str = "local",
+    num_slots: int = 2,
+    num_blocks: int = 64,
+    model: str = "letters",
 ) -> Hello:
     return Hello(
         worker_id=worker_id,
         kind=kind,  # type: ignore[arg-type]
-        model="letters",
+        model=model,
         num_slots=num_slots,
         num_blocks=num_blocks if kind == "local" else 0,
         block_size=16 if kind == "local" else 0,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import math
 
 from cactus_actors.protocol.confidence import SignalName, features_of
-from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.results import Measures, Result
 
 SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "answer_prob", "probe")
 """Those that a service can be told to use; the others are measures beside them."""
@@ -13,7 +13,7 @@ SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "answer_prob", "
 
 def scores_of(result: Result) -> dict[str, float]:
     """Name -> a number that should be high where the answer is right."""
-    measures = result.measures
+    measures = result.measures or Measures()
     scores = {
         "entropy": 1.0 - measures.entropy_mean,
         "min_token_prob": measures.min_token_prob,
@@ -26,7 +26,7 @@ def scores_of(result: Result) -> dict[str, float]:
 
 def features_of_result(result: Result) -> tuple[float, ...]:
     """The `probe_features` of an answer."""
-    measures = result.measures
+    measures = result.measures or Measures()
     return features_of(
         measures.entropy_mean,
         measures.entropy_max,

@@ -272,6 +272,7 @@ class JobFollower:
                     logprobs=logprobs,
                     prompt_logprobs=None if self._next_index else result.prompt_logprobs,
                     reasoning_content=reasoning,
+                    model=result.handoff.model or None,
                 )
             )
         if result.success:

@@ -53,6 +53,7 @@ class ActorSettings:
             confidence_signal=config.handoff.confidence_signal,
             probe_file=config.handoff.probe_file,
             max_handoff_share=config.handoff.max_share,
+            max_handoff_wait_s=config.handoff.max_wait_s,
             job_log=self.job_log,
             job_log_max_bytes=config.job_log_max_bytes,
             job_log_num_kept=config.job_log_num_kept,
@@ -78,7 +79,12 @@ class ActorSettings:
 
     def handoff(self) -> HandoffSettings:
         """The cloud worker."""
-        return msgspec.structs.replace(self.config.handoff, key_file=self.keys.worker)
+        spending_file = self.config.handoff.spending_file or str(
+            self.config.state_dir.expanduser().resolve() / "cloud-spending.json"
+        )
+        return msgspec.structs.replace(
+            self.config.handoff, key_file=self.keys.worker, spending_file=spending_file
+        )
 
     def gateway(self, listen: str) -> GatewaySettings:
         """A gateway that listens there, HOST:PORT."""

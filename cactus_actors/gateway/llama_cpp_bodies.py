@@ -39,7 +39,7 @@ class LlamaCppBody:
             "stop": True,
             "stop_type": _stop_type(result),
             "stopping_word": result.stop_match if isinstance(result.stop_match, str) else "",
-            "model": self._model,
+            "model": result.model if result.cloud_handoff else self._model,
             "prompt": submit.prompt,
             "generation_settings": {**msgspec.to_builtins(submit.options), **seed_fields(result)},
             "tokens_predicted": result.usage.completion_tokens,

@@ -29,6 +29,7 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, status_failure
+from cactus_actors.handoff.metering import Meter
 from cactus_actors.handoff.redaction import redacted_logs
 from cactus_actors.protocol.openai import chat_request_body
 from cactus_actors.protocol.params import SamplingParams
@@ -52,11 +53,13 @@ class _Exchange:
     limited_by_job: bool
     forward: Callable[[Piece], None]
     tool_markup: str
+    meter: Meter
     has_forwarded: bool = False
 
     def take(self, piece: Piece) -> None:
         if any(piece):
             self.has_forwarded = True
+            self.meter.num_chunks += 1
             self.forward(piece)
 
     def redact(self, text: str) -> str:
@@ -96,11 +99,13 @@ class Cloud:
         key: CloudKey | None,
         job_ends_at: float | None,
         forward: Callable[[Piece], None],
+        meter: Meter,
     ) -> Answer:
         """Forward the answer chunk by chunk and return how it ended.
 
         `job_ends_at` is the job's own deadline in monotonic seconds; it and `total_timeout_s` bound the whole
-        call. Raises CloudFailure. Nothing is sent twice once a chunk was forwarded.
+        call. `meter` books what it costs. Raises CloudFailure. Nothing is sent twice once a chunk was
+        forwarded.
         """
         now = time.monotonic()
         ours = now + self._settings.total_timeout_s
@@ -108,7 +113,7 @@ class Cloud:
         ends_at = job_ends_at if job_ends_at is not None and limited_by_job else ours
         body = chat_request_body(request, params, self._settings.model)
         exchange = _Exchange(
-            msgspec.json.encode(body), key, ends_at, limited_by_job, forward, request.tool_markup
+            msgspec.json.encode(body), key, ends_at, limited_by_job, forward, request.tool_markup, meter
         )
 
         def may_retry(error: BaseException) -> bool:
@@ -118,6 +123,7 @@ class Cloud:
                 and not exchange.has_forwarded
                 and self._breaker.admits(time.monotonic())
                 and not self._budget.is_spent
+                and meter.refusal() is None
             )
 
         attempts = AsyncRetrying(
@@ -140,11 +146,12 @@ class Cloud:
     async def _attempt(self, exchange: _Exchange) -> Answer:
         """One HTTP request, under the deadline, counted by the budget, its outcome told to the breaker."""
         if self._budget.is_spent:  # by another job, since this one started or failed
-            raise CloudFailure("cloud_budget_spent", "budget spent")
+            raise CloudFailure("cloud_budget_spent", "budget spent", is_refused=True)
         permit = self._breaker.admit(time.monotonic())
         if permit is None:
-            raise CloudFailure("cloud_unavailable", "breaker open")
+            raise CloudFailure("cloud_unavailable", "breaker open", is_refused=True)
         self._budget.spend()
+        exchange.meter.on_request()
         outcome: Outcome = "neutral"  # also what an aborted request counts as
         try:
             with redacted_logs(exchange.key):
@@ -177,6 +184,7 @@ class Cloud:
                 raise status_failure(response.status_code, detail, told.get("retry-after"), told.get("date"))
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
                 raise CloudFailure("cloud_protocol_error", "the answer is not an event stream")
+            exchange.meter.has_begun = True
             return await _read_answer(response, exchange)
 
 
@@ -198,6 +206,8 @@ async def _read_answer(response: httpx.Response, exchange: _Exchange) -> Answer:
     except (TimeoutError, httpx.TransportError):
         if not reader.is_complete:
             raise
+    finally:
+        exchange.meter.usage = reader.usage
     exchange.take(reader.rest())
     return reader.answer()
 

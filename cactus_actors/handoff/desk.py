@@ -7,7 +7,10 @@ import logging
 import math
 import time
 from collections.abc import Callable, Mapping
+from pathlib import Path
 from typing import get_args
+
+import msgspec
 
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.access import Access, read_access
@@ -17,9 +20,12 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.cloud import Cloud
 from cactus_actors.handoff.failures import CloudFailure, FailureKind
 from cactus_actors.handoff.job import CloudJob
+from cactus_actors.handoff.metering import Meter, Prices
+from cactus_actors.handoff.spending import Spending
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.totals import BreakerState
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
+from cactus_actors.wall_clock import unix_offset
 
 ACCESS_LIFETIME_S = 1.0
 LOG = logging.getLogger(__name__)
@@ -36,6 +42,8 @@ class Desk:
         self._wake = wake
         self._breaker = Breaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
         self._budget = Budget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
+        self._prices = Prices.of(settings)
+        self._spending = _spending_of(settings)
         self._cloud = Cloud(settings, self._breaker, self._budget)
         self._access = Access(refusal="not started")
         self._access_read_at = -math.inf
@@ -65,7 +73,7 @@ class Desk:
             return self._access.refusal
         if self._budget.is_spent:
             return "budget spent"
-        return "breaker open" if self.breaker_state() == "open" else None
+        return self._spending.refusal() or ("breaker open" if self.breaker_state() == "open" else None)
 
     def free_slots(self) -> int:
         """How many more jobs could start at once."""
@@ -101,10 +109,12 @@ class Desk:
     def start_waiting(self) -> None:
         """Start jobs for which there is room, oldest first; an unusable cloud refuses them all."""
         for job in self._waiting():
-            refusal = self.unavailable()
+            spent = self._spending.refusal(job.dispatch.tenant)
+            refusal = self.unavailable() or spent
             if refusal is not None:
-                kind: FailureKind = "cloud_budget_spent" if self._budget.is_spent else "cloud_unavailable"
-                self._fail(job, CloudFailure(kind, refusal))
+                is_spent = self._budget.is_spent or spent is not None
+                kind: FailureKind = "cloud_budget_spent" if is_spent else "cloud_unavailable"
+                self._fail(job, CloudFailure(kind, refusal, is_refused=True))
             elif self._startable():
                 self._start(job)
 
@@ -170,6 +180,7 @@ class Desk:
             self._wake()
 
         assert job.dispatch.request is not None
+        meter = Meter(self._spending, job.dispatch.tenant, job.dispatch.num_prompt_tokens)
         try:
             answer = await self._cloud.answer(
                 job.dispatch.request,
@@ -177,19 +188,48 @@ class Desk:
                 key=self._access.key,
                 job_ends_at=job.ends_at,
                 forward=forward,
+                meter=meter,
             )
+        except asyncio.CancelledError:
+            meter.settle(self._prices)
+            raise
         except CloudFailure as failure:
-            self._fail(job, failure)
+            self._fail(job, failure, meter)
         except Exception as error:  # a fault of ours must still end the job
             LOG.error("cloud request failed unexpectedly: %s", type(error).__name__)
-            self._fail(job, ServerFailure(f"the handoff failed unexpectedly ({type(error).__name__})"))
+            self._fail(job, ServerFailure(f"the handoff failed unexpectedly ({type(error).__name__})"), meter)
         else:
             self.num_answered += 1
             self.num_completion_tokens += answer.usage.completion_tokens if answer.usage else 0
-            job.finish = Finish(answer.finish_reason, provider=self._cloud.provider, usage=answer.usage)
+            job.finish = self._told(Finish(answer.finish_reason), meter)
 
-    def _fail(self, job: CloudJob, error: CactusError) -> None:
+    def _fail(self, job: CloudJob, error: CactusError, meter: Meter | None = None) -> None:
+        finish = Finish("error", error=error.info())
         if isinstance(error, CloudFailure):
             self.num_failed[error.kind] += 1
-        job.finish = Finish("error", error=error.info(), provider=self._cloud.provider)
+            finish = msgspec.structs.replace(finish, is_refused=error.is_refused)
+        job.finish = self._told(finish, meter)
         self._wake()
+
+    def _told(self, finish: Finish, meter: Meter | None) -> Finish:
+        """`finish`, with who was asked, and what that cost."""
+        cost = None if meter is None else meter.settle(self._prices)
+        return msgspec.structs.replace(
+            finish,
+            provider=self._cloud.provider,
+            usage=None if meter is None else meter.counted(),
+            is_estimated=meter is not None and meter.has_begun and meter.usage is None,
+            cost=cost,
+            currency=None if cost is None else self._settings.currency,
+        )
+
+
+def _spending_of(settings: HandoffSettings) -> Spending:
+    """What was spent, by a clock that nobody sets where it is kept on disk."""
+    path = None if settings.spending_file is None else Path(settings.spending_file)
+    offset = unix_offset(path.parent) if path is not None and settings.budgets else None
+
+    def clock() -> float:
+        return time.time() if offset is None else time.monotonic() + offset
+
+    return Spending(settings.budgets, clock, path)

@@ -30,7 +30,7 @@ class CloudFailure(HandoffFailed):
     """One attempt that failed; its message begins with `kind`.
 
     `outcome` is what the breaker is told. `retriable` says whether the same request may be sent again, as
-    long as nothing of the answer was forwarded.
+    long as nothing of the answer was forwarded. What `is_refused` was not asked of the cloud at all.
     """
 
     def __init__(
@@ -41,11 +41,13 @@ class CloudFailure(HandoffFailed):
         outcome: Outcome = "neutral",
         retriable: bool = False,
         retry_after: float | None = None,
+        is_refused: bool = False,
     ) -> None:
         super().__init__(f"{kind}: {message}", retry_after=retry_after)
         self.kind = kind
         self.outcome = outcome
         self.retriable = retriable
+        self.is_refused = is_refused
 
 
 def status_failure(

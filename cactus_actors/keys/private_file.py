@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import stat
 from pathlib import Path
@@ -48,5 +49,6 @@ def write_private(path: Path, content: bytes) -> None:
             os.fsync(descriptor)
         partial.replace(path)
     except OSError as error:
-        partial.unlink(missing_ok=True)
+        with contextlib.suppress(OSError):
+            partial.unlink(missing_ok=True)
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None

@@ -177,7 +177,7 @@ class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta", omit_defaults=T
 
     `reasoning_content` is what the model thinks before it answers, and no part of `text`. `logprobs` has one
     entry a token id for a job that asked for them; the first delta of one that echoes its prompt has those of
-    the prompt, too.
+    the prompt, too. `model` names the cloud's model whose answer this is.
     """
 
     job_id: str
@@ -187,6 +187,7 @@ class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta", omit_defaults=T
     logprobs: list[TokenLogprob] | None = None
     prompt_logprobs: list[TokenLogprob] | None = None
     reasoning_content: str = ""
+    model: str | None = None
 
 
 class Progress(ReplyStruct, frozen=True, kw_only=True, tag="progress"):

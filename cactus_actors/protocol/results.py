@@ -5,6 +5,7 @@ from __future__ import annotations
 from typing import Any, Literal
 
 import msgspec
+from msgspec import UNSET, UnsetType
 
 from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ErrorInfo
@@ -52,6 +53,13 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     """What was decided about the cloud, and why.
 
     `confidence` is what fell below the `threshold`, by the service's `signal`.
+
+    The others are there only where a cloud was asked. `model` is whose answer the stream is, if it is the
+    cloud's. `cost`, in `currency`, is told where prices are configured; tokens that the cloud did not count
+    are estimated (`usage_is_estimated`). Beside a cloud's answer, `local_model`, `local_usage`,
+    `local_confidence` and `local_measures` are those of the local one that it replaced. Beside the error of a
+    cloud's answer that broke off, `local_text` is the local answer, and `local_finish_reason` how that ended.
+    Beside a local answer, `cloud_usage` is what the cloud counted of an answer that nobody was given.
     """
 
     status: HandoffStatus = "none"
@@ -61,6 +69,17 @@ class Handoff(msgspec.Struct, frozen=True, kw_only=True):
     provider: str | None = None
     latency_ms: float | None = None
     signal: SignalName = "entropy"
+    model: str | UnsetType = UNSET
+    cost: float | UnsetType = UNSET
+    currency: str | UnsetType = UNSET
+    usage_is_estimated: bool | UnsetType = UNSET
+    cloud_usage: Usage | UnsetType = UNSET
+    local_model: str | UnsetType = UNSET
+    local_usage: Usage | UnsetType = UNSET
+    local_confidence: float | UnsetType | None = UNSET
+    local_measures: Measures | UnsetType | None = UNSET
+    local_text: str | UnsetType = UNSET
+    local_finish_reason: FinishReason | UnsetType = UNSET
 
 
 class Timings(msgspec.Struct, frozen=True, kw_only=True):
@@ -119,10 +138,11 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The whole outcome of a job.
 
-    `confidence` is 1 - mean normalised entropy of the answer's tokens, without those of its reasoning, or
-    None when no answer was generated here; `accepted` says whether it reaches the job's confidence_threshold,
-    which reasoning alone does not. `stop_match` is the stop string or the end token that ended it. A failed
-    job has `success` False, an `error`, and whatever text came before it.
+    `confidence` is 1 - mean normalised entropy of the answer's tokens, without those of its reasoning, and
+    `measures` are what it was made from; both are None where this answer was not generated here, but by a
+    cloud, or not at all. `accepted` says whether a confidence reaches the job's confidence_threshold, which
+    reasoning alone does not. `model` is who answered. `stop_match` is the stop string or the end token that
+    ended it. A failed job has `success` False, an `error`, and whatever text came before it.
 
     Calls in the text are `tool_calls`, and `text` is what stands around them; where a call is malformed all
     of it stays text. `reasoning_content` is what the model thought before the text, without its marks; no
@@ -145,7 +165,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     accepted: bool = True
     cloud_handoff: bool = False
     handoff: Handoff = Handoff()
-    measures: Measures = Measures()
+    measures: Measures | None = None
     usage: Usage = Usage()
     timings: Timings = Timings()
     model: str = ""

@@ -38,13 +38,21 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
 
 
 class Finish(msgspec.Struct, frozen=True, array_like=True):
-    """How a sequence ended; `provider` and `usage` are set by a cloud worker."""
+    """How a sequence ended; all behind `error` is set by a cloud worker.
+
+    `usage` is what the cloud counted, or an estimate where it `is_estimated`; `cost` is money of `currency`.
+    A job that `is_refused` was not asked for: a budget or the breaker did not allow it.
+    """
 
     reason: FinishReason
     stop_match: str | int | None = None
     error: ErrorInfo | None = None
     provider: str | None = None
     usage: Usage | None = None
+    is_estimated: bool = False
+    cost: float | None = None
+    currency: str | None = None
+    is_refused: bool = False
 
 
 class SequenceExtras(msgspec.Struct, frozen=True, array_like=True):
@@ -164,7 +172,8 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     job. `timeout_s` is the rest of the job's deadline in seconds. `request` is set for a cloud worker.
     Cached prefixes are shared with dispatches of the same `cache_salt` only. `grammar` is what the text
     must obey, in llguidance's own serialised form, or empty. `mirostat_mu` is the state after
-    `emitted_ids`.
+    `emitted_ids`. `tenant` and `num_prompt_tokens`, by the local tokenizer, tell a cloud worker whose budget
+    it spends, and how much where the cloud does not say.
     """
 
     dispatch_id: int
@@ -179,6 +188,8 @@ class Dispatch(msgspec.Struct, frozen=True, array_like=True, tag=2):
     task: Task = "generate"
     grammar: str = ""
     mirostat_mu: float | None = None
+    tenant: str = ""
+    num_prompt_tokens: int = 0
 
 
 class Abort(msgspec.Struct, frozen=True, array_like=True, tag=3):

@@ -41,7 +41,7 @@ def _fields(result: Result, ignored_options: Sequence[str]) -> dict[str, Any]:
         "tool_calls": calls,
         "stop_reason": _STOP_REASONS.get(result.finish_reason, result.finish_reason),
         "stop_match": result.stop_match,
-        "confidence": result.confidence or 0.0,
+        "confidence": None if result.cloud_handoff else result.confidence or 0.0,
         "accepted": result.accepted,
         "measures": result.measures,
         "queue_ms": timings.queue_ms,

@@ -74,7 +74,7 @@ def report_of(job: Job, result: Result, state: JobState, epoch: int, now: float)
         total_s=now - job.arrived_at,
         handoff=result.handoff.status,
         provider=result.handoff.provider,
-        confidence=result.confidence,
+        confidence=result.handoff.local_confidence or result.confidence,
         traceparent=job.traceparent,
     )
 

@@ -36,6 +36,8 @@ def cloud_dispatch(assignment: Assignment, now: float) -> Dispatch:
         params=prepared.params,
         timeout_s=_time_left(job, now),
         request=prepared.request,
+        tenant=job.account or job.tenant,
+        num_prompt_tokens=len(prepared.prompt_ids),
     )
 
 

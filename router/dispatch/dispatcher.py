@@ -121,6 +121,10 @@ class Dispatcher:
     def release(self, job: Job) -> None:
         """Nobody works on this job any more."""
         self.release_local(job)
+        self.release_cloud(job)
+
+    def release_cloud(self, job: Job) -> None:
+        """Ask the cloud no longer."""
         if job.cloud is not None and job.cloud.assignment is not None:
             self._tally.cloud_attempts["aborted"] += 1
             self.abort(job.cloud.assignment)

@@ -16,6 +16,8 @@ from router.jobs.streams import Streams
 from router.jobs.table import JobTable
 
 CLOUD_WAIT_S = 10.0
+DROPPED = Ending("cancelled")
+"""Of a local run that a cloud's answer made needless."""
 
 
 class CloudDesk:
@@ -35,6 +37,7 @@ class CloudDesk:
         commit_tokens: int,
         signal: Signal = entropy_confidence,
         max_share: float = 1.0,
+        max_wait_s: float | None = None,
     ) -> None:
         self._table = table
         self._dispatcher = dispatcher
@@ -44,6 +47,8 @@ class CloudDesk:
         self._commit_tokens = commit_tokens
         self._signal = signal
         self._share = CloudShare(max_share)
+        self._max_wait_s = max_wait_s
+        self._asked: dict[str, Job] = {}  # in the order in which they were escalated, where max_wait_s is
         self._waiting: dict[str, Job] = {}  # escalated, no free slot at a cloud worker yet
 
     def watch(self, job: Job, num_new: int, now: float) -> None:
@@ -104,18 +109,35 @@ class CloudDesk:
         job.cloud.assignment = None
         if job.is_seen:
             job.verdict = Verdict("failed", reason)
-            error = HandoffFailed(f"the cloud's answer broke off: {reason}").info()
-            self._closing.end(job, Ending("error", error=error), now)
+            job.cloud.broke = HandoffFailed(f"the cloud's answer broke off: {reason}").info()
+            self._complete_locally(job, now)
         else:
             self._give_up(job, Verdict("failed", reason), now)
 
     def pump(self, now: float) -> None:
         """Send waiting jobs to free cloud slots; give up on those that cannot or should not wait."""
+        self._give_up_late(now)
         while self._waiting:
             job_id, job = next(iter(self._waiting.items()))  # who has waited longest
             if self._table.is_live(job) and not self._stop_waiting(job, now):
                 return
             self._waiting.pop(job_id, None)
+
+    def _give_up_late(self, now: float) -> None:
+        """Give jobs their local answers whose cloud has had its time, where nobody has seen its answer."""
+        while self._asked:
+            job_id, job = next(iter(self._asked.items()))
+            assert job.cloud is not None
+            assert self._max_wait_s is not None
+            is_awaited = self._table.is_live(job) and job.asks_cloud and not job.is_seen
+            if is_awaited and now - job.cloud.asked_at < self._max_wait_s:
+                return
+            del self._asked[job_id]
+            if is_awaited:
+                self._waiting.pop(job_id, None)
+                self._dispatcher.release_cloud(job)
+                reason = f"no answer of the cloud within {self._max_wait_s:g} s"
+                self._give_up(job, Verdict("failed", reason), now)
 
     def _stop_waiting(self, job: Job, now: float) -> bool:
         """Ask for a job or give it up; False if it must wait."""
@@ -127,6 +149,7 @@ class CloudDesk:
             self._give_up(job, verdict, now)
         elif (worker := self._dispatcher.free_cloud()) is not None:
             job.cloud.assignment = self._dispatcher.ask_cloud(job, worker, now)
+            job.cloud.log.model = worker.hello.model
         else:
             return False
         return True
@@ -149,6 +172,8 @@ class CloudDesk:
         job.is_open = False
         job.num_published = 0
         self._waiting[job.job_id] = job
+        if self._max_wait_s is not None:
+            self._asked[job.job_id] = job
         self.pump(now)
         return True
 
@@ -156,7 +181,10 @@ class CloudDesk:
         job = assignment.job
         assert job.cloud is not None
         assert job.breach is not None
-        if finish.error is not None or finish.reason == "error":
+        job.cloud.finish = finish
+        if finish.is_refused and finish.error is not None:
+            self._on_refusal(assignment, finish.error.message.rpartition(": ")[2], now)
+        elif finish.error is not None or finish.reason == "error":
             self.fail(assignment, finish.error.message if finish.error else "the cloud failed", now)
         elif not job.cloud.log.text:
             self.fail(assignment, "the cloud's answer was empty", now)
@@ -164,11 +192,26 @@ class CloudDesk:
             self._tally.cloud_attempts["completed"] += 1
             self._dispatcher.ledger.release(assignment)
             job.cloud.assignment = None
-            job.cloud.usage = finish.usage
             latency_ms = round((now - job.cloud.asked_at) * 1000.0, 3)
             job.verdict = Verdict("completed", job.breach.gate, finish.provider, latency_ms)
             job.worker = assignment.worker.worker_id
             self._closing.end(job, Ending(finish.reason, finish.stop_match), now)
+
+    def _on_refusal(self, assignment: Assignment, reason: str, now: float) -> None:
+        """The cloud was not asked: a budget of the job's owner does not allow it."""
+        self._share.give_back()
+        self._dispatcher.release_cloud(assignment.job)
+        self._give_up(assignment.job, Verdict("suppressed", reason), now)
+
+    def _complete_locally(self, job: Job, now: float) -> None:
+        """Run a job on that was dropped here when a chunk of the cloud was seen, or end it if it is whole."""
+        assert job.cloud is not None
+        assert job.cloud.broke is not None
+        if job.local_ending == DROPPED:
+            job.local_ending = None
+            self._dispatcher.return_to_queue(job)
+        elif job.local_ending is not None:
+            self._closing.end(job, Ending("error", error=job.cloud.broke), now)
 
     def _give_up(self, job: Job, verdict: Verdict, now: float) -> None:
         assert job.cloud is not None
@@ -184,7 +227,7 @@ class CloudDesk:
     def _drop_local(self, job: Job) -> None:
         """A chunk of the cloud was seen: the local run can no longer be the answer."""
         self._dispatcher.release_local(job)
-        job.local_ending = Ending("cancelled")
+        job.local_ending = DROPPED
 
 
 def _late_verdict(job: Job) -> Verdict:

@@ -24,3 +24,7 @@ class CloudShare:
     def spend(self) -> None:
         """A job is handed off."""
         self._credit -= 1.0
+
+    def give_back(self) -> None:
+        """A job was not handed off after all."""
+        self._credit = min(BURST, self._credit + 1.0)

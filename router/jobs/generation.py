@@ -124,7 +124,9 @@ class Generation:
         job.local_ending = ending
         if job.asks_cloud:
             return
-        if ending.error is not None or not self._desk.escalates_at_end(job, now):
+        if job.cloud is not None and job.cloud.broke is not None:
+            self._closing.end(job, Ending("error", error=job.cloud.broke), now)
+        elif ending.error is not None or not self._desk.escalates_at_end(job, now):
             self._closing.end(job, ending, now)
 
     def _move_on(self, assignment: Assignment, outcome: AttemptOutcome, now: float) -> None:

@@ -7,9 +7,10 @@ from typing import TYPE_CHECKING
 
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.messages import Accepted, JobState
-from cactus_actors.protocol.results import FinishReason, Usage
+from cactus_actors.protocol.results import FinishReason
 from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
+from cactus_actors.protocol.worker_messages import Finish
 from router.dispatch.cost import cost_of
 from router.dispatch.load import Load
 from router.handoff.escalation import Breach, Verdict
@@ -37,14 +38,16 @@ class CloudAttempt:
     """A job's escalation; `assignment` is None while it waits for a slot at a cloud worker.
 
     The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` while
-    nobody had seen anything.
+    nobody had seen anything. One that `broke` off after somebody had ends with that error, once the local
+    answer that is told beside it is whole. `finish` is the cloud worker's last word.
     """
 
     asked_at: float
     assignment: Assignment | None = None
     log: TokenLog = field(default_factory=TokenLog)
-    usage: Usage | None = None
+    finish: Finish | None = None
     failed: bool = False
+    broke: ErrorInfo | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -147,7 +150,7 @@ class Job:
     @property
     def asks_cloud(self) -> bool:
         """Whether an answer of the cloud is still awaited."""
-        return self.cloud is not None and not self.cloud.failed
+        return self.cloud is not None and not self.cloud.failed and self.cloud.broke is None
 
     @property
     def cost(self) -> float:

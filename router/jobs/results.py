@@ -4,22 +4,19 @@ from __future__ import annotations
 
 import msgspec
 
-from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
+from cactus_actors.protocol.confidence import Probe, SignalName
 from cactus_actors.protocol.exact_integers import is_exact, text_if_inexact
 from cactus_actors.protocol.messages import JobState
 from cactus_actors.protocol.results import (
     FinishReason,
-    Handoff,
-    Measures,
     Result,
     Timings,
     ToolCall,
-    Usage,
 )
 from cactus_actors.tools.splitter import parse_calls
 from router.handoff.escalation import confidence_of
+from router.jobs.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
 from router.jobs.job import Ending, Job
-from router.jobs.reasoning_log import Measured
 from router.jobs.token_log import TokenLog
 
 _STATES: dict[str, JobState] = {"error": "failed", "cancelled": "cancelled"}
@@ -40,12 +37,12 @@ def make_result(
 ) -> Result:
     """The outcome as it stands in the record; time is the router's monotonic clock, in seconds.
 
-    Confidence and measures are those of the local model, also when a cloud's answer replaced its text; such
-    an answer counts as accepted.
+    A cloud's answer has its own model and counts, and neither confidence nor measures, which nobody knows.
+    Those of the local answer that it replaced are told in `handoff`.
     """
     prepared, stream = job.prepared, job.stream
-    is_cloud_answer = job.verdict is not None and job.verdict.status == "completed"
-    confidence = confidence_of(job.local.measured.entropies)
+    is_local = stream is job.local
+    confidence = confidence_of(job.local.measured.entropies) if is_local else None
     threshold = prepared.policy.confidence_threshold
     text, tool_calls = _text_and_calls(job)
     return Result(
@@ -56,13 +53,13 @@ def make_result(
         success=ending.error is None,
         error=ending.error,
         confidence=confidence,
-        accepted=is_cloud_answer or _reaches(confidence, threshold, job.local),
-        cloud_handoff=is_cloud_answer,
-        handoff=_handoff(job, signal),
-        measures=_measures(job.local.measured, probe),
-        usage=_usage(job),
+        accepted=not is_local or _reaches(confidence, threshold, job.local),
+        cloud_handoff=job.verdict is not None and job.verdict.status == "completed",
+        handoff=handoff_of(job, ending, signal, probe),
+        measures=measures_of(job.local.measured, probe) if is_local else None,
+        usage=local_usage(job) if is_local else cloud_usage(job),
         timings=_timings(job, now),
-        model=prepared.model,
+        model=stream.model or prepared.model,
         seed=prepared.params.seed,
         seed_text=text_if_inexact(prepared.params.seed),
         attempts=job.attempts,
@@ -113,56 +110,21 @@ def _finish_reason(job: Job, ending: Ending, has_calls: bool) -> FinishReason:
     return ending.reason
 
 
-def _handoff(job: Job, signal: SignalName) -> Handoff:
-    threshold = job.prepared.policy.cloud_handoff_threshold
-    if job.verdict is None:
-        return Handoff(threshold=threshold, signal=signal)
-    return Handoff(
-        status=job.verdict.status,
-        reason=job.verdict.reason,
-        confidence=job.breach.confidence if job.breach else None,
-        threshold=threshold,
-        provider=job.verdict.provider,
-        latency_ms=job.verdict.latency_ms,
-        signal=signal,
-    )
-
-
-def _measures(log: Measured, probe: Probe | None) -> Measures:
-    if not log.entropies or not log.logprobs:
-        return Measures()
-    return Measures(
-        mean_logprob=sum(log.logprobs) / len(log.logprobs),
-        min_token_prob=min_token_prob(log.entropies, log.logprobs),
-        entropy_mean=sum(log.entropies) / len(log.entropies),
-        entropy_max=max(log.entropies),
-        probe=probe(log.entropies, log.logprobs) if probe is not None else None,
-    )
-
-
-def _usage(job: Job) -> Usage:
-    if job.cloud is not None and job.stream is job.cloud.log and job.cloud.usage is not None:
-        return job.cloud.usage
-    return Usage(
-        prompt_tokens=len(job.prepared.prompt_ids),
-        completion_tokens=len(job.stream),
-        cached_tokens=job.cached_tokens,
-        reasoning_tokens=0 if job.stream.reasoning is None else job.stream.reasoning.num_tokens,
-    )
-
-
 def _timings(job: Job, now: float) -> Timings:
     stream, dispatched_at = job.stream, job.dispatched_at
     total_ms = _milliseconds(now - job.arrived_at)
     if dispatched_at is None:
         return Timings(queue_ms=total_ms, total_time_ms=total_ms)
     first_at = stream.first_at if stream.first_at is not None else now
+    is_local = stream is job.local
+    num_tokens = len(stream) if is_local else cloud_usage(job).completion_tokens
+    prompt_s = first_at - dispatched_at if is_local else 0.0
     return Timings(
         queue_ms=_milliseconds(dispatched_at - job.arrived_at),
         time_to_first_token_ms=_milliseconds(first_at - job.arrived_at) if len(stream) else 0.0,
         total_time_ms=total_ms,
-        prefill_tokens_per_second=_rate(len(job.prepared.prompt_ids), first_at - dispatched_at),
-        decode_tokens_per_second=_rate(len(stream) - 1, stream.last_at - first_at),
+        prefill_tokens_per_second=_rate(len(job.prepared.prompt_ids), prompt_s),
+        decode_tokens_per_second=_rate(num_tokens - 1, stream.last_at - first_at),
     )
 
 

@@ -106,6 +106,7 @@ class Streams:
                     token_ids=[],
                     text=ended.tail,
                     reasoning_content=ended.reasoning_tail,
+                    model=ended.finished.result.handoff.model or None,
                 )
             )
         return Replay(
@@ -138,4 +139,5 @@ def _delta_of(ended: EndedRecord, start: int, stop: int) -> Delta:
         logprobs=None if result.logprobs is None else result.logprobs[start:stop],
         prompt_logprobs=None if start else result.prompt_logprobs,
         reasoning_content="".join(ended.reasonings[start:stop]),
+        model=result.handoff.model or None,
     )

@@ -19,7 +19,8 @@ class TokenLog:
     attempt. `tail` is text that came with no token at all; it follows the last token.
 
     With `tokenizer` it keeps likely tokens, too, and with `prompt_ids` those of the prompt. `reasoning` is
-    there once the model has reasoned; `texts` and `text` are the answer's.
+    there once the model has reasoned; `texts` and `text` are the answer's. `model` is the cloud's that it
+    comes from, None for a local one.
     """
 
     __slots__ = (
@@ -31,6 +32,7 @@ class TokenLog:
         "first_at",
         "last_at",
         "logprobs",
+        "model",
         "reasoning",
         "tail",
         "texts",
@@ -48,6 +50,7 @@ class TokenLog:
         self.entropies = array("d")  # one a local token; empty for a cloud's chunks
         self.logprobs = array("d")
         self.reasoning: ReasoningLog | None = None
+        self.model: str | None = None
         self.first_at: float | None = None
         self.last_at = 0.0
 
@@ -152,6 +155,7 @@ class TokenLog:
             logprobs=self.token_logprobs(start, stop),
             prompt_logprobs=None if start else self.prompt_logprobs(),
             reasoning_content="" if self.reasoning is None else "".join(self.reasoning.texts[start:stop]),
+            model=self.model,
         )
 
     def tail_delta(self, job_id: str) -> Delta:
@@ -162,6 +166,7 @@ class TokenLog:
             token_ids=[],
             text=self.tail,
             reasoning_content="" if self.reasoning is None else self.reasoning.tail,
+            model=self.model,
         )
 
     @property

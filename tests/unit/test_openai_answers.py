@@ -14,6 +14,7 @@ from cactus_actors.protocol.profiles import ProfileName
 from cactus_actors.protocol.results import (
     Alternative,
     Handoff,
+    Measures,
     Result,
     Source,
     Timings,
@@ -58,8 +59,7 @@ def test_a_chat_completion_with_what_we_tell_beyond() -> None:
         stop_match=None,
         confidence=0.25,
         accepted=False,
-        cloud_handoff=True,
-        handoff=Handoff(status="completed", provider="api.example"),
+        handoff=Handoff(status="recommended", provider="api.example"),
         usage=Usage(prompt_tokens=3, completion_tokens=2, cached_tokens=1),
         timings=Timings(
             queue_ms=1.0,
@@ -93,7 +93,16 @@ def test_a_chat_completion_with_what_we_tell_beyond() -> None:
         "prompt_tokens_details": {"cached_tokens": 1},
         "completion_tokens_details": {"reasoning_tokens": 0},
     }
-    assert (body["confidence"], body["accepted"], body["cloud_handoff"]) == (0.25, False, True)
+    assert (body["confidence"], body["accepted"], body["cloud_handoff"]) == (0.25, False, False)
+    assert [*body["handoff"]] == [
+        "status",
+        "reason",
+        "confidence",
+        "threshold",
+        "provider",
+        "latency_ms",
+        "signal",
+    ]
     assert body["handoff"]["provider"] == "api.example"
     assert (body["selected_tools"], body["sources"][0]["source"]) == (["time"], "a.md")
     assert body["timings"] == {
@@ -252,3 +261,36 @@ def test_log_probabilities_of_a_chat() -> None:
         ],
         "refusal": None,
     }
+
+
+def test_an_answer_of_the_cloud_is_told_apart_from_the_local_one() -> None:
+    local = Measures(mean_logprob=-1.0, min_token_prob=0.1, entropy_mean=0.8, entropy_max=0.9)
+    handoff = Handoff(
+        status="completed",
+        model="big",
+        cost=0.0125,
+        currency="USD",
+        usage_is_estimated=False,
+        local_model="m",
+        local_usage=Usage(prompt_tokens=3, completion_tokens=7),
+        local_confidence=0.2,
+        local_measures=local,
+    )
+    result = Result(
+        text="Paris",
+        cloud_handoff=True,
+        handoff=handoff,
+        usage=Usage(prompt_tokens=5, completion_tokens=2),
+        model="big",
+    )
+    body = make_body(make_request(), result)
+    assert (body["model"], body["system_fingerprint"]) == ("big", None)
+    assert (body["confidence"], body["measures"], body["accepted"]) == (None, None, True)
+    assert (body["usage"]["prompt_tokens"], body["usage"]["completion_tokens"]) == (5, 2)
+    told = body["handoff"]
+    local_usage = told["local_usage"]
+    assert (local_usage["prompt_tokens"], local_usage["completion_tokens"]) == (3, 7)
+    assert (told["local_model"], told["local_confidence"]) == ("m", 0.2)
+    assert told["local_measures"]["min_token_prob"] == 0.1
+    assert (told["cost"], told["currency"], told["usage_is_estimated"]) == (0.0125, "USD", False)
+    assert "local_text" not in told

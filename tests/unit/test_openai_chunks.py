@@ -9,7 +9,7 @@ import msgspec
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.openai import BodyRequest, Chunks, chunks_of
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.results import Result, TokenLogprob, Usage
+from cactus_actors.protocol.results import Handoff, Result, TokenLogprob, Usage
 
 JOB = "0" * 32
 CALL = '<tool_call>\n{"name": "time", "arguments": {"zone": "UTC"}}\n</tool_call>'
@@ -72,6 +72,38 @@ def test_a_chat_begins_with_the_role_and_ends_with_the_reason() -> None:
     assert contents(written) == [{"role": "assistant", "content": ""}, {"content": "Hi"}, {}]
     assert [entry["finish_reason"] for entry in entries(written)] == [None, None, "length"]
     assert {chunk["object"] for chunk in written} == {"chat.completion.chunk"}
+
+
+def test_the_chunks_of_a_cloud_answer_name_its_model() -> None:
+    may_leave = Options(cloud_handoff_threshold=0.5)
+    for endpoint, num_chunks in (("chat", 4), ("completion", 3)):
+        for options, may_be_late in (
+            (may_leave, False),
+            (Options(max_entropy=0.5), False),
+            (Options(), True),
+        ):
+            chunks = make_chunks(endpoint, options=options, include_usage=True)
+            chunks._tail["system_fingerprint"] = "fp"
+            first = chunks.accepted(0, accepted())
+            assert bool(first) == (may_be_late and endpoint == "chat")
+            written = chunks.delta(0, delta("Hi", model="big"))
+            handoff = Handoff(status="completed", model="big")
+            written += chunks.finished(0, Result(model="big", cloud_handoff=True, handoff=handoff))
+            written += chunks.usage()
+            assert len(first + written) == num_chunks
+            assert {chunk["model"] for chunk in written} == {"big"}
+            assert not [chunk for chunk in written if "system_fingerprint" in chunk]
+            assert (written[-1]["confidence"], written[-1]["measures"]) == (None, None)
+
+
+def test_the_chunks_of_a_local_answer_that_might_have_left_begin_with_its_first_token() -> None:
+    chunks = make_chunks(options=Options(cloud_handoff_threshold=0.5))
+    assert chunks.accepted(0, accepted()) == []
+    assert contents(chunks.delta(0, delta("Hi"))) == [{"role": "assistant", "content": ""}, {"content": "Hi"}]
+    assert contents(chunks.delta(0, delta("!"))) == [{"content": "!"}]
+    chunks = make_chunks(options=Options(cloud_handoff_threshold=0.5))
+    chunks.accepted(0, accepted())
+    assert contents(chunks.finished(0, Result())) == [{"role": "assistant", "content": ""}, {}]
 
 
 def test_the_stop_string_that_ended_a_choice_is_told() -> None:

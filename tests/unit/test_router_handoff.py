@@ -4,12 +4,13 @@ from __future__ import annotations
 
 import msgspec
 import pytest
+from msgspec import UNSET, UnsetType
 
 from cactus_actors.protocol.confidence import Probe, entropy_confidence
-from cactus_actors.protocol.errors import Unavailable
+from cactus_actors.protocol.errors import HandoffFailed, Unavailable
 from cactus_actors.protocol.messages import ChatMessage, Fetch, Progress, Resume, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.results import Handoff, Usage
+from cactus_actors.protocol.results import Handoff, Measures, Result, Usage
 from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from router.access.callers import Caller
@@ -32,7 +33,7 @@ def router() -> RouterHarness:
 
 @pytest.fixture
 def cloud(router: RouterHarness) -> Worker:
-    return router.connect("cloud", kind="cloud", num_slots=1)
+    return router.connect("cloud", kind="cloud", num_slots=1, model="big")
 
 
 def submit(router: RouterHarness, number: int = 1, **options: object) -> None:
@@ -150,17 +151,28 @@ def test_an_unsure_first_token_goes_to_the_cloud(router: RouterHarness, cloud: W
     assert result.text == "from the cloud"
     assert result.token_ids == [0, 0]
     assert result.cloud_handoff
-    assert result.accepted
-    assert result.confidence == pytest.approx(0.1)
-    assert result.handoff == Handoff(
+    # nobody knows how sure the cloud was; what the local model was is told apart
+    assert (result.model, result.confidence, result.measures, result.accepted) == ("big", None, None, True)
+    assert result.usage == Usage(prompt_tokens=9, completion_tokens=4)
+    assert result.timings.prefill_tokens_per_second == 0.0
+    assert result.timings.decode_tokens_per_second == pytest.approx((4 - 1) / 0.25)
+    local = result.handoff.local_measures
+    assert isinstance(local, Measures)
+    assert (local.entropy_mean, local.entropy_max) == (pytest.approx(0.9), pytest.approx(0.9))
+    assert msgspec.structs.replace(result.handoff, local_measures=UNSET) == Handoff(
         status="completed",
         reason="first token",
         confidence=pytest.approx(0.1),
         threshold=THRESHOLD,
         provider="cloud.example/big",
         latency_ms=pytest.approx(500),
+        model="big",
+        usage_is_estimated=False,
+        local_model="letters",
+        local_usage=Usage(prompt_tokens=9, completion_tokens=3),
+        local_confidence=pytest.approx(0.1),
     )
-    assert result.usage.completion_tokens == 4
+    assert [delta.model for delta in router.deltas(1)] == ["big", "big"]
     assert router.core.status(router.now).jobs.handoffs_completed == 1
 
 
@@ -211,6 +223,16 @@ def test_token_ids_and_messages_are_understood_by_the_cloud(router: RouterHarnes
 # signals
 
 
+def local_judgement(result: Result) -> tuple[float | None, Measures]:
+    """Confidence and measures of what was generated here, whoever answered."""
+    told = result.handoff if result.cloud_handoff else None
+    confidence = result.confidence if told is None else told.local_confidence
+    measures = result.measures if told is None else told.local_measures
+    assert isinstance(measures, Measures)
+    assert not isinstance(confidence, UnsetType)
+    return confidence, measures
+
+
 def generate_one_doubt(router: RouterHarness) -> Handoff:
     """Low entropies throughout, and one unlikely token among twelve; the job is not being watched."""
     submit(router)
@@ -247,15 +269,15 @@ def test_the_services_signal_decides(signal: str, status: str) -> None:
         assert handoff.reason == "rolling window"
         assert handoff.confidence is not None
         assert handoff.confidence < THRESHOLD
-    result = router.result(1)
-    assert result.confidence == pytest.approx(1 - SURE)
-    assert result.measures.min_token_prob == pytest.approx(0.1353, abs=1e-4)
-    assert result.measures.probe == pytest.approx(SURPRISED([0.1], [-2.0]))
+    confidence, measures = local_judgement(router.result(1))
+    assert confidence == pytest.approx(1 - SURE)
+    assert measures.min_token_prob == pytest.approx(0.1353, abs=1e-4)
+    assert measures.probe == pytest.approx(SURPRISED([0.1], [-2.0]))
 
 
 def test_without_a_probe_there_is_no_such_measure(router: RouterHarness) -> None:
     generate_one_doubt(router)
-    assert router.result(1).measures.probe is None
+    assert local_judgement(router.result(1))[1].probe is None
 
 
 # recommended
@@ -488,12 +510,163 @@ def test_a_cloud_that_breaks_off_after_a_seen_chunk_fails_the_job(
     router.subscribe(1)
     router.generate(1, "ab", entropy=UNSURE)
     router.generate(1, "from the ", kind="cloud")
+    assert not router.is_running(1)
     fail_cloud(router, cloud, position=1)
+    assert router.finished(1) == []  # the local run goes on: its answer is told beside the error
+    assert router.running(1)[1].emitted_ids == [97, 98]
+    router.generate(1, "cd", entropy=UNSURE, finish=STOP)
     result = router.result(1)
     assert result.error is not None
     assert (result.success, result.error.type, result.text) == (False, "handoff_error", "from the ")
-    assert result.handoff.status == "failed"
+    assert "the provider answered 503" in result.error.message
+    assert (result.handoff.status, result.handoff.local_text) == ("failed", "abcd")
+    assert result.handoff.local_finish_reason == "stop"
+    assert result.handoff.local_usage == Usage(prompt_tokens=9, completion_tokens=4)
+    assert (result.model, result.confidence, result.handoff.usage_is_estimated) == ("big", None, True)
     assert router.streamed_text(1) == "from the "
+
+
+def test_a_local_answer_that_was_whole_is_told_at_once_beside_the_error(
+    router: RouterHarness, cloud: Worker
+) -> None:
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    router.generate(1, "from the ", kind="cloud")
+    fail_cloud(router, cloud, position=1)
+    handoff = router.result(1).handoff
+    assert (handoff.local_text, handoff.local_finish_reason) == ("ab", "stop")
+
+
+def test_a_deadline_ends_a_job_whose_cloud_broke_off_with_what_there_is(
+    router: RouterHarness, cloud: Worker
+) -> None:
+    submit(router, timeout_ms=1000)
+    router.subscribe(1)
+    router.generate(1, "ab", entropy=UNSURE)
+    router.generate(1, "from the ", kind="cloud")
+    fail_cloud(router, cloud, position=1)
+    router.pass_time(1.5)
+    result = router.result(1)
+    assert result.error is not None
+    assert (result.error.type, result.text) == ("timeout_error", "from the ")
+    assert (result.handoff.local_text, result.handoff.local_finish_reason) == ("ab", "cancelled")
+    assert not router.is_running(1)
+
+
+def test_what_a_failed_answer_cost_is_told_beside_the_local_one(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    spent = Usage(prompt_tokens=9, completion_tokens=1)
+    failure = Finish(
+        "error", error=Unavailable("gone").info(), usage=spent, is_estimated=True, cost=0.25, currency="EUR"
+    )
+    dispatch_id = cloud_dispatch(router).dispatch_id
+    router.report(cloud, make_delta(dispatch_id, 0, "", entropy=None, token_ids=[], finish=failure))
+    result = router.result(1)
+    assert (result.text, result.usage) == ("ab", Usage(prompt_tokens=9, completion_tokens=2))
+    assert (result.handoff.cloud_usage, result.handoff.cost, result.handoff.currency) == (spent, 0.25, "EUR")
+    assert result.model == "letters"
+
+
+def test_tokens_that_a_cloud_does_not_count_are_estimated(router: RouterHarness, cloud: Worker) -> None:
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    router.generate(1, "from ", kind="cloud")
+    router.generate(1, "there", kind="cloud", finish=Finish("stop", provider="cloud.example/big"))
+    result = router.result(1)
+    assert result.usage == Usage(prompt_tokens=9, completion_tokens=2)
+    assert result.handoff.usage_is_estimated is True
+
+
+def test_the_stream_of_a_cloud_answer_names_its_model_when_it_is_read_later(
+    router: RouterHarness, cloud: Worker
+) -> None:
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    router.generate(1, "better", kind="cloud", finish=CLOUD_STOP)
+    [replay] = router.client(Resume(job_id=job_id(1)))
+    assert [delta.model for delta in replay.deltas] == ["big"]
+    router.submit(2)
+    router.generate(2, "ab", finish=STOP)
+    [replay] = router.client(Resume(job_id=job_id(2)))
+    assert [delta.model for delta in replay.deltas] == [None]
+
+
+def test_the_share_is_whole_again_where_a_budget_refuses(cloud: Worker) -> None:
+    router = RouterHarness(max_handoff_share=0.0)
+    router.connect("w1", num_slots=64)
+    worker = router.connect("cloud", kind="cloud", num_slots=64)
+    for number in range(1, 2 * int(BURST)):
+        submit(router, number)
+        router.generate(number, "ab", entropy=UNSURE, finish=STOP)
+        refused = HandoffFailed("cloud_budget_spent: the tenant's budget spent for this day").info()
+        finish = Finish("error", error=refused, is_refused=True)
+        dispatch_id = cloud_dispatch(router, number).dispatch_id
+        router.report(worker, make_delta(dispatch_id, 0, "", entropy=None, token_ids=[], finish=finish))
+        handoff = router.result(number).handoff
+        assert (handoff.status, handoff.reason) == ("suppressed", "the tenant's budget spent for this day")
+        assert router.result(number).text == "ab"
+
+
+def test_the_cloud_is_told_whose_budget_a_job_spends(router: RouterHarness, cloud: Worker) -> None:
+    options = Options(cloud_handoff_threshold=THRESHOLD)
+    caller = Caller("ann", "client", "ann", 64)
+    router.client(Submit(job_id=job_id(1), prompt="question", options=options), caller=caller)
+    router.generate(1, "a", entropy=UNSURE)
+    dispatch = cloud_dispatch(router)
+    assert (dispatch.tenant, dispatch.num_prompt_tokens) == ("ann", 9)
+
+
+# max_wait
+
+
+def test_a_cloud_that_takes_too_long_gives_the_local_answer() -> None:
+    router = RouterHarness(max_handoff_wait_s=2.0)
+    router.connect("w1")
+    cloud = router.connect("cloud", kind="cloud", num_slots=1)
+    submit(router, 1)
+    router.subscribe(1)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    submit(router, 2)
+    router.generate(2, "xy", entropy=UNSURE)  # no slot is free at the cloud
+    dispatch_id = cloud_dispatch(router, 1).dispatch_id
+    router.pass_time(1.5)
+    assert router.finished(1) == []
+    router.pass_time(1.0)
+    result = router.result(1)
+    assert (result.text, result.success) == ("ab", True)
+    assert (result.handoff.status, result.handoff.reason) == ("failed", "no answer of the cloud within 2 s")
+    assert cloud.aborted == [dispatch_id]
+    assert not router.is_running(2, "cloud")
+    router.generate(2, "z", entropy=UNSURE, finish=STOP)  # was not over yet: it goes on where it was
+    assert router.result(2).text == "xyz"
+    assert router.core.status(router.now).held.dispatches == 0
+
+
+def test_a_cloud_answer_that_was_seen_in_part_may_take_longer() -> None:
+    router = RouterHarness(max_handoff_wait_s=2.0)
+    router.connect("w1")
+    router.connect("cloud", kind="cloud", num_slots=1)
+    submit(router)
+    router.subscribe(1)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    router.generate(1, "slow", kind="cloud")
+    router.pass_time(5.0)
+    router.generate(1, "ly", kind="cloud", finish=CLOUD_STOP)
+    assert router.result(1).text == "slowly"
+
+
+def test_an_unseen_part_of_a_slow_answer_is_no_answer() -> None:
+    router = RouterHarness(max_handoff_wait_s=2.0)
+    router.connect("w1")
+    router.connect("cloud", kind="cloud", num_slots=1)
+    submit(router)
+    router.generate(1, "ab", entropy=UNSURE, finish=STOP)
+    router.generate(1, "slow", kind="cloud")
+    router.pass_time(2.5)
+    assert router.result(1).text == "ab"
+    assert router.result(1).model == "letters"
 
 
 def test_a_cloud_that_breaks_off_unseen_gives_the_local_answer(router: RouterHarness, cloud: Worker) -> None:

@@ -91,10 +91,13 @@ def test_a_file_that_is_cut_short(tmp_path: Path, share: float, caplog: pytest.L
     salvaged = found(tmp_path)
     assert salvaged.keys() <= jobs.keys()
     assert len(salvaged) > share * 0.5 * len(jobs)
-    if "how many are missing is not known" not in caplog.text:
-        assert missing(caplog.text) == len(jobs) - len(salvaged)
-    [aside] = tmp_path.glob("jobs.sqlite.damaged-*")
-    assert aside.stat().st_size > 0
+    num_left_out = caplog.text.count("is left out")  # SQLite read the row, and its sum is wrong
+    if len(salvaged) + num_left_out < len(jobs) and "is not known" not in caplog.text:
+        assert missing(caplog.text) + num_left_out == len(jobs) - len(salvaged)
+    asides = [*tmp_path.glob("jobs.sqlite.damaged-*")]
+    if len(salvaged) + num_left_out < len(jobs):
+        assert len(asides) == 1
+    assert all(aside.stat().st_size > 0 for aside in asides)
     assert found(tmp_path) == salvaged  # the new file is whole
 
 

@@ -6,6 +6,7 @@ import asyncio
 import inspect
 import time
 from collections.abc import AsyncIterator, Callable
+from pathlib import Path
 from typing import Any, TypeVar
 
 import msgspec
@@ -13,7 +14,7 @@ import pytest
 import zmq
 import zmq.asyncio
 
-from cactus_actors.config import HandoffSettings
+from cactus_actors.config import CloudBudget, HandoffSettings
 from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.params import SamplingParams
@@ -32,7 +33,7 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
-from tests.fake_cloud import EVENTS, Connection, FakeCloud, fake_cloud, fast, stalls, status
+from tests.fake_cloud import EVENTS, Connection, FakeCloud, fake_cloud, fast, resets, stalls, status
 
 M = TypeVar("M")
 PATIENCE_S = 10.0
@@ -363,6 +364,64 @@ async def test_the_budget_counts_http_requests_of_all_jobs(stage: Stage) -> None
         for dispatch_id in range(1, 7):
             assert (await router.finished(dispatch_id)).finish is not None
         assert len(cloud.requests) == 3
+
+
+async def test_a_tenants_budget_of_money_outlives_the_actor(stage: Stage, tmp_path: Path) -> None:
+    changes: dict[str, Any] = {
+        "prompt_price": 1000.0,
+        "completion_price": 10_000.0,
+        "currency": "EUR",
+        "budgets": [CloudBudget(period="month", per_tenant=True, max_cost=0.05)],
+        "spending_file": str(tmp_path / "spending.json"),
+    }
+    async with fake_cloud(fast) as cloud:
+        actor = stage.start(cloud, **changes)
+        router = stage.router
+        await router.welcome()
+        for dispatch_id in (1, 2):  # the first one's 5 and 2 tokens cost 0.025, half of the budget
+            await router.send(make_dispatch(dispatch_id, tenant="ann"))
+            finish = (await router.finished(dispatch_id)).finish
+            assert finish is not None
+            assert (finish.cost, finish.currency) == (pytest.approx(0.025), "EUR")
+        actor.stop()
+        await asyncio.wait_for(stage.runs.pop()[1], PATIENCE_S)
+        stage.start(cloud, **changes)
+        router.deltas.clear()
+        await router.welcome()
+        await router.send(make_dispatch(3, tenant="ann"))
+        await router.send(make_dispatch(4, tenant="bob"))
+        refused, answered = (await router.finished(3)).finish, (await router.finished(4)).finish
+        assert refused is not None
+        assert refused.error is not None
+        assert refused.is_refused
+        assert refused.error.message == "cloud_budget_spent: the tenant's budget spent for this month"
+        assert answered is not None
+        assert answered.error is None
+        assert len(cloud.requests) == 3
+
+
+async def test_an_answer_that_breaks_off_is_booked_as_far_as_it_came(stage: Stage) -> None:
+    changes: dict[str, Any] = {"prompt_price": 1e6, "completion_price": 1e6}
+    async with fake_cloud(resets) as cloud:
+        stage.start(cloud, **changes)
+        await stage.router.welcome()
+        await stage.router.send(make_dispatch(1, num_prompt_tokens=40))
+        finish = (await stage.router.finished(1)).finish
+        assert finish is not None
+        assert finish.error is not None
+        assert (finish.usage, finish.is_estimated) == (Usage(prompt_tokens=40, completion_tokens=1), True)
+        assert finish.cost == pytest.approx(41.0)
+
+
+async def test_a_cancelled_answer_is_booked_too(stage: Stage) -> None:
+    async with fake_cloud(stalls) as cloud:
+        stage.start(cloud, budgets=[CloudBudget(max_tokens=40)])
+        router = stage.router
+        await router.welcome()
+        await router.send(make_dispatch(1, num_prompt_tokens=40))
+        await router.expect(Report, lambda report: bool(report.deltas))
+        await router.send(Abort(1))
+        await router.until(lambda report: report.unavailable == "budget spent")
 
 
 @pytest.mark.parametrize("asked_by", ["router", "actor"])

@@ -20,6 +20,8 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.cloud import REST_WAIT_S, Cloud
 from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.failures import CloudFailure
+from cactus_actors.handoff.metering import Meter
+from cactus_actors.handoff.spending import Spending
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import CloudRequest
@@ -72,6 +74,7 @@ class Asker:
             key=CloudKey(SECRET),
             job_ends_at=None if job_s is None else time.monotonic() + job_s,
             forward=forward or (lambda piece: self.chunks.append(piece.text)),
+            meter=Meter(Spending((), time.time, None), "", 7),
         )
 
     async def fail(self, **arguments: Any) -> CloudFailure:

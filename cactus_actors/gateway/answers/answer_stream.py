@@ -7,12 +7,16 @@ import time
 from collections.abc import AsyncIterator, Sequence
 from typing import Any, Protocol
 
+import msgspec
+from msgspec import UNSET
+
 from cactus_actors.gateway.answers.choices import ChoiceStreams, Happening
 from cactus_actors.gateway.answers.event_stream import DONE, PING, event
 from cactus_actors.gateway.answers.stream_position import Place, event_id
 from cactus_actors.gateway.failures import info_of
 from cactus_actors.gateway.gateway import Gateway, is_stopping
 from cactus_actors.gateway.identity import Identity
+from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.openai import error_body
 from cactus_actors.protocol.results import Result
@@ -98,7 +102,7 @@ class AnswerStream:
             body = error_body(
                 info_of(failure, request_id), request_id=request_id, is_mistral=self._gateway.is_mistral
             )
-            yield event(body) + self._done
+            yield event(body | _local_answer(failure)) + self._done
         finally:
             self._gateway.metrics.num_streams -= 1
             self._gateway.stopped.remove_done_callback(self._on_stopped)
@@ -160,3 +164,11 @@ class AnswerStream:
         elif num_tokens:
             self._gateway.metrics.note_tokens(num_tokens, now - self._told_at)
         self._told_at = now
+
+
+def _local_answer(failure: Exception) -> dict[str, Any]:
+    """What the local model answered, beside the error of a cloud's answer that broke off."""
+    result = failure.result if isinstance(failure, CactusError) else None
+    if result is None or result.handoff.local_text is UNSET:
+        return {}
+    return {"handoff": msgspec.to_builtins(result.handoff)}

@@ -7,7 +7,7 @@ from typing import Any
 
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.openai.body_request import BodyRequest
-from cactus_actors.protocol.openai.fields import call_of, extensions_of, finish_reason_of, usage_of
+from cactus_actors.protocol.openai.fields import call_of, extensions_of, finish_reason_of, model_of, usage_of
 from cactus_actors.protocol.openai.logprobs import TextLogprobs, chat_logprobs, num_left_out
 from cactus_actors.protocol.openai.reasoning import WrittenReasoning
 from cactus_actors.protocol.results import Result
@@ -23,9 +23,9 @@ def completion_body(
 ) -> dict[str, Any]:
     """The answer to `request`, whose choice `i` ended with `results[i]`.
 
-    `created` is Unix seconds; the request's spelling of the model is repeated. What we tell beyond OpenAI's
-    fields stands beside `choices`, and in each choice where there are several. A failed result belongs in
-    `error_body`.
+    `created` is Unix seconds; the request's spelling of the model is repeated, but for an answer of a cloud,
+    which names the cloud's and has no fingerprint. What we tell beyond OpenAI's fields stands beside
+    `choices`, and in each choice where there are several. A failed result belongs in `error_body`.
     """
     render = _chat_choice if request.endpoint == "chat" else _text_choice
     choices = [render(request, index, result, completion_id) for index, result in enumerate(results)]
@@ -37,10 +37,10 @@ def completion_body(
         "id": completion_id,
         "object": "chat.completion" if request.endpoint == "chat" else "text_completion",
         "created": created,
-        "model": request.model or results[0].model,
+        "model": model_of(request, results[0]),
         "choices": choices,
         "usage": usage_of(request, results),
-        "system_fingerprint": system_fingerprint,
+        "system_fingerprint": None if results[0].cloud_handoff else system_fingerprint,
     }
     return {**body, **extensions_of(results[0])} if len(results) == 1 else body
 

@@ -42,19 +42,27 @@ class Chunks(ABC):
         if request.include_usage:
             self._tail["usage"] = None
         self._results: dict[int, Result] = {}
+        self._held: dict[int, Accepted] = {}
 
-    @abstractmethod
     def accepted(self, choice: int, accepted: Accepted) -> list[Chunk]:
-        """The service took the job of that choice."""
+        """The service took the job of that choice.
 
-    @abstractmethod
+        What stands in front of one that may be handed off is held back until its model is known.
+        """
+        self._held[choice] = accepted
+        options = self._request.submits[choice].options
+        return [] if options.cloud_handoff_threshold or options.max_entropy else self._begin(choice)
+
     def delta(self, choice: int, delta: Delta) -> list[Chunk]:
         """The stream of that choice went on."""
+        self._note_model(delta.model)
+        return [*self._begin(choice), *self._grow(choice, delta)]
 
     def finished(self, choice: int, result: Result) -> list[Chunk]:
         """That choice ended: what was held back of it, and the chunk with its finish reason."""
+        self._note_model(result.model if result.cloud_handoff else None)
         self._results[choice] = result
-        return self._last(choice, result)
+        return [*self._begin(choice), *self._last(choice, result)]
 
     def usage(self) -> list[Chunk]:
         """The chunk of the token counts, if the request wants one."""
@@ -63,6 +71,22 @@ class Chunks(ABC):
         results = [self._results[choice] for choice in sorted(self._results)]
         chunk = self._chunk([]) | {"usage": usage_of(self._request, results)}
         return [chunk | extensions_of(results[0]) if len(results) == 1 else chunk]
+
+    def _note_model(self, model: str | None) -> None:
+        """From now on chunks name the cloud's model, which has no fingerprint, where one answers."""
+        if model is not None:
+            self._tail["model"] = model
+            self._tail.pop("system_fingerprint", None)
+
+    def _begin(self, choice: int) -> list[Chunk]:
+        accepted = self._held.pop(choice, None)
+        return [] if accepted is None else self._open(choice, accepted)
+
+    @abstractmethod
+    def _open(self, choice: int, accepted: Accepted) -> list[Chunk]: ...
+
+    @abstractmethod
+    def _grow(self, choice: int, delta: Delta) -> list[Chunk]: ...
 
     @abstractmethod
     def _last(self, choice: int, result: Result) -> list[Chunk]: ...
@@ -82,7 +106,7 @@ class TextChunks(Chunks):
         # an echo whose log probabilities are not known yet: they come with the first token
         self._echoes: dict[int, str] = {}
 
-    def accepted(self, choice: int, accepted: Accepted) -> list[Chunk]:
+    def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
         if accepted.prompt_text is None:
             return []
         self._logprobs[choice] = TextLogprobs()
@@ -92,7 +116,7 @@ class TextChunks(Chunks):
         self._echoes[choice] = accepted.prompt_text
         return []
 
-    def delta(self, choice: int, delta: Delta) -> list[Chunk]:
+    def _grow(self, choice: int, delta: Delta) -> list[Chunk]:
         echo = self._echo(choice, delta.prompt_logprobs)
         if self._request.return_raw_tokens:
             return [*echo, self._text(choice, "", delta.logprobs, tokens=delta.token_ids)]
@@ -135,7 +159,7 @@ class ChatChunks(Chunks):
         self._num_calls: dict[int, int] = {}
         self._written = [WrittenReasoning(request.reasoning_format) for _ in request.submits]
 
-    def accepted(self, choice: int, accepted: Accepted) -> list[Chunk]:
+    def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
         if accepted.tool_markup is not None:
             self._splitters[choice] = Splitter(accepted.tool_markup)
         first = self._delta(choice, {"role": "assistant", "content": ""})
@@ -145,7 +169,7 @@ class ChatChunks(Chunks):
             else [first]
         )
 
-    def delta(self, choice: int, delta: Delta) -> list[Chunk]:
+    def _grow(self, choice: int, delta: Delta) -> list[Chunk]:
         if self._request.return_raw_tokens:
             return [self._delta(choice, {"content": ""}, delta.logprobs, tokens=delta.token_ids)]
         reasoning = self._written[choice].add(delta.reasoning_content)

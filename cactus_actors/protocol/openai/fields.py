@@ -30,6 +30,11 @@ def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
     }
 
 
+def model_of(request: BodyRequest, result: Result) -> str:
+    """Who answered: the cloud's model, or the served one as the request calls it."""
+    return result.model if result.cloud_handoff else request.model or result.model
+
+
 def finish_reason_of(request: BodyRequest, result: Result) -> str:
     """How the endpoint says why an answer ended."""
     if result.finish_reason == "model_length" and not (request.endpoint == "chat" and request.is_mistral):

@@ -1,0 +1,83 @@
+"""What one job costs at the cloud, while it is asked and when that is over."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cactus_actors.config import HandoffSettings
+from cactus_actors.handoff.spending import Spending
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.results import Usage
+
+TOKENS_OF_A_PRICE = 1_000_000
+
+
+@dataclass(frozen=True)
+class Prices:
+    """Of a million tokens each, in `currency`."""
+
+    prompt: float
+    completion: float
+    currency: str
+
+    @classmethod
+    def of(cls, settings: HandoffSettings) -> Prices | None:
+        """The configured prices, None where there are none; raises ConfigurationInvalid for half of them."""
+        prompt, completion = settings.prompt_price, settings.completion_price
+        if prompt is not None and completion is not None:
+            return cls(prompt, completion, settings.currency)
+        if prompt is not None or completion is not None:
+            missing = "prompt_price" if prompt is None else "completion_price"
+            raise ConfigurationInvalid(f"handoff {missing} is missing", param=f"handoff.{missing}")
+        if any(budget.max_cost is not None for budget in settings.budgets):
+            raise ConfigurationInvalid(
+                "a handoff budget with max_cost needs prompt_price and completion_price",
+                param="handoff.budgets",
+            )
+        return None
+
+    def cost(self, usage: Usage) -> float:
+        """What these tokens cost."""
+        total = usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion
+        return total / TOKENS_OF_A_PRICE
+
+
+class Meter:
+    """Books one job's requests and tokens, whose prompt has `num_prompt_tokens` by the local tokenizer.
+
+    `has_begun` says that an answer began, `usage` is what the cloud counted once it has told.
+    """
+
+    def __init__(self, spending: Spending, tenant: str, num_prompt_tokens: int) -> None:
+        self._spending = spending
+        self._tenant = tenant
+        self._num_prompt_tokens = num_prompt_tokens
+        self.num_chunks = 0
+        self.has_begun = False
+        self.usage: Usage | None = None
+
+    def refusal(self) -> str | None:
+        """Which budget allows no request now."""
+        return self._spending.refusal(self._tenant)
+
+    def on_request(self) -> None:
+        """A request is sent."""
+        self._spending.add(self._tenant, requests=1)
+
+    def counted(self) -> Usage | None:
+        """The cloud's counts.
+
+        Of an answer that began and brought none the prompt's tokens here and one a chunk, None of any other.
+        """
+        if self.usage is not None or not self.has_begun:
+            return self.usage
+        return Usage(prompt_tokens=self._num_prompt_tokens, completion_tokens=self.num_chunks)
+
+    def settle(self, prices: Prices | None) -> float | None:
+        """Book the tokens; returns what they cost where there are prices. To be called once, at the end."""
+        usage = self.counted()
+        if usage is None:
+            return None
+        cost = None if prices is None else prices.cost(usage)
+        self._spending.add(self._tenant, tokens=usage.total_tokens, cost=cost or 0.0)
+        return cost

@@ -1,0 +1,121 @@
+"""What was spent at the cloud in each period, and which budgets that leaves."""
+
+from __future__ import annotations
+
+import logging
+from collections.abc import Callable, Iterator, Sequence
+from datetime import UTC, datetime
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.config import CloudBudget, SpendingPeriod
+from cactus_actors.keys.private_file import read_private, write_private
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+_log = logging.getLogger(__name__)
+
+_FORMATS: dict[SpendingPeriod, str] = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m"}
+_EVERYBODY = "*"
+
+
+class Spent(msgspec.Struct, kw_only=True):
+    """What one period cost `payer`: everybody together, or one tenant; `cost` is money of the settings."""
+
+    period: str
+    payer: str
+    requests: int = 0
+    tokens: int = 0
+    cost: float = 0.0
+
+
+class Spending:
+    """Counts against `budgets`; kept in the file `path`, so that a restart forgets nothing.
+
+    `clock` tells Unix seconds; periods are those of UTC. A file that cannot be read refuses everything: what
+    was spent is not known any more. Without `path` a restart begins anew.
+    """
+
+    def __init__(self, budgets: Sequence[CloudBudget], clock: Callable[[], float], path: Path | None) -> None:
+        self._budgets = budgets
+        self._clock = clock
+        self._path = path if budgets else None
+        self._spent: dict[tuple[str, str], Spent] = {}
+        self._damage: str | None = None
+        self._is_kept = True
+        if self._path is not None and self._path.exists():
+            self._read(self._path)
+
+    def refusal(self, tenant: str | None = None) -> str | None:
+        """Why nothing may be asked for `tenant` now; None for what holds for all tenants alike."""
+        if self._damage is not None:
+            return self._damage
+        now = self._clock()
+        for budget in self._budgets:
+            if budget.per_tenant and tenant is None:
+                continue
+            spent = self._spent.get((period_at(budget.period, now), _payer_of(budget, tenant or "")))
+            if spent is not None and _is_used_up(budget, spent):
+                whose = "the tenant's budget" if budget.per_tenant else "budget"
+                return f"{whose} spent" + (f" for this {budget.period}" if budget.period else "")
+        return None
+
+    def add(self, tenant: str, *, requests: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
+        """Something was spent for `tenant`."""
+        for key in dict.fromkeys(self._keys_now(tenant)):
+            spent = self._spent.get(key)
+            if spent is None:
+                spent = self._spent[key] = Spent(period=key[0], payer=key[1])
+            spent.requests += requests
+            spent.tokens += tokens
+            spent.cost += cost
+        self._keep()
+
+    def rows(self) -> list[Spent]:
+        """All that is counted."""
+        return list(self._spent.values())
+
+    def _keys_now(self, tenant: str) -> Iterator[tuple[str, str]]:
+        now = self._clock()
+        for budget in self._budgets:
+            yield period_at(budget.period, now), _payer_of(budget, tenant)
+
+    def _keep(self) -> None:
+        now = self._clock()
+        current = {period_at(budget.period, now) for budget in self._budgets}
+        self._spent = {key: spent for key, spent in self._spent.items() if key[0] in current}
+        if self._path is None:
+            return
+        try:
+            write_private(self._path, msgspec.json.encode(self.rows()))
+            self._is_kept = True
+        except ConfigurationInvalid as error:
+            if self._is_kept:
+                _log.error("what is spent at the cloud cannot be kept: %s", error.message)
+            self._is_kept = False
+
+    def _read(self, path: Path) -> None:
+        try:
+            rows = msgspec.json.decode(read_private(path), type=list[Spent])
+        except (ConfigurationInvalid, msgspec.DecodeError, UnicodeDecodeError):
+            self._damage = "the record of what was spent cannot be read"
+            _log.error("%s: %s; restore or remove it", path, self._damage)
+            return
+        self._spent = {(row.period, row.payer): row for row in rows}
+
+
+def period_at(period: SpendingPeriod | None, now: float) -> str:
+    """The name of the period that `now`, in Unix seconds, belongs to."""
+    return "all" if period is None else datetime.fromtimestamp(now, UTC).strftime(_FORMATS[period])
+
+
+def _payer_of(budget: CloudBudget, tenant: str) -> str:
+    return f"={tenant}" if budget.per_tenant else _EVERYBODY
+
+
+def _is_used_up(budget: CloudBudget, spent: Spent) -> bool:
+    return (
+        (budget.max_requests is not None and spent.requests >= budget.max_requests)
+        or (budget.max_tokens is not None and spent.tokens >= budget.max_tokens)
+        or (budget.max_cost is not None and spent.cost >= budget.max_cost)
+    )
