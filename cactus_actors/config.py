@@ -31,6 +31,13 @@ HEARTBEAT_S = 1.0
 WORKER_TIMEOUT_S = 3.0
 
 
+def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
+    """How keys and values are held beside weights of that format."""
+    if chosen != "auto":
+        return chosen
+    return "float32" if weights == "float32" else "float16"
+
+
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the router actor is built from.
 
@@ -42,7 +49,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     `job_timeout_s` seconds; one that cannot end in its time is refused at once. A router that allocates more
     than `max_memory_bytes` beyond what it has when it has started ends at once.
     Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
-    Documents below the directory `corpus` go into the prompts of conversations.
+    Documents below the directory `corpus` go into the prompts of conversations. Only workers with the formats
+    `weights` and `kv_cache` serve; None is that of the first one.
     With `keys_dir` all sockets ask for a key that is known there; `accounts` are the terms of the API keys of
     HTTP, by the names that their jobs bear. `confidence_signal`, `probe_file`, `max_handoff_share` and
     `max_handoff_wait_s` are those of HandoffSettings. Of each ended job a line is written to `job_log` and a
@@ -80,6 +88,8 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     job_log_num_kept: Positive = 3
     job_log_max_age_s: Annotated[float, Meta(gt=0)] = 30 * 24 * 3600.0
     otlp_endpoint: str | None = None
+    weights: WeightFormat | None = None
+    kv_cache: str | None = None
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):

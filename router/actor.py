@@ -34,7 +34,7 @@ from router.core import RouterCore
 from router.edge.messages import Listen
 from router.edge.process import EdgeProcess
 from router.edge.traffic import ClientTraffic
-from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendWorker
+from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendWorker, Warn
 from router.jobs.intake import plain_salt
 from router.journal.journal import Journal
 from router.journal.reader import JournalReader
@@ -107,6 +107,7 @@ class RouterActor:
             epoch=epoch,
             now=time.monotonic(),
             model=model.name,
+            fingerprint=model.fingerprint,
             max_context=model.max_context,
             vocab_size=model.tokenizer.vocab_size,
             version=_version(),
@@ -266,6 +267,8 @@ class RouterActor:
             elif isinstance(effect, Keep):
                 assert self._journal is not None
                 self._journal.add(effect.entry)
+            elif isinstance(effect, Warn):
+                _log.warning(effect.text)
             elif isinstance(effect, Recall):
                 assert self._reader is not None
                 self._reader.ask(effect.job_id)

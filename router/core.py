@@ -20,7 +20,6 @@ from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, Unavail
 from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.protocol.worker_messages import (
-    Abort,
     Draining,
     Goodbye,
     Hello,
@@ -31,7 +30,6 @@ from cactus_actors.protocol.worker_messages import (
 from router.access.callers import ANYONE, Caller, Revoked
 from router.books.tally import Tally
 from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.worker_record import WorkerRecord
 from router.effects import Effect, Outbox
 from router.handoff.cloud_desk import CloudDesk
 from router.jobs.closing import Closing
@@ -47,6 +45,7 @@ from router.journal.keeping import Keeper
 from router.journal.recalling import Recalling
 from router.journal.records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
 from router.journal.result_store import ResultStore
+from router.membership import Membership, ServiceModel
 from router.prepare.prepared import Prepared
 from router.requests import Requests
 from router.status_board import Facts, StatusBoard
@@ -59,7 +58,8 @@ class RouterCore:
     seconds, jobs are kept in a journal: `Keep` effects must be carried out, each accepted job's answered by
     `on_recorded` or `on_unrecorded`, each `Recall` by `on_recalled`. `texts` tells what tokens stand for, in
     log probabilities. `salt` keeps the prefix caches of tenants apart; `refused` counts, by reason, what
-    callers had no right to. `probe` is the model's, which the confidence signal of that name needs.
+    callers had no right to. `probe` is the model's, which the confidence signal of that name needs,
+    `fingerprint` that of its files: workers with another one are refused.
     """
 
     def __init__(
@@ -69,6 +69,7 @@ class RouterCore:
         epoch: int,
         now: float,
         model: str = "",
+        fingerprint: str = "",
         max_context: int = 0,
         vocab_size: int = 0,
         version: str = "",
@@ -139,6 +140,19 @@ class RouterCore:
             self._tally,
             settings.max_attempts,
         )
+        self._membership = Membership(
+            ServiceModel(
+                name=model,
+                fingerprint=fingerprint,
+                weights=settings.weights or "",
+                kv_cache=settings.kv_cache or "",
+            ),
+            self._dispatcher.ledger,
+            self._generation,
+            self._outbox,
+            refused,
+            epoch,
+        )
         facts = Facts(
             version=version,
             epoch=epoch,
@@ -154,6 +168,7 @@ class RouterCore:
             self._dispatcher,
             self._topics,
             self._results,
+            self._membership,
             self._tally,
             refused,
         )
@@ -269,7 +284,7 @@ class RouterCore:
         """A worker's message; any message shows that it is alive."""
         worker = self._dispatcher.ledger.at(identity)
         if isinstance(message, Hello):
-            self._welcome(identity, message, now)
+            self._membership.on_hello(identity, message, now)
         elif worker is None:
             # It speaks of a connection that is over, or to the router before this one: it must say Hello.
             if isinstance(message, Report):
@@ -357,6 +372,7 @@ class RouterCore:
         for job in self._table.overdue(now):
             error = DeadlineExceeded(f"the job's {job.prepared.policy.timeout_s:g} s are over")
             self._closing.end(job, Ending("error", error=error.info()), now)
+        self._membership.on_tick(now)
         self._desk.pump(now)
         self._keeper.forgotten(self._table.forget_old(now))
         self._streams.on_tick(self._table.live, now)
@@ -396,18 +412,3 @@ class RouterCore:
 
     def _read_status(self, asked: StatusRequest, now: float) -> Status:
         return self._board.status(asked, self._requests.num_workers_wished, now)
-
-    def _welcome(self, identity: bytes, hello: Hello, now: float) -> None:
-        """Start a worker's session; what an older one of the same name or connection held is void."""
-        ledger = self._dispatcher.ledger
-        older: list[WorkerRecord] = []
-        for worker in (ledger.named(hello.worker_id), ledger.at(identity)):
-            if worker is not None and worker not in older:
-                older.append(worker)
-        self._outbox.command(identity, Welcome(self._epoch))
-        for worker in older:
-            for dispatch_id in worker.assignments:
-                self._outbox.command(identity, Abort(dispatch_id))
-            is_alive = (worker.worker_id, worker.hello.pid) == (hello.worker_id, hello.pid)
-            self._generation.on_worker_gone(worker, "reconnected" if is_alive else "died", now)
-        ledger.add(identity, hello, now)

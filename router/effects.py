@@ -62,13 +62,19 @@ class Observe(msgspec.Struct, frozen=True, gc=False):
     report: JobReport
 
 
+class Warn(msgspec.Struct, frozen=True, gc=False):
+    """Say something to those who run the service."""
+
+    text: str
+
+
 class Recall(msgspec.Struct, frozen=True, gc=False):
     """Read an ended job from the journal; what is found is told by `on_recalled`."""
 
     job_id: str
 
 
-Effect = SendClient | SendWorker | Publish | Keep | Prepare | Recall | Observe
+Effect = SendClient | SendWorker | Publish | Keep | Prepare | Recall | Observe | Warn
 
 
 class Outbox:
@@ -108,6 +114,9 @@ class Outbox:
 
     def observe(self, report: JobReport) -> None:
         self._effects.append(Observe(report))
+
+    def warn(self, text: str) -> None:
+        self._effects.append(Warn(text))
 
     def drain(self) -> list[Effect]:
         """The effects so far, which are then no longer held here."""

@@ -14,6 +14,7 @@ from router.jobs.intake import Intake
 from router.jobs.table import JobTable
 from router.jobs.topics import Topics
 from router.journal.result_store import ResultStore
+from router.membership import Membership
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):
@@ -38,6 +39,7 @@ class StatusBoard:
         dispatcher: Dispatcher,
         topics: Topics,
         results: ResultStore,
+        membership: Membership,
         tally: Tally,
         refused: Counter[str],
     ) -> None:
@@ -48,6 +50,7 @@ class StatusBoard:
         self._dispatcher = dispatcher
         self._topics = topics
         self._results = results
+        self._membership = membership
         self._tally = tally
         self._refused = refused
 
@@ -67,6 +70,7 @@ class StatusBoard:
             jobs=self._table.counts(self._dispatcher.num_waiting),
             workers=[worker.status(now) for worker in self._dispatcher.ledger],
             refused=dict(self._refused),
+            refused_workers=self._membership.refusals,
             storage_error=self.storage_error,
             held=self._held(),
             totals=self._tally.totals() if asked.with_totals else None,

@@ -31,7 +31,7 @@ from cactus_actors.text.model_reasoning import ModelReasoning
 from router.access.callers import ANYONE, Caller
 from router.books.job_report import JobReport
 from router.core import RouterCore
-from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker
+from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker, Warn
 from router.journal.journal import end_of
 from router.journal.records import (
     AcceptedRecord,
@@ -76,6 +76,7 @@ class LetterModel:
     """The text side of a model without files; `tools` and `reasoning` stand in front of its prompts."""
 
     name = "letters"
+    fingerprint = ""
     max_context = 4096
     tool_markup: str | None = "hermes"
     tool_tokens: tuple[tuple[int, str], ...] = ()
@@ -115,6 +116,7 @@ def make_hello(
     num_slots: int = 2,
     num_blocks: int = 64,
     model: str = "letters",
+    **more: Any,
 ) -> Hello:
     return Hello(
         worker_id=worker_id,
@@ -126,6 +128,7 @@ def make_hello(
         max_context=4096,
         node="here",
         pid=1,
+        **more,
     )
 
 
@@ -245,6 +248,7 @@ class RouterHarness:
         unix_offset: float = 1_000_000.0,
         probe: Probe | None = None,
         find: Find = no_documents,
+        fingerprint: str = "",
         **settings: Any,
     ) -> None:
         self.now = 100.0
@@ -258,12 +262,14 @@ class RouterHarness:
             now=self.now,
             unix_offset=None if disk is None else unix_offset,
             probe=probe,
+            fingerprint=fingerprint,
         )
         self.workers: dict[bytes, Worker] = {}
         self.replies: list[tuple[bytes, Any]] = []
         self.published: list[Any] = []
         self.recalled: list[str] = []
         self.reports: list[JobReport] = []
+        self.warnings: list[str] = []
         self.num_dispatches = {"local": 0, "cloud": 0}
         self._num_workers = 0
         if disk is not None:
@@ -436,6 +442,8 @@ class RouterHarness:
                     self._recall(job_id)
                 case Observe(report):
                     self.reports.append(report)
+                case Warn(text):
+                    self.warnings.append(text)
 
     def _recall(self, job_id: str) -> None:
         assert self.disk is not None

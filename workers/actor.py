@@ -12,7 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from cactus_actors.config import WorkerSettings
+from cactus_actors.config import WorkerSettings, cache_format
 from cactus_actors.health import WorkerHealth
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.models.files import resolve_model
@@ -31,10 +31,11 @@ IDLE_WAIT_S = 0.2
 
 @dataclass(frozen=True)
 class Loaded:
-    """A model in memory and the engine that runs it."""
+    """A model in memory and the engine that runs it; `fingerprint` is that of the model's files."""
 
     engine: Engine
     model: Model
+    fingerprint: str = ""
 
     def close(self) -> None:
         """Stop the model's threads."""
@@ -65,7 +66,7 @@ def load_from(path: Path, text: TextModel, settings: WorkerSettings) -> Loaded:
         max_drafts=settings.speculation,
         new_constraint=Matchers(text.tokenizer, text.eos_ids),
     )
-    return Loaded(engine, model)
+    return Loaded(engine, model, text.fingerprint)
 
 
 def hello_of(settings: WorkerSettings, loaded: Loaded) -> Hello:
@@ -84,6 +85,8 @@ def hello_of(settings: WorkerSettings, loaded: Loaded) -> Hello:
         threads=settings.threads,
         kernels=loaded.model.kernels,
         weights=settings.weights,
+        fingerprint=loaded.fingerprint,
+        kv_cache=cache_format(settings.kv_cache, settings.weights),
     )
 
 
@@ -104,7 +107,10 @@ class WorkerActor:
         self._ticked_at = time.monotonic()
 
     def run(self, router_endpoint: str) -> str:
-        """Load the model and serve; returns why it left: "drained" or "stopped"."""
+        """Load the model and serve; returns why it left: "drained" or "stopped".
+
+        Raises ConfigurationInvalid, naming the difference, if the router's service is of another model.
+        """
         from workers.core import WorkerCore
 
         key_file = self._settings.key_file

@@ -6,6 +6,7 @@ from typing import Literal
 
 from cactus_actors.config import HEARTBEAT_S
 from cactus_actors.protocol.block_hashes import short_hash
+from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.worker_messages import (
     Abort,
     Dispatch,
@@ -13,6 +14,7 @@ from cactus_actors.protocol.worker_messages import (
     Draining,
     Goodbye,
     Hello,
+    Refused,
     Report,
     RouterCommand,
     SequenceDelta,
@@ -65,7 +67,10 @@ class WorkerCore:
         return [self._hello]
 
     def on_command(self, command: RouterCommand, now: float) -> list[WorkerMessage]:
-        """What the router says; returns what must be answered at once."""
+        """What the router says; returns what must be answered at once.
+
+        Raises ConfigurationInvalid if it refuses this worker.
+        """
         match command:
             case Dispatch():
                 self._num_accepted += 1
@@ -76,6 +81,8 @@ class WorkerCore:
                 return self.drain()
             case Welcome():
                 return self._on_welcome(now)
+            case Refused(differs, reason):
+                raise ConfigurationInvalid(f"the router gives this worker no jobs: {reason}", param=differs)
         return []
 
     def drain(self) -> list[WorkerMessage]:

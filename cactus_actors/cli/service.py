@@ -86,6 +86,8 @@ def _print_tables(answer: Status) -> None:
     )
     if answer.refused:
         typer.echo(f"refused   {', '.join(f'{count} {reason}' for reason, count in answer.refused.items())}")
+    for worker_id, reason in answer.refused_workers.items():
+        typer.echo(f"{worker_id} gets no jobs: {reason}")
     if not answer.workers:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))

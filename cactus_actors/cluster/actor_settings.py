@@ -14,6 +14,7 @@ from cactus_actors.config import (
     RouterSettings,
     ServeConfig,
     WorkerSettings,
+    cache_format,
 )
 from cactus_actors.gateway.keys import accounts_of
 from cactus_actors.protocol.terms import Terms
@@ -59,6 +60,8 @@ class ActorSettings:
             job_log_num_kept=config.job_log_num_kept,
             job_log_max_age_s=config.job_log_max_age_s,
             otlp_endpoint=self.otlp_endpoint,
+            weights=config.weights,
+            kv_cache=cache_format(config.kv_cache, config.weights),
         )
 
     def worker(self, worker_id: str) -> WorkerSettings:

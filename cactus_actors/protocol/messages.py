@@ -296,6 +296,8 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     """What the service is doing now; `refused` counts by reason what connections had no right to.
 
+    `refused_workers` says of workers that came lately why they get no jobs.
+
     `totals` are there for who asked for them; `storage_error` is why the journal cannot be written, if so.
     """
 
@@ -314,6 +316,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     held: Held = Held()
     totals: Totals | None = None
     storage_error: str = ""
+    refused_workers: dict[str, str] = {}
 
 
 RouterReply = Accepted | Rejected | Delta | Finished | Replay | Pending | Scaling | Restarting | Status

@@ -20,7 +20,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """A worker's first message, and again whenever it does not know whether the router knows it.
 
     `num_slots` sequences run at once over `num_blocks` cache blocks of `block_size` tokens each. A cloud
-    worker has no blocks: num_blocks 0.
+    worker has no blocks: num_blocks 0. `fingerprint` is that of the model's files (`models/fingerprint.py`);
+    `weights` and `kv_cache` are formats.
     """
 
     worker_id: str
@@ -35,6 +36,8 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     threads: int = 0
     kernels: str = ""
     weights: str = ""
+    fingerprint: str = ""
+    kv_cache: str = ""
 
 
 class Finish(msgspec.Struct, frozen=True, array_like=True):
@@ -202,4 +205,14 @@ class Drain(msgspec.Struct, frozen=True, array_like=True, tag=4):
     """Finish what runs, take nothing new, then say Goodbye."""
 
 
-RouterCommand = Welcome | Dispatch | Abort | Drain
+class Refused(msgspec.Struct, frozen=True, array_like=True, tag=5):
+    """Answer to a Hello whose worker would give other tokens than the service; it gets no jobs.
+
+    `differs` names the first field of Hello in which it does, `reason` says all of it in words.
+    """
+
+    differs: str
+    reason: str
+
+
+RouterCommand = Welcome | Dispatch | Abort | Drain | Refused

@@ -38,6 +38,9 @@ class PromptModel(Protocol):
     def name(self) -> str: ...
 
     @property
+    def fingerprint(self) -> str: ...
+
+    @property
     def tokenizer(self) -> PromptTokenizer: ...
 
     @property

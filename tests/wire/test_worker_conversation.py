@@ -12,6 +12,7 @@ import zmq
 
 from cactus_actors.config import WorkerSettings
 from cactus_actors.protocol.block_hashes import block_hashes
+from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.wire import encode, worker_message_decoder
 from cactus_actors.protocol.worker_messages import (
@@ -21,6 +22,7 @@ from cactus_actors.protocol.worker_messages import (
     Draining,
     Goodbye,
     Hello,
+    Refused,
     Report,
     RouterCommand,
     SequenceDelta,
@@ -65,6 +67,7 @@ class PlayedRouter:
         settings = WorkerSettings(worker_id="w", model="random", max_sequences=2, cache_tokens=4096)
         self.actor = WorkerActor(settings, load_random)
         self.left_because: str | None = None
+        self.error: CactusError | None = None
         self._thread = threading.Thread(target=self._run)
         self._thread.start()
 
@@ -87,7 +90,10 @@ class PlayedRouter:
         self._socket = self._bound_socket(self.endpoint)
 
     def _run(self) -> None:
-        self.left_because = self.actor.run(self.endpoint)
+        try:
+            self.left_because = self.actor.run(self.endpoint)
+        except CactusError as error:
+            self.error = error
 
     def send(self, *commands: RouterCommand) -> None:
         for command in commands:
@@ -171,8 +177,18 @@ def test_hello_says_what_the_worker_has(router: PlayedRouter) -> None:
     assert (hello.worker_id, hello.kind, hello.model) == ("w", "local", "random")
     assert (hello.num_slots, hello.num_blocks, hello.block_size) == (2, 256, 16)
     assert hello.max_context == 4096  # the cache holds less than the model could
-    assert (hello.threads, hello.weights) == (1, "int8")
+    assert (hello.threads, hello.weights, hello.kv_cache) == (1, "int8", "float16")
     assert hello.kernels
+
+
+def test_a_refused_worker_ends_and_says_why(router: PlayedRouter) -> None:
+    router.receive_until(Hello)
+    router.send(Refused("weights", "its weights are in int8, not in int4"))
+    router._thread.join(DEADLINE_S)
+    assert isinstance(router.error, ConfigurationInvalid)
+    assert router.error.param == "weights"
+    expected = "the router gives this worker no jobs: its weights are in int8, not in int4"
+    assert router.error.message == expected
 
 
 def test_deltas_come_once_each_in_order_with_measures(router: PlayedRouter) -> None:

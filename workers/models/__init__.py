@@ -12,7 +12,7 @@ from typing import TYPE_CHECKING, NamedTuple, Protocol
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.config import CacheFormat, WeightFormat
+from cactus_actors.config import CacheFormat, WeightFormat, cache_format
 
 if TYPE_CHECKING:
     from workers.batch import Batch
@@ -81,7 +81,7 @@ def load_model(
     layout = Layout.for_weights(files.graph, weights)
     arenas = packed_arenas(path, files, layout, on_progress)
     return TransformerModel(
-        files.config, files.graph, layout, arenas, threads=threads, kv_format=_cache_format(kv_cache, weights)
+        files.config, files.graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights)
     )
 
 
@@ -130,7 +130,7 @@ def model_of(
     arenas = Arenas.empty(layout)
     pack(graph, layout, tensors, arenas)
     return TransformerModel(
-        config, graph, layout, arenas, threads=threads, kv_format=_cache_format(kv_cache, weights)
+        config, graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights)
     )
 
 
@@ -143,9 +143,3 @@ def random_model(
     config = parse_random_spec(spec)
     tensors = random_tensors(config, seed)
     return model_of(config, tensors, weights=weights, threads=threads, kv_cache=kv_cache)
-
-
-def _cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
-    if chosen != "auto":
-        return chosen
-    return "float32" if weights == "float32" else "float16"

@@ -24,6 +24,7 @@ _REFUSALS = (
     "flood",
     "silent",
     "unfinished",
+    "foreign_worker",
 )
 _HELD: Sequence[tuple[str, Callable[[Held], int], str]] = (
     ("arrivals", lambda held: held.arrivals, "Requests in preparation."),
