@@ -66,7 +66,13 @@ _TEXT_LOGPROBS = object_of(
     }
 )
 _MESSAGE = object_of(
-    {"role": {"const": "assistant"}, "content": or_null(TEXT), "tool_calls": list_of(_CALL)},
+    {
+        "role": {"const": "assistant"},
+        "content": or_null(TEXT),
+        "reasoning_content": TEXT,
+        "reasoning": TEXT,
+        "tool_calls": list_of(_CALL),
+    },
     ["role", "content"],
 )
 _USAGE = object_of(
@@ -75,6 +81,7 @@ _USAGE = object_of(
         "completion_tokens": COUNT,
         "total_tokens": COUNT,
         "prompt_tokens_details": object_of({"cached_tokens": COUNT}),
+        "completion_tokens_details": object_of({"reasoning_tokens": COUNT}),
     }
 )
 _STOP = {"stop_reason": {"type": ["string", "integer", "null"]}}

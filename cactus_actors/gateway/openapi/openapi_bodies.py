@@ -23,12 +23,24 @@ from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
 from cactus_actors.protocol.exact_integers import MAX_EXACT
 from cactus_actors.protocol.messages import ChatMessage
 from cactus_actors.protocol.openai.bodies_in import MAX_N
+from cactus_actors.protocol.openai.reasoning import FORMATS, SWITCHES, ReasoningFields
 from cactus_actors.protocol.option_ranges import MAX_LABEL, MAX_LOGIT_BIAS, RANGES
 from cactus_actors.protocol.option_rules import ALIASES
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.reasoning_options import EFFORTS, MAX_TEMPLATE_VARIABLES
 from cactus_actors.protocol.results import Result
 
-_TYPES = (Options, ChatMessage, Result, BatchBody, EmbeddingsBody, TokenizeBody, DetokenizeBody, InfillBody)
+_TYPES = (
+    Options,
+    ChatMessage,
+    ReasoningFields,
+    Result,
+    BatchBody,
+    EmbeddingsBody,
+    TokenizeBody,
+    DetokenizeBody,
+    InfillBody,
+)
 _ID: Schema = {"type": "integer"}
 _PROMPT_LIST: Schema = {"type": "array", "items": {"anyOf": [_ID, TEXT]}, "minItems": 1}
 _PROMPT: Schema = {
@@ -73,9 +85,14 @@ def body_schemas() -> dict[str, Schema]:
     message = schemas["ChatMessage"]
     message["additionalProperties"] = True
     message["properties"]["prefix"] = or_null(BOOLEAN)
+    message["properties"]["reasoning"] = or_null(TEXT)
     messages = {"type": "array", "items": reference("ChatMessage"), "minItems": 1}
     tools = or_null(list_of({"type": "object"}))
-    schemas["ChatBody"] = object_of(common | {"messages": messages, "tools": tools}, ["messages"])
+    reasoning = schemas.pop("ReasoningFields")["properties"]
+    reasoning["reasoning_format"] = or_null({"enum": [*FORMATS]})
+    schemas["ThinkingObject"]["properties"]["type"] = or_null({"enum": [*SWITCHES]})
+    chat = common | reasoning | {"messages": messages, "tools": tools}
+    schemas["ChatBody"] = object_of(chat, ["messages"])
     schemas["CompletionBody"] = object_of(common | {"prompt": _PROMPT}, ["prompt"])
     schemas["LlamaCppBody"] = object_of(common | _LLAMA_CPP | {"prompt": _PROMPT}, ["prompt"])
     schemas["InfillBody"] = object_of(common | _LLAMA_CPP | schemas["InfillBody"]["properties"], [])
@@ -99,6 +116,10 @@ def _options(written: dict[str, Schema]) -> dict[str, Schema]:
     }
     limits |= {name: {"maxLength": MAX_LABEL} for name in ("cache_salt", "user")}
     limits |= {"prompt_mode": {"const": "reasoning"}, "logit_bias": {"maxProperties": MAX_LOGIT_BIAS}}
+    limits |= {
+        "reasoning_effort": {"enum": [*EFFORTS]},
+        "chat_template_kwargs": {"maxProperties": MAX_TEMPLATE_VARIABLES},
+    }
     limits |= {alias: limits[name] for alias, name in ALIASES.items() if name in limits}
     for name, limit in limits.items():
         written[name]["anyOf"][0] |= limit

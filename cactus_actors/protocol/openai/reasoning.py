@@ -15,13 +15,13 @@ from cactus_actors.protocol.errors import InvalidRequest
 ReasoningFormat = Literal["apart", "inline", "both", "hidden"]
 """Beside the content, in it, both of these, or not told at all."""
 
-_FORMATS: dict[str, ReasoningFormat] = {
+FORMATS: dict[str, ReasoningFormat] = {
     "auto": "apart",
     "deepseek": "apart",
     "deepseek-legacy": "both",
     "none": "inline",
 }
-_SWITCHES = {"enabled": True, "disabled": False, "adaptive": None, "auto": None}
+SWITCHES = {"enabled": True, "disabled": False, "adaptive": None, "auto": None}
 _OPENING, _CLOSING = "<think>\n", "\n</think>\n\n"
 
 
@@ -53,13 +53,13 @@ def with_spelled_options(body: Mapping[str, Any], asked: ReasoningFields) -> dic
     """The body with the options that `reasoning` and `thinking` spell; raises InvalidRequest."""
     said: dict[str, Any] = {}
     reasoning, thinking = asked.reasoning or ReasoningObject(), asked.thinking or ThinkingObject()
-    if thinking.type is not None and thinking.type not in _SWITCHES:
-        raise InvalidRequest(f"thinking.type must be one of {', '.join(_SWITCHES)}", param="thinking.type")
+    if thinking.type is not None and thinking.type not in SWITCHES:
+        raise InvalidRequest(f"thinking.type must be one of {', '.join(SWITCHES)}", param="thinking.type")
     for place, name, value in (
         ("reasoning.enabled", "enable_thinking", reasoning.enabled),
         ("reasoning.effort", "reasoning_effort", reasoning.effort),
         ("reasoning.max_tokens", "thinking_budget", reasoning.max_tokens),
-        ("thinking.type", "enable_thinking", _SWITCHES[thinking.type or "auto"]),
+        ("thinking.type", "enable_thinking", SWITCHES[thinking.type or "auto"]),
         ("thinking.budget_tokens", "thinking_budget", thinking.budget_tokens),
     ):
         known = said.get(name, body.get(name))
@@ -75,11 +75,11 @@ def reasoning_format(asked: ReasoningFields) -> ReasoningFormat:
     if asked.reasoning is not None and asked.reasoning.exclude:
         return "hidden"
     name = asked.reasoning_format or "auto"
-    if name not in _FORMATS:
+    if name not in FORMATS:
         raise InvalidRequest(
-            f"reasoning_format must be one of {', '.join(_FORMATS)}", param="reasoning_format"
+            f"reasoning_format must be one of {', '.join(FORMATS)}", param="reasoning_format"
         )
-    return _FORMATS[name]
+    return FORMATS[name]
 
 
 class WrittenReasoning:
