@@ -43,12 +43,18 @@ from cactus_actors.protocol.wire import client_message_decoder, encode, encode_p
 
 
 class ScriptedJob:
-    """One job: its whole stream is known from the start, `length` of it has been streamed."""
+    """One job: its whole stream is known from the start, `length` of it has been streamed.
 
-    def __init__(self, submit: Submit, num_tokens: int) -> None:
+    The first tokens of a stream may be reasoning.
+    """
+
+    def __init__(self, submit: Submit, num_tokens: int, num_reasoning_tokens: int = 0) -> None:
         self.submit = submit
         subject = submit.prompt if submit.messages is None else submit.messages[-1].content
         self.texts = [f"{subject}" if index == 0 else f" w{index}" for index in range(num_tokens)]
+        self.reasonings = ["hm"] * num_reasoning_tokens + [""] * num_tokens
+        self.texts = [""] * num_reasoning_tokens + self.texts
+        num_tokens = len(self.texts)
         self.token_ids = [max(0, seed_of(submit.options.seed)) % 1000 + index for index in range(num_tokens)]
         self.length = 0
         self.waiters: list[bytes] = []
@@ -60,6 +66,7 @@ class ScriptedJob:
             index=index,
             token_ids=[self.token_ids[index]],
             text=self.texts[index],
+            reasoning_content=self.reasonings[index],
         )
 
     def finish(self, **changes: object) -> Finished:
@@ -68,7 +75,12 @@ class ScriptedJob:
             token_ids=self.token_ids[: self.length],
             finish_reason="length",
             confidence=0.9,
-            usage=Usage(prompt_tokens=3, completion_tokens=self.length),
+            usage=Usage(
+                prompt_tokens=3,
+                completion_tokens=self.length,
+                reasoning_tokens=self.reasonings[: self.length].count("hm"),
+            ),
+            reasoning_content="".join(self.reasonings[: self.length]) or None,
             seed=max(0, seed_of(self.submit.options.seed)),
             model="scripted",
         )
@@ -89,6 +101,7 @@ class ScriptedRouter:
 
     def __init__(self, *, num_tokens: int = 5, step_s: float = 0.002) -> None:
         self.num_tokens = num_tokens
+        self.num_reasoning_tokens = 0
         self.step_s = step_s
         self.epoch = 1
         self.received: list[ClientMessage] = []
@@ -132,7 +145,9 @@ class ScriptedRouter:
         job = self.jobs_run.get(submit.job_id)
         if job is None:
             job = self.jobs_run[submit.job_id] = ScriptedJob(
-                submit, min(self.num_tokens, submit.options.max_tokens or self.num_tokens)
+                submit,
+                min(self.num_tokens, submit.options.max_tokens or self.num_tokens),
+                self.num_reasoning_tokens,
             )
             self.after(self.step_s, lambda: self.step(job))
         self.reply(

@@ -15,10 +15,13 @@ from cactus_actors.cli.options import (
     KeyFile,
     MaxTokens,
     Seed,
+    ShowReasoning,
     StreamEndpoint,
     Temperature,
+    Think,
+    ThinkingBudget,
 )
-from cactus_actors.cli.terminal import show, summary
+from cactus_actors.cli.terminal import AnswerWriter, show, summary
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, NotSupported, Unavailable
 from cactus_actors.protocol.options import Options
@@ -39,6 +42,9 @@ def chat(
     max_tokens: MaxTokens = None,
     temperature: Temperature = None,
     seed: Seed = None,
+    think: Think = None,
+    thinking_budget: ThinkingBudget = None,
+    show_reasoning: ShowReasoning = None,
     cloud_handoff_threshold: HandoffThreshold = None,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     stream_endpoint: StreamEndpoint = None,
@@ -52,6 +58,8 @@ def chat(
         "max_tokens": max_tokens,
         "temperature": temperature,
         "seed": seed,
+        "enable_thinking": think,
+        "thinking_budget": thinking_budget,
         "cloud_handoff_threshold": cloud_handoff_threshold,
     }
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
@@ -63,17 +71,20 @@ def chat(
     resolve_options(Options(**options))  # a mistake is told before anybody has typed a word
     with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         _whisper(f"{client.status().model} · /help for commands")
-        Conversation(client, system, options).run()
+        Conversation(client, system, options, show_reasoning).run()
 
 
 class Conversation:
     """Turns so far and how to make the next one."""
 
-    def __init__(self, client: Client, system: str | None, options: dict[str, Any]) -> None:
+    def __init__(
+        self, client: Client, system: str | None, options: dict[str, Any], shows_reasoning: bool | None = None
+    ) -> None:
         self._client = client
         self._opening = [] if system is None else [{"role": "system", "content": system}]
         self._turns = list(self._opening)
         self._options = options
+        self._shows_reasoning = shows_reasoning
 
     def run(self) -> None:
         """Take turns until the user leaves."""
@@ -95,14 +106,16 @@ class Conversation:
 
     def _take_turn(self, said: str) -> None:
         asked = [*self._turns, {"role": "user", "content": said}]
-        answer = ""
+        answer, reasoning = "", ""
+        writer = AnswerWriter(self._shows_reasoning)
         try:
             with self._client.stream(messages=asked, **self._options) as stream:
                 for delta in stream:
                     answer += delta.text
-                    show(delta.text)
+                    reasoning += delta.reasoning_content
+                    writer.add(delta)
                 result = stream.result()
-            show("\n")
+            writer.end()
             _whisper(summary(result))
         except KeyboardInterrupt:  # wherever it came; leaving the stream has cancelled the job
             show("\n")
@@ -118,7 +131,8 @@ class Conversation:
             show("\n" if answer else "")
             typer.secho(f"error: {error.message}", fg=typer.colors.RED, err=True)
             return
-        self._turns = [*asked, {"role": "assistant", "content": answer}]
+        thought = {"reasoning_content": reasoning} if reasoning else {}
+        self._turns = [*asked, {"role": "assistant", "content": answer, **thought}]
 
 
 def _read_line() -> str | None:

@@ -18,15 +18,19 @@ from cactus_actors.cli.options import (
     MinP,
     RepeatPenalty,
     Seed,
+    ShowReasoning,
     Stop,
     StreamEndpoint,
     Temperature,
+    Think,
+    ThinkingBudget,
     TopK,
     TopP,
 )
-from cactus_actors.cli.terminal import show, summary
+from cactus_actors.cli.terminal import AnswerWriter, show, summary
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import Result
 
 if TYPE_CHECKING:
@@ -55,6 +59,9 @@ def complete(
     stop: Stop = None,
     repeat_penalty: RepeatPenalty = None,
     ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Go on after an end token.")] = False,
+    think: Think = None,
+    thinking_budget: ThinkingBudget = None,
+    show_reasoning: ShowReasoning = None,
     cloud_handoff_threshold: HandoffThreshold = None,
     no_cloud: Annotated[
         bool, typer.Option("--no-cloud", help="Never hand off, whatever confidence.")
@@ -82,6 +89,8 @@ def complete(
         "stop": stop or None,
         "repeat_penalty": repeat_penalty,
         "ignore_eos": ignore_eos or None,
+        "enable_thinking": think,
+        "thinking_budget": thinking_budget,
         "cloud_handoff_threshold": cloud_handoff_threshold,
         "allow_cloud": False if no_cloud else None,
         "timeout_ms": timeout_ms,
@@ -98,35 +107,49 @@ def complete(
 
     from cactus_actors.client import Client
 
+    writer = AnswerWriter(show_reasoning)
     with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         try:
-            _answer(client, request, stream=stream, as_json=as_json)
+            _answer(client, request, writer, stream=stream, as_json=as_json)
         except NotSupported as error:
             # a model without a chat template can only continue text
             if error.param != "messages" or system is not None:
                 raise
             del request["messages"]
-            _answer(client, {**request, "prompt": text}, stream=stream, as_json=as_json)
+            _answer(client, {**request, "prompt": text}, writer, stream=stream, as_json=as_json)
 
 
-def _answer(client: Client, request: dict[str, Any], *, stream: bool, as_json: bool) -> None:
+def _answer(
+    client: Client, request: dict[str, Any], writer: AnswerWriter, *, stream: bool, as_json: bool
+) -> None:
     if not stream:
-        _finish(client.complete(**request), as_json=as_json, was_shown=False)
+        result = client.complete(**request)
+        if not as_json:
+            writer.add(
+                Delta(
+                    job_id="",
+                    index=0,
+                    token_ids=[],
+                    text=result.text,
+                    reasoning_content=result.reasoning_content or "",
+                )
+            )
+        _finish(result, writer, as_json=as_json)
         return
     with client.stream(**request) as deltas:
         for delta in deltas:
             if as_json:
                 _print_json(delta)
             else:
-                show(delta.text)
-        _finish(deltas.result(), as_json=as_json, was_shown=True)
+                writer.add(delta)
+        _finish(deltas.result(), writer, as_json=as_json)
 
 
-def _finish(result: Result, *, as_json: bool, was_shown: bool) -> None:
+def _finish(result: Result, writer: AnswerWriter, *, as_json: bool) -> None:
     if as_json:
         _print_json(result)
         return
-    show("\n" if was_shown else result.text + "\n")
+    writer.end()
     if sys.stderr.isatty() or result.handoff.status != "none":
         typer.secho(summary(result), dim=True, err=True)
 

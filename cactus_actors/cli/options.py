@@ -36,6 +36,22 @@ MinP = Annotated[float | None, typer.Option(help="Drop tokens below this share o
 Seed = Annotated[int | None, typer.Option(help="The same seed makes the same tokens.")]
 Stop = Annotated[list[str] | None, typer.Option(help="End before this text; may be repeated.")]
 RepeatPenalty = Annotated[float | None, typer.Option(help="Above 1 discourages repetition.")]
+Think = Annotated[
+    bool | None,
+    typer.Option(
+        "--think/--no-think", help="Whether a model that can reasons before it answers; its template decides."
+    ),
+]
+ThinkingBudget = Annotated[
+    int | None, typer.Option(help="End the reasoning after so many tokens; -1 leaves it its time.")
+]
+ShowReasoning = Annotated[
+    bool | None,
+    typer.Option(
+        "--show-reasoning/--hide-reasoning",
+        help="Write what the model thinks to stderr, dimmed; shown at a terminal.",
+    ),
+]
 HandoffThreshold = Annotated[
     float | None, typer.Option(help="Hand off to the cloud when confidence is below; 0 never does.")
 ]

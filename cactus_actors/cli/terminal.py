@@ -5,15 +5,54 @@ from __future__ import annotations
 import re
 import sys
 
+import typer
+
+from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import Result
 
 
 def show(text: str) -> None:
     """Write a piece of an answer at once; on a terminal without the control characters it may hold."""
-    if sys.stdout.isatty():
-        text = "".join(letter for letter in text if letter in "\n\t" or letter.isprintable())
-    sys.stdout.write(text)
+    sys.stdout.write(_printable(text) if sys.stdout.isatty() else text)
     sys.stdout.flush()
+
+
+class AnswerWriter:
+    """Writes an answer as it comes: to stdout, and what is thought before it dimmed to stderr.
+
+    Reasoning is shown where stderr is a terminal, unless `shows_reasoning` says otherwise.
+    """
+
+    def __init__(self, shows_reasoning: bool | None) -> None:
+        self._shows_reasoning = sys.stderr.isatty() if shows_reasoning is None else shows_reasoning
+        self._is_reasoning = False
+
+    def add(self, delta: Delta) -> None:
+        """Write what came."""
+        self.think(delta.reasoning_content)
+        if delta.text:
+            self._end_reasoning()
+            show(delta.text)
+
+    def think(self, text: str) -> None:
+        """Write reasoning, if it is shown."""
+        if text and self._shows_reasoning:
+            self._is_reasoning = True
+            typer.secho(_printable(text), dim=True, err=True, nl=False)
+
+    def end(self) -> None:
+        """End the last line."""
+        self._end_reasoning()
+        show("\n")
+
+    def _end_reasoning(self) -> None:
+        if self._is_reasoning:
+            typer.echo("\n", err=True)
+            self._is_reasoning = False
+
+
+def _printable(text: str) -> str:
+    return "".join(letter for letter in text if letter in "\n\t" or letter.isprintable())
 
 
 def natural_order(name: str) -> list[tuple[int, str]]:
@@ -27,7 +66,8 @@ def summary(result: Result) -> str:
     parts = []
     if result.confidence is not None:
         parts.append(f"confidence {result.confidence:.2f}")
-    parts.append(f"{result.usage.completion_tokens} tokens")
+    thought = f", {result.usage.reasoning_tokens} of reasoning" if result.usage.reasoning_tokens else ""
+    parts.append(f"{result.usage.completion_tokens} tokens{thought}")
     if result.timings.decode_tokens_per_second:
         parts.append(f"{result.timings.decode_tokens_per_second:.0f} tokens/s")
     if result.finish_reason != "stop":

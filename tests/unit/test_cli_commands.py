@@ -123,6 +123,36 @@ def test_complete(cactus: Callable[..., typer.testing.Result], router: ScriptedR
     assert [len(submit.messages or []) for submit in asked] == [1, 1, 1, 1]
 
 
+def test_reasoning_is_shown_beside_the_answer_or_hidden(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    router.num_reasoning_tokens = 2
+    for stream in ([], ["--stream"]):
+        hidden = cactus("complete", "hello", *stream)
+        assert (hidden.stdout, hidden.stderr) == ("hello w1 w2 w3 w4\n", "")
+        shown = cactus("complete", "hello", "--show-reasoning", *stream)
+        assert (shown.stdout, shown.stderr) == ("hello w1 w2 w3 w4\n", "hmhm\n\n")
+    assert json.loads(cactus("complete", "hello", "--json").stdout)["reasoning_content"] == "hmhm"
+    cactus("complete", "hello", "--no-think", "--thinking-budget", "7")
+    last = router.received_of(Submit)[-1]
+    assert isinstance(last, Submit)
+    assert (last.options.enable_thinking, last.options.thinking_budget) == (False, 7)
+
+
+def test_a_chat_remembers_what_was_thought(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    router.num_reasoning_tokens = 2
+    result = cactus("chat", "--think", "--show-reasoning", input="one\ntwo\n")
+    assert result.stdout == "one w1 w2 w3 w4\ntwo w1 w2 w3 w4\n"
+    assert result.stderr.count("hmhm\n\n") == 2
+    assert "7 tokens, 2 of reasoning" in result.stderr
+    last = router.received_of(Submit)[-1]
+    assert isinstance(last, Submit)
+    assert [turn.reasoning_content for turn in last.messages or []] == [None, "hmhm", None]
+    assert last.options.enable_thinking is True
+
+
 @pytest.mark.parametrize(("arguments", "given"), [([""], None), ([], ""), ([], "\n"), (["--raw"], "")])
 def test_an_empty_prompt_is_an_error(
     cactus: Callable[..., typer.testing.Result], arguments: list[str], given: str | None

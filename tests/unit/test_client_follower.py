@@ -70,3 +70,14 @@ def test_a_router_that_came_back_hears_of_the_cancellation() -> None:
     assert follower.outbox == [Cancel(job_id=JOB)]
     assert isinstance(follower.outcome, Result)
     assert follower.outcome.finish_reason == "cancelled"
+
+
+def test_reasoning_that_the_stream_lost_is_in_the_result() -> None:
+    follower = make_follower()
+    first = Delta(job_id=JOB, index=0, token_ids=[1], text="", reasoning_content="so")
+    follower.on_message(first, 0.0)
+    result = Result(text="Hi", reasoning_content="so it is", token_ids=[1, 2, 3])
+    follower.on_message(Finished(job_id=JOB, length=3, result=result), 0.0, from_stream=True)
+    assert "".join(delta.reasoning_content for delta in follower.deltas) == "so it is"
+    assert "".join(delta.text for delta in follower.deltas) == "Hi"
+    assert [(delta.index, delta.token_ids) for delta in follower.deltas] == [(0, [1]), (1, [2, 3])]

@@ -5,9 +5,10 @@ from __future__ import annotations
 from typing import Any
 
 import msgspec
+import pytest
 
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
-from cactus_actors.protocol.openai import BodyRequest, Chunks, chunks_of
+from cactus_actors.protocol.openai import BodyRequest, Chunks, chunks_of, completion_body
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Result, TokenLogprob, Usage
 
@@ -199,3 +200,79 @@ def test_text_that_only_looks_like_a_call_is_shown_at_the_end() -> None:
     written = chunks.delta(0, delta("<tool_call>{bro", logprobs=[likely("x")])) + chunks.finished(0, Result())
     assert "".join(content.get("content", "") for content in contents(written)) == "<tool_call>{bro"
     assert any(entry["logprobs"] is not None for entry in entries(written))
+
+
+def thought(text: str, index: int = 0, **fields: Any) -> Delta:
+    return Delta(job_id=JOB, index=index, token_ids=[1], text="", reasoning_content=text, **fields)
+
+
+def streamed(chunks: Chunks, *deltas: Delta, result: Result | None = None) -> list[dict[str, Any]]:
+    """What the chunks behind the role say."""
+    written = chunks.accepted(0, accepted())[1:]
+    for one in deltas:
+        written += chunks.delta(0, one)
+    return contents(written + chunks.finished(0, result or Result()))
+
+
+def test_reasoning_comes_before_the_content_under_both_names() -> None:
+    assert streamed(make_chunks(), thought("Two and"), thought(" two."), delta("Four", 2)) == [
+        {"reasoning_content": "Two and", "reasoning": "Two and"},
+        {"reasoning_content": " two.", "reasoning": " two."},
+        {"content": "Four"},
+        {},
+    ]
+
+
+def test_a_delta_of_both_is_two_chunks_and_its_probabilities_stand_in_one() -> None:
+    both = delta("Hi", reasoning_content="so", logprobs=[likely("Hi")])
+    chunks = make_chunks()
+    chunks.accepted(0, accepted())
+    first, second = entries(chunks.delta(0, both))
+    assert (first["delta"]["reasoning_content"], first["logprobs"]) == ("so", None)
+    assert (second["delta"], second["logprobs"]["content"][0]["token"]) == ({"content": "Hi"}, "Hi")
+    [alone] = entries(chunks.delta(0, thought("so", logprobs=[likely("so")])))
+    assert alone["delta"]["reasoning"] == "so"
+    assert alone["logprobs"]["content"][0]["token"] == "so"
+
+
+@pytest.mark.parametrize(
+    ("form", "said"),
+    [
+        ("inline", [{"content": "<think>\nso"}, {"content": " it"}, {"content": "\n</think>\n\nHi"}, {}]),
+        ("hidden", [{"content": "Hi"}, {}]),
+    ],
+)
+def test_reasoning_stands_in_the_content_or_is_left_out(form: Any, said: list[dict[str, Any]]) -> None:
+    chunks = make_chunks(reasoning_format=form)
+    assert streamed(chunks, thought("so"), thought(" it", 1), delta("Hi", 2)) == said
+
+
+def test_reasoning_in_the_content_is_closed_before_a_call_and_not_at_the_end() -> None:
+    chunks = make_chunks(reasoning_format="inline")
+    chunks.accepted(0, accepted(tool_markup="hermes"))
+    chunks.delta(0, thought("so"))
+    said = contents(chunks.delta(0, delta(CALL)) + chunks.finished(0, Result(finish_reason="tool_calls")))
+    assert said[0] == {"content": "\n</think>\n\n"}
+    assert said[1]["tool_calls"][0]["function"]["name"] == "time"
+    unclosed = streamed(make_chunks(reasoning_format="inline"), thought("so"))
+    assert unclosed == [{"content": "<think>\nso"}, {}]
+
+
+def test_no_call_is_looked_for_in_reasoning() -> None:
+    chunks = make_chunks()
+    chunks.accepted(0, accepted(tool_markup="hermes"))
+    assert contents(chunks.delta(0, thought(CALL))) == [{"reasoning_content": CALL, "reasoning": CALL}]
+
+
+@pytest.mark.parametrize("form", ["apart", "inline", "both", "hidden"])
+@pytest.mark.parametrize("answer", ["", "Four."])
+def test_a_stream_says_what_the_whole_body_says(form: Any, answer: str) -> None:
+    result = Result(text=answer, reasoning_content="Two and two.")
+    deltas = [thought("Two and"), thought(" two.", 1), delta(answer, 2)]
+    said = streamed(make_chunks(reasoning_format=form), *deltas, result=result)
+    submit = Submit(job_id=JOB, messages=[])
+    request = BodyRequest(endpoint="chat", submits=[submit], reasoning_format=form)
+    body = completion_body(request, [result], completion_id="c", created=1)
+    whole = body["choices"][0]["message"]
+    for name in ("content", "reasoning_content", "reasoning"):
+        assert "".join(one.get(name, "") for one in said) == whole.get(name, "")
