@@ -90,5 +90,5 @@ MARKUPS: dict[str, ReasoningMarkup] = {
         answers=(("<response>", "</response>"),),
     ),
     "hunyuan": _tagged("<think>", "</think>", "<think>", "<answer>", answers=(("<answer>", "</answer>"),)),
-    "think": _tagged("<think>", "</think>", "</think>"),
+    "think": _tagged("<think>", "</think>", "think>"),
 }
