@@ -41,9 +41,8 @@ def run(seed: int, numbers: Iterable[int], tells_reasons: bool) -> int:
     began, largest = time.monotonic(), 0.0
     counts: Counter[tuple[str, str]] = Counter()
     for number in numbers:
-        random = Random(f"{seed}:{number}")
-        configuration = drawn(FAMILIES[number % len(FAMILIES)], random)
-        outcome = judged(configuration, random)
+        configuration = drawn(FAMILIES[number % len(FAMILIES)], Random(f"{seed}:{number}"))
+        outcome = judged(configuration)
         counts[configuration.family.architecture, outcome.verdict] += 1
         largest = max(largest, outcome.error if outcome.verdict == "right" else 0.0)
         if outcome.verdict == "wrong" or tells_reasons:

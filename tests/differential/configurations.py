@@ -36,7 +36,7 @@ class Configuration:
     changed: tuple[str, ...]
     head: Head
     storage: str
-    prompt_length: int
+    prompt_ids: tuple[int, ...]  # of a third of the vocabulary, so that some come again
 
 
 BASICS = (
@@ -117,6 +117,7 @@ FAMILIES = (
         ),
     ),
 )
+ODD = (None, 0, -1, 1, 2.5, "8", [], {}, True)
 IMAGES = {
     "vision_config": {
         **{"hidden_size": 8, "intermediate_size": 8, "num_hidden_layers": 1, "num_attention_heads": 1},
@@ -139,6 +140,8 @@ def drawn(family: Family, random: Random) -> Configuration:
     for key in keys:
         config[key] = draws[key](random, shape)
     if random.random() < 0.1:
+        config[random.choice(sorted(config))] = random.choice(ODD)
+    if random.random() < 0.1:
         del config[random.choice(["num_key_value_heads", "max_position_embeddings"])]
     is_tied = config.get("tie_word_embeddings")
     return Configuration(
@@ -149,15 +152,16 @@ def drawn(family: Family, random: Random) -> Configuration:
         if is_tied
         else random.choice(["as saved"] * 19 + ["missing"]),
         storage=random.choice(["float32", "bfloat16", "float16"]),
-        prompt_length=random.randint(2, 60),
+        prompt_ids=tuple(random.randrange(3, shape.vocab_size // 3) for _ in range(random.randint(2, 60))),
     )
 
 
 def _whole(family: Family, config: dict[str, Any], random: Random) -> dict[str, Any]:
     """The config with its names and ids; the keys of the text stand below `text_config` beside images."""
     config |= {"bos_token_id": 1, "eos_token_id": 2, "pad_token_id": 0}
-    named = {"architectures": [family.architecture], "model_type": family.model_type}
-    if family.model_type == "gemma3":
+    model_type = random.choice(FAMILIES).model_type if random.random() < 0.03 else family.model_type
+    named = {"architectures": [family.architecture], "model_type": model_type}
+    if model_type == "gemma3":
         above = {} if random.random() < 0.7 else {"tie_word_embeddings": random.choice([True, False])}
         return named | IMAGES | above | {"text_config": config | {"model_type": "gemma3_text"}}
     return named | config

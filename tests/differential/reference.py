@@ -22,6 +22,10 @@ class NoReference(Exception):
     """transformers does not compute this configuration."""
 
 
+class Incomplete(NoReference):
+    """transformers computes it with noise in the place of tensors that the files do not have."""
+
+
 def quiet() -> None:
     """One thread and no words, for reproducible runs of many models."""
     torch.set_num_threads(1)
@@ -31,21 +35,26 @@ def quiet() -> None:
 
 def write_checkpoint(configuration: Configuration, directory: Path, seed: int) -> None:
     """config.json and model.safetensors under the names of published checkpoints. Raises NoReference."""
-    (directory / "config.json").write_text(json.dumps(configuration.config, indent=2) + "\n")
+    config_path = directory / "config.json"
+    config_path.write_text(json.dumps(configuration.config, indent=2) + "\n")
     try:
-        config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
-        model = AutoModelForCausalLM.from_config(config)
+        _save_model(configuration, directory, seed)
     except Exception as error:
         raise NoReference(f"{type(error).__name__}: {error}") from error
+    config_path.write_text(json.dumps(configuration.config, indent=2) + "\n")  # not as transformers writes it
+    _exchange_head(configuration, directory / "model.safetensors")
+
+
+def _save_model(configuration: Configuration, directory: Path, seed: int) -> None:
+    """Random weights of the shapes that transformers gives the model."""
+    config = AutoConfig.from_pretrained(directory, trust_remote_code=False)
+    model = AutoModelForCausalLM.from_config(config)
     is_gemma = "gemma" in configuration.family.model_type
     with torch.no_grad():
         for name, parameter in model.named_parameters():
-            parameter.copy_(
-                torch.from_numpy(random_weights(name, tuple(parameter.shape), seed, is_gemma=is_gemma))
-            )
+            weights = random_weights(name, tuple(parameter.shape), seed, is_gemma=is_gemma)
+            parameter.copy_(torch.from_numpy(weights))
     model.to(getattr(torch, configuration.storage)).save_pretrained(directory)
-    (directory / "config.json").write_text(json.dumps(configuration.config, indent=2) + "\n")
-    _exchange_head(configuration, directory / "model.safetensors")
 
 
 def _exchange_head(configuration: Configuration, path: Path) -> None:
@@ -98,7 +107,7 @@ def log_probabilities(
             output_loading_info=True,
         )
         if found["missing_keys"] or found["mismatched_keys"]:
-            raise NoReference(f"tensors are missing: {sorted(found['missing_keys'])[:2]}")
+            raise Incomplete(f"tensors are missing: {sorted(found['missing_keys'])[:2]}")
         return _forward(model.eval(), prompt_ids)
     except NoReference:
         raise

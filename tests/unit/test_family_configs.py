@@ -38,6 +38,7 @@ SHAPE = {
     "head_dim": 8,
     "max_position_embeddings": 512,
 }
+SHARD = "model.safetensors"
 NO_WINDOW = [0, 0, 0, 0]
 SLIDING, FULL = "sliding_attention", "full_attention"
 
@@ -310,6 +311,25 @@ def test_the_older_keys_of_a_rope_win_where_a_file_has_both() -> None:
     assert read(LLAMA, rope_scaling={}, rope_parameters=newer).ropes[0].scaling == LinearScaling(8.0)
     with pytest.raises(ModelFileInvalid, match=r"rope_scaling\.type"):
         read(GEMMA3, rope_scaling={"type": "linear", "factor": 8})
+    assert read(GEMMA3, rope_scaling={"type": "linear", "factor": 1.0}) == read(GEMMA3)
+
+
+@pytest.mark.parametrize(
+    ("named", "is_read"), [("llama", True), ("own", True), ("mistral", False), ([], True)]
+)
+def test_another_familys_model_type_is_refused(tmp_path: Path, named: Any, is_read: bool) -> None:
+    values = {"architectures": [LLAMA], "model_type": named, "tie_word_embeddings": True} | SHAPE
+    (tmp_path / "config.json").write_text(json.dumps(values))
+    graph = graph_of(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
+    shapes = graph.tensor_shapes.items()
+    save_file(
+        {f"model.{name}.weight": np.ones(shape, np.float32) for name, shape in shapes}, tmp_path / SHARD
+    )
+    if is_read:
+        assert read_model(tmp_path).family.name == "Llama"
+    else:
+        with pytest.raises(ModelFileInvalid, match="model_type is 'mistral'"):
+            read_model(tmp_path)
 
 
 def test_the_original_context_of_llama3_scaling_is_the_whole_one_where_none_is_given() -> None:

@@ -46,6 +46,14 @@ def family_of_architectures(path: Path, architectures: object) -> Family:
     raise invalid(path, f"architectures is {architectures!r:.100}; supported: {supported}")
 
 
+def check_model_type(path: Path, family: Family, model_type: object) -> None:
+    """Refuse a config.json whose `model_type`, which transformers goes by, is that of another family."""
+    others = [other for other in FAMILIES if other is not family and model_type in other.model_types]
+    if others:
+        architectures = " or ".join(family.architectures)
+        raise invalid(path, f"model_type is {model_type!r}, but architectures has {architectures}")
+
+
 def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
     """The family of `general.architecture` in a GGUF file; ModelFileInvalid says which there are.
 

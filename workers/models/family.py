@@ -51,13 +51,15 @@ def unchanged(_config: ModelConfig, _name: str, tensor: NDArray[np.float32]) -> 
 class Family:
     """One family of models.
 
-    `architectures` are the names in config.json, `gguf_architectures` those in `general.architecture`.
+    `architectures` and `model_types` are the names in config.json, `gguf_architectures` those in
+    `general.architecture`.
     Tensors have Hugging Face's names without `model.` and `.weight`.
     """
 
     name: str
     examples: str  # models that people know it by
     architectures: tuple[str, ...]
+    model_types: tuple[str, ...]
     gguf_architectures: tuple[str, ...]
     has_experts: bool = False
     read_json: Callable[[Keys], ModelConfig]

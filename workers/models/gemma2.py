@@ -112,6 +112,7 @@ FAMILY = Family(
     name="Gemma 2",
     examples="Gemma 2 2B, 9B, 27B",
     architectures=("Gemma2ForCausalLM",),
+    model_types=("gemma2",),
     gguf_architectures=("gemma2",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -115,6 +115,7 @@ FAMILY = Family(
     name="Gemma 3",
     examples="Gemma 3 270M, 1B; the text part of 4B, 12B, 27B",
     architectures=("Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"),
+    model_types=("gemma3_text", "gemma3"),
     gguf_architectures=("gemma3",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -119,6 +119,7 @@ FAMILY = Family(
     name="LFM2",
     examples="LFM2 350M, 700M, 1.2B, 2.6B; LFM2.5 1.2B",
     architectures=("Lfm2ForCausalLM",),
+    model_types=("lfm2",),
     gguf_architectures=("lfm2",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -76,6 +76,7 @@ FAMILY = Family(
     name="Llama",
     examples="Llama 2, 3, 3.1, 3.2, 3.3; SmolLM, SmolLM2; TinyLlama",
     architectures=("LlamaForCausalLM",),
+    model_types=("llama",),
     gguf_architectures=("llama",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -29,6 +29,7 @@ FAMILY = Family(
     name="Mistral",
     examples="Mistral 7B, Mistral Nemo, Mistral Small 24B, Ministral 8B",
     architectures=("MistralForCausalLM",),
+    model_types=("mistral",),
     gguf_architectures=("llama",),
     read_json=read_json,
     read_gguf=llama.read_gguf,

@@ -69,6 +69,7 @@ FAMILY = Family(
     name="Mixtral",
     examples="Mixtral 8x7B, Mixtral 8x22B",
     architectures=("MixtralForCausalLM",),
+    model_types=("mixtral",),
     gguf_architectures=("llama",),
     has_experts=True,
     read_json=read_json,

@@ -78,6 +78,7 @@ FAMILY = Family(
     name="Phi-3",
     examples="Phi-3 mini, medium; Phi-3.5 mini; Phi-4, Phi-4 mini",
     architectures=("Phi3ForCausalLM",),
+    model_types=("phi3",),
     gguf_architectures=("phi3",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -50,6 +50,7 @@ FAMILY = Family(
     name="Qwen2",
     examples="Qwen2, Qwen2.5, Qwen2.5-Coder, QwQ; DeepSeek-R1-Distill-Qwen",
     architectures=("Qwen2ForCausalLM",),
+    model_types=("qwen2",),
     gguf_architectures=("qwen2",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -53,6 +53,7 @@ FAMILY = Family(
     name="Qwen3",
     examples="Qwen3 0.6B to 32B",
     architectures=("Qwen3ForCausalLM",),
+    model_types=("qwen3",),
     gguf_architectures=("qwen3",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -98,6 +98,7 @@ FAMILY = Family(
     name="Qwen3 MoE",
     examples="Qwen3 30B-A3B, Qwen3-Coder 30B-A3B, Qwen3 235B-A22B",
     architectures=("Qwen3MoeForCausalLM",),
+    model_types=("qwen3_moe",),
     gguf_architectures=("qwen3moe",),
     has_experts=True,
     read_json=read_json,

@@ -57,9 +57,12 @@ def _parameters(keys: Keys, section: str) -> Keys:
         keys.require(not is_nested, "rope_parameters", "one rotary embedding for all layers")
         return older if older.values else newer
     keys.require(is_nested or not newer.values, "rope_parameters", "an object for each kind of layer")
-    # Versions of transformers disagree on what `type` means here.
-    older.require(older.get("type") is None or older.get("rope_type") is not None, "type", "rope_type")
-    return newer.below(section).updated(older)
+    named = newer.below(section)
+    if older.get("type") is not None and older.get("rope_type") is None:
+        # Versions of transformers disagree on what `type` means here; nothing where the factor is one.
+        older.require(older.get("factor") == 1 or older.get("type") == "default", "type", "rope_type")
+        return named
+    return named.updated(older)
 
 
 def _rotary_dim(keys: Keys, parameters: Keys, head_dim: int, rotates_part: bool) -> int:

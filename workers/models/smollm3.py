@@ -74,6 +74,7 @@ FAMILY = Family(
     name="SmolLM3",
     examples="SmolLM3 3B",
     architectures=("SmolLM3ForCausalLM",),
+    model_types=("smollm3",),
     gguf_architectures=("smollm3",),
     read_json=read_json,
     read_gguf=read_gguf,

@@ -17,7 +17,7 @@ from cactus_actors.models.files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.models.config import ModelConfig
-from workers.models.families import family_of_architectures, family_of_gguf
+from workers.models.families import check_model_type, family_of_architectures, family_of_gguf
 from workers.models.family import STACK, Family, graph_of
 from workers.models.keys import Keys
 from workers.runtime.graph import Graph
@@ -53,6 +53,7 @@ def _read_directory(directory: Path) -> ModelFiles:
     config_path = directory / "config.json"
     values = read_json_object(config_path)
     family = family_of_architectures(config_path, values.get("architectures"))
+    check_model_type(config_path, family, values.get("model_type"))
     config = _config(config_path, partial(family.read_json, Keys(config_path, values)))
     places: dict[str, SafetensorsTensor] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
