@@ -3,31 +3,31 @@
 `import cactus_actors` is the client only: it needs neither Ray nor numba.
 """
 
+from importlib import import_module
 from typing import TYPE_CHECKING, Any
-
-from cactus_actors.protocol.errors import (
-    AuthenticationFailed,
-    CactusError,
-    ConfigurationInvalid,
-    ContextExceeded,
-    DeadlineExceeded,
-    HandoffFailed,
-    InvalidRequest,
-    JobConflict,
-    JobNotFound,
-    ModelFailure,
-    NotSupported,
-    Overloaded,
-    ServerFailure,
-    TemplateInvalid,
-    Unavailable,
-)
-from cactus_actors.protocol.messages import Delta, Status
-from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.results import Result
 
 if TYPE_CHECKING:
     from cactus_actors.client import AsyncClient, AsyncTokenStream, Client, TokenStream
+    from cactus_actors.protocol.errors import (
+        AuthenticationFailed,
+        CactusError,
+        ConfigurationInvalid,
+        ContextExceeded,
+        DeadlineExceeded,
+        HandoffFailed,
+        InvalidRequest,
+        JobConflict,
+        JobNotFound,
+        ModelFailure,
+        NotSupported,
+        Overloaded,
+        ServerFailure,
+        TemplateInvalid,
+        Unavailable,
+    )
+    from cactus_actors.protocol.messages import Delta, Status
+    from cactus_actors.protocol.options import Options
+    from cactus_actors.protocol.results import Result
 
 __all__ = [
     "AsyncClient",
@@ -55,13 +55,17 @@ __all__ = [
     "Unavailable",
 ]
 
-_OF_CLIENT = frozenset(("AsyncClient", "AsyncTokenStream", "Client", "TokenStream"))
+_MODULES = {
+    **dict.fromkeys(("AsyncClient", "AsyncTokenStream", "Client", "TokenStream"), "cactus_actors.client"),
+    **dict.fromkeys(("Delta", "Status"), "cactus_actors.protocol.messages"),
+    "Options": "cactus_actors.protocol.options",
+    "Result": "cactus_actors.protocol.results",
+}
+"""Where a name is that is no error's."""
 
 
 def __getattr__(name: str) -> Any:
-    """Import the client, and asyncio with it, when it is first used: the service's processes never do."""
-    if name not in _OF_CLIENT:
+    """Import what is asked for when it is first used: processes of the service need little of it."""
+    if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")
-    from cactus_actors import client
-
-    return getattr(client, name)
+    return getattr(import_module(_MODULES.get(name, "cactus_actors.protocol.errors")), name)

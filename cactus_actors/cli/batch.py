@@ -101,6 +101,8 @@ def batch(
     SIGTERM, 129 by SIGHUP). The same command with --resume continues.
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume
+
+    Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
     from cactus_actors.batch import BatchRequest, keep_input
     from cactus_actors.protocol.options import Options

@@ -38,28 +38,19 @@ _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "
 app = typer.Typer(
     name="cactus",
     no_args_is_help=True,
-    add_completion=False,
     pretty_exceptions_enable=False,
-    rich_markup_mode=None,
+    rich_markup_mode="markdown",
     context_settings={"help_option_names": ["-h", "--help"]},
 )
-for command in (
-    serve,
-    complete,
-    chat,
-    batch,
-    status,
-    scale,
-    restart,
-    models,
-    quantize,
-    auth,
-    calibrate,
-    bench,
-    demo,
-):
-    app.command()(command)
-app.add_typer(keys, name="keys")
+for panel, commands in {
+    "Ask": (complete, chat, batch),
+    "Serve": (serve, status, scale, restart, demo),
+    "Models": (models, quantize, bench),
+    "The cloud": (auth, calibrate),
+}.items():
+    for command in commands:
+        app.command(rich_help_panel=panel)(command)
+app.add_typer(keys, name="keys", rich_help_panel="Serve")
 
 
 def _print_version(is_wanted: bool) -> None:

@@ -11,49 +11,88 @@ from cactus_actors.protocol.errors import InvalidRequest
 
 FIRST_ANSWER_S = 5.0  # somebody sits at the terminal
 
+CONNECTION, SAMPLING = "Connection", "Answers"
+"""Headings in the help."""
+
 Endpoint = Annotated[
-    str, typer.Option(envvar="CACTUS_ENDPOINT", help="Where the service takes jobs, tcp://HOST:PORT.")
+    str,
+    typer.Option(
+        rich_help_panel=CONNECTION,
+        envvar="CACTUS_ENDPOINT",
+        help="Where the service takes jobs, tcp://HOST:PORT.",
+    ),
 ]
 StreamEndpoint = Annotated[
     str | None,
     typer.Option(
-        envvar="CACTUS_STREAM_ENDPOINT", help="Where it publishes tokens; the next port if left out."
+        rich_help_panel=CONNECTION,
+        envvar="CACTUS_STREAM_ENDPOINT",
+        help="Where it publishes tokens; the next port if left out.",
     ),
 ]
 KeyFile = Annotated[
     str | None,
-    typer.Option(envvar="CACTUS_KEY_FILE", help="Your key, if the service asks for one (cactus keys)."),
+    typer.Option(
+        rich_help_panel=CONNECTION,
+        envvar="CACTUS_KEY_FILE",
+        help="Your key, if the service asks for one (cactus keys).",
+    ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 MaxTokens = Annotated[
-    int | None, typer.Option(help="At most so many new tokens; -1 up to the context's end.")
+    int | None,
+    typer.Option(rich_help_panel=SAMPLING, help="At most so many new tokens; -1 up to the context's end."),
 ]
-Temperature = Annotated[float | None, typer.Option(help="0 is greedy, up to 2.")]
-TopP = Annotated[float | None, typer.Option(help="Keep the likeliest tokens that sum to this, 0 to 1.")]
-TopK = Annotated[int | None, typer.Option(help="Keep so many of the likeliest tokens; 0 keeps all.")]
-MinP = Annotated[float | None, typer.Option(help="Drop tokens below this share of the likeliest one's.")]
-Seed = Annotated[int | None, typer.Option(help="The same seed makes the same tokens.")]
-Stop = Annotated[list[str] | None, typer.Option(help="End before this text; may be repeated.")]
-RepeatPenalty = Annotated[float | None, typer.Option(help="Above 1 discourages repetition.")]
+Temperature = Annotated[float | None, typer.Option(rich_help_panel=SAMPLING, help="0 is greedy, up to 2.")]
+TopP = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=SAMPLING, help="Keep the likeliest tokens that sum to this, 0 to 1."),
+]
+TopK = Annotated[
+    int | None,
+    typer.Option(rich_help_panel=SAMPLING, help="Keep so many of the likeliest tokens; 0 keeps all."),
+]
+MinP = Annotated[
+    float | None,
+    typer.Option(rich_help_panel=SAMPLING, help="Drop tokens below this share of the likeliest one's."),
+]
+Seed = Annotated[
+    int | None, typer.Option(rich_help_panel=SAMPLING, help="The same seed makes the same tokens.")
+]
+Stop = Annotated[
+    list[str] | None, typer.Option(rich_help_panel=SAMPLING, help="End before this text; may be repeated.")
+]
+RepeatPenalty = Annotated[
+    float | None, typer.Option(rich_help_panel=SAMPLING, help="Above 1 discourages repetition.")
+]
 Think = Annotated[
     bool | None,
     typer.Option(
-        "--think/--no-think", help="Whether a model that can reasons before it answers; its template decides."
+        "--think/--no-think",
+        rich_help_panel=SAMPLING,
+        help="Whether a model that can reasons before it answers; its template decides.",
     ),
 ]
 ThinkingBudget = Annotated[
-    int | None, typer.Option(help="End the reasoning after so many tokens; -1 leaves it its time.")
+    int | None,
+    typer.Option(
+        rich_help_panel=SAMPLING, help="End the reasoning after so many tokens; -1 leaves it its time."
+    ),
 ]
 ShowReasoning = Annotated[
     bool | None,
     typer.Option(
         "--show-reasoning/--hide-reasoning",
+        rich_help_panel=SAMPLING,
         help="Write what the model thinks to stderr, dimmed; shown at a terminal.",
     ),
 ]
 HandoffThreshold = Annotated[
-    float | None, typer.Option(help="Hand off to the cloud when confidence is below; 0 never does.")
+    float | None,
+    typer.Option(
+        rich_help_panel=SAMPLING, help="Hand off to the cloud when confidence is below; 0 never does."
+    ),
 ]
 
 

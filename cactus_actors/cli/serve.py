@@ -10,6 +10,7 @@ import sys
 import threading
 import time
 from collections.abc import Callable
+from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
@@ -30,6 +31,13 @@ from cactus_actors.config import (
 DEFAULTS = ServeConfig()
 MAX_MESSAGE = 2000
 
+# Options under a heading of the help.
+_of_model = partial(typer.Option, rich_help_panel="Model")
+_of_workers = partial(typer.Option, rich_help_panel="Workers")
+_of_http = partial(typer.Option, rich_help_panel="HTTP")
+_of_zeromq = partial(typer.Option, rich_help_panel="ZeroMQ")
+_of_state = partial(typer.Option, rich_help_panel="State and logs")
+
 if TYPE_CHECKING:
     from cactus_actors.cluster.service import Service
 
@@ -37,91 +45,89 @@ if TYPE_CHECKING:
 def serve(
     model: Annotated[
         str | None,
-        typer.Option(
+        _of_model(
             help="Embedded model name, a directory, a GGUF file, or owner/name[:file.gguf] on the hub.",
             show_default=DEFAULTS.model,
         ),
     ] = None,
     weights: Annotated[
         WeightFormat | None,
-        typer.Option(help="How weights are held in memory.", show_default=DEFAULTS.weights),
+        _of_model(help="How weights are held in memory.", show_default=DEFAULTS.weights),
     ] = None,
     kv_cache: Annotated[
         CacheFormat | None,
-        typer.Option(help="How keys and values are held in memory.", show_default=DEFAULTS.kv_cache),
+        _of_model(help="How keys and values are held in memory.", show_default=DEFAULTS.kv_cache),
     ] = None,
     workers: Annotated[
         int | None,
-        typer.Option(min=0, help="Model workers to keep alive.", show_default=str(DEFAULTS.workers)),
+        _of_workers(min=0, help="Model workers to keep alive.", show_default=str(DEFAULTS.workers)),
     ] = None,
     threads: Annotated[
-        int | None, typer.Option(min=1, help="Threads of each worker.", show_default=str(DEFAULTS.threads))
+        int | None, _of_workers(min=1, help="Threads of each worker.", show_default=str(DEFAULTS.threads))
     ] = None,
     speculate: Annotated[
         int | None,
-        typer.Option(
+        _of_model(
             min=0,
             help="Tokens that a sequence may guess ahead from its own text; changes no token.",
             show_default=str(DEFAULTS.speculation),
         ),
     ] = None,
     jobs_endpoint: Annotated[
-        str | None, typer.Option(help="Where clients submit jobs.", show_default=DEFAULTS.jobs_endpoint)
+        str | None, _of_zeromq(help="Where clients submit jobs.", show_default=DEFAULTS.jobs_endpoint)
     ] = None,
     stream_endpoint: Annotated[
-        str | None, typer.Option(help="Where tokens are published.", show_default=DEFAULTS.stream_endpoint)
+        str | None, _of_zeromq(help="Where tokens are published.", show_default=DEFAULTS.stream_endpoint)
     ] = None,
     workers_endpoint: Annotated[
-        str | None, typer.Option(help="Where workers report; an address of this machine on a cluster.")
+        str | None, _of_zeromq(help="Where workers report; an address of this machine on a cluster.")
     ] = None,
     http: Annotated[
-        str | None, typer.Option(help="HOST:PORT of the HTTP gateway.", show_default=DEFAULTS.http)
+        str | None, _of_http(help="HOST:PORT of the HTTP gateway.", show_default=DEFAULTS.http)
     ] = None,
-    no_http: Annotated[bool, typer.Option("--no-http", help="Serve without the HTTP gateway.")] = False,
+    no_http: Annotated[bool, _of_http("--no-http", help="Serve without the HTTP gateway.")] = False,
     api_key_file: Annotated[
         Path | None,
-        typer.Option(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas. See docs/http.md."),
+        _of_http(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas. See docs/http.md."),
     ] = None,
     tls_cert: Annotated[
         Path | None,
-        typer.Option(help="Certificate chain of the HTTP gateway, PEM; read again when it changes."),
+        _of_http(help="Certificate chain of the HTTP gateway, PEM; read again when it changes."),
     ] = None,
-    tls_key: Annotated[Path | None, typer.Option(help="The certificate's private key, PEM.")] = None,
+    tls_key: Annotated[Path | None, _of_http(help="The certificate's private key, PEM.")] = None,
     behind_proxy: Annotated[
         bool | None,
-        typer.Option(
-            "--behind-proxy", help="A proxy in front has TLS; without either, HTTP stays on loopback."
-        ),
+        _of_http("--behind-proxy", help="A proxy in front has TLS; without either, HTTP stays on loopback."),
     ] = None,
-    alias: Annotated[str | None, typer.Option(help="The name that HTTP clients see the model under.")] = None,
+    alias: Annotated[str | None, _of_http(help="The name that HTTP clients see the model under.")] = None,
     curve: Annotated[
         bool | None,
-        typer.Option(
+        _of_zeromq(
             "--curve/--no-curve",
             help="Ask ZeroMQ connections for a key of `cactus keys`, and encrypt them; needed off loopback.",
         ),
     ] = None,
     worker_key_file: Annotated[
         Path | None,
-        typer.Option(help="Where workers on other machines have their key; the same path on each."),
+        _of_zeromq(help="Where workers on other machines have their key; the same path on each."),
     ] = None,
     corpus: Annotated[
         Path | None,
-        typer.Option(help="A directory of documents; what fits a question goes into its prompt."),
+        _of_model(help="A directory of documents; what fits a question goes into its prompt."),
     ] = None,
     state_dir: Annotated[
         Path | None,
-        typer.Option(help="Where the service keeps its own files.", show_default=str(DEFAULTS.state_dir)),
+        _of_state(help="Where the service keeps its own files.", show_default=str(DEFAULTS.state_dir)),
     ] = None,
     journal: Annotated[
         bool | None,
-        typer.Option(
+        _of_state(
             "--journal/--no-journal", help="Keep accepted jobs on disk, so that they survive a restart."
         ),
     ] = None,
     drain_timeout: Annotated[
         float | None,
-        typer.Option(
+        _of_state(
             min=0,
             help="Seconds that running jobs have when the service is stopped.",
             show_default=f"{DEFAULTS.drain_timeout_s:g}",
@@ -129,37 +135,39 @@ def serve(
     ] = None,
     job_log: Annotated[
         str | None,
-        typer.Option(
+        _of_state(
             help="File that gets a line of each ended job; - is standard error, none is no log.",
             show_default="STATE_DIR/jobs.jsonl",
         ),
     ] = None,
     log_format: Annotated[
         LogFormat | None,
-        typer.Option(
+        _of_state(
             help="How standard error says what becomes of the service.", show_default=DEFAULTS.log_format
         ),
     ] = None,
     otlp_endpoint: Annotated[
         str | None,
-        typer.Option(help="OpenTelemetry collector, http://HOST:4318; it gets a span of each job."),
+        _of_state(help="OpenTelemetry collector, http://HOST:4318; it gets a span of each job."),
     ] = None,
     placement: Annotated[
         PlacementName | None,
-        typer.Option(
+        _of_workers(
             help="Actors are processes of this command (local), or placed by Ray.",
             show_default="ray with --ray-address, else local",
         ),
     ] = None,
     ray_address: Annotated[
         str | None,
-        typer.Option(help="Where a Ray cluster is; --placement ray without it starts a private one."),
+        _of_workers(help="Where a Ray cluster is; --placement ray without it starts a private one."),
     ] = None,
-    config: Annotated[Path | None, typer.Option(help="TOML file of these settings; flags win.")] = None,
+    config: Annotated[Path | None, _of_state(help="TOML file of these settings; flags win.")] = None,
 ) -> None:
     """Start the router, the workers, the handoff actor and the HTTP gateway, and print one `ready` line.
 
     Example: cactus serve --model HuggingFaceTB/SmolLM2-135M-Instruct
+
+    Example: cactus serve --workers 2 --http 127.0.0.1:8080 --config cactus.toml
     """
     flags: dict[str, object] = {
         "model": model,
@@ -199,7 +207,7 @@ def _refuse_after(service: Service, stop: threading.Event) -> None:
 
 def run_service(config: ServeConfig) -> None:
     """Serve until SIGINT or SIGTERM, then let what runs finish; a second signal ends it at once."""
-    announce = _say if config.log_format == "text" else _say_as_json
+    announce = _say_with_time if config.log_format == "text" else _say_as_json
     stdout = sys.stdout
 
     def tell(line: str) -> None:
@@ -264,6 +272,10 @@ def _say(line: str) -> None:
     """One line on standard error, whole though several threads speak."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
+
+
+def _say_with_time(message: str) -> None:
+    _say(f"{time.strftime('%H:%M:%S')} {message}")
 
 
 def _say_as_json(message: str) -> None:

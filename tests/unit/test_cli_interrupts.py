@@ -1,0 +1,27 @@
+"""Ctrl-C ends a command without a traceback, whatever it is loading just then."""
+
+from __future__ import annotations
+
+import signal
+import subprocess
+import sys
+
+import pytest
+
+
+@pytest.mark.parametrize("loaded", ["cactus_actors.config", "typer", "click.core", "msgspec"])
+def test_an_interrupt_while_a_command_is_loaded(loaded: str) -> None:
+    """`-X importtime` tells each module when it is there."""
+    command = [sys.executable, "-X", "importtime", "-m", "cactus_actors.cli", "status"]
+    process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    assert process.stderr is not None
+    told = []
+    for line in process.stderr:
+        told.append(line)
+        if line.split("|")[-1].strip() == loaded:
+            break
+    process.send_signal(signal.SIGINT)
+    _, rest = process.communicate(timeout=60)
+    told.append(rest)
+    assert "Traceback" not in "".join(told)
+    assert process.returncode in (130, 69)  # 69: it was done loading, and no service is there
