@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import contextlib
-import io
 import os
 import signal
 import sys
@@ -213,8 +211,7 @@ def run_service(config: ServeConfig) -> None:
     def tell(line: str) -> None:
         print(line, file=stdout, flush=True)
 
-    with contextlib.redirect_stdout(_Lines(announce)):  # Ray tells there what goes wrong in its cluster
-        _run_service(config, announce, tell)
+    _run_service(config, announce, tell)
 
 
 def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Callable[[str], None]) -> None:
@@ -250,22 +247,6 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
     finally:
         service.stop()
     tell("stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s")
-
-
-class _Lines(io.TextIOBase):
-    """A file that hands on each line that is written to it."""
-
-    def __init__(self, announce: Callable[[str], None]) -> None:
-        self._announce = announce
-        self._lock = threading.Lock()
-        self._rest = ""
-
-    def write(self, text: str) -> int:
-        with self._lock:
-            *lines, self._rest = f"{self._rest}{text}".split("\n")
-        for line in filter(str.strip, lines):
-            self._announce(line)
-        return len(text)
 
 
 def _say(line: str) -> None:

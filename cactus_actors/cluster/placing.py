@@ -26,6 +26,13 @@ def open_placement(config: ServeConfig, announce: Callable[[str], None]) -> Plac
     if not uses_ray(config):
         return LocalPlacement(state_dir, announce)
     # Ray takes its time and its memory: whoever does without it does not import it.
+    if config.ray_address is None:
+        from cactus_actors.cluster.ray_environment import prepare_environment
+
+        prepare_environment(state_dir)
+        from cactus_actors.cluster.private_ray_placement import PrivateRayPlacement
+
+        return PrivateRayPlacement(state_dir, announce)
     from cactus_actors.cluster.ray_placement import RayPlacement
 
     return RayPlacement(config.ray_address, state_dir, announce)

@@ -22,6 +22,7 @@ def make_token(state_dir: Path, environment: MutableMapping[str, str] = os.envir
     """
     if environment.get(MODE, "token") != "token":
         raise ConfigurationInvalid(f"{MODE}={environment[MODE]} would let every user of this machine in")
+    environment[MODE] = "token"
     if PATH not in environment and TOKEN not in environment:
         path = state_dir / "ray-token"
         if not path.exists():

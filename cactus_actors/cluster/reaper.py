@@ -9,97 +9,110 @@ from __future__ import annotations
 
 import contextlib
 import os
+import shutil
 import signal
 import subprocess
 import sys
 import time
-from collections.abc import Iterator
+from collections.abc import Collection
 from pathlib import Path
 
-GRACE_S = 2.0
 PROCESSES = Path("/proc")
+KILL_WITHIN_S = 5.0
+LOOK_INTERVAL_S = 0.01
+_STATE, _PARENT, _SESSION, _START = (
+    0,
+    1,
+    3,
+    19,
+)  # fields of /proc/PID/stat from the state on: proc_pid_stat(5)
 
-_reapers: list[subprocess.Popen[bytes]] = []  # their pipes are never closed, only by the end of this process
 
+class Reaper:
+    """Ends a session and removes a directory: at `reap`, or as soon as this process is gone, however it ends.
 
-def outlive(root: int, sockets: Path) -> None:
-    """Have all processes that descend from `root` now end soon after this process, however it ends.
-
-    Their sockets, files in the directory `sockets`, go with them. Where there is no /proc nothing happens.
+    `leader` is the process that began the session. Where there is no /proc only the leader is ended.
     """
+
+    def __init__(self, leader: int, directory: Path) -> None:
+        self._leader = leader
+        self._directory = directory
+        self._start = start_of(leader)
+        self._process = subprocess.Popen(
+            [sys.executable, "-I", "-S", __file__, str(leader), self._start, str(directory)],
+            stdin=subprocess.PIPE,
+            start_new_session=True,  # what is typed at the parent's terminal is not meant for it
+        )
+
+    def reap(self) -> None:
+        """Nothing is left when it returns; a second time changes nothing."""
+        end_session(self._leader, self._start)
+        shutil.rmtree(self._directory, ignore_errors=True)
+        self._process.communicate()
+
+
+def start_of(pid: int) -> str:
+    """When a process started, which tells it from a later one of its number; "" once it is gone."""
+    fields = _stat(PROCESSES / str(pid))
+    return fields[_START] if fields else ""
+
+
+def dead_child(parent: int, names: Collection[str]) -> str:
+    """A program of these names that `parent` ran and that has ended, though `parent` has not; "" if none."""
+    for process in PROCESSES.glob("[0-9]*"):
+        fields = _stat(process)
+        if fields and fields[_STATE] == "Z" and int(fields[_PARENT]) == parent:
+            with contextlib.suppress(OSError):
+                name = (process / "comm").read_text().rstrip()
+                if name in names:
+                    return name
+    return ""
+
+
+def end_session(leader: int, start: str) -> None:
+    """Kill the session that `leader` began, which started then, and all that descends from its processes."""
     if not PROCESSES.is_dir():
-        return
-    reaper = subprocess.Popen(
-        [sys.executable, "-I", "-S", __file__, str(sockets), *descendants(root)],
-        stdin=subprocess.PIPE,
-        start_new_session=True,  # what is typed at the parent's terminal is not meant for it
-    )
-    _reapers.append(reaper)
-
-
-@contextlib.contextmanager
-def ends_children_on_failure() -> Iterator[None]:
-    """End the processes that were started inside, should it end by an exception or a signal that is one."""
-    before = set(descendants(os.getpid()))
-    try:
-        yield
-    except BaseException:
-        reap([child for child in descendants(os.getpid()) if child not in before])
-        raise
-
-
-def descendants(root: int) -> list[str]:
-    """`pid:start` of every process below `root`; the start tells a process from a later one of its number.
-
-    None where there is no /proc.
-    """
-    if not PROCESSES.is_dir():
-        return []
-    children: dict[int, list[tuple[int, str]]] = {}
-    for directory in PROCESSES.iterdir():
-        if directory.name.isdigit() and (fields := _stat(int(directory.name))):
-            children.setdefault(int(fields[1]), []).append((int(directory.name), fields[19]))
-    found: list[str] = []
-    pending = [root]
-    while pending:
-        for pid, start in children.get(pending.pop(), []):
-            found.append(f"{pid}:{start}")
-            pending.append(pid)
-    return found
-
-
-def reap(processes: list[str]) -> None:
-    """Kill those of the processes that are still the same."""
-    for process in processes:
-        pid, _, start = process.partition(":")
-        fields = _stat(int(pid))
-        if fields and fields[19] == start:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(leader, signal.SIGKILL)
+    give_up_at = time.monotonic() + KILL_WITHIN_S
+    while members := _members(leader, start):  # again: what is killed may just have started another
+        for pid in members:
             with contextlib.suppress(ProcessLookupError):
-                os.kill(int(pid), signal.SIGKILL)
+                os.kill(pid, signal.SIGKILL)
+        if time.monotonic() > give_up_at:
+            return
+        time.sleep(LOOK_INTERVAL_S)
 
 
-def remove_sockets(directory: Path) -> None:
-    """Remove what processes that were killed could not."""
-    with contextlib.suppress(OSError):
-        for path in directory.iterdir():
-            if path.is_socket():
-                path.unlink()
+def _members(leader: int, start: str) -> set[int]:
+    """Those of the session that have not ended, and their descendants."""
+    if start_of(leader) not in ("", start):
+        return set()  # the number is another's: nobody of the session is left
+    stats = {int(path.name): _stat(path) for path in PROCESSES.glob("[0-9]*")}
+    living = {pid: fields for pid, fields in stats.items() if fields and fields[_STATE] not in "ZX"}
+    members = {pid for pid, fields in living.items() if int(fields[_SESSION]) == leader}
+    pending = list(members)
+    while pending:
+        parent = pending.pop()
+        children = {pid for pid, fields in living.items() if int(fields[_PARENT]) == parent} - members
+        members |= children
+        pending += children
+    return members
 
 
-def _stat(pid: int) -> list[str]:
-    """The fields of /proc/PID/stat from the state on (proc_pid_stat(5)), or none if it has ended."""
+def _stat(process: Path) -> list[str]:
+    """The fields of a process's stat, proc_pid_stat(5), from the state on; none once it is gone."""
     try:
-        return (PROCESSES / str(pid) / "stat").read_text().rpartition(")")[2].split()
+        return (process / "stat").read_text().rpartition(")")[2].split()
     except OSError:
         return []
 
 
 def main() -> None:
     sys.stdin.buffer.read()
-    time.sleep(GRACE_S)
-    sockets, *processes = sys.argv[1:]
-    reap(processes)
-    remove_sockets(Path(sockets))
+    leader, start, directory = sys.argv[1:]
+    end_session(int(leader), start)
+    shutil.rmtree(directory, ignore_errors=True)
 
 
 if __name__ == "__main__":

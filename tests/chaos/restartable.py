@@ -13,7 +13,7 @@ import httpx
 
 from cactus_actors.client import Client
 from tests.chaos.processes import free_endpoints
-from tests.chaos.serving import in_session, is_called
+from tests.chaos.serving import in_sessions, is_called, sessions_of
 from tests.scripted_router import until
 
 CACTUS = [sys.executable, "-m", "cactus_actors.cli.main"]
@@ -68,7 +68,7 @@ class RestartableService:
 
     def pids(self) -> dict[int, str]:
         """Every process of the service that has not ended, and its command line."""
-        return in_session(self.process.pid)
+        return in_sessions(self.process.pid, *sessions_of(self.process.pid))
 
     def pid_of(self, actor: str) -> int:
         """The process of an actor of that kind."""

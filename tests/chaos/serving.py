@@ -14,6 +14,8 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
+from cactus_actors.cluster.ray_directory import OPEN
+
 ANYWHERE = "tcp://127.0.0.1:*"
 CACTUS = ("-m", "cactus_actors.cli.main")
 
@@ -65,9 +67,11 @@ def serving(
             env={**os.environ, **(environment or {})},
         )
     assert process.stdout is not None
+    sessions = {process.pid}
     try:
         ready = next((line for line in process.stdout if line.startswith("ready")), None)
         assert ready is not None, log_path.read_text()
+        sessions |= sessions_of(process.pid)
         told = dict(re.findall(r"(jobs|stream|http)=(\S+)", ready))
         yield Serving(process, told["jobs"], told["stream"], told.get("http"), log_path)
     finally:
@@ -78,9 +82,15 @@ def serving(
             process.kill()
             process.wait()
         process.stdout.close()
-        for pid in in_session(process.pid):
+        for pid in in_sessions(*sessions):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
+
+
+def ray_directories(service: Serving) -> list[Path]:
+    """The private directories of a service's Ray, by what its processes were started with."""
+    words = "\0".join(below(service.process.pid).values())
+    return sorted({Path(found) for found in re.findall(rf"--temp_dir=([^\0]+)/{OPEN}\0", words)})
 
 
 def is_called(command: str, title: str) -> bool:
@@ -109,21 +119,37 @@ def below(root: int) -> dict[int, str]:
     return found
 
 
-def in_session(session: int) -> dict[int, str]:
-    """Processes of the session that have not ended, by number; field 6 of proc_pid_stat(5)."""
+def in_sessions(*sessions: int) -> dict[int, str]:
+    """The command lines of processes of these sessions that have not ended, by number."""
     members: dict[int, str] = {}
-    for directory in Path("/proc").glob("[0-9]*"):
-        with contextlib.suppress(OSError):
-            state, _, _, sid = (directory / "stat").read_text().rpartition(")")[2].split()[:4]
-            if int(sid) == session and state != "Z":
-                members[int(directory.name)] = (directory / "cmdline").read_text()
+    for pid, session in _sessions().items():
+        if session in sessions:
+            with contextlib.suppress(OSError):
+                members[pid] = (Path("/proc") / str(pid) / "cmdline").read_text()
     return members
 
 
-def wait_for_nothing(session: int, seconds: float) -> float:
-    """Seconds until no process of the session was left; fails with those that are."""
+def sessions_of(root: int) -> set[int]:
+    """The sessions of a process and of all that descend from it: a private Ray has one of its own."""
+    sessions = _sessions()
+    return {sessions[pid] for pid in (root, *below(root)) if pid in sessions}
+
+
+def _sessions() -> dict[int, int]:
+    """The session of each process that has not ended; field 6 of proc_pid_stat(5)."""
+    sessions: dict[int, int] = {}
+    for directory in Path("/proc").glob("[0-9]*"):
+        with contextlib.suppress(OSError):
+            state, _, _, session = (directory / "stat").read_text().rpartition(")")[2].split()[:4]
+            if state != "Z":
+                sessions[int(directory.name)] = int(session)
+    return sessions
+
+
+def wait_for_nothing(sessions: set[int], seconds: float) -> float:
+    """Seconds until no process of the sessions was left; fails with those that are."""
     started_at = time.monotonic()
-    while left := in_session(session):
+    while left := in_sessions(*sessions):
         assert time.monotonic() < started_at + seconds, left
         time.sleep(0.1)
     return time.monotonic() - started_at

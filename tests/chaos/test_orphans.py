@@ -17,7 +17,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import AsyncClient, Client
-from tests.chaos.serving import Serving, below, in_session, serving, wait_for_nothing
+from tests.chaos.serving import Serving, below, in_sessions, serving, sessions_of, wait_for_nothing
 from tests.chaos.watching import until, until_status
 
 pytestmark = [
@@ -139,7 +139,7 @@ def test_a_prompt_file_s_run_that_is_killed_leaves_no_job_for_ever(service: Serv
             time.sleep(0.05)
         running.kill()
         running.wait()
-        assert in_session(running.pid) == {}
+        assert in_sessions(running.pid) == {}
         killed_at = time.monotonic()
         while (jobs := client.status().jobs).running or jobs.queued:  # they were accepted: they end
             assert time.monotonic() < killed_at + 60.0, jobs
@@ -159,14 +159,15 @@ def test_a_service_that_is_killed_leaves_nothing(service: Serving) -> None:
 
 
 def check_nothing_is_left_by(service: Serving, ending: signal.Signals) -> None:
-    memory, pids = shared_memory(), set(in_session(service.process.pid))
+    memory, sessions = shared_memory(), sessions_of(service.process.pid)
+    pids = set(in_sessions(*sessions))
     assert len(pids) >= 5  # the service, a router, a gateway, a handoff actor and a worker
     ports, files = ports_of(pids), socket_files_of(pids)
     assert len(ports) >= 3  # jobs, stream and HTTP
     assert files
     service.process.send_signal(ending)
     service.process.wait(timeout=30.0)
-    print(f"the last process ended {wait_for_nothing(service.process.pid, NOTHING_LEFT_S):.1f} s later")
+    print(f"the last process ended {wait_for_nothing(sessions, NOTHING_LEFT_S):.1f} s later")
     deadline = time.monotonic() + NOTHING_LEFT_S
     # A process counts as ended with its first thread; the last one takes its ports with it.
     while left := {path for path in files if path.exists()} | (ports & listening()):

@@ -3,11 +3,15 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import json
 import os
 import signal
+import tempfile
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import httpx
@@ -18,8 +22,8 @@ from cactus_actors.cluster import control_plane
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Status
 from tests.chaos.processes import free_endpoints
-from tests.chaos.ray_server import RayServer
-from tests.chaos.serving import Serving, serving, wait_for_nothing
+from tests.chaos.ray_server import RayHead, ray_head
+from tests.chaos.serving import Serving, ray_directories, serving, sessions_of, wait_for_nothing
 from tests.chaos.stage import staged
 from tests.chaos.watching import once_after, until, until_status
 
@@ -39,8 +43,8 @@ def num_local(status: Status) -> int:
     return sum(worker.kind == "local" for worker in status.workers)
 
 
-def kill_a_worker(service: Serving) -> None:
-    os.kill(service.pids("WorkerActor")[0], signal.SIGKILL)
+def kill_a_worker(of: Serving | RayHead) -> None:
+    os.kill(of.pids("WorkerActor")[0], signal.SIGKILL)
 
 
 def is_deaf(url: str) -> bool:
@@ -52,80 +56,150 @@ def is_deaf(url: str) -> bool:
     return False
 
 
-@pytest.fixture
-def stored_service(tmp_path: Path) -> Iterator[tuple[Serving, RayServer]]:
-    """A service whose Ray keeps on disk what its server knows."""
+async def test_without_its_server_what_runs_goes_on_and_with_it_everything(tmp_path: Path) -> None:
     storage = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(tmp_path / "storage")}
-    with serving(tmp_path, *RAY, "--workers", "2", environment=storage) as service:
-        server = RayServer(service)
-        yield service, server
-        service.process.terminate()
-        service.process.wait(timeout=60.0)
-        server.stop()
-
-
-async def test_without_its_server_what_runs_goes_on_and_with_it_everything(
-    stored_service: tuple[Serving, RayServer], tmp_path: Path
-) -> None:
-    service, server = stored_service
-    async with staged(tmp_path, service.jobs, service.stream) as stage:
-        for number in range(4):
-            await stage.reference.complete(number)
-        kill_once = once_after(20, server.kill)
-        await asyncio.gather(*(stage.reference.stream(number, kill_once) for number in range(4)))
-        await until(lambda: service.said("control_plane_down"))
-        kill_a_worker(service)
-        await asyncio.gather(*(stage.reference.stream(number) for number in range(4)))
-        assert num_local(await stage.operator.status()) == 1
-        server.start_again()
-        started_at = time.monotonic()
-        await until_status(stage.operator, lambda status: num_local(status) == 2, RESTORED_WITHIN_S)
-        print(f"a worker was replaced {time.monotonic() - started_at:.1f} s after the server came back")
-        assert service.said("Ray's server is back")
-        await asyncio.gather(*(stage.reference.stream(number) for number in range(4)))
-        status = await stage.judge()
-        assert status.jobs.failed == 0
+    with (
+        ray_head(storage) as head,
+        serving(
+            tmp_path, "--ray-address", head.address, "--workers", "2", environment=head.environment
+        ) as service,
+    ):
+        async with staged(tmp_path, service.jobs, service.stream) as stage:
+            for number in range(4):
+                await stage.reference.complete(number)
+            kill_once = once_after(20, head.kill_server)
+            await asyncio.gather(*(stage.reference.stream(number, kill_once) for number in range(4)))
+            await until(lambda: service.said("control_plane_down"))
+            kill_a_worker(head)
+            await asyncio.gather(*(stage.reference.stream(number) for number in range(4)))
+            assert num_local(await stage.operator.status()) == 1
+            head.start_server_again()
+            started_at = time.monotonic()
+            await until_status(stage.operator, lambda status: num_local(status) == 2, RESTORED_WITHIN_S)
+            print(f"a worker was replaced {time.monotonic() - started_at:.1f} s after the server came back")
+            assert service.said("Ray's server is back")
+            await asyncio.gather(*(stage.reference.stream(number) for number in range(4)))
+            status = await stage.judge()
+            assert status.jobs.failed == 0
 
 
 async def test_without_any_of_ray_the_service_ends_by_itself_and_the_next_one_has_its_jobs(
     tmp_path: Path,
 ) -> None:
     jobs, stream = free_endpoints(2)
-    places = (*RAY, "--jobs-endpoint", jobs, "--stream-endpoint", stream)
-    with serving(tmp_path, *places) as service:
-        async with staged(tmp_path, jobs, stream) as stage:
-            await stage.reference.complete(1)
-            expected = await stage.operator.complete("Tell me a story.", seed=1, max_tokens=100)
-            os.kill(service.pid("gcs_server"), signal.SIGKILL)
-            await stage.reference.stream(1)
-            await stage.judge()
-            accepted = await stage.operator.submit("Tell me a story.", seed=1, max_tokens=100)
-            await stage.operator.result(accepted)
-        router = Path(f"/proc/{service.pid('RouterActor')}")
-        os.kill(service.pid("raylet"), signal.SIGKILL)
-        await until(lambda: not router.exists(), 60.0)
-        async with AsyncClient(jobs, stream, timeout=2.0) as client:
-            asked_at = time.monotonic()
-            with pytest.raises(Unavailable):
-                await client.complete("hello")
-            assert time.monotonic() - asked_at < 5.0
-        assert is_deaf(f"{service.http}/health")
-        assert service.ends(ENDS_WITHIN_S) == EXIT_UNAVAILABLE
-        assert "control_plane_down" in service.log.read_text().splitlines()[-1]
-        wait_for_nothing(service.process.pid, NOTHING_LEFT_S)
+    places = ("--jobs-endpoint", jobs, "--stream-endpoint", stream)
+    with ray_head() as head:
+        joined = (*places, "--ray-address", head.address)
+        with serving(tmp_path, *joined, environment=head.environment) as service:
+            async with staged(tmp_path, jobs, stream) as stage:
+                await stage.reference.complete(1)
+                expected = await stage.operator.complete("Tell me a story.", seed=1, max_tokens=100)
+                head.kill_server()
+                await stage.reference.stream(1)
+                await stage.judge()
+                accepted = await stage.operator.submit("Tell me a story.", seed=1, max_tokens=100)
+                await stage.operator.result(accepted)
+            router = Path(f"/proc/{head.pid('RouterActor')}")
+            os.kill(head.pid("raylet"), signal.SIGKILL)
+            await until(lambda: not router.exists(), 60.0)
+            async with AsyncClient(jobs, stream, timeout=2.0) as client:
+                asked_at = time.monotonic()
+                with pytest.raises(Unavailable):
+                    await client.complete("hello")
+                assert time.monotonic() - asked_at < 5.0
+            assert is_deaf(f"{service.http}/health")
+            assert service.ends(ENDS_WITHIN_S) == EXIT_UNAVAILABLE
+            assert "control_plane_down" in service.log.read_text().splitlines()[-1]
+            wait_for_nothing({service.process.pid}, NOTHING_LEFT_S)
     with serving(tmp_path, *places):
         async with AsyncClient(jobs, stream, timeout=20.0) as client:
             assert (await client.result(accepted)).token_ids == expected.token_ids
 
 
 async def test_with_ray_s_process_on_this_machine_the_service_ends(tmp_path: Path) -> None:
-    with serving(tmp_path, *RAY) as service:
-        os.kill(service.pid("raylet"), signal.SIGKILL)
+    with (
+        ray_head() as head,
+        serving(tmp_path, "--ray-address", head.address, environment=head.environment) as service,
+    ):
+        os.kill(head.pid("raylet"), signal.SIGKILL)
         killed_at = time.monotonic()
         assert service.ends(ENDS_WITHIN_S) == EXIT_UNAVAILABLE
         print(f"it ended after {time.monotonic() - killed_at:.1f} s")
         assert "Ray's process on this machine has ended" in service.log.read_text()
-        wait_for_nothing(service.process.pid, NOTHING_LEFT_S)
+        wait_for_nothing({service.process.pid}, NOTHING_LEFT_S)
+
+
+@pytest.mark.parametrize("victim", ["gcs_server", "raylet"])
+async def test_a_private_ray_that_is_killed_is_started_anew_and_the_service_goes_on(
+    tmp_path: Path, victim: str
+) -> None:
+    with serving(tmp_path, *RAY, "--workers", "2") as service:
+        async with staged(tmp_path, service.jobs, service.stream) as stage:
+            for number in range(4):
+                await stage.reference.complete(number)
+            killed = service.pid(victim)
+            kill_once = once_after(20, lambda: os.kill(killed, signal.SIGKILL))
+            started_at = time.monotonic()
+            await asyncio.gather(*(stage.reference.stream(number, kill_once) for number in range(4)))
+            await until_status(stage.operator, lambda status: num_local(status) == 2, RESTORED_WITHIN_S)
+            print(
+                f"the streams had ended and all was there again {time.monotonic() - started_at:.1f} s later"
+            )
+            assert service.pid(victim) != killed
+            assert len(ray_directories(service)) == 1  # the one of the Ray that runs
+            status = await stage.judge()
+            assert status.jobs.failed == 0
+        assert "state-dump" not in service.log.read_text()
+        if victim == "raylet":  # whose last words others tell
+            assert "state-dump" in (tmp_path / "state" / "ray.log").read_text()
+        directories, sessions = ray_directories(service), sessions_of(service.process.pid)
+        service.process.kill()
+        service.process.wait()
+        wait_for_nothing(sessions, NOTHING_LEFT_S)
+        assert [path for path in directories if path.exists()] == []
+
+
+async def test_a_private_ray_that_dies_while_it_starts_is_started_again(tmp_path: Path) -> None:
+    with (
+        tempfile.TemporaryDirectory(prefix="cactus-") as directory,
+        killing_the_first(f"/ray/raylet/raylet\0--raylet_socket_name={directory}") as killed,
+        serving(tmp_path, *RAY, environment={"RAY_TMPDIR": directory}) as service,
+    ):
+        assert killed
+        assert service.said("Ray did not start (raylet has ended); it is started again")
+        assert len(entries(directory)) == len(ray_directories(service)) == 1
+        async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:
+            await client.complete("hello", max_tokens=4)
+        service.process.terminate()
+        assert service.ends(60.0) == 0
+        assert entries(directory) == []
+
+
+def entries(directory: str) -> list[Path]:
+    return list(Path(directory).iterdir())
+
+
+@contextmanager
+def killing_the_first(words: str) -> Iterator[list[int]]:
+    """Kills the first process that appears with these words in its command line; yields its number, then."""
+    killed: list[int] = []
+    has_ended = threading.Event()
+
+    def look() -> None:
+        while not killed and not has_ended.wait(0.01):
+            for process in Path("/proc").glob("[0-9]*"):
+                with contextlib.suppress(OSError):
+                    if words in (process / "cmdline").read_text() and not killed:
+                        os.kill(int(process.name), signal.SIGKILL)
+                        killed.append(int(process.name))
+
+    thread = threading.Thread(target=look)
+    thread.start()
+    try:
+        yield killed
+    finally:
+        has_ended.set()
+        thread.join()
 
 
 async def test_calls_that_ray_loses_and_delays_are_not_carried_out_twice(tmp_path: Path) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import os
 import signal
+import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
@@ -13,6 +14,7 @@ import pytest
 
 from cactus_actors.client import AsyncClient
 from tests.chaos.processes import Processes
+from tests.chaos.serving import serving
 
 OPTIONS: dict[str, Any] = {"max_tokens": 120, "ignore_eos": True, "temperature": 0.9, "seed": 4}
 PROMPT = "Tell me a story about a fox."
@@ -78,3 +80,18 @@ async def test_a_worker_with_a_tenth_of_a_core_is_slow_and_not_dead(
             assert (await client.status()).jobs.redispatched == 0
     finally:
         processes.stop()
+
+
+async def test_a_private_ray_with_a_fifth_of_a_core_is_waited_for(
+    tmp_path: Path, group: Callable[[Path], Path]
+) -> None:
+    slow = group(CPU)
+    (slow / "cpu.cfs_period_us").write_text("100000")
+    (slow / "cpu.cfs_quota_us").write_text("20000")
+    (slow / "cgroup.procs").write_text(str(os.getpid()))
+    started_at = time.monotonic()
+    with serving(tmp_path, "--placement", "ray") as service:
+        print(f"ready after {time.monotonic() - started_at:.0f} s")
+        async with AsyncClient(service.jobs, service.stream, timeout=120.0) as client:
+            await client.complete(PROMPT, max_tokens=4)
+        assert not service.said("unexpected")

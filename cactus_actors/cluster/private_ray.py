@@ -1,0 +1,110 @@
+"""A Ray of this service alone: `ray start --block` in a session of processes and a directory of its own."""
+
+from __future__ import annotations
+
+import importlib.util
+import json
+import os
+import subprocess
+import sys
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cactus_actors.cluster.ray_directory import OPEN, make_ray_directory
+from cactus_actors.cluster.ray_environment import PATIENCE
+from cactus_actors.cluster.ray_output import RayOutput
+from cactus_actors.cluster.reaper import Reaper, dead_child
+from cactus_actors.protocol.errors import Unavailable
+
+START_PATIENCE_S = 600.0
+"""A starved machine needs minutes for what takes seconds; a start that failed is tried again until then."""
+SLOW_START_S = 15.0
+LOOK_INTERVAL_S = 0.2
+PARTS = ("gcs_server", "raylet")
+"""Programs without which Ray does not start, however long it is waited for."""
+MAX_REASON = 120
+# Nothing big ever crosses Ray: tokens go over ZeroMQ and weights through the page cache.
+OBJECT_STORE_BYTES = 80 * 1024 * 1024
+
+
+class PrivateRay:
+    """Started by the constructor; ends with this process, however that ends.
+
+    What it prints goes to `output`; `announce` is told what a person who waits for it wants to know. Raises
+    ConfigurationInvalid where it has no place, and Unavailable when it cannot be started.
+    """
+
+    def __init__(self, output: RayOutput, announce: Callable[[str], None]) -> None:
+        self._output = output
+        self._announce = announce
+        self._launch()
+        try:
+            self.address = self._wait()
+        except BaseException:
+            self.close()
+            raise
+
+    def has_ended(self) -> bool:
+        """Whether its server or its node is gone: the others of its processes then end too."""
+        return self._process.poll() is not None
+
+    def close(self) -> None:
+        """End all its processes and remove its directory; a second time changes nothing."""
+        self._reaper.reap()
+        self._process.wait()
+
+    def _launch(self) -> None:
+        directory = make_ray_directory()
+        self._address_file = directory / OPEN / "ray_current_cluster"
+        self._process = subprocess.Popen(
+            _command(directory / OPEN),
+            stdin=subprocess.DEVNULL,
+            stdout=self._output.descriptor,
+            stderr=self._output.descriptor,
+            start_new_session=True,  # what is typed at this process's terminal is not meant for it
+        )
+        self._reaper = Reaper(self._process.pid, directory)
+
+    def _wait(self) -> str:
+        """Its address; as long as it lives it is waited for, and when it ends it is started again."""
+        started_at = time.monotonic()
+        give_up_at = started_at + START_PATIENCE_S
+        tell_at = started_at + SLOW_START_S
+        while not (address := _read(self._address_file)):
+            now = time.monotonic()
+            if reason := self._failure():
+                self.close()
+                if now >= give_up_at:
+                    raise Unavailable(f"Ray does not start: {reason} (more in {self._output.path})")
+                self._announce(f"Ray did not start ({reason}); it is started again")
+                self._launch()
+            elif now >= tell_at:
+                tell_at = float("inf")
+                self._announce(f"Ray takes longer than {SLOW_START_S:.0f} s to start on this machine")
+            time.sleep(LOOK_INTERVAL_S)
+        return address
+
+    def _failure(self) -> str:
+        """Why this start has failed; "" as long as it may succeed."""
+        if self.has_ended():
+            return self._output.last_words()[:MAX_REASON] or f"exit status {self._process.returncode}"
+        name = dead_child(self._process.pid, PARTS)
+        return f"{name} has ended" if name else ""
+
+
+def _command(directory: Path) -> list[str]:
+    words = ["start", "--head", "--block", "--port=0", f"--num-cpus={os.cpu_count()}"]
+    words += ["--include-dashboard=false", "--disable-usage-stats", "--no-monitor"]
+    words += ["--include-log-monitor=false", f"--temp-dir={directory}"]
+    words += [f"--object-store-memory={OBJECT_STORE_BYTES}", f"--system-config={json.dumps(PATIENCE)}"]
+    if importlib.util.find_spec("grpc") is not None:
+        words.append("--ray-client-server-port=0")  # with this library installed, a port for everybody
+    return [sys.executable, "-m", "ray.scripts.scripts", *words]
+
+
+def _read(path: Path) -> str:
+    try:
+        return path.read_text()
+    except FileNotFoundError:
+        return ""

@@ -1,0 +1,107 @@
+"""The `ray` placement on one machine: a Ray of this service alone, which is started anew when it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+import ray
+
+from cactus_actors.cluster import ray_session
+from cactus_actors.cluster.backoff import Backoff
+from cactus_actors.cluster.private_ray import PrivateRay
+from cactus_actors.cluster.ray_actor import RayActor
+from cactus_actors.cluster.ray_output import RayOutput
+from cactus_actors.cluster.shared_memory import check_shared_memory
+from cactus_actors.placement.interface import ActorKind, PlacementLost
+from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, Unavailable
+
+CONNECT_ATTEMPTS = 3
+
+
+class PrivateRayPlacement:
+    """Starts a Ray that ends with this process, in the environment that `prepare_environment` has made.
+
+    What it prints goes to a file in `state_dir`. Raises ConfigurationInvalid when it cannot write where it
+    needs to, or this process is in another Ray's session, and Unavailable when it cannot be started.
+    """
+
+    def __init__(self, state_dir: Path, announce: Callable[[str], None]) -> None:
+        if ray.is_initialized():
+            raise ConfigurationInvalid("this process is in a session of Ray: give its address (ray_address)")
+        self._announce = announce
+        check_shared_memory()
+        self._output = RayOutput(state_dir, announce, sys.stdout)
+        self._redirected = contextlib.redirect_stdout(self._output)
+        self._redirected.__enter__()
+        self._backoff = Backoff()
+        self._started_at = float("-inf")
+        self._is_closed = False
+        try:
+            self._ray = self._started()
+        except BaseException:
+            self._close_output()
+            raise
+
+    def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:  # noqa: ARG002  how many share the cores is their user's choice
+        if self._ray.has_ended() or not ray_session.has_this_node():
+            self._ray.close()
+            raise Unavailable("Ray has ended on this machine; it is started anew")
+        here = ray_session.this_node()
+        return RayActor(kind, settings, name, where=here, num_cpus=0, has_ended=self._ray.has_ended)
+
+    def workers_endpoint(self) -> str:
+        return "tcp://127.0.0.1:*"
+
+    def can_start(self, now: float) -> bool:
+        if not self._ray.has_ended():
+            return True
+        if now < self._backoff.not_before:
+            return False
+        self._announce("Ray has ended, and all actors with it; all are started anew")
+        self._leave()
+        try:
+            self._ray = self._started()
+        except CactusError as error:
+            raise PlacementLost(
+                f"{error.message}; the service ends, and finds its jobs in the journal"
+            ) from None
+        self._backoff.on_failed(now, now - self._started_at)
+        self._started_at = now
+        return True
+
+    def close(self) -> None:
+        if self._is_closed:
+            return
+        self._is_closed = True
+        self._leave()
+        self._close_output()
+
+    def _leave(self) -> None:
+        with self._output.lent():
+            ray_session.disconnect()
+        self._ray.close()
+
+    def _started(self) -> PrivateRay:
+        """A Ray that this process is a driver of; one that ends before that is started again."""
+        for attempt in range(CONNECT_ATTEMPTS):
+            private = PrivateRay(self._output, self._announce)
+            try:
+                ray_session.connect(private.address)
+                return private
+            except BaseException as error:
+                private.close()
+                if not isinstance(error, Exception) or attempt + 1 == CONNECT_ATTEMPTS:
+                    raise
+                self._announce(f"Ray ended while it was joined ({_first_line(error)}); it is started again")
+        raise AssertionError("every attempt returns or raises")
+
+    def _close_output(self) -> None:
+        self._redirected.__exit__(None, None, None)
+        self._output.close()
+
+
+def _first_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -1,0 +1,135 @@
+"""An actor placed by Ray, and its answers."""
+
+from __future__ import annotations
+
+import contextlib
+import importlib
+import time
+from collections.abc import Callable
+from typing import Any
+
+import ray
+from ray.exceptions import GetTimeoutError, RayActorError, RayError
+
+from cactus_actors.placement.interface import ActorKind, ActorLost, Ending
+from cactus_actors.protocol.errors import CactusError, ServerFailure, Unavailable
+
+CONTROL = "control"
+CONTROL_THREADS = 2
+LOST = "its process died"
+LOOK_INTERVAL_S = 0.5
+
+HasEnded = Callable[[], bool]
+
+
+class RayAnswer:
+    """The answer to a call, `what` for people."""
+
+    def __init__(self, reference: Any, what: str, has_ended: HasEnded) -> None:
+        self._reference = reference
+        self._what = what
+        self._has_ended = has_ended
+
+    def is_there(self) -> bool:
+        return self._has_ended() or _is_done(self._reference)
+
+    def value(self, timeout_s: float) -> Any:
+        until = time.monotonic() + timeout_s
+        while not self._has_ended():
+            wait_s = max(0.0, min(LOOK_INTERVAL_S, until - time.monotonic()))
+            try:
+                return ray.get(self._reference, timeout=wait_s)
+            except GetTimeoutError:
+                if time.monotonic() >= until:
+                    raise Unavailable(f"{self._what} took longer than {timeout_s:.0f} s") from None
+            except Exception as error:
+                raise _told(error) from None
+        raise ActorLost(LOST)
+
+
+class RayActor:
+    """An actor placed by Ray, with threads for control calls apart from its `run`.
+
+    `has_ended` says whether the Ray that it is on is gone: nothing more is then asked of either.
+    """
+
+    def __init__(
+        self,
+        kind: ActorKind,
+        settings: object,
+        name: str,
+        *,
+        where: object,
+        num_cpus: int,
+        has_ended: HasEnded = lambda: False,
+    ) -> None:
+        cls = getattr(importlib.import_module(kind.module), kind.name)
+        remote: Any = ray.remote
+        groups = {CONTROL: CONTROL_THREADS}
+        placed = remote(num_cpus=num_cpus, concurrency_groups=groups, scheduling_strategy=where)
+        self._name = name
+        self._has_ended = has_ended
+        self._actor = placed(cls).remote(settings)
+        self._placed = self._actor.__ray_ready__.remote()
+        self._run: Any = None
+
+    @property
+    def is_placed(self) -> bool:
+        return self._has_ended() or _is_done(self._placed)
+
+    @property
+    def pid(self) -> int | None:
+        return None
+
+    def run(self, *arguments: object) -> None:
+        if not self._has_ended():
+            self._run = self._actor.run.remote(*arguments)
+
+    def ask(self, method: str, *arguments: object) -> RayAnswer:
+        reference = None
+        if not self._has_ended():
+            call = getattr(self._actor, method)
+            if method != "start":
+                call = call.options(concurrency_group=CONTROL)
+            reference = call.remote(*arguments)
+        return RayAnswer(reference, f"{self._name}: {method}", self._has_ended)
+
+    def tell(self, method: str, *arguments: object) -> None:
+        with contextlib.suppress(RayError):
+            self.ask(method, *arguments)
+
+    def ending(self) -> Ending | None:
+        if self._has_ended():
+            return Ending(LOST, ActorLost(LOST))
+        if self._run is None or not _is_done(self._run):
+            return None
+        try:
+            return Ending(str(ray.get(self._run)))
+        except Exception as error:  # whatever ended the actor, the service goes on
+            told = _told(error)
+            return Ending(told.message, told)
+
+    def end(self) -> None:
+        """A call that Ray lost looks like a process that died: it is killed in any case."""
+        if not self._has_ended():
+            with contextlib.suppress(RayError):
+                ray.kill(self._actor)
+
+
+def _told(error: Exception) -> CactusError:
+    """What a call's failure says: the actor's own error, that it is gone, or what else happened."""
+    cause = getattr(error, "cause", None)
+    if isinstance(cause, CactusError):
+        return cause
+    if isinstance(error, RayActorError) and not error.actor_init_failed:
+        return ActorLost(LOST)
+    return ServerFailure(_last_line(error))
+
+
+def _is_done(reference: Any) -> bool:
+    done, _ = ray.wait([reference], timeout=0)
+    return bool(done)
+
+
+def _last_line(error: Exception) -> str:
+    return (str(error).strip() or type(error).__name__).splitlines()[-1]

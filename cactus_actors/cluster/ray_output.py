@@ -1,0 +1,85 @@
+"""What Ray prints: whole in a file, and of each message its first line for whoever runs the service."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import os
+import re
+import threading
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import TextIO
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+FILE_NAME = "ray.log"
+MAX_FILE_BYTES = 16 * 1024 * 1024
+MAX_LINE = 300
+RAYS_THREADS = "ray_"
+"""How the names begin of the threads in which Ray prints (ray/_private/worker.py)."""
+_COLOUR = re.compile(r"\x1b\[[0-9;]*m")
+_MESSAGE = re.compile(r"\([^)]*\) ")
+"""Ray begins each message with who says it, such as `(raylet) `; a dump goes on with lines of its own."""
+
+
+class RayOutput(io.TextIOBase):
+    """Stands for standard output: what Ray's threads print goes to a file, all else on to `others`.
+
+    `announce` is told the first line of each message of Ray. The file is begun anew, for this user alone, and
+    is not written beyond MAX_FILE_BYTES. Raises ConfigurationInvalid if it cannot be.
+    """
+
+    def __init__(self, state_dir: Path, announce: Callable[[str], None], others: TextIO) -> None:
+        self.path = state_dir / FILE_NAME
+        flags = os.O_WRONLY | os.O_CREAT | os.O_TRUNC | os.O_APPEND | os.O_NOFOLLOW | os.O_CLOEXEC
+        try:
+            state_dir.mkdir(parents=True, exist_ok=True, mode=0o700)
+            self.descriptor = os.open(self.path, flags, 0o600)
+        except OSError as error:
+            raise ConfigurationInvalid(f"{self.path}: {error.strerror}") from None
+        self._announce = announce
+        self._others = others
+        self._lock = threading.Lock()
+        self._lent_to: int | None = None
+        self._rest = ""
+
+    def write(self, text: str) -> int:
+        thread = threading.current_thread()
+        if thread.ident != self._lent_to and not thread.name.startswith(RAYS_THREADS):
+            return self._others.write(text)
+        with self._lock:
+            *lines, self._rest = f"{self._rest}{text}".split("\n")
+        for line in lines:
+            self._take(_COLOUR.sub("", line))
+        return len(text)
+
+    @contextlib.contextmanager
+    def lent(self) -> Iterator[None]:
+        """What this thread prints meanwhile is Ray's too."""
+        self._lent_to = threading.get_ident()
+        try:
+            yield
+        finally:
+            self._lent_to = None
+
+    def flush(self) -> None:
+        self._others.flush()
+
+    def last_words(self) -> str:
+        """The last line of the file that says something."""
+        lines = self.path.read_text(errors="replace").splitlines()
+        return next((line.strip() for line in reversed(lines) if line.strip()), "")
+
+    def close(self) -> None:
+        if not self.closed:
+            os.close(self.descriptor)
+        super().close()
+
+    def _take(self, line: str) -> None:
+        if self.closed:
+            return
+        if os.fstat(self.descriptor).st_size < MAX_FILE_BYTES:
+            os.write(self.descriptor, f"{line}\n".encode())
+        if _MESSAGE.match(line):
+            self._announce(f"Ray: {line[:MAX_LINE]} (more in {self.path})")

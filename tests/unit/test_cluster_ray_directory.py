@@ -1,0 +1,67 @@
+"""Where a private Ray has its files: private, short enough, or named before Ray is started."""
+
+from __future__ import annotations
+
+import os
+import stat
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.cluster import ray_directory, shared_memory
+from cactus_actors.cluster.ray_directory import LONGEST_BELOW, MAX_SOCKET_PATH, make_ray_directory
+from cactus_actors.cluster.shared_memory import check_shared_memory
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+
+@pytest.fixture
+def parent(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
+    """A place of any length for directories of Ray."""
+    monkeypatch.setattr(ray_directory, "MAX_SOCKET_PATH", 1000)
+    return tmp_path
+
+
+def test_it_is_this_users_alone_and_another_each_time(parent: Path) -> None:
+    made = [make_ray_directory({"RAY_TMPDIR": str(parent / "deep" / "down")}) for _ in range(2)]
+    assert made[0] != made[1]
+    for path in made:
+        assert path.parent == parent / "deep" / "down"
+        assert stat.S_IMODE(path.stat().st_mode) == 0o700
+        assert path.stat().st_uid == os.geteuid()
+
+
+def test_what_ray_may_be_given_leaves_room_for_its_sockets(monkeypatch: pytest.MonkeyPatch) -> None:
+    long_name = "/tmp/" + "d" * MAX_SOCKET_PATH
+    path = make_ray_directory({"TMPDIR": long_name})
+    try:
+        assert path.parent == Path("/tmp").resolve()
+        assert len(str(path)) + len(LONGEST_BELOW) <= MAX_SOCKET_PATH
+    finally:
+        path.rmdir()
+    with pytest.raises(ConfigurationInvalid, match=r"RAY_TMPDIR=/tmp/ddd.*too long"):
+        make_ray_directory({"RAY_TMPDIR": long_name})
+    assert not Path(long_name).exists()
+
+
+def test_a_place_that_is_none_is_named(parent: Path) -> None:
+    (parent / "file").touch()
+    with pytest.raises(ConfigurationInvalid, match=f"{parent}/file: .*RAY_TMPDIR"):
+        make_ray_directory({"RAY_TMPDIR": str(parent / "file")})
+
+
+def test_no_place_where_every_user_can_rename_what_others_have(parent: Path) -> None:
+    everybodys = parent / "everybodys"
+    everybodys.mkdir()
+    everybodys.chmod(0o777)
+    with pytest.raises(ConfigurationInvalid, match=rf"can rename what is in {everybodys}; run chmod \+t"):
+        make_ray_directory({"RAY_TMPDIR": str(everybodys)})
+    assert list(everybodys.iterdir()) == []
+    everybodys.chmod(0o1777)
+    assert make_ray_directory({"RAY_TMPDIR": str(everybodys)}).parent == everybodys
+
+
+def test_shared_memory_that_is_missing_is_named(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(shared_memory, "SHARED_MEMORY", tmp_path / "missing")
+    monkeypatch.setattr(shared_memory.sys, "platform", "linux")
+    with pytest.raises(ConfigurationInvalid, match=f"{tmp_path}/missing: .*object store"):
+        check_shared_memory()

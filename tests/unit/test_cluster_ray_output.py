@@ -1,0 +1,82 @@
+"""What Ray prints goes to a file; people are told the first line of each message."""
+
+from __future__ import annotations
+
+import contextlib
+import io
+import stat
+import threading
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.cluster import ray_output
+from cactus_actors.cluster.ray_output import RayOutput
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+DUMP = "\x1b[33m(raylet)\x1b[0m Raylet is terminated.\n    [state-dump] one\n    [state-dump] two\n"
+
+
+class Printed:
+    """A RayOutput that stands for standard output, and what came of it."""
+
+    def __init__(self, directory: Path) -> None:
+        self.announced: list[str] = []
+        self.others = io.StringIO()
+        self.output = RayOutput(directory, self.announced.append, self.others)
+
+    def by_ray(self, text: str) -> None:
+        with contextlib.redirect_stdout(self.output):
+            thread = threading.Thread(target=print, args=(text,), kwargs={"end": ""}, name="ray_print_logs")
+            thread.start()
+            thread.join()
+
+    @property
+    def file(self) -> str:
+        return self.output.path.read_text()
+
+
+@pytest.fixture
+def printed(tmp_path: Path) -> Printed:
+    return Printed(tmp_path / "state")
+
+
+def test_a_dump_is_whole_in_a_private_file_and_one_line_for_people(printed: Printed) -> None:
+    printed.by_ray(DUMP)
+    assert printed.file == "(raylet) Raylet is terminated.\n    [state-dump] one\n    [state-dump] two\n"
+    assert printed.announced == [f"Ray: (raylet) Raylet is terminated. (more in {printed.output.path})"]
+    assert printed.others.getvalue() == ""
+    assert stat.S_IMODE(printed.output.path.stat().st_mode) == 0o600
+
+
+def test_what_other_threads_print_is_printed(printed: Printed) -> None:
+    with contextlib.redirect_stdout(printed.output):
+        print("(raylet) is a word of ours")
+        with printed.output.lent():
+            print("(raylet) is a word of Ray's")
+        print("ours again")
+    assert printed.others.getvalue() == "(raylet) is a word of ours\nours again\n"
+    assert printed.file == "(raylet) is a word of Ray's\n"
+
+
+def test_the_last_words_are_those_that_say_something(printed: Printed) -> None:
+    assert printed.output.last_words() == ""
+    printed.by_ray("one\ntwo\n\n  \n")
+    assert printed.output.last_words() == "two"
+
+
+def test_a_file_is_begun_anew_and_bounded(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    Printed(tmp_path).by_ray("before\n")
+    monkeypatch.setattr(ray_output, "MAX_FILE_BYTES", 10)
+    printed = Printed(tmp_path)
+    for _ in range(5):
+        printed.by_ray("12345\n")
+    assert printed.file == "12345\n12345\n"
+
+
+def test_a_link_in_its_place_is_not_followed(tmp_path: Path) -> None:
+    (tmp_path / "other").write_text("kept")
+    (tmp_path / "ray.log").symlink_to(tmp_path / "other")
+    with pytest.raises(ConfigurationInvalid, match=r"ray\.log"):
+        Printed(tmp_path)
+    assert (tmp_path / "other").read_text() == "kept"
