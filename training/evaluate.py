@@ -107,8 +107,9 @@ def _areas(judged: Sequence[tuple[Answer, bool]], probe: Probe | None) -> dict[s
         measures["probe"] = probe
     right = [is_true for _, is_true in judged]
     return {
-        name: area_under_curve([_score(measure, answer) for answer, _ in judged], right)
+        name: area
         for name, measure in measures.items()
+        if (area := area_under_curve([_score(measure, answer) for answer, _ in judged], right)) is not None
     }
 
 

@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from cactus_actors.calibration.examples import Example, read_examples
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
+from cactus_actors.calibration.interval import CONFIDENCE, exact_interval
 from cactus_actors.calibration.ranking import Cut, area_under_curve, cut_for_precision, cut_for_share
 from cactus_actors.calibration.report import Calibration, Wish
 from cactus_actors.calibration.running import Outcome, run_examples
 
 __all__ = [
+    "CONFIDENCE",
     "Calibration",
     "Cut",
     "Example",
@@ -18,6 +20,7 @@ __all__ = [
     "cross_validated",
     "cut_for_precision",
     "cut_for_share",
+    "exact_interval",
     "fitted_probe",
     "read_examples",
     "run_examples",

@@ -20,7 +20,7 @@ def write_plot(calibration: Calibration, path: Path) -> None:
     ):
         colour = f"C{number}"
         shares = [point.handed_off for point in signal.curve]
-        label = f"{signal.name} (AUROC {signal.auroc:.3f})"
+        label = signal.name if signal.auroc is None else f"{signal.name} (AUROC {signal.auroc:.3f})"
         axes.plot(shares, [point.accuracy_of_rest for point in signal.curve], color=colour, label=label)
         if calibration.second_accuracy is not None:
             everything = [point.accuracy_of_all or 0.0 for point in signal.curve]
@@ -30,7 +30,7 @@ def write_plot(calibration: Calibration, path: Path) -> None:
     axes.set_xlabel("share handed off")
     axes.set_xlim(0, 1)
     if calibration.second_accuracy is None:
-        axes.set_ylabel("accuracy of the answers that stay")
+        axes.set_ylabel("accuracy of the answers that stay, in this sample")
     else:
         axes.axhline(calibration.second_accuracy, color="grey", linewidth=0.8, label="second service alone")
         axes.set_ylabel("accuracy: of what stays —, of everything - -")

@@ -9,7 +9,15 @@ from typing import Any
 import msgspec
 
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
-from cactus_actors.calibration.ranking import Cut, area_under_curve, cut_for_precision, cut_for_share, cuts
+from cactus_actors.calibration.interval import CONFIDENCE
+from cactus_actors.calibration.ranking import (
+    Cut,
+    area_under_curve,
+    cut_for_precision,
+    cut_for_share,
+    cuts,
+    surest_cut,
+)
 from cactus_actors.calibration.running import Outcome
 from cactus_actors.calibration.signals import SIGNALS, features_of_result, scores_of
 from cactus_actors.protocol.confidence import Probe
@@ -20,7 +28,7 @@ NEW_PROBE = "new probe"
 
 @dataclass(frozen=True, slots=True)
 class Wish:
-    """What a threshold is to reach: a rest right as often as `precision`, or at most `share` handed off."""
+    """What a threshold is to reach in the sample: the rest's `precision`, or a `share` that is handed off."""
 
     precision: float | None = None
     share: float | None = None
@@ -43,11 +51,16 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class SignalReport:
-    """One signal; `cut` is None where the wish cannot be granted, or none was asked of a mere measure."""
+    """One signal; `auroc` is None where all answers are right, or all wrong.
+
+    `cut` is None where nothing reaches the wish: `surest` is then the cut that comes nearest. Both are None
+    for a mere measure, which a service cannot be told to use.
+    """
 
     name: str
-    auroc: float
+    auroc: float | None
     cut: Cut | None
+    surest: Cut | None
     accuracy_of_all: float | None
     curve: list[CurvePoint]
 
@@ -93,18 +106,42 @@ class Calibration:
             num_failed=len(outcomes) - len(places),
             accuracy=sum(right) / len(right),
             second_accuracy=None if second_right is None else sum(second_right) / len(second_right),
-            signals=sorted(reports, key=lambda report: -report.auroc),
+            signals=sorted(reports, key=lambda report: -(report.auroc or 0.0)),
             probe=fitted_probe(features, right),
         )
 
     def to_builtins(self) -> dict[str, Any]:
         """JSON-ready, without the curves."""
-        signals = [{**asdict(signal), "curve": None} for signal in self.signals]
-        fields: dict[str, Any] = asdict(self) | {"signals": signals}
-        for signal in signals:
-            del signal["curve"]
-        fields["probe"] = msgspec.to_builtins(self.probe)
-        return fields
+        signals = [
+            {
+                "name": signal.name,
+                "auroc": signal.auroc,
+                "cut": _cut_to_builtins(signal.cut),
+                "surest": _cut_to_builtins(signal.surest),
+                "accuracy_of_all": signal.accuracy_of_all,
+            }
+            for signal in self.signals
+        ]
+        return {
+            "num_answers": self.num_answers,
+            "num_failed": self.num_failed,
+            "accuracy": self.accuracy,
+            "second_accuracy": self.second_accuracy,
+            "confidence_of_intervals": CONFIDENCE,
+            "signals": signals,
+            "probe": msgspec.to_builtins(self.probe),
+        }
+
+
+def _cut_to_builtins(cut: Cut | None) -> dict[str, Any] | None:
+    if cut is None:
+        return None
+    return {
+        **asdict(cut),
+        "handed_off": cut.handed_off,
+        "accuracy": cut.accuracy,
+        "interval": list(cut.interval),
+    }
 
 
 def _report(
@@ -119,6 +156,7 @@ def _report(
         name=name,
         auroc=area_under_curve(scores, right),
         cut=cut,
+        surest=surest_cut(scores, right) if wish is not None and cut is None else None,
         accuracy_of_all=None if cut is None else _accuracy_of_all(cut, scores, right, second_right),
         curve=[
             CurvePoint(one.handed_off, one.accuracy, _accuracy_of_all(one, scores, right, second_right))

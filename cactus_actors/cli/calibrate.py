@@ -23,7 +23,7 @@ from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from cactus_actors.calibration import Calibration, Example, Outcome
+    from cactus_actors.calibration import Calibration, Example, Outcome, Wish
 
 DEFAULT_PRECISION = 0.95
 
@@ -32,7 +32,11 @@ def calibrate(
     source: Annotated[Path, typer.Argument(metavar="DATA.jsonl", help="Labelled questions, see below.")],
     precision: Annotated[
         float | None,
-        typer.Option(min=0.0, max=1.0, help="Answers that are not handed off should be right this often."),
+        typer.Option(
+            min=0.0,
+            max=1.0,
+            help="Of these questions, answers that are not handed off should be right this often.",
+        ),
     ] = None,
     cloud_share: Annotated[
         float | None, typer.Option(min=0.0, max=1.0, help="Or: hand off at most this share of the questions.")
@@ -66,10 +70,13 @@ def calibrate(
     arguments). All that is given must hold.
 
     Told for every signal of confidence: AUROC, the chance that a right answer scores above a wrong one; the
-    threshold that grants --precision (0.95 if nothing is wished) or --cloud-share; and what it does. Use it
-    as cloud_handoff_threshold, with confidence_signal under [handoff] in the file of cactus serve. A probe
-    that --probe writes is used as probe_file; its line, "new probe", is by probes that had not seen the
-    answers that they judge. It takes some hundred lines and some dozen wrong answers to tell much.
+    threshold that reaches --precision (0.95 if nothing is wished) or --cloud-share in this sample; how often
+    the answers that stay are right, which is an estimate, on how many answers that stands, and its exact 95%
+    interval. The threshold is chosen by the answers that it is judged by: of other questions the rest may
+    well be right less often than wished. Use it as cloud_handoff_threshold, with confidence_signal under
+    [handoff] in the file of cactus serve. A probe that --probe writes is used as probe_file; its line, "new
+    probe", is by probes that had not seen the answers that they judge. It takes some hundred lines and some
+    dozen wrong answers to tell much.
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """
@@ -89,7 +96,7 @@ def calibrate(
         write_plot(calibration, plot)
     if probe is not None:
         _write_probe(calibration, probe)
-    _print(calibration, as_json=as_json)
+    _print(calibration, wish, as_json=as_json)
 
 
 async def _ask(
@@ -149,8 +156,10 @@ def _write_probe(calibration: Calibration, path: Path) -> None:
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
 
 
-def _print(calibration: Calibration, *, as_json: bool) -> None:
+def _print(calibration: Calibration, wish: Wish, *, as_json: bool) -> None:
     import msgspec
+
+    from cactus_actors.calibration.table import report_lines
 
     if as_json:
         typer.echo(msgspec.json.encode(calibration.to_builtins()).decode())
@@ -160,15 +169,5 @@ def _print(calibration: Calibration, *, as_json: bool) -> None:
         "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
     )
     typer.echo(f"{calibration.num_answers} answers, {calibration.accuracy:.1%} right{beside}{failed}")
-    typer.echo(
-        f"{'signal':16} {'AUROC':>6} {'threshold':>10} {'handed off':>11} {'rest right':>11} "
-        f"{'all right':>10}"
-    )
-    for signal in calibration.signals:
-        line = f"{signal.name:16} {signal.auroc:6.3f}"
-        if signal.cut is not None:
-            cut = signal.cut
-            line += f" {cut.threshold:>10.6g} {cut.handed_off:>11.1%} {cut.accuracy:>11.1%}"
-            if signal.accuracy_of_all is not None:
-                line += f" {signal.accuracy_of_all:>10.1%}"
+    for line in report_lines(calibration, wish):
         typer.echo(line)

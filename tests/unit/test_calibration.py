@@ -24,12 +24,14 @@ from cactus_actors.calibration import (
     cross_validated,
     cut_for_precision,
     cut_for_share,
+    exact_interval,
     fitted_probe,
     read_examples,
 )
 from cactus_actors.calibration.plotting import write_plot
-from cactus_actors.calibration.ranking import cuts
+from cactus_actors.calibration.ranking import cuts, surest_cut
 from cactus_actors.calibration.report import NEW_PROBE
+from cactus_actors.calibration.table import report_lines
 from cactus_actors.config import make_config, read_config_file
 from cactus_actors.protocol.confidence import probe_features
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
@@ -150,7 +152,8 @@ def test_area_under_curve() -> None:
     assert area_under_curve([0.1, 0.2, 0.3], [False, True, True]) == 1.0
     assert area_under_curve([0.3, 0.2, 0.1], [False, True, True]) == 0.0
     assert area_under_curve([0.5, 0.5], [False, True]) == 0.5
-    assert area_under_curve([0.5, 0.7], [True, True]) == 0.5
+    assert area_under_curve([0.5, 0.7], [True, True]) is None
+    assert area_under_curve([0.5, 0.7], [False, False]) is None
     assert area_under_curve([0.1, 0.4, 0.35, 0.8], [False, False, True, True]) == 0.75
 
 
@@ -159,16 +162,17 @@ RIGHT = [False, True, False, True, True]
 
 
 def test_the_cut_for_a_precision_hands_off_least() -> None:
-    assert cut_for_precision(SCORES, RIGHT, 0.6) == Cut(0.0, 0.0, 0.6)
-    assert cut_for_precision(SCORES, RIGHT, 0.75) == Cut(0.15, 0.2, 0.75)
-    assert cut_for_precision(SCORES, RIGHT, 1.0) == Cut(0.35, 0.6, 1.0)
+    assert cut_for_precision(SCORES, RIGHT, 0.6) == Cut(0.0, 5, 5, 3)
+    assert cut_for_precision(SCORES, RIGHT, 0.75) == Cut(0.15, 5, 4, 3)
+    assert cut_for_precision(SCORES, RIGHT, 1.0) == Cut(0.35, 5, 2, 2)
     assert cut_for_precision([0.1, 0.2], [True, False], 0.9) is None
+    assert surest_cut([0.1, 0.2, 0.3], [True, True, False]) == Cut(0.0, 3, 3, 2)
 
 
 def test_the_cut_for_a_share_hands_off_most() -> None:
     assert cut_for_share(SCORES, RIGHT, 0.0).handed_off == 0.0
-    assert cut_for_share(SCORES, RIGHT, 0.5) == Cut(0.25, 0.4, 2 / 3)
-    assert cut_for_share([0.5] * 4, [True] * 4, 0.5) == Cut(0.0, 0.0, 1.0)  # equals cannot be told apart
+    assert cut_for_share(SCORES, RIGHT, 0.5) == Cut(0.25, 5, 3, 2)
+    assert cut_for_share([0.5] * 4, [True] * 4, 0.5) == Cut(0.0, 4, 4, 4)  # equals cannot be told apart
 
 
 @given(st.lists(st.tuples(st.floats(0, 1), st.booleans()), min_size=1, max_size=30))
@@ -180,6 +184,53 @@ def test_a_cut_says_what_its_threshold_does(answers: list[tuple[float, bool]]) -
             1 - len(stay) / len(answers)
         )
         assert cut.accuracy == sum(stay) / len(stay)
+
+
+# what an estimate is worth
+
+
+@pytest.mark.parametrize(
+    ("num_right", "num", "low", "high"),
+    [
+        (8, 10, 0.4439, 0.9748),  # of the tables of Clopper and Pearson
+        (0, 10, 0.0, 0.3085),
+        (10, 10, 0.6915, 1.0),
+        (97, 100, 0.9148, 0.9938),
+        (0, 0, 0.0, 1.0),
+        (1, 1, 0.025, 1.0),
+    ],
+)
+def test_the_interval_is_that_of_clopper_and_pearson(
+    num_right: int, num: int, low: float, high: float
+) -> None:
+    assert exact_interval(num_right, num) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
+
+
+def test_the_interval_covers_the_truth_of_a_threshold_that_was_given() -> None:
+    """For every chance, summed over all outcomes: no simulation."""
+    for chance in (0.5, 0.9, 0.97, 0.999):
+        for num in (1, 20, 100):
+            missed = 0.0
+            for num_right in range(num + 1):
+                low, high = exact_interval(num_right, num)
+                if not low <= chance <= high:
+                    missed += (
+                        math.comb(num, num_right) * chance**num_right * (1 - chance) ** (num - num_right)
+                    )
+            assert missed <= 0.05
+
+
+def test_the_precision_of_a_cut_is_no_bound() -> None:
+    """What the document says: about every second threshold keeps less than was wished of other questions."""
+    draw, num_short = random.Random(3), 0
+    for _ in range(200):
+        scores = [draw.random() for _ in range(400)]
+        right = [draw.random() < 0.8 + 0.2 * score for score in scores]
+        cut = cut_for_precision(scores, right, 0.95)
+        if cut is not None:
+            true_precision = 0.8 + 0.2 * (1 + cut.threshold) / 2
+            num_short += true_precision < 0.95
+    assert 60 < num_short < 150
 
 
 # fitting
@@ -242,9 +293,10 @@ def test_a_calibration_ranks_signals_and_grants_the_wish() -> None:
     assert entropy.cut is not None
     assert entropy.cut.accuracy >= 0.9
     assert entropy.cut.handed_off == pytest.approx(16 / 60)
+    assert entropy.cut.interval == exact_interval(entropy.cut.num_right, entropy.cut.num_kept)
     measure = next(signal for signal in calibration.signals if signal.name == "entropy_max")
-    assert measure.cut is None
-    aurocs = [signal.auroc for signal in calibration.signals]
+    assert (measure.cut, measure.surest) == (None, None)
+    aurocs = [signal.auroc or 0.0 for signal in calibration.signals]
     assert aurocs == sorted(aurocs, reverse=True)
 
 
@@ -267,8 +319,55 @@ def test_the_services_own_probe_is_judged_beside_the_others() -> None:
     answers = [judged(True, 0.5, probe=0.9), judged(False, 0.1, probe=0.2)]
     calibration = Calibration.of(answers, Wish(precision=1.0))
     assert calibration.signals[0].name == "probe"
-    assert calibration.signals[0].cut == Cut(0.55, 0.5, 1.0)
+    assert calibration.signals[0].cut == Cut(0.55, 2, 1, 1)
     assert calibration.probe is None
+
+
+def lines_of(answers: list[Outcome], wish: Wish) -> dict[str, str]:
+    lines = report_lines(Calibration.of(answers, wish), wish)
+    return {line.split("  ")[0]: " ".join(line.split()) for line in lines}
+
+
+def test_the_table_says_on_how_many_answers_an_estimate_stands() -> None:
+    lines = lines_of(outcomes(), Wish(precision=0.9))
+    assert lines["signal"].startswith("signal AUROC threshold handed off estimate 95% interval right of kept")
+    # 40 right and 4 wrong ones stay
+    low, high = exact_interval(40, 44)
+    assert f"90.9% {low:.1%} to {high:.1%} 40 of 44" in lines["entropy"]
+    assert "a measure" in lines["entropy_max"]
+    assert any(line.startswith("Estimates from these answers") for line in lines)
+
+
+def test_a_wish_that_nothing_reaches_is_told_in_words() -> None:
+    answers = [judged(place % 2 == 0, 0.5) for place in range(10)]
+    calibration = Calibration.of(answers, Wish(precision=0.97))
+    entropy = next(signal for signal in calibration.signals if signal.name == "entropy")
+    assert (entropy.cut, entropy.surest) == (None, Cut(0.0, 10, 10, 5))
+    line = lines_of(answers, Wish(precision=0.97))["entropy"]
+    assert line.endswith("no threshold reaches 97.0%: at best 5 of the surest 10 answers are right (50.0%)")
+
+
+@pytest.mark.parametrize(("is_right", "word"), [(True, "right"), (False, "wrong")])
+def test_there_is_no_auroc_of_one_kind_of_answers(is_right: bool, word: str) -> None:
+    answers = [judged(is_right, 0.1 * place) for place in range(1, 10)]
+    calibration = Calibration.of(answers, Wish(precision=0.9))
+    assert {signal.auroc for signal in calibration.signals} == {None}
+    lines = lines_of(answers, Wish(precision=0.9))
+    assert lines["entropy"].startswith("entropy - ")
+    assert any(
+        line == f"There is no AUROC: all answers are {word}, so nothing tells right from wrong."
+        for line in lines
+    )
+    assert calibration.to_builtins()["signals"][0]["auroc"] is None
+
+
+def test_a_report_in_json_has_what_an_estimate_stands_on() -> None:
+    report = Calibration.of(outcomes(), Wish(precision=0.9)).to_builtins()
+    entropy = next(signal for signal in report["signals"] if signal["name"] == "entropy")
+    cut = entropy["cut"]
+    assert (cut["num_answers"], cut["num_kept"], cut["num_right"]) == (60, 44, 40)
+    assert cut["interval"] == list(exact_interval(40, 44))
+    assert report["confidence_of_intervals"] == 0.95
 
 
 def test_failed_answers_count_nowhere() -> None:
