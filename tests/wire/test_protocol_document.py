@@ -2,18 +2,28 @@
 
 from __future__ import annotations
 
+import json
+import math
 import re
 from pathlib import Path
+from typing import Any
 
 import msgspec
 import pytest
 
 from cactus_actors.protocol import wire
+from cactus_actors.protocol.confidence import Probe
+from cactus_actors.protocol.messages import Resume
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
+from tests.router_harness import RouterHarness, job_id
 
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = (DOCS / "protocol.md").read_text()
 EXAMPLES = re.findall(r"^```(json|hex) (client|reply|stream|worker)\n(.*?)^```", DOCUMENT, re.M | re.S)
+SURE_PROBE = Probe(
+    bias=1.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=0.0, length=0.0
+)
 DECODERS = {
     "client": wire.client_message_decoder(),
     "reply": wire.router_reply_decoder(),
@@ -40,6 +50,72 @@ def test_examples_decode_and_encode_back(form: str, side: str, body: str) -> Non
         assert wire.encode(message, encoding) == frames
     else:  # optional fields may be left out of an example
         assert DECODERS[side].decode(wire.encode(message, encoding)) == message
+
+
+def full_examples(kind: str) -> list[dict[str, Any]]:
+    """The JSON examples of one type."""
+    bodies = [json.loads(body) for form, _, body in EXAMPLES if form == "json"]
+    return [body for body in bodies if body["type"] == kind]
+
+
+@pytest.mark.parametrize("kind", ["finished", "progress", "replay"])
+def test_examples_of_what_ends_a_job_leave_nothing_out(kind: str) -> None:
+    """Whatever is encoded stands in the example, and nothing else: a new field wants the page changed."""
+    examples = full_examples(kind)
+    assert examples
+    for example in examples:
+        side = "stream" if kind == "progress" else "reply"
+        message = DECODERS[side].decode([b"\x01j", json.dumps(example).encode()])
+        assert json.loads(wire.encode(message, wire.JSON)[1]) == example
+
+
+def shape(value: Any) -> Any:
+    """The names inside a value, of a list's items those of the first."""
+    match value:
+        case dict():
+            return {name: shape(item) for name, item in sorted(value.items())}
+        case [first, *_]:
+            return [shape(first)]
+    return None
+
+
+def test_a_router_says_what_the_examples_say() -> None:
+    router = RouterHarness(probe=SURE_PROBE)
+    router.connect()
+    router.submit(1, "Hi!", logprobs=True, top_logprobs=2)
+    router.subscribe(1)
+    top = [[(97, -0.25), (98, -1.5)], [(33, -0.125), (46, -2.25)]]
+    router.generate(1, "a!", finish=Finish("stop", 1), extras=SequenceExtras(top=top))
+    local, cloud = full_examples("finished")
+    [finished] = router.finished(1)
+    told = json.loads(wire.encode(finished, wire.JSON)[1])
+    assert shape(told) == shape(local)
+    [replay] = router.client(Resume(job_id=job_id(1), next_index=1))
+    told = json.loads(wire.encode(replay, wire.JSON)[1]) | {"finished": None}
+    assert shape(told) == shape(full_examples("replay")[0])
+    assert cloud["result"]["handoff"].keys() >= {"local_usage", "local_confidence", "cost", "currency"}
+    assert cloud["result"].keys() == local["result"].keys()
+
+
+def test_the_example_of_a_result_adds_up() -> None:
+    for example in full_examples("finished"):
+        result = example["result"]
+        timings, usage = result["timings"], result["usage"]
+        assert timings["queue_ms"] <= timings["time_to_first_token_ms"] <= timings["total_time_ms"]
+        if not result["cloud_handoff"]:
+            assert usage["completion_tokens"] == len(result["token_ids"]) == example["length"]
+            assert "".join(token["token"] for token in result["logprobs"]) == result["text"]
+            prompt_s = (timings["time_to_first_token_ms"] - timings["queue_ms"]) / 1000
+            rate = usage["prompt_tokens"] / prompt_s
+            assert timings["prefill_tokens_per_second"] == pytest.approx(rate, abs=1e-3)
+            decode_s = (timings["total_time_ms"] - timings["time_to_first_token_ms"]) / 1000
+            rate = (usage["completion_tokens"] - 1) / decode_s
+            assert timings["decode_tokens_per_second"] == pytest.approx(rate, abs=1e-3)
+            measures = result["measures"]
+            assert result["confidence"] == 1 - measures["entropy_mean"]
+            logprobs = [token["logprob"] for token in result["logprobs"]]
+            assert measures["mean_logprob"] == sum(logprobs) / len(logprobs)
+            assert measures["min_token_prob"] == pytest.approx(math.exp(min(logprobs)), abs=1e-4)
 
 
 def test_every_option_is_documented() -> None:
