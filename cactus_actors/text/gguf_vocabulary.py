@@ -22,6 +22,9 @@ _END_NAMES = frozenset(
     {"<|im_end|>", "<|eot_id|>", "<|eom_id|>", "<|end|>", "<end_of_turn>", "<|endoftext|>", "<|end_of_text|>"}
 )
 
+# OpenAI's harmony format: <|end|> ends one message of an answer, which may have several
+_HARMONY_END_NAMES = frozenset({"<|return|>", "<|call|>"})
+
 
 class TokenType(IntEnum):
     """The kinds of tokens in `tokenizer.ggml.token_type`."""
@@ -101,7 +104,9 @@ class Vocabulary:
     def end_ids(self) -> frozenset[int]:
         """The tokens that end generation."""
         declared = {self.token_id(key) for key in ("eos", "eot", "eom")}
-        named = {i for i in self.ids_of(TokenType.CONTROL) if self.tokens[i] in _END_NAMES}
+        is_harmony = _HARMONY_END_NAMES <= set(self.tokens)
+        names = _END_NAMES - {"<|end|>"} | _HARMONY_END_NAMES if is_harmony else _END_NAMES
+        named = {i for i in self.ids_of(TokenType.CONTROL) if self.tokens[i] in names}
         return frozenset(token_id for token_id in declared | named if token_id is not None)
 
     def special_tokens(self) -> dict[str, str]:

@@ -234,3 +234,12 @@ def test_a_token_that_ends_turns_ends_generation_whatever_its_type(
     assert model.tokenizer.encode(f"ab{name}", add_special=False)[-1] == 1
     assert model.tokenizer.token_bytes(1) == b""
     assert 1 not in model.tokenizer.encode(name, add_special=False, parse_special=False)
+
+
+def test_a_message_of_channels_does_not_end_generation(tmp_path: Path) -> None:
+    names = ["<|return|>", "<|call|>", "<|end|>"]
+    tokens = dict.fromkeys([*byte_of_character()], NORMAL) | dict.fromkeys(names, CONTROL) | {"ab": NORMAL}
+    path = write_vocabulary(
+        tmp_path / "m.gguf", "gpt2", tokens, merges=["a b"], pre="qwen2", eos_token_id=256
+    )
+    assert load_text_model(path).eos_ids == {256, 257}
