@@ -38,6 +38,20 @@ def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
     return "float32" if weights == "float32" else "float16"
 
 
+class ChatOverrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """What stands in for the model's own.
+
+    `chat_template` is a file with a chat template, `tool_format` names how tool calls are written
+    (`tools/markup.py`), where neither template nor vocabulary tells it.
+    """
+
+    chat_template: str | None = None
+    tool_format: str | None = None
+
+
+NO_OVERRIDES = ChatOverrides()
+
+
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """What the router actor is built from.
 
@@ -59,6 +73,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     """
 
     model: str = DEFAULT_MODEL
+    overrides: ChatOverrides = NO_OVERRIDES
     jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: str = "tcp://127.0.0.1:*"
@@ -183,6 +198,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     """
 
     model: str = DEFAULT_MODEL
+    overrides: ChatOverrides = NO_OVERRIDES
     listen: str = DEFAULT_HTTP
     alias: str | None = None
     key_digests: list[str] = []
@@ -224,6 +240,8 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """
 
     model: str = DEFAULT_MODEL
+    chat_template: Path | None = None
+    tool_format: str | None = None
     weights: WeightFormat = "int8"
     kv_cache: CacheFormat = "auto"
     workers: Annotated[int, Meta(ge=0, le=256)] = 1

@@ -91,7 +91,7 @@ class RouterActor:
         model, path = self._text_model, None
         if model is None:
             path = resolve_model(self._settings.model)
-            model = load_text_model(path)
+            model = load_text_model(path, self._settings.overrides)
         probe = probe_for(self._settings.confidence_signal, self._settings.probe_file, path)
         epoch = time.time_ns() // 1_000_000
         self._health = RouterHealth(epoch, self._settings.desired_workers, (), 0, 0)
@@ -283,7 +283,8 @@ class RouterActor:
         if path is None:
             self._preparers: list[Preparer] = [PreparerHere(model), PreparerHere(model)]
         else:
-            self._preparers = [PreparingProcess(path, corpus), PreparingProcess(path, corpus)]
+            overrides = self._settings.overrides
+            self._preparers = [PreparingProcess(path, corpus, overrides=overrides) for _ in range(2)]
         first, spare = self._preparers
         return PreparingLanes(first, spare, self._on_prepared)
 

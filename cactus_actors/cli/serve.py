@@ -48,6 +48,14 @@ def serve(
             show_default=DEFAULTS.model,
         ),
     ] = None,
+    chat_template: Annotated[
+        Path | None,
+        _of_model(metavar="FILE", help="A Jinja chat template, for a model that has none, or another one."),
+    ] = None,
+    tool_format: Annotated[
+        str | None,
+        _of_model(metavar="NAME", help="How the model writes tool calls; docs/models.md has the names."),
+    ] = None,
     weights: Annotated[
         WeightFormat | None,
         _of_model(help="How weights are held in memory.", show_default=DEFAULTS.weights),
@@ -169,6 +177,8 @@ def serve(
     """
     flags: dict[str, object] = {
         "model": model,
+        "chat_template": None if chat_template is None else str(chat_template),
+        "tool_format": tool_format,
         "weights": weights,
         "kv_cache": kv_cache,
         "workers": workers,

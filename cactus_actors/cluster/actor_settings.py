@@ -9,6 +9,7 @@ import msgspec
 
 from cactus_actors.cluster.service_keys import ServiceKeys
 from cactus_actors.config import (
+    ChatOverrides,
     GatewaySettings,
     HandoffSettings,
     RouterSettings,
@@ -18,6 +19,15 @@ from cactus_actors.config import (
 )
 from cactus_actors.gateway.keys import accounts_of
 from cactus_actors.protocol.terms import Terms
+
+
+def overrides_of(config: ServeConfig) -> ChatOverrides:
+    """What a configuration tells in place of the model's own chat template and tool format."""
+    template = config.chat_template
+    return ChatOverrides(
+        chat_template=None if template is None else str(template.expanduser().resolve()),
+        tool_format=config.tool_format,
+    )
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -40,6 +50,7 @@ class ActorSettings:
         config = self.config
         return RouterSettings(
             model=self.model,
+            overrides=overrides_of(self.config),
             jobs_endpoint=jobs,
             stream_endpoint=stream,
             workers_endpoint=workers,
@@ -95,6 +106,7 @@ class ActorSettings:
         return msgspec.structs.replace(
             config.gateway,
             model=self.model,
+            overrides=overrides_of(self.config),
             listen=listen,
             alias=config.alias,
             tls_cert=None if config.tls_cert is None else str(config.tls_cert.expanduser().absolute()),

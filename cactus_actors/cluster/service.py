@@ -11,7 +11,7 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from cactus_actors.cluster.actor_settings import ActorSettings
+from cactus_actors.cluster.actor_settings import ActorSettings, overrides_of
 from cactus_actors.cluster.collector import otlp_endpoint
 from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.cluster.journal_place import is_found_again, journal_directory
@@ -220,7 +220,7 @@ class Service:
         if self._uses_ray:
             from cactus_actors.text import load_text_model
 
-            load_text_model(path)  # what is wrong with it need not wait for Ray
+            load_text_model(path, overrides_of(self._config))  # what is wrong with it need not wait for Ray
         if self._config.ray_address is None:
             return str(path.absolute())
         from cactus_actors.models.hub_cache import pinned

@@ -47,7 +47,7 @@ class GatewayServer:
         check_exposure(settings.listen, settings.key_digests, is_encrypted=is_encrypted)
         self._settings = settings
         self._certificate = certificate_of(settings)
-        self._text = text_model or load_text_model(resolve_model(settings.model))
+        self._text = text_model or load_text_model(resolve_model(settings.model), settings.overrides)
         self._socket = _bound(settings.listen)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._gateway: Gateway | None = None

@@ -7,12 +7,14 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any
 
+from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.models.files import invalid, read_json_object
 from cactus_actors.models.fingerprint import model_fingerprint
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.models.hub_cache import repository_of
 from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.text import huggingface
+from cactus_actors.text.chat_overrides import template_source, tool_format
 from cactus_actors.text.chat_prompt import ChatPrompt, ChatText, end_of
 from cactus_actors.text.chat_template import ChatTemplate
 from cactus_actors.text.fill import FillTokens, fill_ends_of, fill_tokens_of
@@ -132,13 +134,16 @@ def _beginning_once(ids: list[int], bos_id: int | None) -> list[int]:
     return ids[num_extra:]
 
 
-def load_text_model(path: Path) -> TextModel:
-    """The text side of the model in `path`, a directory or a GGUF file; ModelFileInvalid otherwise."""
-    model = _from_gguf(open_gguf(path)) if path.is_file() else _from_directory(path)
+def load_text_model(path: Path, overrides: ChatOverrides = NO_OVERRIDES) -> TextModel:
+    """The text side of the model in `path`, a directory or a GGUF file; ModelFileInvalid otherwise.
+
+    Raises ConfigurationInvalid for `overrides` that name no known tool format.
+    """
+    model = _from_gguf(open_gguf(path), overrides) if path.is_file() else _from_directory(path, overrides)
     return replace(model, fingerprint=model_fingerprint(path))
 
 
-def _from_directory(directory: Path) -> TextModel:
+def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
     config = read_json_object(directory / "config.json")
     if isinstance(config.get("text_config"), dict):  # models that see images, too
         config |= config["text_config"]
@@ -152,10 +157,11 @@ def _from_directory(directory: Path) -> TextModel:
             f"{tokenizer.vocab_size} tokens, the model's vocab_size is {vocab_size!r:.50}",
         )
     specials = huggingface.special_tokens(tokenizer_config)
-    source = huggingface.template_source(directory, tokenizer_config)
-    with_tools = huggingface.tool_template(tokenizer_config) if source else None
+    own = huggingface.template_source(directory, tokenizer_config)
+    source = template_source(overrides) or own
+    with_tools = huggingface.tool_template(tokenizer_config) if own and source == own else None
     template = ChatTemplate.compile(source[1], source[0], specials) if source else None
-    tool_markup = markup_of(with_tools or source[1], tokenizer) if source else None
+    tool_markup = _tool_markup(with_tools or (source[1] if source else None), tokenizer, overrides)
     eos_id = tokenizer.id_of(specials["eos_token"]) if "eos_token" in specials else None
     return TextModel(
         name=repository_of(directory.resolve()) or directory.resolve().name,
@@ -191,7 +197,7 @@ def _context_of(config: Mapping[str, Any]) -> Any:
     return min(context, original) if type(context) is int and type(original) is int else context
 
 
-def _from_gguf(file: GGUFFile) -> TextModel:
+def _from_gguf(file: GGUFFile, overrides: ChatOverrides) -> TextModel:
     vocabulary = Vocabulary.of(file)
     source = file.metadata.get("tokenizer.chat_template")
     if source is not None and not isinstance(source, str):
@@ -199,8 +205,9 @@ def _from_gguf(file: GGUFFile) -> TextModel:
     specials = vocabulary.special_tokens()
     key = f"{file.metadata.get('general.architecture')}.context_length"
     tokenizer = tokenizer_from_gguf(file)
-    template = ChatTemplate.compile(source, file.path, specials) if source else None
-    tool_markup = markup_of(source, tokenizer) if source else None
+    place, source = template_source(overrides) or (file.path, source)
+    template = ChatTemplate.compile(source, place, specials) if source else None
+    tool_markup = _tool_markup(source, tokenizer, overrides)
     return TextModel(
         name=file.path.stem,
         tokenizer=tokenizer,
@@ -213,6 +220,12 @@ def _from_gguf(file: GGUFFile) -> TextModel:
         fill_tokens=fill_tokens_of(tokenizer),
         reasoning=reasoning_of(source, template, tokenizer) if source and template else None,
     )
+
+
+def _tool_markup(source: str | None, tokenizer: Tokenizer, overrides: ChatOverrides) -> str | None:
+    """How a model with that chat template writes tool calls; None for one that has no template."""
+    chosen = tool_format(overrides)
+    return None if source is None else chosen or markup_of(source, tokenizer)
 
 
 def _checked_context(path: Path, key: str, value: Any) -> int:

@@ -1,6 +1,7 @@
-"""The process that prepares requests: `python -m router.preparing.child FD PARENT MODEL [CORPUS]`.
+"""The process that prepares requests: `python -m router.preparing.child FD PARENT MODEL`.
 
-It reads requests from the socket FD and answers each, in order, until the router, PARENT, is gone.
+It reads requests from the socket FD and answers each, in order, until the router, PARENT, is gone. MODEL is a
+PreparingModel as JSON.
 """
 
 from __future__ import annotations
@@ -19,7 +20,7 @@ from cactus_actors.protocol.errors import CactusError, RequestTooComplex, Server
 from cactus_actors.text import load_text_model
 from router.prepare.documents import Documents, no_documents, prepare_with_documents
 from router.prepare.prepared import Prepared
-from router.preparing.frames import Answer, Ready, Request, receive, send
+from router.preparing.frames import Answer, PreparingModel, Ready, Request, receive, send
 
 MEMORY_BYTES = 512 << 20
 """What requests may take beyond what the process holds when it has loaded its model."""
@@ -56,11 +57,12 @@ def limit_memory(more_bytes: int) -> None:
 
 
 def main() -> None:
-    descriptor, parent, model_path, *corpus = sys.argv[1:]
+    descriptor, parent, arguments = sys.argv[1:]
+    told = msgspec.json.decode(arguments, type=PreparingModel)
     end_with_parent(int(parent))
     connection = socket.socket(fileno=int(descriptor))
-    model = load_text_model(Path(model_path))
-    find = Documents(Path(corpus[0]), model).find if corpus else no_documents
+    model = load_text_model(Path(told.model), told.overrides)
+    find = no_documents if told.corpus is None else Documents(Path(told.corpus), model).find
 
     def prepare_one(request: Request) -> Prepared:
         return prepare_with_documents(request.submit, request.sources, model, find)

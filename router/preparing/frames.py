@@ -6,12 +6,21 @@ import socket
 
 import msgspec
 
+from cactus_actors.config import ChatOverrides
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
 from router.prepare.prepared import Prepared
 
 _LENGTH_BYTES = 4
+
+
+class PreparingModel(msgspec.Struct, frozen=True):
+    """What a child prepares for: paths of a model and of a corpus, and what is told in the model's place."""
+
+    model: str
+    corpus: str | None
+    overrides: ChatOverrides
 
 
 class Ready(msgspec.Struct, frozen=True, array_like=True, tag=1):

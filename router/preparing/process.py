@@ -16,11 +16,12 @@ from pathlib import Path
 
 import msgspec
 
+from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
 from router.prepare.prepared import Prepared
-from router.preparing.frames import Answer, Ready, Request, receive, send
+from router.preparing.frames import Answer, PreparingModel, Ready, Request, receive, send
 
 LIMIT_S = 5.0
 """Until a request is answered, on a machine however busy."""
@@ -44,8 +45,16 @@ class PreparingProcess:
     child. Templates, schemas and expressions of strangers are compiled there and nowhere else.
     """
 
-    def __init__(self, model: Path, corpus: Path | None = None, limit_s: float = LIMIT_S) -> None:
-        self._arguments = [str(model), *([] if corpus is None else [str(corpus)])]
+    def __init__(
+        self,
+        model: Path,
+        corpus: Path | None = None,
+        limit_s: float = LIMIT_S,
+        *,
+        overrides: ChatOverrides = NO_OVERRIDES,
+    ) -> None:
+        corpus_path = None if corpus is None else str(corpus)
+        self._arguments = [msgspec.json.encode(PreparingModel(str(model), corpus_path, overrides)).decode()]
         self._limit_s = limit_s
         self._child: _Child | None = None
         self._changing = threading.RLock()

@@ -180,7 +180,7 @@ def played_service(
     try:
         with PlayedWorker(endpoints.workers, **worker) as played:
             asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
-            text = load_text_model(resolve_model(asked.model))
+            text = load_text_model(resolve_model(asked.model), asked.overrides)
             service = PlayedService(router, endpoints, played, asked, text, verify=verify)
             service.start_gateway()
             try:

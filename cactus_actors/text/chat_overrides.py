@@ -1,0 +1,33 @@
+"""What stands in for a model's own chat template and for its way of writing tool calls."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+from cactus_actors.config import ChatOverrides
+from cactus_actors.models.files import invalid, read_bytes
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.tools.markup import MARKUPS
+
+MAX_BYTES = 4 << 20
+
+
+def template_source(overrides: ChatOverrides) -> tuple[Path, str] | None:
+    """File and text of the template that is given; ModelFileInvalid names one that cannot be read."""
+    if overrides.chat_template is None:
+        return None
+    path = Path(overrides.chat_template)
+    try:
+        return path, read_bytes(path, max_bytes=MAX_BYTES).decode()
+    except UnicodeDecodeError:
+        raise invalid(path, "not valid UTF-8") from None
+
+
+def tool_format(overrides: ChatOverrides) -> str | None:
+    """The name in MARKUPS that is given; raises ConfigurationInvalid for one that is not known."""
+    name = overrides.tool_format
+    if name is not None and name not in MARKUPS:
+        raise ConfigurationInvalid(
+            f"tool_format must be one of {', '.join(sorted(MARKUPS))}, got {name[:80]!r}", param="tool_format"
+        )
+    return name
