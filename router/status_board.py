@@ -72,12 +72,13 @@ class StatusBoard:
             refused=dict(self._refused),
             refused_workers=self._membership.refusals,
             storage_error=self.storage_error,
-            held=self._held(),
+            held=self._held(now),
             totals=self._tally.totals() if asked.with_totals else None,
         )
 
-    def _held(self) -> Held:
+    def _held(self, now: float) -> Held:
         waiting = self._dispatcher.queue.load
+        oldest_at = min((job.arrived_at for job in self._dispatcher.queue), default=now)
         return Held(
             arrivals=len(self._intake.arrivals),
             live_jobs=len(self._table.live),
@@ -87,4 +88,5 @@ class StatusBoard:
             waiting_bytes=waiting.num_bytes,
             ended_jobs=len(self._table.ended),
             result_bytes=self._results.num_bytes,
+            oldest_waiting_s=round(now - oldest_at, 3),
         )

@@ -3,35 +3,87 @@
 from __future__ import annotations
 
 import sys
+import time
+from collections.abc import Iterator
 from typing import TYPE_CHECKING, Annotated
 
 import typer
 
 from cactus_actors.cli.options import FIRST_ANSWER_S, AsJson, Endpoint, KeyFile
 from cactus_actors.cli.terminal import natural_order
+from cactus_actors.cli.watching import changes_of, latencies_of
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
+from cactus_actors.protocol.errors import Unavailable
 
 if TYPE_CHECKING:
+    from rich.console import Console, RenderableType
+    from rich.table import Table
+
+    from cactus_actors.client import Client
     from cactus_actors.protocol.messages import Status
 
 
 def status(
-    as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT, key_file: KeyFile = None
+    watch: Annotated[
+        bool,
+        typer.Option("--watch", "-w", help="Look again and again, with rates and latencies."),
+    ] = False,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    as_json: AsJson = False,
+    endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
+    key_file: KeyFile = None,
 ) -> None:
     """Show jobs and workers of a running service.
 
-    Example: cactus status --json
+    With --watch and --json a line of JSON is printed for each look.
+
+    Example: cactus status --watch
     """
     from cactus_actors.client import Client
 
     with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
-        answer = client.status()
-    if as_json:
-        import msgspec
+        if watch:
+            _watch(client, interval, as_json=as_json)
+        elif as_json:
+            _print_json(client.status())
+        else:
+            _console().print(_tables(client.status()))
 
-        typer.echo(msgspec.json.encode(answer).decode())
-    else:
-        _print_tables(answer)
+
+def _watch(client: Client, interval: float, *, as_json: bool) -> None:
+    from rich.live import Live
+
+    before, looked_at = client.status(with_totals=True), time.monotonic()
+    if as_json:
+        _print_json(before)
+        while True:
+            time.sleep(interval)
+            _print_json(client.status(with_totals=True))
+    console = _console()
+    with Live(console=console, auto_refresh=False) as live:
+
+        def show(shown: RenderableType) -> None:
+            if console.is_terminal:
+                live.update(shown, refresh=True)
+            else:
+                console.print(shown)
+
+        show(_tables(before))
+        while True:
+            time.sleep(interval)
+            try:
+                now, looks_at = client.status(with_totals=True), time.monotonic()
+            except Unavailable as error:
+                show(error.message)
+                continue
+            show(_tables(now, before, looks_at - looked_at))
+            before, looked_at = now, looks_at
+
+
+def _print_json(answer: Status) -> None:
+    import msgspec
+
+    typer.echo(msgspec.json.encode(answer).decode())
 
 
 def scale(
@@ -65,31 +117,67 @@ def restart(
     typer.echo(f'{{"num_workers":{num_workers}}}' if as_json else f"{num_workers} workers are being replaced")
 
 
-def _print_tables(answer: Status) -> None:
+def _console() -> Console:
     from rich.console import Console
-    from rich.table import Table
 
+    # what a script reads is as wide as it needs to be
+    return Console(width=None if sys.stdout.isatty() else 200, highlight=False)
+
+
+def _tables(answer: Status, before: Status | None = None, seconds: float = 0.0) -> RenderableType:
+    """All that is shown; with an earlier look, so many seconds ago, the rates since then too."""
+    from rich.console import Group
+    from rich.text import Text
+
+    lines = [*_lines_of(answer)]
+    if before is not None:
+        lines += _changes(before, answer, seconds)
+    parts: list[RenderableType] = [Text(line) for line in lines]
+    if answer.workers:
+        parts.append(_workers_table(answer))
+    return Group(*parts)
+
+
+def _lines_of(answer: Status) -> Iterator[str]:
     jobs = answer.jobs
     num_local = sum(worker.kind == "local" for worker in answer.workers)
     state = "draining" if answer.draining else "serving"
-    typer.echo(
+    yield (
         f"{answer.model} · {state} for {answer.uptime_s:.0f} s · context {answer.max_context} · "
         f"{num_local} workers, {answer.desired_workers} wished for"
     )
-    typer.echo(
+    yield (
         f"jobs      {jobs.queued} queued, {jobs.running} running, {jobs.finished} finished, "
         f"{jobs.failed} failed, {jobs.cancelled} cancelled, {jobs.rejected} rejected"
     )
-    typer.echo(
+    if jobs.queued:
+        yield f"          the oldest waits for {answer.held.oldest_waiting_s:.1f} s"
+    yield (
         f"handoffs  {jobs.handoffs_completed} completed, {jobs.handoffs_recommended} recommended, "
         f"{jobs.handoffs_failed} failed, {jobs.handoffs_suppressed} suppressed"
     )
     if answer.refused:
-        typer.echo(f"refused   {', '.join(f'{count} {reason}' for reason, count in answer.refused.items())}")
-    for worker_id, reason in answer.refused_workers.items():
-        typer.echo(f"{worker_id} gets no jobs: {reason}")
-    if not answer.workers:
-        return
+        yield f"refused   {', '.join(f'{count} {reason}' for reason, count in answer.refused.items())}"
+    if answer.storage_error:
+        yield f"journal   cannot be written: {answer.storage_error}"
+
+
+def _changes(before: Status, now: Status, seconds: float) -> Iterator[str]:
+    rates = changes_of(before, now, seconds)
+    yield f"a second  {', '.join(f'{rate:.1f} {name}' for name, rate in rates.items()) or '-'}"
+    if now.totals is not None:
+        latencies = latencies_of(before.totals if before.epoch == now.epoch else None, now.totals)
+        told = [f"{name} {_time(half)} / {_time(most)}" for name, (half, most) in latencies.items()]
+        yield f"p50 / p95 {', '.join(told) or '-'}"
+
+
+def _time(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _workers_table(answer: Status) -> Table:
+    from rich.table import Table
+
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("worker", "kind", "node", "pid", "weights", "kernels", "state"):
         table.add_column(heading, no_wrap=True)
@@ -112,8 +200,7 @@ def _print_tables(answer: Status) -> None:
             _with_share(worker.accepted_draft_tokens, worker.draft_tokens),
             f"{worker.last_seen_s:.1f} s",
         )
-    # what a script reads is as wide as it needs to be
-    Console(width=None if sys.stdout.isatty() else 200).print(table)
+    return table
 
 
 def _with_share(count: int, total: int) -> str:

@@ -72,8 +72,8 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     """What the router holds now; all of it is 0 when nobody asks, but for what can still be read.
 
     Waiting requests, those in preparation included, have `waiting_tokens` in their prompts and take
-    `waiting_bytes` of memory. `ended_jobs` can still be read; their results take `result_bytes` of memory,
-    apart from those that are on disk.
+    `waiting_bytes` of memory; the oldest in the queue came `oldest_waiting_s` seconds ago. `ended_jobs` can
+    still be read; their results take `result_bytes` of memory, apart from those that are on disk.
     """
 
     arrivals: int = 0
@@ -84,3 +84,4 @@ class Held(msgspec.Struct, frozen=True, kw_only=True):
     waiting_bytes: int = 0
     ended_jobs: int = 0
     result_bytes: int = 0
+    oldest_waiting_s: float = 0.0
