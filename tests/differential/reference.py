@@ -3,6 +3,9 @@
 from __future__ import annotations
 
 import json
+import logging
+import resource
+import warnings
 import zlib
 from pathlib import Path
 
@@ -15,6 +18,7 @@ from transformers import AutoConfig, AutoModelForCausalLM, PreTrainedModel
 
 from tests.differential.configurations import Configuration
 
+MAX_MEMORY = 16 << 30
 HEAD, EMBEDDING = "lm_head.weight", "embed_tokens.weight"
 
 
@@ -27,7 +31,10 @@ class Incomplete(NoReference):
 
 
 def quiet() -> None:
-    """One thread and no words, for reproducible runs of many models."""
+    """One thread, no words, and an end of memory, so that an odd size is an error of one model alone."""
+    resource.setrlimit(resource.RLIMIT_AS, (MAX_MEMORY, resource.RLIM_INFINITY))
+    logging.getLogger("workers").setLevel(logging.ERROR)
+    warnings.simplefilter("ignore")
     torch.set_num_threads(1)
     transformers.logging.set_verbosity_error()
     transformers.logging.disable_progress_bar()

@@ -235,6 +235,12 @@ def test_a_model_with_images_has_no_soft_cap() -> None:
     assert config.logit_softcap == 0.0
 
 
+def test_whether_a_model_with_images_is_tied_stands_above_its_text() -> None:
+    untied = SHAPE | {"tie_word_embeddings": False}
+    assert read(GEMMA3_IMAGES, {"text_config": untied}).tie_embeddings
+    assert not read(GEMMA3_IMAGES, {"text_config": SHAPE, "tie_word_embeddings": False}).tie_embeddings
+
+
 @pytest.mark.parametrize("differs", [False, True])
 def test_an_output_beside_a_tied_embedding_counts_if_it_differs(tmp_path: Path, differs: bool) -> None:
     values = {"architectures": [LLAMA], "tie_word_embeddings": True} | SHAPE

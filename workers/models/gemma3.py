@@ -59,7 +59,9 @@ def read_json(keys: Keys) -> ModelConfig:
     """The keys of Gemma3ForCausalLM, or of the text part of Gemma3ForConditionalGeneration."""
     keys.require_one_of("quantization_config", None)
     if keys.get("text_config") is not None:
-        keys = keys.below("text_config").replaced(final_logit_softcapping=None)  # transformers leaves it out
+        tied = keys.boolean("tie_word_embeddings", default=True)
+        # As transformers has it: the text's own keys of these names do not count.
+        keys = keys.below("text_config").replaced(tie_word_embeddings=tied, final_logit_softcapping=None)
     keys = keys.with_defaults(**DEFAULTS)
     gemma2.check_supported(keys)
     keys.require_one_of("attn_logit_softcapping", None)
