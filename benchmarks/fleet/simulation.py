@@ -25,10 +25,13 @@ TICK_S = 0.05
 
 
 class Fleet(msgspec.Struct, frozen=True, kw_only=True):
-    """What is simulated: `chats` at any time, for `seconds`, of which the first `warm_up_s` do not count."""
+    """What is simulated: so many chats at any time, for `seconds` less those of warming up.
+
+    Each worker has so many `slots`, and so many `blocks` of cache.
+    """
 
     workers: int
-    chats: int
+    chats_per_slot: float
     seconds: float
     warm_up_s: float
     slots: int = 16
@@ -69,8 +72,8 @@ class Simulation:
         self._num_later = self._num_held = self._num_returned = 0
         self._num_busy = self._num_looked = 0
         settings = RouterSettings(worker_timeout_s=float("inf"), max_queued_jobs=1 << 20, retention_s=1.0)
-        self._core = RouterCore(settings, epoch=1, now=0.0, model="simulated")
-        self._workers = {
+        self.core = RouterCore(settings, epoch=1, now=0.0, model="simulated")
+        self.workers = {
             f"{number}".encode(): SimulatedWorker(
                 f"w{number}", num_slots=fleet.slots, num_blocks=fleet.blocks, speed=speed
             )
@@ -78,9 +81,10 @@ class Simulation:
         }
 
     def run(self) -> Outcome:
-        for identity, worker in self._workers.items():
-            self._perform(self._core.on_worker(identity, worker.hello, self._now))
-        for _ in range(self._fleet.chats):
+        for identity, worker in self.workers.items():
+            self._perform(self.core.on_worker(identity, worker.hello, self._now))
+        fleet = self._fleet
+        for _ in range(round(fleet.chats_per_slot * fleet.slots * fleet.workers)):
             self._say_later(self._chats.new())
         self._at(0.0, self._tick)
         while self._events and self._events[0][0] < self._fleet.seconds:
@@ -92,11 +96,11 @@ class Simulation:
         heapq.heappush(self._events, (time_s, next(self._order), event))
 
     def _tick(self) -> None:
-        self._perform(self._core.on_tick(self._now))
+        self._perform(self.core.on_tick(self._now))
         if self._now >= self._fleet.warm_up_s:
             self._num_looked += 1
             self._num_busy += sum(
-                min(worker.num_sequences, self._fleet.slots) for worker in self._workers.values()
+                min(worker.num_sequences, self._fleet.slots) for worker in self.workers.values()
             )
         self._at(self._now + TICK_S, self._tick)
 
@@ -115,7 +119,7 @@ class Simulation:
             max_tokens=num_tokens, seed=chat.number * 31 % MAX_TOKEN, user=f"chat-{chat.number}"
         )
         submit = Submit(job_id=job_id, prompt="", options=options)
-        [wish] = self._core.on_client(b"client", submit, "m", self._now)
+        [wish] = self.core.on_client(b"client", submit, "m", self._now)
         assert isinstance(wish, Prepare)
         params, policy = resolve_options(options, context_left=MAX_CONTEXT - len(prompt_ids))
         request = CloudRequest(prompt="")
@@ -123,30 +127,30 @@ class Simulation:
         prepared = Prepared(prompt_ids, params, policy, request, "simulated", hashes)
         if chat.worker is not None:
             self._holders[job_id] = self._holders_of(hashes[: len(chat.history) // BLOCK_SIZE - 1])
-        self._perform(self._core.on_prepared(wish.ticket, prepared, self._now))
+        self._perform(self.core.on_prepared(wish.ticket, prepared, self._now))
 
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             match effect:
                 case SendWorker(identity, command):
-                    self._workers[identity].take(command)
+                    self.workers[identity].take(command)
                     self._begin_step(identity)
                 case SendClient(_, Finished(job_id=job_id, result=result)):
                     self._on_finished(job_id, result)
 
     def _begin_step(self, identity: bytes) -> None:
-        worker = self._workers[identity]
+        worker = self.workers[identity]
         if not worker.is_computing and (seconds := worker.begin_step()) is not None:
             self._at(self._now + seconds, lambda: self._end_step(identity))
 
     def _end_step(self, identity: bytes) -> None:
-        report = self._workers[identity].end_step()
-        self._perform(self._core.on_worker(identity, report, self._now))
+        report = self.workers[identity].end_step()
+        self._perform(self.core.on_worker(identity, report, self._now))
         self._begin_step(identity)
 
     def _holders_of(self, hashes: Sequence[int]) -> set[str]:
         """The workers that hold all these blocks now."""
-        return {worker.hello.worker_id for worker in self._workers.values() if worker.held.issuperset(hashes)}
+        return {worker.hello.worker_id for worker in self.workers.values() if worker.held.issuperset(hashes)}
 
     def _on_finished(self, job_id: str, result: Result) -> None:
         assert result.success, result.error

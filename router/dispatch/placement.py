@@ -5,13 +5,16 @@ from __future__ import annotations
 from collections.abc import Sequence
 from dataclasses import dataclass
 
-from router.dispatch.offers import Offers
+from router.dispatch.offers import NO_OFFER, Offers
 from router.dispatch.prefix_index import PrefixIndex
 
 LOOKAHEAD = 8
 PATIENCE_S = 2.0
-MAX_IMBALANCE = 4
-"""So many free slots fewer than the emptiest one the worker that holds a prefix may have."""
+BLOCKS_PER_SLOT = 2
+"""For so many blocks more of a prompt that it holds, a worker may have a slot less free than the emptiest."""
+
+MAX_IMBALANCE = 0.5
+"""Of a worker's slots: it has no more free ones less than that, whatever it holds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -43,17 +46,22 @@ def place(candidates: Sequence[Candidate], offers: Offers, prefixes: PrefixIndex
 
 
 def _placement_of(index: int, candidate: Candidate, offers: Offers, prefixes: PrefixIndex) -> Placement:
-    """On the worker that holds most of its prefix within the bound of imbalance, else on the emptiest."""
-    num_blocks = candidate.num_blocks
+    """On the emptiest worker, or on one that holds so much more of the prompt that it may be fuller."""
+    hashes, num_blocks = candidate.block_hashes, candidate.num_blocks
     emptiest = offers.emptiest(num_blocks)
-    num_anywhere, _ = prefixes.longest(candidate.block_hashes)
+    num_anywhere, _ = prefixes.longest(hashes)
     if not num_anywhere:
         return Placement(index, emptiest, 0)
-    min_slots = offers.num_slots(emptiest, num_blocks) - MAX_IMBALANCE
 
-    def counts(worker_id: str) -> bool:
-        return offers.num_slots(worker_id, num_blocks) >= min_slots
+    def num_slots(worker_id: str) -> int:
+        return offers.num_slots(worker_id, num_blocks)
 
-    num_here, holders = prefixes.longest(candidate.block_hashes[:num_anywhere], counts)
-    worker_id = max(holders, key=lambda holder: offers.num_slots(holder, num_blocks), default=emptiest)
-    return Placement(index, worker_id, num_here - (num_anywhere - num_here))
+    num_held, holders = prefixes.longest(
+        hashes[:num_anywhere], lambda worker_id: num_slots(worker_id) > NO_OFFER
+    )
+    holder = max(holders, key=num_slots, default=emptiest)
+    num_more = num_held - prefixes.longest(hashes[:num_held], lambda worker_id: worker_id == emptiest)[0]
+    bound = min(num_more // BLOCKS_PER_SLOT, int(MAX_IMBALANCE * offers.worker(holder).hello.num_slots))
+    if num_slots(emptiest) - num_slots(holder) > bound:
+        holder, num_held = emptiest, num_held - num_more
+    return Placement(index, holder, num_held - (num_anywhere - num_held))

@@ -9,7 +9,7 @@ from hypothesis import strategies as st
 from cactus_actors.protocol.block_hashes import BLOCK_SIZE, block_hashes
 from cactus_actors.protocol.worker_messages import Report
 from router.dispatch.offers import ANY_NUMBER, NO_OFFER, Offers
-from router.dispatch.placement import MAX_IMBALANCE, Candidate, Placement, place
+from router.dispatch.placement import Candidate, Placement, place
 from router.dispatch.prefix_index import PrefixIndex
 from router.dispatch.queue import DrainRate
 from router.dispatch.worker_record import WorkerRecord
@@ -17,15 +17,16 @@ from router.jobs.token_log import TokenLog
 from tests.router_harness import make_hello
 
 
-def worker(worker_id: str, number: int = 0) -> WorkerRecord:
-    return WorkerRecord(worker_id.encode(), make_hello(worker_id), 0.0, Report(0, 0, 0, 0, []), number)
+def worker(worker_id: str, number: int = 0, num_slots: int = 100) -> WorkerRecord:
+    hello = make_hello(worker_id, num_slots=num_slots)
+    return WorkerRecord(worker_id.encode(), hello, 0.0, Report(0, 0, 0, 0, []), number)
 
 
-def offers(*free_slots: int, num_blocks: int = 100) -> Offers:
+def offers(*free_slots: int, num_blocks: int = 100, num_slots: int = 100) -> Offers:
     """Of workers a, b, ... with so many free slots."""
     offered = Offers()
     for number, slots in enumerate(free_slots):
-        offered.put(worker("abcdefgh"[number], number), slots, num_blocks)
+        offered.put(worker("abcdefgh"[number], number, num_slots), slots, num_blocks)
     return offered
 
 
@@ -60,11 +61,16 @@ def test_without_a_prefix_the_emptiest_worker_is_served_first_and_then_who_came_
     assert place([other()], offers(5, 5), prefixes()) == Placement(0, "a", 0)
 
 
-def test_the_worker_that_holds_most_of_the_prefix_gets_it_within_the_bound_of_imbalance() -> None:
-    least = 7 - MAX_IMBALANCE
-    assert place([prompt()], offers(7, least), prefixes(a=2, b=9)) == Placement(0, "b", 9)
-    assert place([prompt()], offers(7, least - 1), prefixes(a=2, b=9)) == Placement(0, "a", 2 - 7)
-    assert place([prompt()], offers(7, least - 1), prefixes(b=9)) == Placement(0, "a", -9)
+def test_the_worker_that_holds_the_prefix_gets_it_though_it_is_fuller_by_a_slot_for_two_blocks() -> None:
+    """The emptiest holds 2 of 9 blocks: the other one may have 3 free slots less, for 7 blocks more."""
+    assert place([prompt()], offers(7, 4), prefixes(a=2, b=9)) == Placement(0, "b", 9)
+    assert place([prompt()], offers(7, 3), prefixes(a=2, b=9)) == Placement(0, "a", 2 - 7)
+    assert place([prompt()], offers(7, 6), prefixes(b=1)) == Placement(0, "a", -1)
+
+
+def test_no_prefix_is_worth_more_than_half_of_a_workers_slots() -> None:
+    assert place([prompt(90)], offers(16, 8, num_slots=16), prefixes(b=90)) == Placement(0, "b", 90)
+    assert place([prompt(90)], offers(16, 7, num_slots=16), prefixes(b=90)) == Placement(0, "a", -90)
 
 
 def test_of_workers_with_the_same_prefix_the_emptiest_gets_it() -> None:
