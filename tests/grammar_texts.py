@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import random
 from collections.abc import Iterable
 
 import numpy as np
@@ -48,6 +49,36 @@ def accepted(grammar: str, texts: Iterable[str]) -> list[str]:
 
 def _reads(matcher: LLMatcher, text: bytes) -> bool:
     return matcher.try_consume_tokens(list(text)) == len(text) and matcher.is_accepting()
+
+
+class NoControlTokens(Names):
+    """The same vocabulary without any control token."""
+
+    def is_special(self, token_id: int) -> bool:
+        return False
+
+
+def random_text(grammar: str, rng: random.Random, max_bytes: int = 400) -> str | None:
+    """A text of a grammar, drawn byte by byte; None if there is no end to it within `max_bytes`.
+
+    After a quarter of them the bytes are preferred that close what is open.
+    """
+    matcher = LLMatcher(BYTES, grammar, log_level=0)
+    text = bytearray()
+    while len(text) < max_bytes and not matcher.is_stopped():
+        if matcher.is_accepting() and rng.random() < 0.5:
+            break
+        mask = np.frombuffer(matcher.compute_bitmask(), dtype=np.uint8)
+        legal = [int(byte) for byte in np.flatnonzero(np.unpackbits(mask, bitorder="little")[:256])]
+        if not legal:
+            break
+        closing = [byte for byte in legal if byte in b'"}])><|\n']
+        plain = [byte for byte in legal if 32 <= byte < 127]
+        preferred = closing if len(text) > max_bytes // 4 and rng.random() < 0.8 else plain
+        byte = rng.choice(preferred or legal)
+        text.append(byte)
+        matcher.consume_token(byte)
+    return text.decode("utf-8", errors="strict") if matcher.is_accepting() else None
 
 
 class Writer:

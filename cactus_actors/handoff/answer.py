@@ -10,7 +10,7 @@ import msgspec
 
 from cactus_actors.handoff.failures import CloudFailure, status_failure
 from cactus_actors.protocol.results import FinishReason, ToolCall, Usage
-from cactus_actors.tools.markup import render_calls
+from cactus_actors.tools.writing import render_calls
 
 # Keeps a result, and one report of several answers, well inside the protocol's message limit.
 MAX_ANSWER_BYTES = 512 * 1024
@@ -93,12 +93,14 @@ class Answer:
 class AnswerReader:
     """Reads one answer; every method raises CloudFailure on what is not the protocol.
 
-    `redact` masks secrets in what the cloud says of its errors. Tool calls become text of `tool_markup`. An
-    answer whose finish_reason was told `is_complete`, whatever comes, or does not come, after it.
+    `redact` masks secrets in what the cloud says of its errors. Tool calls become text of `tool_markup`, as
+    calls of `tools`. An answer whose finish_reason was told `is_complete`, whatever comes, or does not come,
+    after it.
     """
 
     redact: Callable[[str], str] = str
     tool_markup: str = "hermes"
+    tools: list[dict[str, Any]] | None = None
     is_done: bool = False
     _finish_reason: str | None = None
     _usage: Usage | None = None
@@ -172,6 +174,7 @@ class AnswerReader:
                     ToolCall(call.name, msgspec.json.decode(call.arguments or "{}", type=dict[str, Any]))
                     for _, call in sorted(self._tool_calls.items())
                 ],
+                self.tools,
             )
         except (msgspec.DecodeError, RecursionError):
             raise _protocol_error("the arguments of a tool call are not a JSON object") from None

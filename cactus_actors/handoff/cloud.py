@@ -52,7 +52,7 @@ class _Exchange:
     ends_at: float
     limited_by_job: bool
     forward: Callable[[Piece], None]
-    tool_markup: str
+    request: CloudRequest
     meter: Meter
     has_forwarded: bool = False
 
@@ -112,9 +112,7 @@ class Cloud:
         limited_by_job = job_ends_at is not None and job_ends_at < ours
         ends_at = job_ends_at if job_ends_at is not None and limited_by_job else ours
         body = chat_request_body(request, params, self._settings.model)
-        exchange = _Exchange(
-            msgspec.json.encode(body), key, ends_at, limited_by_job, forward, request.tool_markup, meter
-        )
+        exchange = _Exchange(msgspec.json.encode(body), key, ends_at, limited_by_job, forward, request, meter)
 
         def may_retry(error: BaseException) -> bool:
             return (
@@ -193,7 +191,7 @@ async def _read_answer(response: httpx.Response, exchange: _Exchange) -> Answer:
 
     It is complete with its finish_reason: the counts and the end mark are waited for, but not for long.
     """
-    reader = AnswerReader(exchange.redact, exchange.tool_markup)
+    reader = AnswerReader(exchange.redact, exchange.request.tool_markup, exchange.request.tools)
     try:
         async with asyncio.timeout(None) as patience, contextlib.aclosing(_events_of(response)) as events:
             async for data in events:

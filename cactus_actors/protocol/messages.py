@@ -150,7 +150,7 @@ class Accepted(ReplyStruct, frozen=True, kw_only=True, tag="accepted", omit_defa
 
     `prompt_text` is set for a job that echoes its prompt. `tool_markup` names how the model writes tool
     calls, for a job that was offered tools: what of the stream is a call and not text
-    (`tools/markup.py`). `seed_text` has the digits of a seed beyond 2**53 - 1, which some readers of JSON
+    (`tools/table.py`). `seed_text` has the digits of a seed beyond 2**53 - 1, which some readers of JSON
     round.
     """
 

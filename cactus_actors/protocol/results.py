@@ -104,6 +104,17 @@ class ToolCall(msgspec.Struct, frozen=True, omit_defaults=True):
     arguments_text: str | None = None
 
 
+class IncompleteCall(msgspec.Struct, frozen=True):
+    """A call whose arguments broke off, or cannot be carried as values: their text, as far as it came.
+
+    `index` is its place among all calls of the answer.
+    """
+
+    index: int
+    name: str
+    arguments: str
+
+
 class Alternative(msgspec.Struct, frozen=True, gc=False):
     """A token that could have stood at a position; `token` is written as in TokenLogprob."""
 
@@ -144,15 +155,15 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     reasoning alone does not. `model` is who answered. `stop_match` is the stop string or the end token that
     ended it. A failed job has `success` False, an `error`, and whatever text came before it.
 
-    Calls in the text are `tool_calls`, and `text` is what stands around them; where a call is malformed all
-    of it stays text. `reasoning_content` is what the model thought before the text, without its marks; no
-    call is looked for in it. `stream_text` is the text of the stream where that is another: with the calls.
-    `logprobs` has one entry a token id, `prompt_logprobs` one a prompt token, each None unless asked for.
-    `prompt_text`, an echoed prompt or a begun answer, belongs in front of `text`. An embedding job sets
-    `embedding`, of length 1, and `embedding_length`, the length that it had. `selected_tools` names the tools
-    that were offered to the model if it was not all of them, `sources` what was retrieved into the prompt.
-    `ram_usage_mb` is the resident memory of the worker's process. `seed_text` has the digits of a seed
-    beyond 2**53 - 1.
+    Calls in the text are `tool_calls`, and `text` is what stands around them; what is malformed before its
+    arguments begin stays text, and a call whose arguments break off is one of `incomplete_calls`.
+    `reasoning_content` is what the model thought before the text, without its marks; no call is looked for in
+    it. `stream_text` is the text of the stream where that is another: with the calls. `logprobs` has one
+    entry a token id, `prompt_logprobs` one a prompt token, each None unless asked for. `prompt_text`, an
+    echoed prompt or a begun answer, belongs in front of `text`. An embedding job sets `embedding`, of length
+    1, and `embedding_length`, the length that it had. `selected_tools` names the tools that were offered to
+    the model if it was not all of them, `sources` what was retrieved into the prompt. `ram_usage_mb` is the
+    resident memory of the worker's process. `seed_text` has the digits of a seed beyond 2**53 - 1.
     """
 
     text: str = ""
@@ -173,6 +184,7 @@ class Result(msgspec.Struct, frozen=True, kw_only=True):
     attempts: int = 1
     worker: str = ""
     tool_calls: list[ToolCall] = []
+    incomplete_calls: list[IncompleteCall] = []
     logprobs: list[TokenLogprob] | None = None
     prompt_logprobs: list[TokenLogprob] | None = None
     prompt_text: str | None = None

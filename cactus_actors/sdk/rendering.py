@@ -39,6 +39,7 @@ def _fields(result: Result, ignored_options: Sequence[str]) -> dict[str, Any]:
         "reasoning_content": result.reasoning_content,
         "function_calls": calls,
         "tool_calls": calls,
+        "incomplete_calls": result.incomplete_calls,
         "stop_reason": _STOP_REASONS.get(result.finish_reason, result.finish_reason),
         "stop_match": result.stop_match,
         "confidence": None if result.cloud_handoff else result.confidence or 0.0,

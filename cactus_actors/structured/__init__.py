@@ -4,6 +4,6 @@ from cactus_actors.structured.after_reasoning import after_reasoning
 from cactus_actors.structured.rehearsal import rehearse
 from cactus_actors.structured.request import compile_request
 from cactus_actors.structured.roots import ROOTS
-from cactus_actors.tools.grammar import TokenNames
+from cactus_actors.tools.grammar_builder import TokenNames
 
 __all__ = ["ROOTS", "TokenNames", "after_reasoning", "compile_request", "rehearse"]

@@ -8,7 +8,7 @@ from collections.abc import Iterable
 
 from cactus_actors.reasoning import MARKUPS, ReasoningMarkup, Start
 from cactus_actors.structured.compiled import Grammar, lark_grammar, param_of
-from cactus_actors.tools.grammar import TokenNames
+from cactus_actors.tools.grammar_builder import TokenNames
 
 _ANSWER = "answer"
 _SPACE = r"\s{0,8}"

@@ -13,9 +13,11 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.structured.compiled import check_begins, json_grammar, lark_grammar, serialised
 from cactus_actors.structured.expressions import terminal_of
 from cactus_actors.structured.gbnf import lark_of_gbnf
-from cactus_actors.structured.roots import root_grammars
-from cactus_actors.tools.grammar import TokenNames, call_schema, calls_rule
-from cactus_actors.tools.markup import Markup, markup_named
+from cactus_actors.structured.roots import root_grammars, with_schemas
+from cactus_actors.tools.functions import functions_of
+from cactus_actors.tools.grammar import calls_grammar
+from cactus_actors.tools.grammar_builder import TokenNames
+from cactus_actors.tools.table import markup_named
 
 CACHE_BYTES = 8 << 20
 
@@ -33,7 +35,7 @@ def compile_request(
 
     Of `options` the fields `json_schema`, `response_format`, `regex`, `grammar` and `grammar_root` are read.
     `tools` are those that may be called; with `force_tools` the text is one or more calls of them and nothing
-    else, in the `markup` of that name (`tools/markup.py`, plain JSON by default).
+    else, in the `markup` of that name (`tools/table.py`, plain JSON by default).
 
     Raises SchemaInvalid (with SchemaTooComplex and SchemaUnsatisfiable), NotSupported and InvalidRequest with
     `param`. Takes milliseconds, and at most a second for the largest that the limits admit.
@@ -48,11 +50,11 @@ def compile_request(
         raise InvalidRequest(f"{forms[0]} and {forms[1]} both say what the text may be", param=forms[1])
     if not forms:
         return ""
-    family = markup_named(markup or "json")
-    key = _key(wanted, tokenizer, tools, family, parallel_tool_calls)
+    row = markup or "json"
+    key = _key(wanted, tokenizer, tools, row, parallel_tool_calls)
     if key is not None and (known := _compiled.get(key)) is not None:
         return known
-    compiled = _compile(wanted, tokenizer, tools, family, parallel_tool_calls)
+    compiled = _compile(wanted, tokenizer, tools, row, parallel_tool_calls)
     if key is not None:
         _compiled.put(key, compiled)
     return compiled
@@ -92,7 +94,7 @@ def _compile(
     wanted: dict[str, Any],
     tokenizer: TokenNames,
     tools: Sequence[Mapping[str, Any]],
-    markup: Markup,
+    markup: str,
     parallel: bool,
 ) -> str:
     match wanted:
@@ -109,10 +111,9 @@ def _compile(
             return serialised(lark_grammar(lark), param="grammar")
         case {"grammar_root": root}:
             return serialised(*root_grammars(root, tokenizer, tools, markup), param="grammar_root")
-    rule = calls_rule(markup, tokenizer, parallel=parallel)
-    schema = call_schema(tools, markup.arguments_key, param="tools")
-    call = json_grammar(schema, param="tools", name="call", space=" ")
-    return serialised(lark_grammar(f"start: {rule}"), call, param="tools")
+    functions = functions_of(tools, param="tools")
+    calls = calls_grammar(markup_named(markup), functions, tokenizer, parallel=parallel)
+    return serialised(*with_schemas(calls, param="tools"), param="tools")
 
 
 def _checked(grammar: dict[str, Any], param: str) -> str:
@@ -132,7 +133,7 @@ def _key(
     wanted: dict[str, Any],
     tokenizer: TokenNames,
     tools: Sequence[Mapping[str, Any]],
-    markup: Markup,
+    markup: str,
     parallel: bool,
 ) -> str | None:
     """All that the grammar follows from; None for what is not worth knowing or is no plain data."""
@@ -140,8 +141,8 @@ def _key(
         return None
     calls: list[Any] = []
     if "force_tools" in wanted or "grammar_root" in wanted:
-        ids = [tokenizer.id_of(token) for token in markup.tokens]
-        calls = [list(tools), markup.prefix, parallel, ids]
+        ids = [tokenizer.id_of(token) for token in markup_named(markup).tokens]
+        calls = [list(tools), markup, parallel, ids]
     try:
         return json.dumps([wanted, calls])
     except (TypeError, ValueError, RecursionError):

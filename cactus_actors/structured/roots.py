@@ -7,14 +7,16 @@ from typing import Any
 
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.structured.compiled import Grammar, json_grammar, lark_grammar
+from cactus_actors.tools.functions import functions_of
 from cactus_actors.tools.grammar import (
-    CALL,
-    TokenNames,
-    call_schema,
-    calls_rule,
-    text_terminal,
+    CallsGrammar,
+    calls_grammar,
+    calls_or_text_grammar,
+    json_calls_grammar,
+    text_grammar,
 )
-from cactus_actors.tools.markup import Markup
+from cactus_actors.tools.grammar_builder import TokenNames
+from cactus_actors.tools.table import markup_named
 
 PARAM = "grammar_root"
 
@@ -36,7 +38,7 @@ ROOTS = (*_CALLS, *_EXPRESSIONS, *_SCHEMAS)
 
 
 def root_grammars(
-    root: str, tokenizer: TokenNames, tools: Sequence[Mapping[str, Any]], markup: Markup
+    root: str, tokenizer: TokenNames, tools: Sequence[Mapping[str, Any]], markup: str
 ) -> list[Grammar]:
     """The grammars of the language `root`, calls in `markup` and of `tools` if there are any.
 
@@ -48,18 +50,24 @@ def root_grammars(
         return [json_grammar(_SCHEMAS[root], param=PARAM)]
     if root not in _CALLS:
         raise InvalidRequest(f"grammar_root must be one of {', '.join(ROOTS)}", param=PARAM)
-    if root == "nofcall":
-        return [lark_grammar(f"start: TEXT\nTEXT: {text_terminal(markup)}")]
-    if root in ("func", "funcarray"):
-        rule = CALL if root == "func" else f'"[" {CALL} ("," {CALL})* "]"'
-        return [lark_grammar(f"start: {rule}"), _call_grammar(tools, "arguments")]
-    rule = calls_rule(markup, tokenizer, parallel=False)
-    if root == "root":
-        rule = f"calls | TEXT\ncalls: {rule}\nTEXT: {text_terminal(markup)}"
-    return [lark_grammar(f"start: {rule}"), _call_grammar(tools, markup.arguments_key)]
+    row = markup_named(markup)
+    functions = functions_of(tools, param="tools")
+    match root:
+        case "nofcall":
+            return with_schemas(text_grammar(row), param=PARAM)
+        case "fcall":
+            calls = calls_grammar(row, functions, tokenizer, parallel=False)
+        case "root":
+            calls = calls_or_text_grammar(row, functions, tokenizer, parallel=False)
+        case _:
+            calls = json_calls_grammar(functions, in_list=root == "funcarray")
+    return with_schemas(calls, param="tools")
 
 
-def _call_grammar(tools: Sequence[Mapping[str, Any]], arguments_key: str) -> Grammar:
-    return json_grammar(
-        call_schema(tools, arguments_key, param="tools"), param="tools", name="call", space=" "
-    )
+def with_schemas(calls: CallsGrammar, *, param: str) -> list[Grammar]:
+    """The grammar of calls and those of the JSON in it."""
+    schemas = calls.schemas.items()
+    return [
+        lark_grammar(calls.lark),
+        *(json_grammar(schema, param=param, name=name, space=" ") for name, schema in schemas),
+    ]

@@ -7,7 +7,7 @@ from pathlib import Path
 from cactus_actors.config import ChatOverrides
 from cactus_actors.models.files import invalid, read_bytes
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.tools.markup import MARKUPS
+from cactus_actors.tools.table import MARKUPS
 
 MAX_BYTES = 4 << 20
 

@@ -72,6 +72,7 @@ class ChatTemplate:
         escape: Callable[[str], str] = str,
         thinking: bool | None = None,
         variables: Mapping[str, Any] | None = None,
+        tools_name: str = "tools",
     ) -> str:
         """The prompt text of a conversation.
 
@@ -79,8 +80,8 @@ class ChatTemplate:
         as transformers gives them, or the text where it cannot do with objects. `escape` is applied to every
         string in `messages`, `tools` and `variables` before the template sees it. `thinking` turns its
         switches of reasoning, None leaves them as they are. What earlier turns thought is left out where the
-        template has no place for it. Raises TemplateInvalid with the template's line for whatever goes wrong,
-        the limits of this module included.
+        template has no place for it. The tools are the variable `tools_name`. Raises TemplateInvalid with the
+        template's line for whatever goes wrong, the limits of this module included.
         """
         budget = _Budget(time.thread_time() + MAX_RENDER_S)
         told = {**(variables or {})}
@@ -90,7 +91,7 @@ class ChatTemplate:
         first_error: TemplateInvalid | None = None
         for form in self._forms(with_content(messages)):
             try:
-                return self._rendered(form, tools, add_generation_prompt, escape, told, budget)
+                return self._rendered(form, tools, tools_name, add_generation_prompt, escape, told, budget)
             except TemplateInvalid as error:
                 first_error = first_error or error
         assert first_error is not None, "there is one form at least"
@@ -109,6 +110,7 @@ class ChatTemplate:
         self,
         messages: Sequence[Mapping[str, Any]],
         tools: Sequence[Mapping[str, Any]] | None,
+        tools_name: str,
         add_generation_prompt: bool,
         escape: Callable[[str], str],
         told: Mapping[str, Any],
@@ -118,7 +120,8 @@ class ChatTemplate:
             "documents": None,
             **told,
             "messages": plain_data(list(messages), escape),
-            "tools": plain_data(list(tools), escape) if tools else None,
+            "tools": None,
+            tools_name: plain_data(list(tools), escape) if tools else None,
             "add_generation_prompt": add_generation_prompt,
             **self.special_tokens,
             BUDGET: budget,

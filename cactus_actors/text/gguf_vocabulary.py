@@ -104,7 +104,7 @@ class Vocabulary:
     def end_ids(self) -> frozenset[int]:
         """The tokens that end generation."""
         declared = {self.token_id(key) for key in ("eos", "eot", "eom")}
-        is_harmony = _HARMONY_END_NAMES <= set(self.tokens)
+        is_harmony = set(self.tokens) >= _HARMONY_END_NAMES
         names = _END_NAMES - {"<|end|>"} | _HARMONY_END_NAMES if is_harmony else _END_NAMES
         named = {i for i in self.ids_of(TokenType.CONTROL) if self.tokens[i] in names}
         return frozenset(token_id for token_id in declared | named if token_id is not None)

@@ -6,19 +6,20 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cactus_actors.protocol.errors import TemplateInvalid
+from cactus_actors.tools.prompting import ControlText
 
 MAX_DEPTH = 64
 
 
 def plain_data(value: Any, text: Callable[[str], str] = str, *, depth: int = MAX_DEPTH) -> Any:
-    """A copy of `value` with `text` applied to every string value; keys stay as they are.
+    """A copy of `value` with `text` applied to every string value but ControlText; keys stay as they are.
 
     Raises TemplateInvalid for anything but strings, numbers, booleans, None, lists, and dicts of string keys.
     """
     if depth == 0:
         raise TemplateInvalid(f"messages nest deeper than {MAX_DEPTH} levels", param="messages")
     if isinstance(value, str):
-        return text(value)
+        return str(value) if isinstance(value, ControlText) else text(value)
     if value is None or isinstance(value, bool | int | float):
         return value
     if isinstance(value, list | tuple):

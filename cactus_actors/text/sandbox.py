@@ -8,8 +8,9 @@ to be bounded exist.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from functools import partial
+from types import BuiltinMethodType
 from typing import Any, NoReturn
 
 from jinja2 import (
@@ -39,6 +40,7 @@ from cactus_actors.text.template_bounds import (
     size_of,
     to_json,
 )
+from cactus_actors.text.template_format import BoundedFormatter
 
 BUDGET = "cactus_budget"
 
@@ -110,8 +112,12 @@ class TemplateEnvironment(ImmutableSandboxedEnvironment):
     def unsafe_undefined(self, obj: Any, attribute: str) -> NoReturn:
         raise TemplateUnsafe(f"unsafe attribute {attribute!r} of {type(obj).__name__!r}")
 
-    def wrap_str_format(self, value: Any) -> None:
-        """No method formats text: `str.format` pads to any width."""
+    def wrap_str_format(self, value: Any) -> Callable[..., str] | None:
+        """`str.format` within bounds; None for anything but this method."""
+        text = value.__self__ if isinstance(value, BuiltinMethodType) and value.__name__ == "format" else None
+        if not isinstance(text, str):
+            return None
+        return lambda *args, **kwargs: BoundedFormatter(self).vformat(text, args, kwargs)
 
     def getattr(self, obj: Any, attribute: str) -> Any:
         if isinstance(obj, str) and attribute == "replace":

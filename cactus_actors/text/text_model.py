@@ -21,9 +21,11 @@ from cactus_actors.text.fill import FillTokens, fill_ends_of, fill_tokens_of
 from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 from cactus_actors.text.gguf_vocabulary import Vocabulary
 from cactus_actors.text.model_reasoning import ModelReasoning, reasoning_of
+from cactus_actors.text.template_abilities import ALL_ABILITIES, TemplateAbilities, abilities_of
 from cactus_actors.text.tokenizer import Tokenizer
-from cactus_actors.tools.detection import markup_of, takes_tools, tool_tokens_of
-from cactus_actors.tools.prompting import mentions_tools, with_tools_told
+from cactus_actors.text.tool_prompt import tool_prompt
+from cactus_actors.tools.detection import markup_of, tool_tokens_of
+from cactus_actors.tools.prompting import mentions_tools
 
 MAX_CONTEXT = 1 << 24
 _DEFAULT_CONTEXTS = {"gemma3_text": 131_072}
@@ -35,11 +37,12 @@ class TextModel:
     """Tokenizer, chat template and limits of one model.
 
     `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `tool_markup`
-    names how it writes tool calls (`tools/markup.py`), None for a model without chat template;
-    `tool_tokens` are id and text of the control tokens that this takes. A template that does not take tools
-    is given them in words; some models have a `tool_template` for conversations with tools. `fill_tokens` are
-    those of a model that can fill in the middle of a text. `fingerprint` is that of its files. `reasoning` is
-    how it marks what it thinks before an answer, None for a model of which nothing such is known.
+    names how it writes tool calls (`tools/table.py`), None for a model without chat template; `tool_tokens`
+    are id and text of the control tokens that this takes. What the template does not tell of tools, by its
+    `abilities`, is told in words; some models have a `tool_template` for conversations with tools.
+    `fill_tokens` are those of a model that can fill in the middle of a text. `fingerprint` is that of its
+    files. `reasoning` is how it marks what it thinks before an answer, None for a model of which nothing such
+    is known.
     """
 
     name: str
@@ -48,7 +51,7 @@ class TextModel:
     eos_ids: frozenset[int]
     max_context: int
     tool_markup: str | None = None
-    template_takes_tools: bool = True
+    abilities: TemplateAbilities = ALL_ABILITIES
     tool_tokens: tuple[tuple[int, str], ...] = ()
     tool_template: ChatTemplate | None = None
     fill_tokens: FillTokens | None = None
@@ -80,14 +83,20 @@ class TextModel:
             )
         if tools or mentions_tools(messages):
             template = self.tool_template or template
-            if not self.template_takes_tools:
-                messages = with_tools_told(messages, tools or (), self.tool_markup or "json")
-                tools = None
+            messages, tools = tool_prompt(
+                messages, tools or (), self.abilities, self.tool_markup or "json", self.tokenizer.shield
+            )
         if needs_switch and not template.reasoning_switches:
             raise NotSupported(f"the chat template of {self.name} has no reasoning mode", param="prompt_mode")
         shield = self.tokenizer.shield
         prompt = template.render(
-            messages, tools, add_generation_prompt, escape=shield, thinking=thinking, variables=variables
+            messages,
+            tools,
+            add_generation_prompt,
+            escape=shield,
+            thinking=thinking,
+            variables=variables,
+            tools_name=self.abilities.tools_name or "tools",
         )
         if self.reasoning is None or not add_generation_prompt:
             thinks = bool(template.reasoning_switches) and thinking is not False
@@ -160,13 +169,11 @@ def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
     own = huggingface.template_source(directory, tokenizer_config)
     source = template_source(overrides) or own
     with_tools = huggingface.tool_template(tokenizer_config) if own and source == own else None
-    template = ChatTemplate.compile(source[1], source[0], specials) if source else None
-    tool_markup = _tool_markup(with_tools or (source[1] if source else None), tokenizer, overrides)
+    chosen = tool_format(overrides)
     eos_id = tokenizer.id_of(specials["eos_token"]) if "eos_token" in specials else None
     return TextModel(
         name=repository_of(directory.resolve()) or directory.resolve().name,
         tokenizer=tokenizer,
-        chat_template=template,
         eos_ids=huggingface.end_ids(directory, [config, generation_config], tokenizer, eos_id)
         | fill_ends_of(tokenizer),
         max_context=_checked_context(
@@ -174,14 +181,8 @@ def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
             "max_position_embeddings",
             _context_of(config),
         ),
-        tool_markup=tool_markup,
-        template_takes_tools=source is not None and takes_tools(with_tools or source[1]),
-        tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
-        tool_template=ChatTemplate.compile(with_tools, source[0], specials)
-        if source and with_tools
-        else None,
+        **_chat_side(source, specials, tokenizer, chosen, with_tools),
         fill_tokens=fill_tokens_of(tokenizer),
-        reasoning=reasoning_of(source[1], template, tokenizer) if source and template else None,
     )
 
 
@@ -206,26 +207,40 @@ def _from_gguf(file: GGUFFile, overrides: ChatOverrides) -> TextModel:
     key = f"{file.metadata.get('general.architecture')}.context_length"
     tokenizer = tokenizer_from_gguf(file)
     place, source = template_source(overrides) or (file.path, source)
-    template = ChatTemplate.compile(source, place, specials) if source else None
-    tool_markup = _tool_markup(source, tokenizer, overrides)
+    chosen = tool_format(overrides)
     return TextModel(
         name=file.path.stem,
         tokenizer=tokenizer,
-        chat_template=template,
         eos_ids=vocabulary.end_ids() | fill_ends_of(tokenizer),
         max_context=_checked_context(file.path, key, file.metadata.get(key)),
-        tool_markup=tool_markup,
-        template_takes_tools=source is not None and takes_tools(source),
-        tool_tokens=tool_tokens_of(tool_markup, tokenizer) if tool_markup else (),
+        **_chat_side((place, source) if source else None, specials, tokenizer, chosen),
         fill_tokens=fill_tokens_of(tokenizer),
-        reasoning=reasoning_of(source, template, tokenizer) if source and template else None,
     )
 
 
-def _tool_markup(source: str | None, tokenizer: Tokenizer, overrides: ChatOverrides) -> str | None:
-    """How a model with that chat template writes tool calls; None for one that has no template."""
-    chosen = tool_format(overrides)
-    return None if source is None else chosen or markup_of(source, tokenizer)
+def _chat_side(
+    source: tuple[Path, str] | None,
+    specials: Mapping[str, str],
+    tokenizer: Tokenizer,
+    tool_format: str | None,
+    with_tools: str | None = None,
+) -> dict[str, Any]:
+    """The fields of a TextModel that follow from its chat template, and from one for tools if it has that."""
+    if source is None:
+        return {"chat_template": None}
+    path, text = source
+    template = ChatTemplate.compile(text, path, specials)
+    tool_template = ChatTemplate.compile(with_tools, path, specials) if with_tools else None
+    abilities = abilities_of(tool_template or template)
+    markup = tool_format or markup_of(with_tools or text, tokenizer, is_for_tools=abilities.has_any)
+    return {
+        "chat_template": template,
+        "tool_template": tool_template,
+        "abilities": abilities,
+        "tool_markup": markup,
+        "tool_tokens": tool_tokens_of(markup, tokenizer),
+        "reasoning": reasoning_of(text, template, tokenizer),
+    }
 
 
 def _checked_context(path: Path, key: str, value: Any) -> int:

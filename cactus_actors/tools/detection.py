@@ -4,35 +4,24 @@ from __future__ import annotations
 
 import re
 
-from cactus_actors.tools.grammar import TokenNames
-from cactus_actors.tools.markup import markup_named
+from cactus_actors.tools.grammar_builder import TokenNames
+from cactus_actors.tools.table import MARKUPS, markup_named
 
-# In this order: a model that was trained on other calls than its base keeps the base's vocabulary.
-_IN_TEMPLATE = (
-    ("<tool_call>", "hermes"),
-    ("[TOOL_CALLS]", "mistral"),
-    ("<|tool_call_start|>", "lfm2"),
-    ("<|tool_list_start|>", "lfm2"),
-    ("tool_code", "gemma"),
-    ("<|python_tag|>", "llama3"),
-    ("ipython", "llama3"),
-)
 _IN_VOCABULARY = (("<|tool_call_start|>", "lfm2"), ("[TOOL_CALLS]", "mistral"), ("<tool_call>", "hermes"))
-_TAKES_TOOLS = re.compile(r"{[%{][^%}]*\b(?:xml_|python_|custom_)?tools\b")
+"""A model that was trained on other calls than its base keeps the base's vocabulary: templates come first."""
 
 
-def takes_tools(template_source: str) -> bool:
-    """Whether a chat template does anything with tools."""
-    return _TAKES_TOOLS.search(template_source) is not None
+def markup_of(template_source: str, tokenizer: TokenNames, *, is_for_tools: bool) -> str:
+    """The name in MARKUPS of the model's way; plain JSON where neither template nor vocabulary tells one.
 
-
-def markup_of(template_source: str, tokenizer: TokenNames) -> str:
-    """The name in MARKUPS of the model's way; plain JSON where neither template nor vocabulary tells one."""
-    if not takes_tools(template_source):
+    `is_for_tools` is whether the template does anything with tools, calls or results.
+    """
+    if not is_for_tools:
         return "gemma" if "<start_of_turn>" in template_source else "json"
-    by_template = (name for text, name in _IN_TEMPLATE if text in template_source)
-    by_vocabulary = (name for text, name in _IN_VOCABULARY if tokenizer.id_of(text) is not None)
-    return next(by_template, None) or next(by_vocabulary, "json")
+    for name, markup in MARKUPS.items():
+        if markup.detect and re.search(markup.detect, template_source):
+            return name
+    return next((name for text, name in _IN_VOCABULARY if tokenizer.id_of(text) is not None), "json")
 
 
 def tool_tokens_of(markup: str, tokenizer: TokenNames) -> tuple[tuple[int, str], ...]:

@@ -1,93 +1,87 @@
-"""Grammars of tool calls, in the markup that the model writes them in."""
+"""Grammars of tool calls, in the form that the model writes them in."""
 
 from __future__ import annotations
 
-import json
-import re
-from collections.abc import Mapping, Sequence
-from typing import Any, Protocol
+from collections.abc import Sequence
+from typing import Any, NamedTuple
 
-from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.tools.form import Form
+from cactus_actors.tools.functions import Function
+from cactus_actors.tools.grammar_builder import GrammarBuilder, TokenNames, escaped
+from cactus_actors.tools.json_body import JsonBody
 from cactus_actors.tools.markup import Markup
 
-CALL = "@call"
-"""Refers to a grammar that is made of `call_schema`."""
+
+class CallsGrammar(NamedTuple):
+    """A grammar in llguidance's notation, and the schemas of the JSON that it refers to as `@name`."""
+
+    lark: str
+    schemas: dict[str, Any]
 
 
-class TokenNames(Protocol):
-    """The part of a tokenizer that is needed to speak of its tokens."""
-
-    @property
-    def vocab_size(self) -> int: ...
-
-    def id_of(self, token: str) -> int | None: ...
-
-    def is_special(self, token_id: int) -> bool: ...
+def calls_grammar(
+    markup: Markup, functions: Sequence[Function], tokenizer: TokenNames, *, parallel: bool
+) -> CallsGrammar:
+    """One call of one of `functions`, or one or more with `parallel`; of any if there are none."""
+    grammar = GrammarBuilder(markup.tokens, tokenizer)
+    return _whole(f"start: {_calls(markup, functions, grammar, parallel)}", grammar)
 
 
-def call_schema(tools: Sequence[Mapping[str, Any]], arguments_key: str, *, param: str) -> dict[str, Any]:
-    """One call of one of `tools` as a JSON object; of any name with any arguments if there are none."""
-    calls = [_call(*_name_and_parameters(tool, param), arguments_key) for tool in tools]
-    return {"anyOf": calls} if calls else _call(None, {"type": "object"}, arguments_key)
+def calls_or_text_grammar(
+    markup: Markup, functions: Sequence[Function], tokenizer: TokenNames, *, parallel: bool
+) -> CallsGrammar:
+    """As `calls_grammar`, or else any text in which no call begins."""
+    grammar = GrammarBuilder(markup.tokens, tokenizer)
+    calls = _calls(markup, functions, grammar, parallel)
+    text = _text_without_calls(markup)
+    for mark in {form.mark for form in markup.forms if len(form.mark) == 1}:
+        # What calls and texts can begin with is one lexeme or the other.
+        text += rf" & ~/{escaped(mark)}(?s:.*)/"
+    return _whole(f"start: {calls} | TEXT\nTEXT: {text}", grammar)
 
 
-def calls_rule(markup: Markup, tokenizer: TokenNames, *, parallel: bool) -> str:
-    """The body of a rule for one call, or one or more with `parallel`, and the markup around them."""
-    prefix, separator, suffix = (
-        marked_text(text, markup, tokenizer) for text in (markup.prefix, markup.separator, markup.suffix)
-    )
-    more = f"({separator} {CALL})*" if parallel else ""
-    return " ".join(part for part in (prefix, CALL, more, suffix) if part)
+def text_grammar(markup: Markup) -> CallsGrammar:
+    """Any text in which no call begins."""
+    return CallsGrammar(f"start: TEXT\nTEXT: {_text_without_calls(markup)}", {})
 
 
-def marked_text(text: str, markup: Markup, tokenizer: TokenNames) -> str:
-    """`text` as terms of a rule: control tokens by their id, because they stand for no characters."""
-    control: dict[str, int] = {}
-    for token in markup.tokens:
-        token_id = tokenizer.id_of(token)
-        if token_id is not None and tokenizer.is_special(token_id):
-            control[token] = token_id
-    pieces = re.split(f"({'|'.join(map(re.escape, control))})", text) if control else [text]
-    terms = [f"<[{control[piece]}]>" if piece in control else json.dumps(piece) for piece in pieces if piece]
-    return " ".join(terms)
+def json_calls_grammar(functions: Sequence[Function], *, in_list: bool) -> CallsGrammar:
+    """One call as a JSON object without marks, or a list of one or more."""
+    grammar = GrammarBuilder((), None)
+    call = JsonBody().rule(functions, grammar)
+    return _whole(f'start: "[" {call} ("," {call})* "]"' if in_list else f"start: {call}", grammar)
 
 
-def text_terminal(markup: Markup) -> str:
-    """A terminal for text in which no call begins."""
-    openings = "|".join(re.escape(block.open).replace("/", r"\/") for block in markup.blocks)
-    return f"/(?s:.*)/ & ~/(?s:.*)({openings})(?s:.*)/"
+def _whole(start: str, grammar: GrammarBuilder) -> CallsGrammar:
+    return CallsGrammar("\n".join([start, *grammar.rules]), grammar.schemas)
 
 
-def _call(name: str | None, parameters: Any, arguments_key: str) -> dict[str, Any]:
-    return {
-        "type": "object",
-        "properties": {
-            "name": {"type": "string"} if name is None else {"const": name},
-            arguments_key: parameters,
-        },
-        "required": ["name", arguments_key],
-        "additionalProperties": False,
-    }
+def _calls(markup: Markup, functions: Sequence[Function], grammar: GrammarBuilder, parallel: bool) -> str:
+    first = markup.bare[0] if markup.is_begun else markup.forms[0]
+    own = [one for one in functions if first.body.can_write(one, grammar)]
+    others = [one for one in functions if one not in own]
+    blocks = [_block(first, own, grammar, parallel)] if own else []
+    if others or not functions:
+        blocks.append(_block(markup.json_form, others, grammar, parallel))
+    if len(blocks) == 1:
+        return blocks[0]
+    either = grammar.rule(" | ".join(blocks))
+    return f'{either} ("\\n" {either})*' if parallel else either
 
 
-def _name_and_parameters(tool: Mapping[str, Any], param: str) -> tuple[str, Any]:
-    """Of a tool in OpenAI's shape or a bare function; parameters that are not listed may not be given."""
-    function = tool.get("function", tool)
-    name = function.get("name") if isinstance(function, Mapping) else None
-    if not isinstance(name, str) or not name:
-        raise InvalidRequest("a tool has no name", param=param)
-    parameters = function.get("parameters")
-    if parameters is None or parameters == {}:
-        return name, {"type": "object", "properties": {}, "additionalProperties": False}
-    if isinstance(parameters, Mapping):
-        if parameters.get("type", "object") != "object":
-            raise InvalidRequest(f"the parameters of {name[:64]} are not of the type object", param=param)
-        closed = {"additionalProperties": False} if _is_plain(parameters) else {}
-        parameters = {"type": "object", **parameters, **closed}
-    return name, parameters
+def _block(form: Form, functions: Sequence[Function], grammar: GrammarBuilder, parallel: bool) -> str:
+    """The terms of calls in one form with the marks around them."""
+    body = form.body.rule(functions, grammar)
+    call = " ".join(term for term in (grammar.literal(form.begin), body, grammar.literal(form.end)) if term)
+    separator = grammar.literal(form.separator)
+    more = f"({separator} {call})*" if parallel else ""
+    terms = (grammar.literal("".join(form.open)), call, more, grammar.literal("".join(form.close)))
+    return grammar.rule(" ".join(term for term in terms if term))
 
 
-def _is_plain(parameters: Mapping[str, Any]) -> bool:
-    """Whether nothing but `properties` says which arguments there are."""
-    others = ("$ref", "additionalProperties", "allOf", "anyOf", "oneOf", "patternProperties")
-    return "properties" in parameters and not any(keyword in parameters for keyword in others)
+def _text_without_calls(markup: Markup) -> str:
+    """A terminal."""
+    anywhere = "|".join(dict.fromkeys(form.opening for form in markup.forms))
+    text = f"/(?s:.*)/ & ~/(?s:.*)({anywhere})(?s:.*)/"
+    at_first = "|".join(dict.fromkeys(form.opening for form in markup.bare))
+    return f"{text} & ~/\\s*({at_first})(?s:.*)/" if at_first else text

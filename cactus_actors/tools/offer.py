@@ -15,13 +15,15 @@ from cactus_actors.tools.ranking import select_tools
 class Offer(NamedTuple):
     """The tools that the model is told of, those that a forced call may name, and the names of a selection.
 
-    `tools` is None where there are none, `selected` where they are all that the request has.
+    `tools` is None where there are none, `selected` where they are all that the request has; else `readable`
+    is all of them: what the model calls of those that it was told of before is a call, too.
     """
 
     tools: list[dict[str, Any]] | None = None
     is_forced: bool = False
     callable: Sequence[dict[str, Any]] = ()
     selected: list[str] | None = None
+    readable: list[dict[str, Any]] | None = None
 
 
 def offer_of(
@@ -50,4 +52,5 @@ def offer_of(
         is_forced=choice.mode == "required",
         callable=named or kept,
         selected=None if len(kept) == len(offered) else [name_of(tool) for tool in kept],
+        readable=None if len(kept) == len(offered) else offered,
     )

@@ -2,188 +2,157 @@
 
 from __future__ import annotations
 
-import re
-from typing import Literal
+from collections.abc import Mapping, Sequence
+from typing import Any
 
-from cactus_actors.protocol.results import ToolCall
-from cactus_actors.tools.bodies import MAX_CHARACTERS, Malformed, ValueScan, calls_in, named_call
-from cactus_actors.tools.markup import Block, Opening, markup_named
+import msgspec
 
-Piece = str | ToolCall
+from cactus_actors.protocol.results import IncompleteCall, ToolCall
+from cactus_actors.tools.call_writer import CallWriter
+from cactus_actors.tools.form import Form
+from cactus_actors.tools.functions import parameters_by_name
+from cactus_actors.tools.pieces import MAX_HEAD, MAX_REREAD, Malformed, Piece
+from cactus_actors.tools.source import Marks, Reading, Source
+from cactus_actors.tools.table import markup_named
 
-MAX_REFUSED = 64
-"""Values that turn out to be no calls; behind so many everything is text, since each is read to its end."""
-
-_BARE = Block("")
-_BETWEEN = re.compile(r"\s*[;,]?\s*")
+Tools = Sequence[Mapping[str, Any]]
 
 
-def parse_calls(markup: str, text: str) -> tuple[str, list[ToolCall]]:
-    """The text around the calls in `text`, and the calls in order; never raises.
+class Parsed(msgspec.Struct, frozen=True):
+    """The text around the calls, the calls, and those that broke off, in order."""
 
-    `markup` is a name in MARKUPS. What looks like a call and is malformed, broken off or out of bounds stays
-    text. White space before a call is dropped, and so is what surrounds a text that is otherwise only calls.
+    text: str
+    calls: list[ToolCall] = []
+    incomplete_calls: list[IncompleteCall] = []
+
+    def first_call(self) -> Parsed:
+        """The same without all calls but the first."""
+        incomplete = [call for call in self.incomplete_calls if call.index == 0]
+        return Parsed(self.text, [] if incomplete else self.calls[:1], incomplete)
+
+
+def parse_calls(markup: str, text: str, tools: Tools | None = None) -> Parsed:
+    """The calls of `tools` in `text`, or of any where `tools` is None; never raises.
+
+    `markup` is a name in MARKUPS. What looks like a call and is malformed before its arguments begin, or out
+    of bounds, or of no such tool, stays text. White space before a call is dropped, and so is what surrounds
+    a text that is otherwise only calls.
     """
-    splitter = Splitter(markup)
+    splitter = Splitter(markup, tools)
     pieces = splitter.feed(text) + splitter.finish()
-    shown = "".join(piece for piece in pieces if isinstance(piece, str))
-    return shown, [piece for piece in pieces if isinstance(piece, ToolCall)]
+    return Parsed(
+        "".join(piece for piece in pieces if isinstance(piece, str)),
+        [piece for piece in pieces if isinstance(piece, ToolCall)],
+        [piece for piece in pieces if isinstance(piece, IncompleteCall)],
+    )
 
 
 class Splitter:
     """`parse_calls` of a text that arrives in chunks: the pieces, joined, do not depend on where it was cut.
 
-    A piece is text that is safe to show or a whole call. A call is told when it is complete and not before,
-    because one that breaks off stays text, and what was told is never taken back. White space is held back
-    until something follows it.
+    Text comes as soon as it is known to be text, a call as soon as its arguments begin, and those as they
+    come: what was told is never taken back. White space is held back until something follows it.
     """
 
-    def __init__(self, markup: str) -> None:
+    def __init__(self, markup: str, tools: Tools | None = None) -> None:
         self._markup = markup_named(markup)
-        self._marker = re.compile("|".join(re.escape(block.open) for block in self._markup.blocks))
-        self._held = ""
+        self._forms = [(form.mark, form) for form in self._markup.forms if form.mark]
+        self._marks = Marks([mark for mark, _ in self._forms] + list(self._markup.hidden))
+        self._source = Source()
+        self._calls = CallWriter(self._source, None if tools is None else parameters_by_name(tools))
+        self._pieces: list[Piece] = []
         self._spaces = ""
         self._has_text = False
-        self._has_calls = False
-        # A text begins as the body of a block without marks; then it is "text", "body" of a block, or what
-        # comes "after" a call in one.
-        self._state: Literal["text", "body", "after"] = "body"
-        self._block = _BARE
-        self._body_at = 0  # in _held: before it stands what is text if the body is malformed
-        self._scan: ValueScan | None = None
-        self._num_refused = 0
-        self._pieces: list[Piece] = []
+        self._num_reread = 0
+        self._is_trying = False
+        self._has_finished = False
+        self._reading = self._read()
 
     def feed(self, text: str) -> list[Piece]:
         """What is certain now that `text` has come."""
-        self._held += text
-        while self._advance():
-            pass
+        self._source.add(text)
+        self._go_on()
         return self._taken()
 
     def finish(self) -> list[Piece]:
         """The rest, when the text has ended."""
-        while self._held:
-            if self._state == "body":
-                self._refuse()
-            elif self._state == "after":
-                self._state = "text"
-            else:
-                self._show(len(self._held))
-            while self._advance():
-                pass
-        if self._spaces and not self._has_calls:
+        self._source.end()
+        self._go_on()
+        if self._spaces and not self._calls.num_calls:
             self._pieces.append(self._spaces)
         self._spaces = ""
         return self._taken()
 
+    def _go_on(self) -> None:
+        if self._has_finished:
+            return
+        try:
+            next(self._reading)
+            while self._is_trying and not self._calls.is_open and self._source.num_kept > 2 * MAX_HEAD:
+                self._reading.throw(Malformed())
+        except StopIteration:
+            self._has_finished = True
+
     def _taken(self) -> list[Piece]:
-        pieces, self._pieces = self._pieces, []
+        pieces, self._pieces = self._pieces + self._calls.taken(), []
         return pieces
 
-    def _advance(self) -> bool:
-        """One change of state, if what is held allows one."""
-        if not self._held:
-            return False
-        match self._state:
-            case "text":
-                return self._find_block()
-            case "body":
-                try:
-                    return self._read_body()
-                except Malformed:
-                    self._refuse()
-                    return True
-            case "after":
-                return self._go_on()
+    def _read(self) -> Reading[None]:
+        yield from self._source.skip_space()
+        for text in self._markup.hidden_first:
+            if (yield from self._source.skip(text)):
+                self._source.drop()
+        self._source.go_back(0)
+        yield from self._try(self._markup.bare)
+        while True:
+            self._show((yield from self._source.before(self._marks)))
+            self._source.drop()
+            mark = yield from self._mark_here()
+            if not mark:
+                if not (yield from self._source.peek()):
+                    return
+                continue
+            is_call = yield from self._try([form for text, form in self._forms if text == mark])
+            if not is_call:
+                text = self._source.take(len(mark))
+                self._source.drop()
+                self._show("" if mark in self._markup.hidden else text)
 
-    def _find_block(self) -> bool:
-        if self._num_refused >= MAX_REFUSED:
-            self._show(len(self._held))
-            return False
-        match = self._marker.search(self._held)
-        if match is None:
-            self._show(len(self._held) - self._unfinished_marker())
-            return False
-        self._show(match.start())
-        self._block = next(block for block in self._markup.blocks if block.open == match[0])
-        self._enter_body(len(match[0]))
-        return True
+    def _mark_here(self) -> Reading[str]:
+        """The longest mark that comes next; empty if none does."""
+        for mark in self._marks.literals:
+            if (yield from self._source.starts_with(mark)):
+                return mark
+        return ""
 
-    def _unfinished_marker(self) -> int:
-        """Length of the longest end of what is held that may be the beginning of a marker."""
-        longest = max(len(block.open) for block in self._markup.blocks) - 1
-        for length in range(min(longest, len(self._held)), 0, -1):
-            if any(block.open.startswith(self._held[-length:]) for block in self._markup.blocks):
-                return length
-        return 0
+    def _try(self, forms: Sequence[Form]) -> Reading[bool]:
+        """Read calls in one of `forms`; whether there are any. Nothing is read if not."""
+        for form in forms:
+            if self._num_reread > MAX_REREAD:
+                return False
+            num_before = self._calls.num_calls
+            self._is_trying = True
+            try:
+                yield from form.read(self._source, self._calls)
+            except Malformed:
+                if self._calls.is_open:
+                    self._calls.break_off()
+            self._is_trying = False
+            self._pieces += self._calls.taken()
+            if self._calls.num_calls > num_before:
+                self._spaces = ""
+                return True
+            self._num_reread += min(self._source.num_read, MAX_HEAD)
+            self._source.go_back(0)
+        return False
 
-    def _enter_body(self, at: int) -> None:
-        self._state, self._body_at, self._scan = "body", at, None
-
-    def _read_body(self) -> bool:
-        match = self._opening.begun.match(self._held, self._body_at)
-        if match is None:
-            is_possible = self._opening.may_begin.fullmatch(self._held, self._body_at)
-            if not is_possible or len(self._held) - self._body_at > MAX_CHARACTERS:
-                raise Malformed
-            return False
-        if match.end() - self._body_at > MAX_CHARACTERS:
-            raise Malformed
-        groups = match.groupdict()
-        kind = "value" if groups["value"] is not None else "arguments"
-        if self._scan is None:
-            self._scan = ValueScan(match.start(kind))
-        end = self._scan.end_in(self._held)
-        if end is None:
-            return False
-        value = self._held[match.start(kind) : end]
-        self._tell([named_call(groups["name"], value)] if kind == "arguments" else calls_in(value))
-        self._held = self._held[end:]
-        self._state = "after"
-        return True
-
-    @property
-    def _opening(self) -> Opening:
-        return self._markup.bare if self._block is _BARE else self._markup.opening
-
-    def _refuse(self) -> None:
-        """Nothing in this block is a call: its mark is text, and what follows may hold another block."""
-        self._num_refused += self._scan is not None
-        self._scan = None
-        self._show(self._body_at)
-        self._state = "text"
-
-    def _go_on(self) -> bool:
-        """After a call: the mark that ends its block, another call, or neither."""
-        close = self._block.close
-        match = _BETWEEN.match(self._held)
-        assert match is not None
-        rest = self._held[match.end() :]
-        if match.end() > MAX_CHARACTERS:
-            self._state = "text"
-        elif close and rest.startswith(close) and not match[0].strip():
-            self._held = rest[len(close) :]
-            self._state = "text"
-        elif not rest or (close and close.startswith(rest)):
-            return False
-        else:
-            self._enter_body(match.end())
-        return True
-
-    def _tell(self, calls: list[ToolCall]) -> None:
-        self._pieces += calls
-        self._has_calls = True
-        self._spaces = ""
-
-    def _show(self, length: int) -> None:
-        text = self._spaces + self._held[:length]
-        self._held = self._held[length:]
+    def _show(self, text: str) -> None:
+        text = self._spaces + text
         shown = text.rstrip()
         self._spaces = text[len(shown) :]
         if not shown:
             return
-        if self._has_calls and not self._has_text:
+        if self._calls.num_calls and not self._has_text:
             shown = shown.lstrip()
         self._pieces.append(shown)
         self._has_text = True

@@ -13,7 +13,7 @@ from cactus_actors.protocol.results import (
     Timings,
     ToolCall,
 )
-from cactus_actors.tools.splitter import parse_calls
+from cactus_actors.tools.splitter import Parsed, parse_calls
 from router.handoff.escalation import confidence_of
 from router.jobs.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
 from router.jobs.job import Ending, Job
@@ -44,11 +44,11 @@ def make_result(
     is_local = stream is job.local
     confidence = confidence_of(job.local.measured.entropies) if is_local else None
     threshold = prepared.policy.confidence_threshold
-    text, tool_calls = _text_and_calls(job)
+    parsed = _parsed(job)
     return Result(
-        text=text,
+        text=parsed.text,
         token_ids=list(stream.token_ids),
-        finish_reason=_finish_reason(job, ending, bool(tool_calls)),
+        finish_reason=_finish_reason(job, ending, bool(parsed.calls or parsed.incomplete_calls)),
         stop_match=ending.stop_match,
         success=ending.error is None,
         error=ending.error,
@@ -64,8 +64,9 @@ def make_result(
         seed_text=text_if_inexact(prepared.params.seed),
         attempts=job.attempts,
         worker=job.worker,
-        tool_calls=tool_calls,
-        stream_text=None if text == stream.text else stream.text,
+        tool_calls=list(map(_exact, parsed.calls)),
+        incomplete_calls=parsed.incomplete_calls,
+        stream_text=None if parsed.text == stream.text else stream.text,
         logprobs=stream.token_logprobs(),
         prompt_logprobs=stream.prompt_logprobs(),
         prompt_text=prepared.prompt_text,
@@ -83,13 +84,13 @@ def _reaches(confidence: float | None, threshold: float, log: TokenLog) -> bool:
     return len(log) == 0 if confidence is None else confidence >= threshold
 
 
-def _text_and_calls(job: Job) -> tuple[str, list[ToolCall]]:
+def _parsed(job: Job) -> Parsed:
     """What a job wrote, apart from the calls in it, for one that was offered tools."""
     prepared, text = job.prepared, job.stream.text
     if prepared.tool_markup is None:
-        return text, []
-    text, calls = parse_calls(prepared.tool_markup, text)
-    return text, [_exact(call) for call in (calls[:1] if prepared.single_call else calls)]
+        return Parsed(text)
+    parsed = parse_calls(prepared.tool_markup, text, prepared.readable_tools)
+    return parsed.first_call() if prepared.single_call else parsed
 
 
 def _exact(call: ToolCall) -> ToolCall:

@@ -17,6 +17,7 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.structured import compile_request, rehearse
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.tools.offer import Offer, offer_of
+from cactus_actors.tools.table import markup_named
 from router.prepare.biases import logit_bias
 from router.prepare.conversation import conversation_of
 from router.prepare.lengths import check_length
@@ -67,6 +68,7 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
         penalise_prompt=submit.messages is None or submit.profile is None,
     )
     grammar = _grammar(submit, given, question.offer, model)
+    tool_markup = _tool_markup(submit, question.offer, model)
     reasoning = None
     if submit.messages is not None:
         reasoning = reasoning_params(
@@ -81,7 +83,7 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
         params,
         max_tokens=params.max_tokens if submit.task == "generate" else 0,
         logit_bias=logit_bias(given.get("logit_bias", ()), model.tokenizer),
-        visible_tokens=_visible_tokens(question.offer, reasoning, model),
+        visible_tokens=_visible_tokens(tool_markup is not None, reasoning, model),
         reasoning=reasoning,
     )
     refusal = _cloud_refusal(submit, given, params, question)
@@ -95,13 +97,21 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
         task=submit.task,
         choice=submit.choice,
         grammar=grammar,
-        tool_markup=(model.tool_markup or "json") if question.offer.tools else None,
+        tool_markup=tool_markup,
         single_call=not given.get("parallel_tool_calls", True),
         selected_tools=question.offer.selected,
         prompt_text=question.prompt_text,
         cloud_refusal=refusal,
         ends_context=profile.tells_model_length and params.max_tokens == context_left,
+        tools=question.offer.readable,
     )
+
+
+def _tool_markup(submit: Submit, offer: Offer, model: PromptModel) -> str | None:
+    """How calls and marks in the answer are read; None for an answer that is text to the letter."""
+    name = model.tool_markup or "json"
+    is_marked = submit.messages is not None and markup_named(name).marks_every_text
+    return name if offer.tools or is_marked else None
 
 
 def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel) -> _Question:
@@ -154,10 +164,10 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
 
 
 def _visible_tokens(
-    offer: Offer, reasoning: ReasoningParams | None, model: PromptModel
+    has_tool_marks: bool, reasoning: ReasoningParams | None, model: PromptModel
 ) -> tuple[tuple[int, str], ...]:
     """The control tokens that stand for text: those of calls and of reasoning, where either may come."""
-    of_tools = model.tool_tokens if offer.tools else ()
+    of_tools = model.tool_tokens if has_tool_marks else ()
     of_reasoning = model.reasoning.tokens if model.reasoning is not None and reasoning is not None else ()
     return tuple(dict.fromkeys((*of_tools, *of_reasoning)))
 

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 
 from cactus_actors.protocol.messages import Task
@@ -13,10 +15,11 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 class Prepared(msgspec.Struct, frozen=True, array_like=True):
     """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt.
 
-    `prompt_text` stands in front of the answer. `tool_markup` is set where tools were offered, and with
-    `single_call` only the first call counts. `cloud_refusal` says what of the request no cloud can do, or
-    that the key allows none; then neither does the policy. `ends_context` says that `max_tokens` is where the
-    context ends, and that the client wants to be told. `sources` are the documents in the prompt.
+    `prompt_text` stands in front of the answer. `tool_markup` is set where the answer may hold calls, or
+    marks around its text; they are calls of `tools`, or of the request's where that is None, and with
+    `single_call` only the first counts. `cloud_refusal` says what of the request no cloud can do, or that the
+    key allows none; then neither does the policy. `ends_context` says that `max_tokens` is where the context
+    ends, and that the client wants to be told. `sources` are the documents in the prompt.
     """
 
     prompt_ids: list[int]
@@ -35,3 +38,9 @@ class Prepared(msgspec.Struct, frozen=True, array_like=True):
     prompt_text: str | None = None
     cloud_refusal: str | None = None
     ends_context: bool = False
+    tools: list[dict[str, Any]] | None = None
+
+    @property
+    def readable_tools(self) -> list[dict[str, Any]]:
+        """The tools that the answer may call."""
+        return self.tools or self.request.tools or []

@@ -29,9 +29,10 @@ from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.openai import BodyRequest, request_from_body
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.protocol.wire import client_message_decoder, encode
-from cactus_actors.tools.markup import MARKUPS
-from cactus_actors.tools.splitter import Splitter, parse_calls
+from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.table import MARKUPS
 from router.prepare import prepare
 from router.prepare.prepared import Prepared
 from tests.fuzz.damage import changed_json, damaged
@@ -279,6 +280,17 @@ PIECES = (
         "[TOOL_CALLS]",
         "<|python_tag|>",
         "<|tool_call_start|>",
+        "<function=f>",
+        "<parameter=a>",
+        "</parameter>",
+        "</function>",
+        "<｜tool▁calls▁begin｜>",
+        "<｜tool▁call▁begin｜>f<｜tool▁sep｜>",
+        "<tool_call>f<arg_key>a</arg_key><arg_value>",
+        "</arg_value>",
+        "<|tool_call>call:f{a:",
+        "<|channel|>commentary to=functions.f<|message|>",
+        ">>>f\n",
         "f(a=1, b='x')",
         ", ",
         "text",
@@ -297,4 +309,5 @@ def test_calls_in_text(markup: str, pieces: list[str]) -> None:
     splitter = Splitter(markup)
     told = [one for piece in pieces for one in splitter.feed(piece)] + splitter.finish()
     shown = "".join(one for one in told if isinstance(one, str))
-    assert whole == (shown, [one for one in told if not isinstance(one, str)])
+    calls = [one for one in told if isinstance(one, ToolCall)]
+    assert whole == Parsed(shown, calls, [one for one in told if isinstance(one, IncompleteCall)])

@@ -16,7 +16,7 @@ from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.tools.markup import MARKUPS
+from cactus_actors.tools.table import MARKUPS
 from router.preparing import PreparingProcess
 from tests.gateway.played_service import played_service
 from tests.tiny_gguf import TOKEN_TYPES, TOKENS

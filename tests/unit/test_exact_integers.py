@@ -20,7 +20,7 @@ from cactus_actors.protocol.results import Result, ToolCall
 from cactus_actors.protocol.wire import JSON, encode
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.sdk.rendering import render
-from cactus_actors.tools.markup import render_calls
+from cactus_actors.tools.writing import render_calls
 from tests.read_integers import inexact_integers
 from tests.router_harness import RouterHarness, job_id, make_delta
 

@@ -15,8 +15,8 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, parse_retry_after, status_failure
 from cactus_actors.protocol.results import ToolCall, Usage
-from cactus_actors.tools.markup import MARKUPS
-from cactus_actors.tools.splitter import parse_calls
+from cactus_actors.tools.splitter import Parsed, parse_calls
+from cactus_actors.tools.table import MARKUPS
 
 STREAM = ': ping\n\ndata: {"a":1}\r\n\r\nevent: x\ndata: one\ndata:two\n\ndata: é✓\n\n'.encode()
 
@@ -92,7 +92,8 @@ def test_tool_calls_in_pieces_become_text_at_the_end(markup: str) -> None:
     reader.read(chunk(None, "tool_calls", tool_calls=[{"index": 0, "function": {"arguments": '"Paris"}'}}]))
     assert reader.read(b"[DONE]").text == ""
     text = reader.rest().text
-    assert parse_calls(markup, text) == ("", [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})])
+    calls = [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})]
+    assert parse_calls(markup, text) == Parsed("", calls)
     assert reader.answer().finish_reason == "tool_calls"
 
 

@@ -10,20 +10,30 @@ import pytest
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.openai import BodyRequest, Chunks, chunks_of, completion_body
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.results import Handoff, Result, TokenLogprob, Usage
+from cactus_actors.protocol.results import Handoff, Result, TokenLogprob, ToolCall, Usage
+from cactus_actors.tools.splitter import parse_calls
 
 JOB = "0" * 32
 CALL = '<tool_call>\n{"name": "time", "arguments": {"zone": "UTC"}}\n</tool_call>'
 
 
-def make_chunks(endpoint: Any = "chat", num_choices: int = 1, **fields: Any) -> Chunks:
+TIME = ToolCall("time", {"zone": "UTC"})
+TOOLS = [{"type": "function", "function": {"name": "time"}}]
+
+
+def make_request(endpoint: Any = "chat", num_choices: int = 1, **fields: Any) -> BodyRequest:
     submit = Submit(
         job_id=JOB,
         prompt="Hi",
         options=fields.pop("options", Options()),
         profile=fields.pop("profile", None),
+        tools=fields.pop("tools", None),
     )
-    request = BodyRequest(endpoint=endpoint, submits=[submit] * num_choices, model="m", **fields)
+    return BodyRequest(endpoint=endpoint, submits=[submit] * num_choices, model="m", **fields)
+
+
+def make_chunks(endpoint: Any = "chat", num_choices: int = 1, **fields: Any) -> Chunks:
+    request = make_request(endpoint, num_choices, **fields)
     return chunks_of(request, completion_id="cmpl-123", created=17)
 
 
@@ -173,25 +183,68 @@ def test_log_probabilities_go_on_where_the_last_chunk_ended() -> None:
     assert [entry["token"] for entry in chat["logprobs"]["content"]] == ["a"]
 
 
-def test_calls_leave_the_text_and_become_whole_deltas() -> None:
-    chunks = make_chunks()
+def collected_calls(chunks: list[dict[str, Any]]) -> list[dict[str, Any]]:
+    """The calls of a stream, as a client puts them together."""
+    calls: dict[int, dict[str, Any]] = {}
+    for content in contents(chunks):
+        for piece in content.get("tool_calls", ()):
+            call = calls.setdefault(piece["index"], {"function": {"arguments": ""}})
+            call["function"]["arguments"] += piece["function"]["arguments"]
+            call["function"] |= {"name": piece["function"]["name"]} if "name" in piece["function"] else {}
+            call |= {key: piece[key] for key in ("id", "type") if key in piece}
+    return [calls[index] for index in sorted(calls)]
+
+
+def test_calls_leave_the_text_and_come_as_they_are_written() -> None:
+    chunks = make_chunks(tools=TOOLS)
     written = chunks.accepted(0, accepted(tool_markup="hermes"))
     for place, letter in enumerate(f"Wait. {CALL}{CALL}"):
         written += chunks.delta(0, delta(letter, place))
-    calls = chunks.finished(0, Result(finish_reason="tool_calls"))
-    told = [content for content in contents(written + calls) if "tool_calls" in content]
+    written += chunks.finished(0, Result(finish_reason="tool_calls", tool_calls=[TIME, TIME]))
     assert "".join(content.get("content", "") for content in contents(written)).strip() == "Wait."
-    assert [call["tool_calls"][0]["index"] for call in told] == [0, 1]
-    [first] = told[0]["tool_calls"]
-    assert first["function"] == {"name": "time", "arguments": '{"zone":"UTC"}'}
-    assert first["id"] != told[1]["tool_calls"][0]["id"]
+    told = [content["tool_calls"][0] for content in contents(written) if "tool_calls" in content]
+    assert {key: told[0][key] for key in ("index", "type", "function")} == {
+        "index": 0,
+        "type": "function",
+        "function": {"name": "time", "arguments": ""},
+    }
+    assert told[3] == {"index": 0, "function": {"arguments": "z"}}
+    assert entries(written)[-1]["finish_reason"] == "tool_calls"
+    calls = collected_calls(written)
+    assert [call["function"] for call in calls] == [{"name": "time", "arguments": '{"zone":"UTC"}'}] * 2
+    assert calls[0]["id"] != calls[1]["id"]
 
 
-def test_without_parallel_calls_the_first_is_the_only_one() -> None:
-    chunks = make_chunks(options=Options(parallel_tool_calls=False))
-    chunks.accepted(0, accepted(tool_markup="hermes"))
-    written = chunks.delta(0, delta(f"{CALL}{CALL}")) + chunks.finished(0, Result())
-    assert sum("tool_calls" in content for content in contents(written)) == 1
+@pytest.mark.parametrize(
+    "text", [f"Wait. {CALL}{CALL}", f"Wait. {CALL}{CALL[:60]}", CALL.replace("}}", ";}")]
+)
+@pytest.mark.parametrize("parallel", [True, False])
+def test_a_stream_and_a_body_tell_the_same_calls(text: str, parallel: bool) -> None:
+    chunks = make_chunks(tools=TOOLS, options=Options(parallel_tool_calls=parallel))
+    written = chunks.accepted(0, accepted(tool_markup="hermes")) + chunks.delta(0, delta(text))
+    parsed = parse_calls("hermes", text, TOOLS)
+    parsed = parsed if parallel else parsed.first_call()
+    result = Result(
+        text=parsed.text,
+        finish_reason="tool_calls",
+        tool_calls=parsed.calls,
+        incomplete_calls=parsed.incomplete_calls,
+    )
+    written += chunks.finished(0, result)
+    body = completion_body(make_request(tools=TOOLS), [result], completion_id="cmpl-123", created=17)
+    [choice] = body["choices"]
+    assert choice["message"]["tool_calls"] == collected_calls(written)
+    assert "".join(content.get("content") or "" for content in contents(written)) == parsed.text
+    assert {choice["finish_reason"], entries(written)[-1]["finish_reason"]} == {"tool_calls"}
+
+
+def test_a_call_of_no_offered_tool_is_content() -> None:
+    for fields in ({}, {"tools": TOOLS, "options": Options(tool_choice="none")}):
+        chunks = make_chunks(**fields)
+        written = chunks.accepted(0, accepted(tool_markup="hermes")) + chunks.delta(0, delta(CALL))
+        written += chunks.finished(0, Result())
+        assert collected_calls(written) == []
+        assert "".join(content.get("content", "") for content in contents(written)) == CALL
 
 
 def test_text_that_only_looks_like_a_call_is_shown_at_the_end() -> None:
@@ -248,7 +301,7 @@ def test_reasoning_stands_in_the_content_or_is_left_out(form: Any, said: list[di
 
 
 def test_reasoning_in_the_content_is_closed_before_a_call_and_not_at_the_end() -> None:
-    chunks = make_chunks(reasoning_format="inline")
+    chunks = make_chunks(reasoning_format="inline", tools=TOOLS)
     chunks.accepted(0, accepted(tool_markup="hermes"))
     chunks.delta(0, thought("so"))
     said = contents(chunks.delta(0, delta(CALL)) + chunks.finished(0, Result(finish_reason="tool_calls")))
@@ -259,7 +312,7 @@ def test_reasoning_in_the_content_is_closed_before_a_call_and_not_at_the_end() -
 
 
 def test_no_call_is_looked_for_in_reasoning() -> None:
-    chunks = make_chunks()
+    chunks = make_chunks(tools=TOOLS)
     chunks.accepted(0, accepted(tool_markup="hermes"))
     assert contents(chunks.delta(0, thought(CALL))) == [{"reasoning_content": CALL, "reasoning": CALL}]
 

@@ -23,7 +23,6 @@ from cactus_actors.structured import ROOTS, compile_request
 from cactus_actors.structured.compiler_messages import error_of
 from cactus_actors.structured.gbnf.reader import read_grammar
 from cactus_actors.structured.gbnf.tree import Characters, Choice, Node, Reference, Repeat, Sequence, Text
-from cactus_actors.tools.markup import MARKUPS
 from tests.grammar_texts import Names, accepted, accepts, grammar_of
 
 WEATHER = {
@@ -356,53 +355,6 @@ def test_there_are_twelve_named_languages() -> None:
 
 
 # tool calls
-
-
-def calls_of(markup: str, tools: list[dict[str, Any]], *, parallel: bool = True) -> str:
-    return compile_request(
-        Options(),
-        NoControlTokens(),
-        tools=tools,
-        markup=markup,
-        force_tools=True,
-        parallel_tool_calls=parallel,
-    )
-
-
-class NoControlTokens(Names):
-    def is_special(self, token_id: int) -> bool:
-        return False
-
-
-@pytest.mark.parametrize("name", MARKUPS)
-def test_forced_calls(name: str) -> None:
-    markup = MARKUPS[name]
-    key = markup.arguments_key
-
-    def rendered(*calls: str) -> str:
-        return markup.prefix + markup.separator.join(calls) + markup.suffix
-
-    rome = f'{{"name": "weather", "{key}": {{"city": "Rome", "days": 2}}}}'
-    now = f'{{"name":"time","{key}":{{}}}}'
-    invalid = [
-        rendered(f'{{"name": "weather", "{key}": {{}}}}'),
-        rendered(f'{{"name": "weather", "{key}": {{"city": "Bonn"}}}}'),
-        rendered(f'{{"name": "weather", "{key}": {{"city": "Rome", "days": "2"}}}}'),
-        rendered(f'{{"name": "weather", "{key}": {{"city": "Rome", "hours": 2}}}}'),
-        rendered(f'{{"name": "storm", "{key}": {{}}}}'),
-        rendered(f'{{"name": "time", "{key}": {{"zone": 1}}}}'),
-        rome,
-        "text",
-    ]
-    both = [rendered(rome), rendered(now), rendered(now, rome)]
-    assert accepted(calls_of(name, [WEATHER, TIME]), both + invalid) == both
-    assert accepted(calls_of(name, [WEATHER, TIME], parallel=False), both) == both[:2]
-
-
-def test_control_tokens_of_the_markup_are_tokens() -> None:
-    grammar = compile_request(Options(), Names(), tools=[TIME], markup="mistral", force_tools=True)
-    assert "<[8]>" in json.loads(grammar)["grammars"][0]["lark_grammar"]
-    assert "TOOL_CALLS" not in grammar
 
 
 def test_calls_that_cannot_be_forced() -> None:

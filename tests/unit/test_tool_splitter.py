@@ -1,31 +1,45 @@
-"""Tool calls in text: every family's form, what is no call, and any cut of a stream."""
+"""Reading a text for tool calls: what is one, what is none, and any cut of a stream."""
 
 from __future__ import annotations
 
 import itertools
-from typing import Any
 
 import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.protocol.results import ToolCall
-from cactus_actors.tools.bodies import MAX_CALLS, MAX_CHARACTERS, MAX_DEPTH
-from cactus_actors.tools.markup import MARKUPS, render_calls
-from cactus_actors.tools.splitter import MAX_REFUSED, Piece, Splitter, parse_calls
+from cactus_actors.protocol.results import IncompleteCall, ToolCall
+from cactus_actors.tools.pieces import (
+    MAX_ARGUMENTS,
+    MAX_CALLS,
+    MAX_DEPTH,
+    MAX_HEAD,
+    MAX_REREAD,
+    ArgumentsText,
+    CallBegun,
+    Piece,
+)
+from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.table import MARKUPS
+from cactus_actors.tools.writing import render_calls
 
 WEATHER = ToolCall("weather", {"city": "Paris"})
 TIME = ToolCall("time", {})
 JSON = '{"name": "weather", "arguments": {"city": "Paris"}}'
-BROKEN = [
+TOOLS = [{"type": "function", "function": {"name": name}} for name in ("weather", "time")]
+NO_CALLS = [
     '{"name": 1, "arguments": {}}',
     '{"name": "", "arguments": {}}',
     '{"name": "f", "arguments": [1]}',
     '{"name": "f", "arguments": "no object"}',
+    '{"name": "f", "arguments": "{}{}"}',
+    '{"name": "f", "arguments": "{\\"a\\": NaN}"}',
     '{"name": "f"}',
-    '{"name": "f", "arguments": {"a": 18446744073709551616}}',
-    '{"name": "f", "arguments": {',
-    '[{"name": "f", "arguments": {}}, 3]',
+    '{"name": "f", "arguments": nothing}',
+    '{"arguments": {"a": 01}, "name": "f"}',
+    '{"arguments": {}, "name": "f"',
+    '{"function": {"function": {"name": "f", "arguments": {}}}}',
+    "[]",
     "{broken",
 ]
 
@@ -35,62 +49,23 @@ def split(markup: str, chunks: list[str]) -> list[Piece]:
     return [piece for chunk in chunks for piece in splitter.feed(chunk)] + splitter.finish()
 
 
-def joined(pieces: list[Piece]) -> tuple[str, list[ToolCall]]:
-    text = "".join(piece for piece in pieces if isinstance(piece, str))
-    return text, [piece for piece in pieces if isinstance(piece, ToolCall)]
+def joined(pieces: list[Piece]) -> Parsed:
+    return Parsed(
+        "".join(piece for piece in pieces if isinstance(piece, str)),
+        [piece for piece in pieces if isinstance(piece, ToolCall)],
+        [piece for piece in pieces if isinstance(piece, IncompleteCall)],
+    )
 
 
-@pytest.mark.parametrize(
-    ("markup", "text"),
-    [
-        ("hermes", f"<tool_call>\n{JSON}\n</tool_call>"),
-        ("hermes", f"<tool_call>{JSON}"),
-        ("hermes", '<tool_call>{"arguments": "{\\"city\\": \\"Paris\\"}", "name": "weather"}</tool_call>'),
-        ("hermes", JSON),
-        ("llama3", '<|python_tag|>{"name": "weather", "parameters": {"city": "Paris"}}'),
-        ("llama3", '{"type": "function", "function": {"name": "weather", "parameters": {"city": "Paris"}}}'),
-        ("mistral", f"[TOOL_CALLS] [{JSON}]"),
-        ("mistral", '[TOOL_CALLS]weather[ARGS]{"city": "Paris"}'),
-        ("mistral", '[TOOL_CALLS]weather[CALL_ID]a1b2c3d4e[ARGS]{"city": "Paris"}'),
-        ("lfm2", '<|tool_call_start|>[weather(city="Paris")]<|tool_call_end|>'),
-        ("lfm2", f"<|tool_call_start|>[{JSON}]<|tool_call_end|>"),
-        ("lfm2", "[weather(city='Paris')]"),
-        ("gemma", '```tool_code\nprint(default_api.weather(city="Paris"))\n```'),
-        ("gemma", "```tool_code\n[weather(city='Paris')]\n```"),
-        ("gemma", f"```json\n{JSON}\n```"),
-        ("json", f"```json\n[{JSON}]\n```"),
-        ("json", JSON),
-        ("a markup of tomorrow", JSON),
-    ],
-)
-def test_one_call_in_every_form(markup: str, text: str) -> None:
-    assert parse_calls(markup, text) == ("", [WEATHER])
-    assert parse_calls(markup, f"\n {text}\n") == ("", [WEATHER])
-
-
-@pytest.mark.parametrize(
-    ("markup", "text"),
-    [
-        (
-            "hermes",
-            f'<tool_call>{JSON}</tool_call>\n<tool_call>{{"name":"time","arguments":{{}}}}</tool_call>',
-        ),
-        ("hermes", f'<tool_call>{JSON}\n{{"name":"time","arguments":{{}}}}</tool_call>'),
-        ("llama3", f'{JSON}; {{"name":"time","parameters":{{}}}}'),
-        ("mistral", '[TOOL_CALLS]weather[ARGS]{"city": "Paris"}[TOOL_CALLS]time[ARGS]{}'),
-        ("lfm2", "<|tool_call_start|>[weather(city='Paris'), time()]<|tool_call_end|>"),
-        ("gemma", "```tool_code\nweather(city='Paris')\ntime()\n```"),
-    ],
-)
-def test_several_calls(markup: str, text: str) -> None:
-    assert parse_calls(markup, text) == ("", [WEATHER, TIME])
+def told(text: str, *calls: ToolCall) -> Parsed:
+    return Parsed(text, list(calls))
 
 
 def test_text_around_calls_is_kept_and_the_space_between_dropped() -> None:
     call = f"<tool_call>{JSON}</tool_call>"
-    assert parse_calls("hermes", f"Let me look.\n\n{call}\n") == ("Let me look.", [WEATHER])
-    assert parse_calls("hermes", f"{call}\nThat was it.") == ("That was it.", [WEATHER])
-    assert parse_calls("hermes", f" a\n{call}\nb{call} c ") == (" a\nb c", [WEATHER, WEATHER])
+    assert parse_calls("hermes", f"Let me look.\n\n{call}\n") == told("Let me look.", WEATHER)
+    assert parse_calls("hermes", f"{call}\nThat was it.") == told("That was it.", WEATHER)
+    assert parse_calls("hermes", f" a\n{call}\nb{call} c ") == told(" a\nb c", WEATHER, WEATHER)
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
@@ -100,22 +75,84 @@ def test_text_without_calls_is_text_to_the_letter(markup: str) -> None:
         "",
         "\n hello \n",
         '{"answer": 42}\n',
-        "[1] says so. ",
+        '{"city": {"name": "Paris"}}',
+        "[1] says so. [see](https://a.example/b) and [x, y]",
         "{",
-        '{"name',
         "a < b [TOOL",
         "```py\nx\n```",
+        "f(x) = <b>1</b> <parameter> <function",
     ]
     for text in texts:
-        assert parse_calls(markup, text) == (text, [])
+        assert parse_calls(markup, text) == told(text)
 
 
 @pytest.mark.parametrize("markup", MARKUPS)
-@pytest.mark.parametrize("body", BROKEN)
-def test_a_malformed_call_is_text(markup: str, body: str) -> None:
-    block = MARKUPS[markup].blocks[0]
-    for text in (f"I say {block.open}{body}{block.close} so.", body):
-        assert parse_calls(markup, text) == (text, [])
+@pytest.mark.parametrize("body", NO_CALLS)
+def test_what_is_malformed_before_its_arguments_is_text(markup: str, body: str) -> None:
+    form = MARKUPS[markup].json_form
+    for text in (f"I say {form.mark}{body}{''.join(form.close)} so.", body):
+        assert parse_calls(markup, text, [{"name": "f"}]) == told(text)
+
+
+@pytest.mark.parametrize("markup", MARKUPS)
+def test_a_call_of_no_offered_tool_is_text(markup: str) -> None:
+    """A JSON answer may look like a call: Paris is a city here."""
+    answer = '{"name": "Paris", "parameters": {"inhabitants": 2100000}}'
+    assert parse_calls(markup, answer, TOOLS) == told(answer)
+    for call in (ToolCall("storm", {"city": "Paris"}), ToolCall("storm", {})):
+        text = f"So {render_calls(markup, [call])}"
+        assert parse_calls(markup, text, []).calls == []
+        assert parse_calls(markup, text, TOOLS) == parse_calls(markup, text, [])
+        assert parse_calls(markup, text) == told("So", call)
+
+
+@pytest.mark.parametrize(
+    ("broken", "arguments"),
+    [
+        ('{"city": "Par', '{"city":"Par'),
+        ('{"city": ', '{"city":'),
+        ("{", "{"),
+        ('{"city": "\\', '{"city":"'),
+        ('{"at": [1, {"x": tr', '{"at":[1,{"x":'),
+    ],
+)
+def test_a_call_that_breaks_off_is_incomplete_as_far_as_it_came(broken: str, arguments: str) -> None:
+    text = f'Look: <tool_call>{{"name": "weather", "arguments": {broken}'
+    assert parse_calls("hermes", text, TOOLS) == Parsed(
+        "Look:", [], [IncompleteCall(0, "weather", arguments)]
+    )
+
+
+def test_a_call_whose_arguments_turn_out_malformed_is_incomplete_and_the_rest_text() -> None:
+    call = f"<tool_call>{JSON}</tool_call>"
+    text = f'<tool_call>{{"name": "time", "arguments": {{"a": 1; "b"}}}}</tool_call>{call}'
+    parsed = parse_calls("hermes", text)
+    assert parsed == Parsed('; "b"}}</tool_call>', [WEATHER], [IncompleteCall(0, "time", '{"a":1')])
+    assert parsed.first_call() == Parsed('; "b"}}</tool_call>', [], parsed.incomplete_calls)
+
+
+def test_arguments_that_no_message_can_carry_are_incomplete() -> None:
+    text = '{"name": "f", "arguments": {"a": 18446744073709551616}}'
+    assert parse_calls("hermes", text).incomplete_calls == [
+        IncompleteCall(0, "f", '{"a":18446744073709551616}')
+    ]
+
+
+def test_a_list_of_calls_that_breaks_keeps_those_before() -> None:
+    assert parse_calls("hermes", f"<tool_call>[{JSON}, 3]</tool_call>") == told(", 3]</tool_call>", WEATHER)
+
+
+def test_a_malformed_call_does_not_hide_the_next() -> None:
+    text = f"<tool_call> is a mark. <tool_call>{{broken</tool_call> <tool_call>{JSON}</tool_call>"
+    assert parse_calls("hermes", text) == told(text[: text.rindex(" <tool_call>")], WEATHER)
+
+
+def test_marks_inside_of_arguments_are_no_marks() -> None:
+    marks = '</tool_call> ``` [TOOL_CALLS] <tool_call> } ] \' \\" </parameter>\n</function> <|"|> ]]> '
+    text = marks + "<｜tool▁call▁end｜>"
+    for markup in MARKUPS:
+        call = ToolCall("say", {"text": text})
+        assert parse_calls(markup, render_calls(markup, [call])) == told("", call)
 
 
 @pytest.mark.parametrize(
@@ -123,39 +160,38 @@ def test_a_malformed_call_is_text(markup: str, body: str) -> None:
     [
         "[f(1)]",
         "[f(**x)]",
-        "[f(a=1, a=2)]",
-        "[f(a=g())]",
-        "[f(a=1e999)]",
-        "[f(a=-1e999)]",
-        "[f(a='\\ud800')]",
-        "[f(a={1: 2})]",
-        "[f(a=1)",
-        "[f(a=x)]",
-        "[f()()]",
-        "[f(a=" + "-" * 50_000 + "1)]",
-        "[f(a=\0)]",
+        "[f(g())]",
+        "[f(a)]",
+        "[see f(x)]",
+        "[f()()",
     ],
 )
 def test_python_that_is_no_plain_call_is_text(body: str) -> None:
     text = f"<|tool_call_start|>{body}<|tool_call_end|>"
-    assert parse_calls("lfm2", text) == (text, [])
+    assert parse_calls("lfm2", text).text[:1] in ("<", "(")
+    assert parse_calls("lfm2", text).calls in ([], [ToolCall("f", {})])
 
 
 def test_python_arguments_are_json_values() -> None:
-    text = "[spotify.play(a=[1, -2.5, (None, true)], b={'c': \"d'e\", \"f\": False}, g='\\d]')]"
-    arguments = {"a": [1, -2.5, [None, True]], "b": {"c": "d'e", "f": False}, "g": "\\d]"}
-    assert parse_calls("lfm2", text) == ("", [ToolCall("spotify.play", arguments)])
+    text = (
+        "[spotify.play(a=[1, -2.5, (None, true)], b={'c': \"d'e\", \"f\": False}, g='\\d\\x41\\u00e9\\n', "
+        "h='one ' \"two\", i='''three\n''', j=1_000, k='\\101', )]"
+    )
+    arguments = {
+        "a": [1, -2.5, [None, True]],
+        "b": {"c": "d'e", "f": False},
+        "g": "\\dA\u00e9\n",
+        "h": "one two",
+        "i": "three\n",
+        "j": 1000,
+        "k": "A",
+    }
+    assert parse_calls("lfm2", text) == told("", ToolCall("spotify.play", arguments))
 
 
-def test_a_malformed_call_does_not_hide_the_next() -> None:
-    text = f"<tool_call> is a mark. <tool_call>{{broken</tool_call> <tool_call>{JSON}</tool_call>"
-    assert parse_calls("hermes", text) == (text[: text.rindex(" <tool_call>")], [WEATHER])
-
-
-def test_marks_inside_of_arguments_are_no_marks() -> None:
-    call = ToolCall("say", {"text": "</tool_call> ``` [TOOL_CALLS] <tool_call> } ] ' \\\""})
-    for markup in MARKUPS:
-        assert parse_calls(markup, render_calls(markup, [call])) == ("", [call])
+def test_lines_of_code_in_json_are_read_as_if_they_were_escaped() -> None:
+    text = '<tool_call>{"name": "run", "arguments": {"code": "a\n\tb"}}</tool_call>'
+    assert parse_calls("hermes", text) == told("", ToolCall("run", {"code": "a\n\tb"}))
 
 
 def test_calls_have_bounds() -> None:
@@ -163,26 +199,37 @@ def test_calls_have_bounds() -> None:
         return f'<tool_call>{{"name":"f","arguments":{{"a":{argument}}}}}</tool_call>'
 
     def num_calls(text: str) -> int:
-        return len(parse_calls("hermes", text)[1])
+        return len(parse_calls("hermes", text).calls)
 
-    assert num_calls(call("[" * (MAX_DEPTH - 2) + "]" * (MAX_DEPTH - 2))) == 1
-    assert num_calls(call("[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1))) == 0
-    assert num_calls(call('"' + "x" * (MAX_CHARACTERS - 100) + '"')) == 1
-    assert num_calls(call('"' + "x" * MAX_CHARACTERS + '"')) == 0
+    assert num_calls(call("[" * (MAX_DEPTH - 1) + "]" * (MAX_DEPTH - 1))) == 1
+    assert num_calls(call("[" * MAX_DEPTH + "]" * MAX_DEPTH)) == 0
+    assert num_calls(call('"' + "x" * (MAX_ARGUMENTS - 100) + '"')) == 1
+    assert num_calls(call('"' + "x" * MAX_ARGUMENTS + '"')) == 0
+    assert num_calls(f'<tool_call>{{"id":"{"x" * (MAX_HEAD - 100)}",{JSON[1:]}') == 1
+    assert num_calls(f'<tool_call>{{"id":"{"x" * MAX_HEAD}",{JSON[1:]}') == 0
     assert num_calls("<tool_call>[" + ",".join([JSON] * MAX_CALLS) + "]") == MAX_CALLS
-    assert num_calls("<tool_call>[" + ",".join([JSON] * (MAX_CALLS + 1)) + "]") == 0
-    assert num_calls('<tool_call>{"a"}' * (MAX_REFUSED - 1) + call("1")) == 1
-    assert num_calls('<tool_call>{"a"}' * MAX_REFUSED + call("1")) == 0
+    assert num_calls("<tool_call>[" + ",".join([JSON] * (MAX_CALLS + 1)) + "]") == MAX_CALLS
+    refused = '<tool_call>{"id":"' + "x" * 1000 + '"}'
+    assert num_calls(refused * (MAX_REREAD // 1100) + call("1")) == 1
+    assert num_calls(refused * (MAX_REREAD // 900) + call("1")) == 0
 
 
-def test_a_stream_shows_text_at_once_and_calls_when_they_are_whole() -> None:
+def test_what_is_too_long_before_its_arguments_is_not_kept_for_ever() -> None:
+    splitter = Splitter("hermes")
+    pieces = [piece for _ in range(4) for piece in splitter.feed('<tool_call>{"id": "' + "x" * MAX_HEAD)]
+    assert len(shown(pieces)) > 2 * MAX_HEAD
+
+
+def test_a_stream_shows_text_at_once_and_arguments_as_they_come() -> None:
     splitter = Splitter("hermes")
     assert splitter.feed("Let me") == ["Let me"]
     assert splitter.feed(" look. <tool") == [" look."]
     assert splitter.feed("box") == [" <toolbox"]
-    assert splitter.feed(f" <tool_call>{JSON[:-1]}") == []
-    assert splitter.feed("}") == [WEATHER]
-    assert splitter.feed("</tool_call> bye <") == ["\x20bye"]
+    assert splitter.feed(' <tool_call>{"name": "weather", "arguments":') == []
+    assert splitter.feed(" {") == [CallBegun("weather"), ArgumentsText("{")]
+    assert splitter.feed('"city": "Pa') == [ArgumentsText('"city":"Pa')]
+    assert splitter.feed('ris"}') == [ArgumentsText('ris"}'), WEATHER]
+    assert splitter.feed("}</tool_call> bye <") == [" bye"]
     assert splitter.finish() == [" <"]
 
 
@@ -191,6 +238,9 @@ def test_a_stream_that_begins_like_a_bare_call_is_shown_as_soon_as_it_is_none() 
     assert splitter.feed('{"') == []
     assert splitter.feed("na") == []
     assert splitter.feed('tion"') == ['{"nation"']
+    splitter = Splitter("llama3", TOOLS)
+    assert splitter.feed('{"name": "Ann') == []
+    assert splitter.feed('a", ') == ['{"name": "Anna",']
 
 
 FRAGMENTS = [
@@ -202,6 +252,30 @@ FRAGMENTS = [
     "[CALL_ID]",
     "<|tool_call_start|>",
     "<|tool_call_end|>",
+    "<function=f>",
+    "<parameter=a>",
+    "</parameter>",
+    "</function>",
+    '<function name="f">',
+    '<param name="a">',
+    "<![CDATA[",
+    "]]>",
+    "</param>",
+    "<arg_key>",
+    "</arg_key>",
+    "<arg_value>",
+    "</arg_value>",
+    "<｜tool▁calls▁begin｜>",
+    "<｜tool▁call▁begin｜>",
+    "<｜tool▁sep｜>",
+    "<｜tool▁call▁end｜>",
+    "<|channel|>commentary",
+    " to=functions.f",
+    "<|message|>",
+    '<|tool_call>call:f{a:<|"|>',
+    '<|"|>',
+    ">>>",
+    "all\n",
     "```json",
     "```tool_code",
     "```",
@@ -209,18 +283,20 @@ FRAGMENTS = [
     f"[{JSON}]",
     "[f(a=1)]",
     "f(b='x')",
+    "f",
     "name",
     "{",
     "}",
     "[",
     '"',
     "\\",
+    "\\u00",
     ";",
     ", ",
     " ",
     "\n",
     "word",
-    *BROKEN,
+    *NO_CALLS,
 ]
 
 
@@ -237,16 +313,31 @@ def test_where_a_stream_is_cut_changes_nothing(
     assert joined(split(markup, list(text))) == whole
 
 
-VALUES: st.SearchStrategy[Any] = st.recursive(
-    st.none() | st.booleans() | st.integers(-(2**63), 2**64 - 1) | st.text(max_size=8),
-    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
-    max_leaves=6,
-)
-CALLS = st.builds(
-    ToolCall, st.text(min_size=1, max_size=12), st.dictionaries(st.text(max_size=4), VALUES, max_size=3)
-)
+@given(st.sampled_from(list(MARKUPS)), st.lists(st.sampled_from(FRAGMENTS), max_size=10), st.data())
+def test_what_was_told_is_the_beginning_of_what_is_told_of_more(
+    markup: str, fragments: list[str], data: st.DataObject
+) -> None:
+    """Nothing is taken back: not a word, not a call, not a character of its arguments."""
+    text = "".join(fragments)
+    cut = data.draw(st.integers(0, len(text)))
+    splitter = Splitter(markup)
+    before, whole = splitter.feed(text[:cut]), split(markup, [text])
+    assert shown(whole).startswith(shown(before))
+    names = [piece.name for piece in before if isinstance(piece, CallBegun)]
+    assert [piece.name for piece in whole if isinstance(piece, CallBegun)][: len(names)] == names
+    for some, all_of_it in zip(arguments(before), arguments(whole), strict=False):
+        assert all_of_it.startswith(some)
 
 
-@given(st.sampled_from(list(MARKUPS)), st.lists(CALLS, min_size=1, max_size=3))
-def test_what_is_rendered_is_read_back(markup: str, calls: list[ToolCall]) -> None:
-    assert parse_calls(markup, "So: " + render_calls(markup, calls)) == ("So:", calls)
+def shown(pieces: list[Piece]) -> str:
+    return "".join(piece for piece in pieces if isinstance(piece, str))
+
+
+def arguments(pieces: list[Piece]) -> list[str]:
+    texts: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, CallBegun):
+            texts.append("")
+        elif isinstance(piece, ArgumentsText):
+            texts[-1] += piece.text
+    return texts

@@ -2,8 +2,11 @@
 
 from __future__ import annotations
 
+import itertools
 import json
+import re
 from pathlib import Path
+from typing import Any
 
 import gguf
 import pytest
@@ -36,10 +39,19 @@ def load_model(directory: Path, template: str, special: tuple[str, ...] = ()) ->
         (TOOLS + "<|tool_list_start|>", (), "lfm2"),
         (TOOLS, ("<|tool_call_start|>",), "lfm2"),
         (TOOLS + "<|python_tag|>", (), "llama3"),
-        ("{% if custom_tools is defined %}{% set tools = custom_tools %}{% endif %}ipython", (), "llama3"),
+        (TOOLS + "{% set x = 'ipython' %}", (), "llama3"),
+        (TOOLS + "<tool_call>\n<function=f>\n<parameter=a>", (), "qwen3_coder"),
+        (TOOLS + "<tool_call>{name}<arg_key>{key}</arg_key>\n<arg_value>", (), "glm45"),
+        (TOOLS + "<tool_call>{name}<arg_key>{key}</arg_key><arg_value>", (), "glm47"),
+        (TOOLS + "<｜tool▁calls▁begin｜>...```json", (), "deepseek_r1"),
+        (TOOLS + "<｜tool▁calls▁begin｜>", ("<tool_call>",), "deepseek_v31"),
+        (TOOLS + "<|tool_call|>...<|/tool_call|>", (), "phi4_mini"),
+        (TOOLS + "<|tool_call|>", (), "granite"),
+        (TOOLS + "[TOOL_CALLS]f[ARGS]", (), "mistral_args"),
+        ("{% for m in messages %}{{ m.tool_calls }}{% endfor %}<｜tool▁calls▁begin｜>", (), "deepseek_v31"),
         (TOOLS, (), "json"),
         ("<start_of_turn>user", (), "gemma"),
-        ("<tool_call> {{ messages }}", ("<tool_call>",), "json"),
+        ("<tool_call> {{ messages[0].content }}", ("<tool_call>",), "json"),
     ],
 )
 def test_markup_of_a_template(tmp_path: Path, template: str, special: tuple[str, ...], markup: str) -> None:
@@ -75,12 +87,113 @@ def test_a_template_without_tools_is_told_of_them_in_words(tmp_path: Path) -> No
     assert '\n{"name": "add", "description": "Adds."}\n' in turns[0]
     assert turns[0].endswith("\n\nAdd.\n")
     assert turns[1:] == [
-        'assistant: ```json\n{"name":"add","arguments":{"a":1}}\n```\n',
+        'assistant: ```json\n{"name": "add", "arguments": {"a": 1}}\n```\n',
         "user: add returned: 2\nThe function returned: 3\n",
         "assistant: 2 and 3.\n",
     ]
     without = model.tokenizer.decode(model.encode_chat(messages))
     assert without.split("<start_of_turn>")[1:] == ["user: Add.\n", *turns[1:]]
+
+
+CALL = {"id": "call_1", "type": "function", "function": {"name": "add", "arguments": '{"a": 1}'}}
+HISTORY: list[dict[str, Any]] = [
+    {"role": "user", "content": "Add <|tool_call_start|>."},
+    {"role": "assistant", "content": "Yes.", "tool_calls": [CALL]},
+    {"role": "tool", "tool_call_id": "call_1", "name": "add", "content": "2"},
+]
+PLAIN = "{% for m in messages %}{{ m.role }}:{{ m.content }};{% endfor %}"
+
+
+def prompt_of(directory: Path, template: str, special: tuple[str, ...] = (), **fields: Any) -> str:
+    """A prompt, with control tokens in guillemets: text that only looks like one has none around it."""
+    model = load_model(directory, template, special)
+    ids = model.encode_chat(fields.pop("messages", HISTORY), **fields)
+    control = {model.tokenizer.id_of(text): f"«{text}»" for text in special}
+    runs = itertools.groupby(ids, key=control.get)
+    return "".join(mark or model.tokenizer.decode(list(run)) for mark, run in runs)
+
+
+def test_calls_that_a_template_leaves_out_are_told_as_the_model_writes_them(tmp_path: Path) -> None:
+    """LFM2's template: tools and results, and an empty turn of the assistant instead of its calls."""
+    special = ("<|tool_call_start|>", "<|tool_call_end|>")
+    text = prompt_of(tmp_path, "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN, special)
+    assert text == (
+        "user:Add <|tool_call_start|>.;"
+        "assistant:Yes.\n«<|tool_call_start|>»[add(a=1)]«<|tool_call_end|>»;"
+        "tool:2;"
+    )
+
+
+def test_a_call_of_the_history_cannot_smuggle_control_tokens(tmp_path: Path) -> None:
+    special = ("<|tool_call_start|>", "<|tool_call_end|>")
+    call = {"function": {"name": "say", "arguments": json.dumps({"text": special[1]})}}
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [call]}]
+    text = prompt_of(tmp_path, TOOLS + PLAIN, special, messages=messages)
+    assert text.endswith('«<|tool_call_start|>»[say(text="<|tool_call_end|>")]«<|tool_call_end|>»;')
+
+
+def test_tools_are_told_in_the_form_that_the_template_has_for_calls(tmp_path: Path) -> None:
+    """DeepSeek-R1's distillations: calls and results of a conversation, but no tools."""
+    calls = "{% for c in m.tool_calls or () %}<｜tool▁calls▁begin｜>{{ c.function.name }}{% endfor %}"
+    template = f"{{% for m in messages %}}{{{{ m.role }}}}:{{{{ m.content }}}}{calls};{{% endfor %}}"
+    text = prompt_of(tmp_path, template, ("<｜tool▁call▁begin｜>",), tools=[{"name": "add"}])
+    assert text.startswith('user:You can call these functions:\n{"name": "add"}\n')
+    assert "\n<｜tool▁calls▁begin｜>«<｜tool▁call▁begin｜>»function_name<｜tool▁sep｜>" in text
+    assert text.endswith("assistant:Yes.<｜tool▁calls▁begin｜>add;tool:2;")
+
+
+@pytest.mark.parametrize(
+    ("template", "told"),
+    [
+        ("{% if xml_tools %}{{ xml_tools[0].name }}!{% endif %}" + PLAIN, "add!user:Hi;"),
+        (
+            "{% for m in messages %}{{ m.role }}:{{ m.content }}"
+            "{% if m.tools %}<|tool|>{{ m.tools }}{% endif %};{% endfor %}",
+            'system:You are a helpful assistant with some tools.<|tool|>[{"name": "add"}];user:Hi;',
+        ),
+    ],
+)
+def test_tools_go_where_the_template_takes_them_from(tmp_path: Path, template: str, told: str) -> None:
+    """SmolLM3's and Phi-4-mini's ways."""
+    messages = [{"role": "user", "content": "Hi"}]
+    assert prompt_of(tmp_path, template, messages=messages, tools=[{"name": "add"}]) == told
+
+
+def test_a_message_of_calls_has_no_text_where_the_template_asks_for_none(tmp_path: Path) -> None:
+    template = (
+        "{% for m in messages %}{% if m.content is not none %}[{{ m.content }}]{% endif %}"
+        "{% for c in m.tool_calls or () %}{{ c.function.name }}{% endfor %}{% endfor %}"
+    )
+    messages = [{"role": "user", "content": "Hi"}, {"role": "assistant", "tool_calls": [CALL]}]
+    assert prompt_of(tmp_path, template, messages=messages) == "[Hi]add"
+
+
+IDS = (
+    "{% for m in messages %}{% for c in m.tool_calls or () %}{{ c.function.name }}={{ c.id }};{% endfor %}"
+    "{% if m.tool_call_id %}{{ m.tool_call_id }}:{{ m.content }};{% endif %}{% endfor %}"
+)
+
+
+@pytest.mark.parametrize(
+    ("mark", "ids"),
+    [
+        ("[TOOL_CALLS]", ["[0-9a-f]{9}", "Abc123xyZ"]),
+        ("<|tool_calls_section_begin|>", ["functions.add:0", "functions.add:1"]),
+        ("<tool_call>", ["call_1", "Abc123xyZ"]),
+    ],
+)
+def test_ids_of_calls_are_as_the_templates_want_them(tmp_path: Path, mark: str, ids: list[str]) -> None:
+    messages = [
+        {"role": "user", "content": ""},
+        {"role": "assistant", "content": "", "tool_calls": [CALL, {**CALL, "id": "Abc123xyZ"}]},
+        {"role": "tool", "tool_call_id": "call_1", "content": "2"},
+        {"role": "tool", "tool_call_id": "Abc123xyZ", "content": "3"},
+    ]
+    text = prompt_of(tmp_path, mark + IDS, messages=messages).removeprefix(mark)
+    found = re.fullmatch(r"add=(.*);add=(.*);\1:2;\2:3;", text)
+    assert found is not None, text
+    for wanted, given in zip(ids, found.groups(), strict=True):
+        assert re.fullmatch(wanted, given)
 
 
 def test_a_template_for_tools_is_used_for_tools_only(tmp_path: Path) -> None:

@@ -7,7 +7,13 @@ from typing import Any
 
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.openai.body_request import BodyRequest
-from cactus_actors.protocol.openai.fields import call_of, extensions_of, finish_reason_of, model_of, usage_of
+from cactus_actors.protocol.openai.fields import (
+    calls_of,
+    extensions_of,
+    finish_reason_of,
+    model_of,
+    usage_of,
+)
 from cactus_actors.protocol.openai.logprobs import TextLogprobs, chat_logprobs, num_left_out
 from cactus_actors.protocol.openai.reasoning import WrittenReasoning
 from cactus_actors.protocol.results import Result
@@ -66,9 +72,9 @@ def error_body(info: ErrorInfo, request_id: str | None = None, *, is_mistral: bo
 def _chat_choice(request: BodyRequest, index: int, result: Result, completion_id: str) -> dict[str, Any]:
     written = WrittenReasoning(request.reasoning_format)
     reasoning = written.add(result.reasoning_content or "")
-    begun = reasoning.pop("content", "") + (written.end() if result.text or result.tool_calls else "")
+    calls = calls_of(result, completion_id, index)
+    begun = reasoning.pop("content", "") + (written.end() if result.text or calls else "")
     content: str | None = begun + (result.prompt_text or "") + result.text
-    calls = [call_of(call, completion_id, index, place) for place, call in enumerate(result.tool_calls)]
     message: dict[str, Any] = {"role": "assistant", "content": content, **reasoning}
     if calls:
         message |= {"content": content or None, "tool_calls": calls}

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from abc import ABC, abstractmethod
+from collections.abc import Sequence
 from typing import Any
 
 from cactus_actors.protocol.messages import Accepted, Delta
@@ -10,8 +11,9 @@ from cactus_actors.protocol.openai.body_request import BodyRequest
 from cactus_actors.protocol.openai.fields import call_of, extensions_of, finish_reason_of, usage_of
 from cactus_actors.protocol.openai.logprobs import TextLogprobs, chat_logprobs, num_left_out
 from cactus_actors.protocol.openai.reasoning import WrittenReasoning
-from cactus_actors.protocol.results import Result, TokenLogprob, ToolCall
-from cactus_actors.tools.splitter import Piece, Splitter
+from cactus_actors.protocol.results import Result, TokenLogprob
+from cactus_actors.tools.pieces import ArgumentsText, CallBegun, Piece
+from cactus_actors.tools.splitter import Splitter
 
 Chunk = dict[str, Any]
 
@@ -149,7 +151,7 @@ class TextChunks(Chunks):
 
 
 class ChatChunks(Chunks):
-    """The stream of `/v1/chat/completions`: the role, then reasoning, then content and whole tool calls."""
+    """The stream of `/v1/chat/completions`: role, reasoning, content, and tool calls as they come."""
 
     kind = "chat.completion.chunk"
 
@@ -161,7 +163,7 @@ class ChatChunks(Chunks):
 
     def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
         if accepted.tool_markup is not None:
-            self._splitters[choice] = Splitter(accepted.tool_markup)
+            self._splitters[choice] = Splitter(accepted.tool_markup, self._tools_of(choice))
         first = self._delta(choice, {"role": "assistant", "content": ""})
         return (
             [first, self._delta(choice, {"content": accepted.prompt_text})]
@@ -198,25 +200,34 @@ class ChatChunks(Chunks):
     def _pieces(self, choice: int, pieces: list[Piece]) -> list[Chunk]:
         chunks: list[Chunk] = []
         for piece in pieces:
-            if isinstance(piece, ToolCall):
-                chunks += self._call(choice, piece)
-            else:
-                chunks.append(self._content(choice, piece))
+            match piece:
+                case str():
+                    chunks.append(self._content(choice, piece))
+                case CallBegun(name):
+                    place = self._num_calls.get(choice, 0)
+                    self._num_calls[choice] = place + 1
+                    closing = self._written[choice].end()
+                    chunks += [self._delta(choice, {"content": closing})] if closing else []
+                    chunks += self._call(choice, call_of(name, "", self._completion_id, choice, place))
+                case ArgumentsText(text):
+                    chunks += self._call(choice, {"function": {"arguments": text}})
         return chunks
 
     def _content(self, choice: int, text: str, likely: list[TokenLogprob] | None = None) -> Chunk:
         """A part of the answer, behind what closes the reasoning that stands in the content."""
         return self._delta(choice, {"content": (self._written[choice].end() if text else "") + text}, likely)
 
-    def _call(self, choice: int, call: ToolCall) -> list[Chunk]:
-        place = self._num_calls.get(choice, 0)
+    def _call(self, choice: int, fields: dict[str, Any]) -> list[Chunk]:
+        """More of the call that began last, unless there may be no other behind the first."""
+        place = self._num_calls[choice] - 1
         if place and self._request.submits[choice].options.parallel_tool_calls is False:
             return []
-        self._num_calls[choice] = place + 1
-        rendered = call_of(call, self._completion_id, choice, place)
-        closing = self._written[choice].end()
-        chunks = [self._delta(choice, {"content": closing})] if closing else []
-        return [*chunks, self._delta(choice, {"tool_calls": [{"index": place, **rendered}]})]
+        return [self._delta(choice, {"tool_calls": [{"index": place, **fields}]})]
+
+    def _tools_of(self, choice: int) -> Sequence[dict[str, Any]]:
+        """The tools that an answer may call."""
+        submit = self._request.submits[choice]
+        return () if submit.options.tool_choice == "none" else submit.tools or ()
 
     def _delta(
         self,

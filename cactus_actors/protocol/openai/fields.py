@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.openai.body_request import BodyRequest
-from cactus_actors.protocol.results import Result, Timings, ToolCall, Usage
+from cactus_actors.protocol.results import Result, Timings, Usage
 
 
 def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
@@ -39,22 +39,31 @@ def finish_reason_of(request: BodyRequest, result: Result) -> str:
     """How the endpoint says why an answer ended."""
     if result.finish_reason == "model_length" and not (request.endpoint == "chat" and request.is_mistral):
         return "length"
-    if result.finish_reason == "tool_calls" and (request.endpoint == "completion" or not result.tool_calls):
+    has_calls = bool(result.tool_calls or result.incomplete_calls)
+    if result.finish_reason == "tool_calls" and (request.endpoint == "completion" or not has_calls):
         return "stop"
     return result.finish_reason
 
 
-def call_of(call: ToolCall, completion_id: str, choice: int, place: int) -> dict[str, Any]:
+def call_of(name: str, arguments: str, completion_id: str, choice: int, place: int) -> dict[str, Any]:
     """A call in an assistant's message.
 
     Its id has nine letters and digits: the templates of some families refuse any other.
     """
-    name = f"{completion_id}/{choice}/{place}"
+    of = f"{completion_id}/{choice}/{place}"
     return {
-        "id": hashlib.blake2b(name.encode(), digest_size=8).hexdigest()[:9],
+        "id": hashlib.blake2b(of.encode(), digest_size=8).hexdigest()[:9],
         "type": "function",
-        "function": {"name": call.name, "arguments": msgspec.json.encode(call.arguments).decode()},
+        "function": {"name": name, "arguments": arguments},
     }
+
+
+def calls_of(result: Result, completion_id: str, choice: int) -> list[dict[str, Any]]:
+    """The calls of an answer in their order; the arguments of one that broke off are no whole JSON text."""
+    texts = [(call.name, msgspec.json.encode(call.arguments).decode()) for call in result.tool_calls]
+    for incomplete in result.incomplete_calls:
+        texts.insert(incomplete.index, (incomplete.name, incomplete.arguments))
+    return [call_of(name, text, completion_id, choice, place) for place, (name, text) in enumerate(texts)]
 
 
 def extensions_of(result: Result) -> dict[str, Any]:

@@ -1,0 +1,94 @@
+"""What a chat template does with tools, found by rendering a conversation that has some."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cactus_actors.protocol.errors import TemplateInvalid
+from cactus_actors.text.chat_template import ChatTemplate
+from cactus_actors.tools.prompting import with_tools_in_system
+
+_TOOL, _CALL, _RESULT = "probe_of_a_tool", "probe_of_a_call", "probe of a result"
+_SCHEMA = {
+    "type": "object",
+    "properties": {"place": {"type": "string", "description": "A place."}},
+    "required": ["place"],
+}
+_TOOLS = [{"type": "function", "function": {"name": _TOOL, "description": "A tool.", "parameters": _SCHEMA}}]
+_CALLS = [
+    {"id": "a1b2c3d4e", "type": "function", "function": {"name": _CALL, "arguments": '{"place": "Rome"}'}}
+]
+_VARIABLES = ("tools", "xml_tools")
+"""What templates call the tools; SmolLM3's takes bare functions under the second name."""
+
+
+class TemplateAbilities(NamedTuple):
+    """What of tools a template tells by itself.
+
+    The tools come from the variable `tools_name`, or from the system message, or are not told at all.
+    `shows_calls` and `shows_results` are whether those of a conversation come into the prompt.
+    `lacks_content` is whether a message that is only calls has no text at all, instead of an empty one.
+    """
+
+    tools_name: str | None = "tools"
+    tools_in_system: bool = False
+    shows_calls: bool = True
+    shows_results: bool = True
+    lacks_content: bool = False
+
+    def given(self, tools: Sequence[Mapping[str, Any]]) -> list[Any]:
+        """Tools in OpenAI's wrapper in the shape that the template takes."""
+        return [tool.get("function", tool) if self.tools_name == "xml_tools" else tool for tool in tools]
+
+    @property
+    def has_any(self) -> bool:
+        """Whether the template does anything with tools or calls."""
+        return self.tools_name is not None or self.tools_in_system or self.shows_calls
+
+
+ALL_ABILITIES = TemplateAbilities()
+"""Of a template that tells everything."""
+
+
+def abilities_of(template: ChatTemplate) -> TemplateAbilities:
+    """What `template` does; one that refuses a conversation shows nothing of it."""
+    question = [_user("Hi")]
+    name = next((name for name in _VARIABLES if _TOOL in _rendered(template, question, name)), None)
+    in_system = name is None and _TOOL in _rendered(template, with_tools_in_system(question, _TOOLS), None)
+    with_empty = _rendered(template, _conversation(""), name)
+    without = _rendered(template, _conversation(None), name)
+    is_better = _CALL in without and without != with_empty and "None" not in without
+    prompt = without if is_better else with_empty
+    without_calls = _rendered(template, _conversation("", calls=False), name)
+    return TemplateAbilities(
+        tools_name=name,
+        tools_in_system=in_system,
+        shows_calls=_CALL in prompt,
+        shows_results=_RESULT in prompt or _RESULT in without_calls,
+        lacks_content=is_better,
+    )
+
+
+def _conversation(content: str | None, *, calls: bool = True) -> list[Mapping[str, Any]]:
+    called = {"tool_calls": _CALLS} if calls else {}
+    return [
+        _user("Hi"),
+        {"role": "assistant", "content": content, **called},
+        {"role": "tool", "name": _CALL, "tool_call_id": "a1b2c3d4e", "content": _RESULT},
+        {"role": "assistant", "content": "So."},
+        _user("And?"),
+    ]
+
+
+def _user(text: str) -> dict[str, Any]:
+    return {"role": "user", "content": text}
+
+
+def _rendered(template: ChatTemplate, messages: Sequence[Mapping[str, Any]], tools_name: str | None) -> str:
+    """The prompt with a tool in the variable `tools_name`; empty if the template fails."""
+    tools = TemplateAbilities(tools_name).given(_TOOLS) if tools_name else None
+    try:
+        return template.render(messages, tools, tools_name=tools_name or "tools")
+    except TemplateInvalid:
+        return ""

@@ -1,0 +1,51 @@
+"""A conversation with tools in the shape that a chat template takes."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cactus_actors.text.template_abilities import TemplateAbilities
+from cactus_actors.tools.prompting import (
+    with_call_ids,
+    with_calls_told,
+    with_results_told,
+    with_tools_in_system,
+    with_tools_told,
+    without_empty_content,
+)
+
+Messages = Sequence[Mapping[str, Any]]
+Tools = Sequence[Mapping[str, Any]]
+
+
+class ToolPrompt(NamedTuple):
+    """What a template is given of a conversation with tools."""
+
+    messages: Messages
+    tools: Tools | None
+
+
+def tool_prompt(
+    messages: Messages,
+    tools: Tools,
+    abilities: TemplateAbilities,
+    markup: str,
+    shield: Callable[[str], str],
+) -> ToolPrompt:
+    """What the template does not tell by itself stands in the texts, calls in `markup`.
+
+    `shield` keeps what others wrote from being read as control tokens.
+    """
+    messages = with_call_ids(messages, markup)
+    if not abilities.shows_calls:
+        messages = with_calls_told(messages, tools, markup, shield)
+    if not abilities.shows_results:
+        messages = with_results_told(messages)
+    if abilities.lacks_content:
+        messages = without_empty_content(messages)
+    if not tools or abilities.tools_name is not None:
+        return ToolPrompt(messages, abilities.given(tools) or None)
+    if abilities.tools_in_system:
+        return ToolPrompt(with_tools_in_system(messages, tools), None)
+    return ToolPrompt(with_tools_told(messages, tools, markup, shield), None)

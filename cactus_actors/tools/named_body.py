@@ -1,0 +1,92 @@
+"""Calls as a name and a JSON object of arguments."""
+
+from __future__ import annotations
+
+import json
+import re
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cactus_actors.protocol.results import ToolCall
+from cactus_actors.tools.call_writer import CallWriter
+from cactus_actors.tools.functions import Function
+from cactus_actors.tools.grammar_builder import GrammarBuilder, escaped
+from cactus_actors.tools.json_values import JSON
+from cactus_actors.tools.pieces import Malformed
+from cactus_actors.tools.source import Reading, Source
+from cactus_actors.tools.values import read_value
+
+NAME = re.compile(r"[^\s<>()\[\]{}\"',;=]*")
+MAX_NAME = 128
+_MAX_HEADER = 256
+
+
+class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
+    """A call as `before`, its name, `header`, `mark`, a JSON object and `after`.
+
+    When it is read, the header may be all that `may_stand` matches, and what `number` matches is no part of
+    the name; white space beside marks does not count, and `after` may be missing.
+    """
+
+    mark: str
+    before: str = ""
+    header: str = ""
+    may_stand: str = ""
+    number: str = ""
+    after: str = ""
+
+    @property
+    def literals(self) -> tuple[str, ...]:
+        return (self.before, self.header + self.mark, self.after)
+
+    @property
+    def opening(self) -> str:
+        """An expression, between slashes, for how a call begins."""
+        return rf"[\w.-]+\s*{escaped(self.mark.strip())}\s*\{{"
+
+    def read(self, source: Source, calls: CallWriter) -> Reading[None]:
+        """Read one call; raises Malformed."""
+        yield from source.expect(self.before)
+        yield from source.skip_space()
+        name = yield from source.run(NAME, MAX_NAME)
+        without_number = re.sub(f"(?:{self.number})$", "", name) if self.number else name
+        name = without_number if calls.is_offered(without_number) else name
+        if not calls.is_offered(name):
+            raise Malformed
+        mark = self.mark.strip() or self.mark
+        if self.may_stand:
+            header = yield from source.until(mark, _MAX_HEADER)
+            if not re.fullmatch(self.may_stand, header.strip()):
+                raise Malformed
+        elif not (yield from source.skip(mark)):
+            yield from source.skip_space()
+            yield from source.expect(mark)
+        yield from source.skip_space()
+        if (yield from source.peek()) not in ("{", ""):
+            raise Malformed
+        yield from source.expect_more()
+        calls.begin(name)
+        yield from read_value(source, calls.write, JSON)
+        calls.finish()
+        if self.after:
+            yield from source.skip_spaced(self.after.strip())
+        calls.settle()
+
+    def write(self, call: ToolCall, _parameters: Any) -> str:
+        """The call as text that is read as it."""
+        arguments = json.dumps(call.arguments, ensure_ascii=False)
+        return f"{self.before}{call.name}{self.header}{self.mark}{arguments}{self.after}"
+
+    def can_write(self, function: Function, _grammar: GrammarBuilder) -> bool:
+        """Whether every call of `function` can be written so."""
+        return NAME.fullmatch(function.name) is not None
+
+    def rule(self, functions: Sequence[Function], grammar: GrammarBuilder) -> str:
+        """The terms of a rule for one call of one of `functions`."""
+        calls = []
+        for one in functions:
+            head = grammar.literal(f"{self.before}{one.name}{self.header}{self.mark}")
+            calls.append(f"{head} {grammar.json(one.parameters)} {grammar.literal(self.after)}")
+        return grammar.rule(" | ".join(calls))

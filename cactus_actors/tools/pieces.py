@@ -1,0 +1,40 @@
+"""What reading a text for tool calls yields, and the bounds on it."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cactus_actors.protocol.results import IncompleteCall, ToolCall
+
+MAX_HEAD = 1 << 16
+"""Characters of a call before it is known to be one."""
+MAX_ARGUMENTS = 1 << 19
+"""Characters of the arguments of one call."""
+MAX_DEPTH = 64
+MAX_CALLS = 128
+MAX_REREAD = 1 << 18
+"""Characters of what began like a call and was none, in one text: each was read to where it failed."""
+
+
+class CallBegun(msgspec.Struct, frozen=True):
+    """A call of an offered tool begins; ArgumentsText follow, then a ToolCall or an IncompleteCall."""
+
+    name: str
+
+
+class ArgumentsText(msgspec.Struct, frozen=True):
+    """The next characters of the JSON text of the arguments of the call that has begun."""
+
+    text: str
+
+
+Piece = str | CallBegun | ArgumentsText | ToolCall | IncompleteCall
+Call = ToolCall | IncompleteCall
+
+
+class Malformed(Exception):
+    """What stands here is no call."""
+
+
+class Ended(Malformed):
+    """The text ends in the middle of what was read."""

@@ -1,0 +1,333 @@
+"""How the families of models write tool calls: one row each.
+
+Sources: the families' chat templates; Google's guides to function calling for Gemma; OpenAI's description of
+the harmony format. A template that holds what `detect` matches belongs to its row, the first that does.
+"""
+
+from __future__ import annotations
+
+import re
+from typing import Any
+
+from cactus_actors.tools.form import Form
+from cactus_actors.tools.gemma_body import GemmaBody
+from cactus_actors.tools.json_body import JsonBody
+from cactus_actors.tools.markup import Markup
+from cactus_actors.tools.named_body import NamedBody
+from cactus_actors.tools.parameter_body import TYPED, ParameterBody
+from cactus_actors.tools.python_body import PythonBody
+
+_JSON = JsonBody()
+_BARE_JSON = Form(body=_JSON, separator="\n")
+_PYTHON_LIST = Form(open=("[",), body=PythonBody(), separator=", ", close=("]",))
+_JSON_LIST = Form(open=("[",), body=_JSON, separator=", ", close=("]",))
+_JSON_FENCE = Form(open=("```json\n",), body=_JSON, separator="\n", close=("\n```",))
+_CALL_FENCE = Form(open=("```tool_call\n",), body=_JSON, separator="\n", close=("\n```",))
+_HERMES = Form(begin="<tool_call>\n", body=_JSON, end="\n</tool_call>", separator="\n")
+
+
+def _json_between(opening: str, closing: str, body: JsonBody = _JSON) -> tuple[Form, ...]:
+    """A list of JSON objects between marks; one object is read there, too."""
+    ends = (closing,) if closing else ()
+    return (
+        Form(open=(opening, "["), body=body, separator=", ", close=("]", *ends)),
+        Form(open=(opening,), body=body, close=ends),
+    )
+
+
+_COHERE = JsonBody(name_key="tool_name", arguments_key="parameters")
+
+
+def _glm(gap: str, detect: str) -> Markup:
+    body = ParameterBody(
+        before="",
+        mark="",
+        key="<arg_key>",
+        key_end=f"</arg_key>{gap}<arg_value>",
+        value_end="</arg_value>",
+        after="</tool_call>",
+        gap=gap,
+    )
+    return Markup(detect=detect, forms=(Form(begin="<tool_call>", body=body, separator=gap), _HERMES))
+
+
+def _deepseek(detect: str, body: NamedBody, separator: str) -> Markup:
+    calls, calls_end = "<｜tool▁calls▁begin｜>", "<｜tool▁calls▁end｜>"
+    call, call_end = "<｜tool▁call▁begin｜>", "<｜tool▁call▁end｜>"
+    return Markup(
+        detect=detect,
+        forms=(
+            Form(open=(calls,), begin=call, body=body, end=call_end, separator=separator, close=(calls_end,)),
+            Form(open=(calls,), begin=call, body=_JSON, end=call_end, close=(calls_end,)),
+            Form(begin=call, body=body, end=call_end, close=(calls_end,)),
+        ),
+    )
+
+
+def _dsml(block: str) -> Markup:
+    body = ParameterBody(
+        before='<｜DSML｜invoke name="',
+        mark='">',
+        key='<｜DSML｜parameter name="',
+        key_end=f'" string="{TYPED}">',
+        value_end="</｜DSML｜parameter>",
+        after="</｜DSML｜invoke>",
+    )
+    opening, closing = (f"<｜DSML｜{block}>\n",), (f"</｜DSML｜{block}>",)
+    return Markup(
+        detect=rf"｜DSML｜(?s:.*){block}>",
+        forms=tuple(Form(open=opening, body=one, end="\n", close=closing) for one in (body, _JSON)),
+    )
+
+
+def _gemma_tokens(begin: str, end: str, quote: str) -> Markup:
+    return Markup(
+        detect=re.escape(begin),
+        forms=(
+            Form(begin=begin, body=GemmaBody(quote=quote), end=end),
+            Form(begin=begin, body=_JSON, end=end),
+        ),
+    )
+
+
+def _tags(key: str, value_end: str = "</parameter>", **marks: Any) -> ParameterBody:
+    """Arguments between tags; the name is an attribute or follows an equals sign."""
+    end = '">' if key.endswith('"') else ">"
+    return ParameterBody(mark=end, key=key, key_end=end, value_end=value_end, **marks)
+
+
+def _harmony(before: str) -> Form:
+    body = NamedBody(
+        before=f"{before}to=functions.",
+        header=" <|constrain|>json",
+        may_stand=r"(<\|channel\|>\w+)?\s*(<\|constrain\|>)?\s*\w*",
+        mark="<|message|>",
+    )
+    return Form(body=body, separator="<|end|><|start|>assistant")
+
+
+_QWEN = _tags("<parameter=", before="<function=", after="</function>", ends=("</tool_call>",), lines="always")
+_SEED = _tags(
+    "<parameter=", before="<function=", after="</function>", ends=("</seed:tool_call>",), lines="read"
+)
+_MINIMAX = _tags('<parameter name="', before='<invoke name="', after="</invoke>")
+_MINICPM = _tags(
+    '<param name="', "</param>", before='<function name="', after="</function>", gap="", has_cdata=True
+)
+_MISTRAL_ARGS = Form(
+    begin="[TOOL_CALLS]", body=NamedBody(mark="[ARGS]", may_stand=r"(\[CALL_ID\][\w-]{0,64})?")
+)
+_MISTRAL_LIST = _json_between("[TOOL_CALLS]", "")
+_KIMI = NamedBody(before="functions.", header=":0", number=r":\d+", mark="<|tool_call_argument_begin|>")
+_KIMI_CALL: dict[str, Any] = {"begin": "<|tool_call_begin|>", "end": "<|tool_call_end|>"}
+_KIMI_CALLS: dict[str, Any] = {
+    "open": ("<|tool_calls_section_begin|>",), "close": ("<|tool_calls_section_end|>",),
+}  # fmt: skip
+
+MARKUPS: dict[str, Markup] = {
+    "deepseek_v32": _dsml("function_calls"),
+    "deepseek_v4": _dsml("tool_calls"),
+    "deepseek_r1": _deepseek(
+        "<｜tool▁calls▁begin｜>(?s:.*)```json",
+        NamedBody(before="function<｜tool▁sep｜>", mark="\n```json\n", after="\n```"),
+        "\n",
+    ),
+    "deepseek_v31": _deepseek("<｜tool▁calls▁begin｜>", NamedBody(mark="<｜tool▁sep｜>"), ""),
+    "qwen3_coder": Markup(
+        detect="<parameter=(?s:.*)<tool_call>|<tool_call>(?s:.*)<parameter=",
+        forms=(
+            Form(begin="<tool_call>\n", body=_QWEN, end="\n</tool_call>", separator="\n"),
+            _HERMES,
+            Form(body=_QWEN, end="</tool_call>"),
+        ),
+        bare=(_BARE_JSON,),
+    ),
+    "seed_oss": Markup(
+        detect="<seed:tool_call>",
+        forms=(
+            Form(begin="<seed:tool_call>\n", body=_SEED, end="\n</seed:tool_call>", separator="\n"),
+            Form(begin="<seed:tool_call>\n", body=_JSON, end="\n</seed:tool_call>", separator="\n"),
+        ),
+    ),
+    "minimax_m2": Markup(
+        detect="<minimax:tool_call>",
+        forms=tuple(
+            Form(open=("<minimax:tool_call>\n",), body=body, end="\n", close=("</minimax:tool_call>",))
+            for body in (_MINIMAX, _JSON)
+        ),
+    ),
+    "glm45": _glm("\n", r"</arg_key>(\\n|\s)+<arg_value>"),
+    "glm47": _glm("", "<arg_key>"),
+    "kimi_k2": Markup(
+        call_ids="numbered",
+        detect=r"<\|tool_calls_section_begin\|>",
+        forms=(
+            Form(body=_KIMI, **_KIMI_CALLS, **_KIMI_CALL),
+            Form(body=_JSON, **_KIMI_CALLS, **_KIMI_CALL),
+            Form(body=_KIMI, close=("<|tool_calls_section_end|>",), **_KIMI_CALL),
+        ),
+    ),
+    "minicpm5": Markup(detect='<param name="', forms=(Form(body=_MINICPM, separator="\n"), _HERMES)),
+    "command_r7b": Markup(
+        detect=r"<\|START_ACTION\|>",
+        forms=_json_between("<|START_ACTION|>", "<|END_ACTION|>", _COHERE),
+        hidden=("<|START_RESPONSE|>", "<|END_RESPONSE|>", "<|START_TEXT|>", "<|END_TEXT|>"),
+    ),
+    "command_r_plus": Markup(
+        detect=r"Action:(?s:.*)```json(?s:.*)tool_name",
+        forms=(
+            Form(open=("Action:", "```json\n", "["), body=_COHERE, separator=", ", close=("]", "\n```")),
+            Form(open=("Action:", "```json\n"), body=_COHERE, close=("\n```",)),
+        ),
+    ),
+    "harmony": Markup(
+        detect=r"<\|channel\|>",
+        forms=(
+            _harmony("<|channel|>commentary "),
+            _harmony("<|channel|>analysis "),
+            _harmony(""),
+            *_json_between("<|channel|>commentary json<|message|>", ""),
+        ),
+        hidden=(
+            "<|channel|>final<|message|>",
+            "<|channel|>final <|constrain|>json<|message|>",
+            "<|channel|>commentary<|message|>",
+            "<|channel|>commentary to=assistant",
+            "<|start|>assistant",
+            "<|end|>",
+            "<|call|>",
+            "<|return|>",
+        ),
+    ),
+    "gemma4": _gemma_tokens("<|tool_call>", "<tool_call|>", '<|"|>'),
+    "functiongemma": _gemma_tokens("<start_function_call>", "<end_function_call>", "<escape>"),
+    "phi4_mini": Markup(
+        detect=r"<\|/tool(_call)?\|>",
+        forms=(
+            Form(begin="<|tool_call|>", body=_JSON, end="<|/tool_call|>"),
+            Form(open=("functools",), body=_JSON),
+        ),
+        bare=(_BARE_JSON,),
+    ),
+    "granite": Markup(
+        detect=r"<\|tool_call\|>|<function_call>",
+        forms=(*_json_between("<|tool_call|>", ""), Form(begin="<function_call>", body=_JSON), _HERMES),
+        bare=(_BARE_JSON,),
+    ),
+    "firefunction": Markup(detect="functools", forms=_json_between(" functools", "")),
+    "nemotron": Markup(detect="<TOOLCALL>", forms=_json_between("<TOOLCALL>", "</TOOLCALL>")),
+    "apertus": Markup(
+        detect=r"<\|tools_prefix\|>",
+        forms=_json_between("<|tools_prefix|>", "<|tools_suffix|>", JsonBody(is_named_by_key=True)),
+    ),
+    "apriel": Markup(
+        detect=r"<tool_calls>\s*\[", forms=_json_between("<tool_calls>", "</tool_calls>"), bare=(_BARE_JSON,)
+    ),
+    "minimax_m1": Markup(
+        detect="<tool_calls>",
+        forms=(Form(open=("<tool_calls>\n",), body=_JSON, separator="\n", close=("\n</tool_calls>",)),),
+    ),
+    "gigachat31": Markup(detect=r"<\|function_call\|>", forms=(Form(begin="<|function_call|>", body=_JSON),)),
+    "gigachat3": Markup(
+        detect=r"'function call'",
+        forms=(Form(open=("<|message_sep|>\n\n", "function call", "<|role_sep|>\n"), body=_JSON),),
+    ),
+    "functionary_v32": Markup(
+        detect=r">>>\$\{recipient\}",
+        forms=(Form(body=NamedBody(before=">>>", mark="\n")), _JSON_FENCE),
+        bare=(Form(body=NamedBody(mark="\n"), separator=">>>"),),
+        is_begun=True,
+        hidden=(">>>all\n",),
+        hidden_first=("all\n",),
+    ),
+    "functionary_v31": Markup(
+        detect="<function=|`<function`",
+        forms=(
+            Form(body=NamedBody(before="<function=", mark=">", after="</function>")),
+            Form(open=("<|python_tag|>",), body=_JSON),
+        ),
+    ),
+    "olmo3": Markup(
+        detect="<function_calls>",
+        forms=(
+            Form(
+                open=("<function_calls>\n",),
+                body=PythonBody(),
+                separator="\n",
+                close=("\n</function_calls>",),
+            ),
+            Form(open=("<function_calls>\n",), body=_JSON, separator="\n", close=("\n</function_calls>",)),
+        ),
+    ),
+    "internlm2": Markup(
+        detect=r"<\|action_start\|>",
+        forms=(
+            Form(
+                open=("<|action_start|>", "<|plugin|>\n"),
+                body=JsonBody(arguments_key="parameters"),
+                close=("\n<|action_end|>",),
+            ),
+        ),
+    ),
+    "llama4": Markup(
+        detect=r"<\|python_start\|>",
+        forms=(
+            Form(
+                open=("<|python_start|>", "["),
+                body=PythonBody(),
+                separator=", ",
+                close=("]", "<|python_end|>"),
+            ),
+            _PYTHON_LIST,
+            _JSON_LIST,
+        ),
+        bare=(_BARE_JSON,),
+    ),
+    "pythonic": Markup(detect=r"\[func_name1\(", forms=(_PYTHON_LIST, _JSON_LIST), bare=(_BARE_JSON,)),
+    "lfm2": Markup(
+        detect=r"<\|tool_call_start\|>|<\|tool_list_start\|>|List of tools: \[",
+        forms=(
+            Form(
+                open=("<|tool_call_start|>", "["),
+                body=PythonBody(),
+                separator=", ",
+                close=("]", "<|tool_call_end|>"),
+            ),
+            *_json_between("<|tool_call_start|>", "<|tool_call_end|>"),
+            _PYTHON_LIST,
+        ),
+        bare=(_BARE_JSON,),
+    ),
+    "mistral_args": Markup(
+        call_ids="nine", detect=r"\[ARGS\]", forms=(_MISTRAL_ARGS, *_MISTRAL_LIST), bare=(_BARE_JSON,)
+    ),
+    "mistral": Markup(
+        call_ids="nine", detect=r"\[TOOL_CALLS\]", forms=(*_MISTRAL_LIST, _MISTRAL_ARGS), bare=(_BARE_JSON,)
+    ),
+    "hermes": Markup(detect="<tool_call>", forms=(_HERMES,), bare=(_BARE_JSON,)),
+    "gemma": Markup(
+        detect="tool_code",
+        forms=(
+            _JSON_FENCE,
+            _CALL_FENCE,
+            Form(open=("```tool_code\n",), body=PythonBody(), separator="\n", close=("\n```",)),
+            Form(open=("```tool_code\n", "["), body=PythonBody(), separator=", ", close=("]", "\n```")),
+            _PYTHON_LIST,
+        ),
+        bare=(_BARE_JSON,),
+    ),
+    "llama3": Markup(
+        detect=r"<\|python_tag\|>|ipython",
+        forms=(
+            Form(open=("<|python_tag|>",), body=JsonBody(arguments_key="parameters"), separator="; "),
+            Form(open=("<|python_tag|>",), body=PythonBody()),
+        ),
+        bare=(_BARE_JSON,),
+    ),
+    "json": Markup(forms=(_JSON_FENCE, _CALL_FENCE), bare=(_BARE_JSON,)),
+}
+
+
+def markup_named(name: str) -> Markup:
+    """The markup of that name; plain JSON for one that is not known here."""
+    return MARKUPS.get(name, MARKUPS["json"])

@@ -1,0 +1,80 @@
+"""Values between marks, whose strings stand there without quotes."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any, NamedTuple
+
+from cactus_actors.tools.functions import Kind, admits
+from cactus_actors.tools.json_values import JSON
+from cactus_actors.tools.pieces import Ended, Malformed
+from cactus_actors.tools.python_values import PYTHON
+from cactus_actors.tools.source import Marks, Reading, Source
+from cactus_actors.tools.values import Write, inside, quoted, read_value, whole_value
+
+
+class Place(NamedTuple):
+    """Where a value stands: one of `close` ends it, if one of `followers` or nothing comes then."""
+
+    close: Marks
+    followers: Sequence[str]
+
+
+def read_unquoted(
+    source: Source, write: Write, place: Place, kind: Kind, parameters: Any, argument: str
+) -> Reading[None]:
+    """Read a value and the mark behind it.
+
+    A string comes on as it is read. Anything else is read to its end first: it is JSON, or a literal of
+    Python's, or else a string after all.
+    """
+    if kind == "text":
+        write('"')
+        yield from _read_text(source, lambda text: write(inside(text)), place)
+        write('"')
+        return
+    start = source.num_read
+    value = yield from _read_json(source, place)
+    if not value or (kind == "either" and not admits(parameters, argument, json.loads(value))):
+        source.go_back(start)
+        parts: list[str] = []
+        yield from _read_text(source, parts.append, place)
+        text = "".join(parts)
+        value = _literal(text) if kind == "json" else quoted(text)
+    write(value)
+
+
+def _read_text(source: Source, write: Write, place: Place) -> Reading[None]:
+    while True:
+        write((yield from source.before(place.close)))
+        closed = ""
+        for mark in place.close.literals:
+            if not closed and (yield from source.skip(mark)):
+                closed = mark
+        if closed and (yield from source.comes_spaced(place.followers)):
+            return
+        write(closed)
+        if not closed and not (yield from source.peek()):
+            raise Ended
+
+
+def _read_json(source: Source, place: Place) -> Reading[str]:
+    """The JSON value that is all of what stands here, and the mark behind it; empty if there is none."""
+    parts: list[str] = []
+    try:
+        yield from source.skip_space()
+        yield from read_value(source, parts.append, JSON)
+        for mark in place.close.literals:
+            if (yield from source.skip_spaced(mark.strip())):
+                return "".join(parts)
+    except Malformed:
+        pass
+    return ""
+
+
+def _literal(text: str) -> str:
+    try:
+        return whole_value(text, PYTHON)
+    except Malformed:
+        return quoted(text)

@@ -1,0 +1,378 @@
+"""The rows of the table of markups: how each family writes calls, and that it is read back."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cactus_actors.protocol.results import IncompleteCall, ToolCall
+from cactus_actors.tools.pieces import ArgumentsText, CallBegun
+from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.table import MARKUPS
+from cactus_actors.tools.writing import render_calls
+
+ROUTE = ToolCall("plan_route", {"from": "Zürich", "stops": 2, "avoid": ["tolls", "ferries"]})
+NOW = ToolCall("now", {})
+NOTE = ToolCall(
+    "save_note", {"text": 'First "line"\n  second\t<b>', "tags": {"kind": "memo", "pinned": True}}
+)
+
+TOOLS: list[dict[str, Any]] = [
+    {
+        "type": "function",
+        "function": {
+            "name": "plan_route",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "from": {"type": "string"},
+                    "stops": {"type": "integer"},
+                    "avoid": {"type": "array", "items": {"type": "string"}},
+                },
+                "required": ["from"],
+            },
+        },
+    },
+    {"type": "function", "function": {"name": "now"}},
+    {
+        "type": "function",
+        "function": {
+            "name": "save_note",
+            "parameters": {
+                "type": "object",
+                "properties": {
+                    "text": {"type": "string"},
+                    "tags": {"type": "object"},
+                    "id": {"type": ["string", "null"]},
+                    "share": {"anyOf": [{"type": "boolean"}, {"type": "null"}]},
+                },
+            },
+        },
+    },
+]
+
+ROUTE_JSON = '{"from": "Zürich", "stops": 2, "avoid": ["tolls", "ferries"]}'
+ROUTE_PYTHON = "plan_route(from='Zürich', stops=2, avoid=['tolls', \"ferries\"])"
+ROUTE_TAGS = (
+    "<function=plan_route>\n<parameter=from>\nZürich\n</parameter>\n<parameter=stops>\n2\n</parameter>\n"
+    '<parameter=avoid>\n["tolls", "ferries"]\n</parameter>\n</function>'
+)
+
+
+def named(name: str = "name", arguments: str = "arguments") -> str:
+    return f'{{"{name}": "plan_route", "{arguments}": {ROUTE_JSON}}}'
+
+
+ONE_CALL = [
+    ("hermes", f"<tool_call>\n{named()}\n</tool_call>"),
+    ("hermes", f"<tool_call>{named()}"),
+    ("hermes", f'<tool_call>{{"arguments": {json.dumps(ROUTE_JSON)}, "name": "plan_route"}}</tool_call>'),
+    ("hermes", f'<tool_call>{{"arguments": {ROUTE_JSON}, "id": 3, "name": "plan_route"}}</tool_call>'),
+    ("hermes", named()),
+    ("hermes", f"[{named()}]"),
+    ("qwen3_coder", f"<tool_call>\n{ROUTE_TAGS}\n</tool_call>"),
+    ("qwen3_coder", ROUTE_TAGS),
+    ("qwen3_coder", ROUTE_TAGS.removesuffix("</function>") + "</tool_call>"),
+    ("qwen3_coder", f"<tool_call>\n{named()}\n</tool_call>"),
+    ("seed_oss", f"<seed:tool_call>\n{ROUTE_TAGS}\n</seed:tool_call>"),
+    (
+        "seed_oss",
+        "<seed:tool_call><function=plan_route><parameter=from>Zürich</parameter><parameter=stops>2</parameter>"
+        '<parameter=avoid>["tolls","ferries"]</parameter></function></seed:tool_call>',
+    ),
+    (
+        "deepseek_r1",
+        "<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>function<｜tool▁sep｜>plan_route\n```json\n"
+        f"{ROUTE_JSON}\n```<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    ),
+    ("deepseek_r1", f"<｜tool▁call▁begin｜>function<｜tool▁sep｜>plan_route\n```json\n{ROUTE_JSON}"),
+    (
+        "deepseek_v31",
+        f"<｜tool▁calls▁begin｜><｜tool▁call▁begin｜>plan_route<｜tool▁sep｜>{ROUTE_JSON}"
+        "<｜tool▁call▁end｜><｜tool▁calls▁end｜>",
+    ),
+    (
+        "deepseek_v32",
+        '<｜DSML｜function_calls>\n<｜DSML｜invoke name="plan_route">\n'
+        '<｜DSML｜parameter name="from" string="true">Zürich</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="stops" string="false">2</｜DSML｜parameter>\n'
+        '<｜DSML｜parameter name="avoid" string="false">["tolls", "ferries"]</｜DSML｜parameter>\n'
+        "</｜DSML｜invoke>\n</｜DSML｜function_calls>",
+    ),
+    (
+        "minimax_m2",
+        '<minimax:tool_call>\n<invoke name="plan_route">\n<parameter name="from">Zürich</parameter>\n'
+        '<parameter name="stops">2</parameter>\n<parameter name="avoid">["tolls","ferries"]</parameter>\n'
+        "</invoke>\n</minimax:tool_call>",
+    ),
+    (
+        "glm45",
+        "<tool_call>plan_route\n<arg_key>from</arg_key>\n<arg_value>Zürich</arg_value>\n"
+        "<arg_key>stops</arg_key>\n<arg_value>2</arg_value>\n"
+        '<arg_key>avoid</arg_key>\n<arg_value>["tolls", "ferries"]</arg_value>\n'
+        "</tool_call>",
+    ),
+    (
+        "glm47",
+        "<tool_call>plan_route<arg_key>from</arg_key><arg_value>Zürich</arg_value><arg_key>stops</arg_key>"
+        '<arg_value>2</arg_value><arg_key>avoid</arg_key><arg_value>["tolls", "ferries"]</arg_value>'
+        "</tool_call>",
+    ),
+    (
+        "kimi_k2",
+        "<|tool_calls_section_begin|><|tool_call_begin|>functions.plan_route:0<|tool_call_argument_begin|>"
+        f"{ROUTE_JSON}<|tool_call_end|><|tool_calls_section_end|>",
+    ),
+    ("kimi_k2", f"<|tool_call_begin|>functions.plan_route:11<|tool_call_argument_begin|>{ROUTE_JSON}"),
+    (
+        "minicpm5",
+        '<function name="plan_route"><param name="from"><![CDATA[Zürich]]></param>'
+        '<param name="stops">2</param>'
+        '<param name="avoid">["tolls", "ferries"]</param></function>',
+    ),
+    (
+        "command_r7b",
+        f'<|START_ACTION|>[\n{{"tool_call_id": "0", {named("tool_name", "parameters")[1:]}\n]<|END_ACTION|>',
+    ),
+    ("command_r_plus", f"Action: ```json\n[\n    {named('tool_name', 'parameters')}\n]```"),
+    (
+        "harmony",
+        f"<|channel|>commentary to=functions.plan_route <|constrain|>json<|message|>{ROUTE_JSON}<|call|>",
+    ),
+    (
+        "harmony",
+        f"<|start|>assistant to=functions.plan_route<|channel|>commentary json<|message|>{ROUTE_JSON}",
+    ),
+    ("harmony", f" to=functions.plan_route<|channel|>analysis<|message|>{ROUTE_JSON}<|call|>"),
+    (
+        "gemma4",
+        '<|tool_call>call:plan_route{from:<|"|>Zürich<|"|>,stops:2,avoid:[<|"|>tolls<|"|>,<|"|>ferries<|"|>]}'
+        "<tool_call|>",
+    ),
+    (
+        "functiongemma",
+        "<start_function_call>call:plan_route{from:<escape>Zürich<escape>,stops:2,"
+        "avoid:[<escape>tolls<escape>,<escape>ferries<escape>]}<end_function_call>",
+    ),
+    ("phi4_mini", f"<|tool_call|>[{named()}]<|/tool_call|>"),
+    ("phi4_mini", f"functools[{named()}]"),
+    ("granite", f"<|tool_call|>[{named()}]"),
+    ("granite", f"<function_call> {named()}"),
+    ("firefunction", f" functools[{named()}]"),
+    ("nemotron", f"<TOOLCALL>[{named()}]</TOOLCALL>"),
+    ("apertus", f'<|tools_prefix|>[{{"plan_route": {ROUTE_JSON}}}]<|tools_suffix|>'),
+    ("apriel", f"<tool_calls>[{named()}]</tool_calls>"),
+    ("minimax_m1", f"<tool_calls>\n{named()}\n</tool_calls>"),
+    ("gigachat31", f"<|function_call|>{named()}"),
+    ("gigachat3", f"<|message_sep|>\n\nfunction call<|role_sep|>\n{named()}"),
+    ("functionary_v32", f"plan_route\n{ROUTE_JSON}"),
+    ("functionary_v32", f">>>plan_route\n{ROUTE_JSON}"),
+    ("functionary_v31", f"<function=plan_route>{ROUTE_JSON}</function>"),
+    ("olmo3", f"<function_calls>\n{ROUTE_PYTHON}\n</function_calls>"),
+    ("internlm2", f"<|action_start|><|plugin|>\n{named(arguments='parameters')}<|action_end|>"),
+    ("llama4", f"<|python_start|>[{ROUTE_PYTHON}]<|python_end|>"),
+    ("pythonic", f"[{ROUTE_PYTHON}]"),
+    ("lfm2", f"<|tool_call_start|>[{ROUTE_PYTHON}]<|tool_call_end|>"),
+    ("lfm2", f"<|tool_call_start|>[{named()}]<|tool_call_end|>"),
+    ("lfm2", f"[{ROUTE_PYTHON}]"),
+    ("mistral", f"[TOOL_CALLS] [{named()}]"),
+    ("mistral", f"[TOOL_CALLS]plan_route[ARGS]{ROUTE_JSON}"),
+    ("mistral_args", f"[TOOL_CALLS]plan_route[CALL_ID]a1b2c3d4e[ARGS]{ROUTE_JSON}"),
+    ("mistral_args", f'[TOOL_CALLS][{{"name": "plan_route", "arguments": {ROUTE_JSON}, "id": "a1b2c3d4e"}}]'),
+    ("llama3", f"<|python_tag|>{named(arguments='parameters')}"),
+    ("llama3", f'{{"type": "function", "function": {named(arguments="parameters")}}}'),
+    ("gemma", f"```tool_code\nprint(default_api.{ROUTE_PYTHON})\n```"),
+    ("gemma", f"```tool_code\n[{ROUTE_PYTHON}]\n```"),
+    ("gemma", f"[{ROUTE_PYTHON}]"),
+    ("gemma", f"```json\n{named()}\n```"),
+    ("json", f"```json\n[{named()}]\n```"),
+    ("json", named()),
+    ("a markup of tomorrow", named()),
+]
+
+
+def streamed(markup: str, text: str, tools: Sequence[dict[str, Any]] | None) -> tuple[Parsed, list[Any]]:
+    """What is told of a text that comes letter by letter, and the arguments that were."""
+    splitter = Splitter(markup, tools)
+    pieces = [piece for letter in text for piece in splitter.feed(letter)] + splitter.finish()
+    arguments: list[str] = []
+    for piece in pieces:
+        if isinstance(piece, CallBegun):
+            arguments.append("")
+        elif isinstance(piece, ArgumentsText):
+            arguments[-1] += piece.text
+    shown = "".join(piece for piece in pieces if isinstance(piece, str))
+    calls = [piece for piece in pieces if isinstance(piece, ToolCall)]
+    incomplete = [piece for piece in pieces if isinstance(piece, IncompleteCall)]
+    return Parsed(shown, calls, incomplete), list(map(json.loads, arguments))
+
+
+@pytest.mark.parametrize(("markup", "text"), ONE_CALL)
+def test_one_call_in_every_form(markup: str, text: str) -> None:
+    for tools in (TOOLS, None):
+        assert parse_calls(markup, f"\n {text}\n", tools) == Parsed("", [ROUTE])
+        assert streamed(markup, text, tools) == (Parsed("", [ROUTE]), [ROUTE.arguments])
+    assert parse_calls(markup, text, [{"name": "other"}]).calls == []
+
+
+def test_llamas_own_tools_are_called_by_a_method() -> None:
+    text = f"<|python_tag|>{ROUTE_PYTHON.replace('route(', 'route.call(')}"
+    assert parse_calls("llama3", text, TOOLS) == Parsed("", [ROUTE])
+
+
+def test_every_markup_is_shown_here() -> None:
+    assert {markup for markup, _ in ONE_CALL} >= MARKUPS.keys() - {"deepseek_v4"}
+
+
+@pytest.mark.parametrize("markup", MARKUPS)
+@pytest.mark.parametrize("calls", [[NOW], [NOTE], [ROUTE, NOW], [NOW, NOTE, ROUTE]])
+def test_calls_are_read_as_they_are_written(markup: str, calls: list[ToolCall]) -> None:
+    for tools in (TOOLS, None):
+        text = render_calls(markup, calls, tools)
+        assert parse_calls(markup, text, tools) == Parsed("", calls)
+        assert parse_calls(markup, f"I will. {text}", tools) == Parsed("I will.", calls)
+        assert streamed(markup, text, tools) == (Parsed("", calls), [call.arguments for call in calls])
+
+
+@pytest.mark.parametrize(
+    ("text", "calls"),
+    [
+        (
+            f'<tool_call>{named()}</tool_call>\n<tool_call>{{"name": "now", "arguments": {{}}}}</tool_call>',
+            "hermes",
+        ),
+        (f'<tool_call>{named()}\n{{"name": "now", "arguments": {{}}}}</tool_call>', "hermes"),
+        (f'{named(arguments="parameters")}; {{"name": "now", "parameters": {{}}}}', "llama3"),
+        (f"[TOOL_CALLS]plan_route[ARGS]{ROUTE_JSON}[TOOL_CALLS]now[ARGS]{{}}", "mistral"),
+        (f"```tool_code\n{ROUTE_PYTHON}\nnow()\n```", "gemma"),
+        (f"plan_route\n{ROUTE_JSON}>>>now\n{{}}", "functionary_v32"),
+        (
+            f"<tool_call>{ROUTE_TAGS}</tool_call><tool_call><function=now></function></tool_call>",
+            "qwen3_coder",
+        ),
+    ],
+)
+def test_several_calls(text: str, calls: str) -> None:
+    assert parse_calls(calls, text, TOOLS) == Parsed("", [ROUTE, NOW])
+
+
+def note(value: str, name: str = "text") -> dict[str, Any]:
+    """The arguments of a call in Qwen3-Coder's form whose one value is this text."""
+    argument = f"<parameter={name}>\n{value}\n</parameter>"
+    text = f"<tool_call>\n<function=save_note>\n{argument}\n</function>\n</tool_call>"
+    [call] = parse_calls("qwen3_coder", text, TOOLS).calls
+    return call.arguments
+
+
+def test_values_without_quotes_are_of_the_types_of_the_schema() -> None:
+    assert note("12") == {"text": "12"}
+    assert note('"quoted"') == {"text": '"quoted"'}
+    assert note("") == {"text": ""}
+    assert note("\nblank lines around\n") == {"text": "\nblank lines around\n"}
+    assert note("a </parameter> b") == {"text": "a </parameter> b"}
+    assert note("null", "id") == {"id": None}
+    assert note("12", "id") == {"id": "12"}
+    assert note('"12"', "id") == {"id": "12"}
+    assert note("True", "share") == {"share": True}
+    assert note("perhaps", "share") == {"share": "perhaps"}
+    assert note("{'a': [1, None]}", "tags") == {"tags": {"a": [1, None]}}
+    assert note('{"x": "</parameter>\\n</function>"}', "tags") == {"tags": {"x": "</parameter>\n</function>"}}
+    assert note("12", "of_nothing_known") == {"of_nothing_known": 12}
+    assert note("twelve", "of_nothing_known") == {"of_nothing_known": "twelve"}
+
+
+def test_strings_without_quotes_come_as_they_are_written() -> None:
+    splitter = Splitter("qwen3_coder", TOOLS)
+    assert splitter.feed("<tool_call>\n<function=save_note>\n<parameter=text>\n") == [
+        CallBegun("save_note"),
+        ArgumentsText('{"text":"'),
+    ]
+    assert splitter.feed('say "hi"\n') == [ArgumentsText('say \\"hi\\"')]
+    assert splitter.feed("</para") == []
+    assert splitter.feed("graph>") == [ArgumentsText("\\n</paragraph>")]
+    assert splitter.feed("\n</parameter>\n") == []
+    [*_, call] = splitter.feed("</function>")
+    assert call == ToolCall("save_note", {"text": 'say "hi"\n</paragraph>'})
+
+
+def test_python_arguments_come_as_they_are_written() -> None:
+    splitter = Splitter("lfm2", TOOLS)
+    assert splitter.feed("<|tool_call_start|>[save_note(") == []
+    assert splitter.feed("text=") == [CallBegun("save_note"), ArgumentsText('{"text":')]
+    assert splitter.feed("'one\\n") == [ArgumentsText('"one\\n')]
+    assert splitter.feed("two', tags={'pinned': Tr") == [ArgumentsText('two","tags":{"pinned":')]
+    assert splitter.feed("ue})]")[0] == ArgumentsText("true}}")
+
+
+def test_marks_of_a_role_or_channel_are_no_text() -> None:
+    assert parse_calls("functionary_v32", "all\nHello.\nThere.", TOOLS) == Parsed("Hello.\nThere.")
+    assert parse_calls("functionary_v32", "all\nLet me look.>>>now\n{}", TOOLS) == Parsed(
+        "Let me look.", [NOW]
+    )
+    final = "<|channel|>final<|message|>Hello.<|return|>"
+    assert parse_calls("harmony", final, TOOLS) == Parsed("Hello.")
+    assert parse_calls("harmony", f"<|start|>assistant{final}", TOOLS) == Parsed("Hello.")
+    preamble = "<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant"
+    call = "<|channel|>commentary to=functions.now <|constrain|>json<|message|>{}<|call|>"
+    assert parse_calls("harmony", preamble + call, TOOLS) == Parsed("Let me look.", [NOW])
+    assert parse_calls("command_r7b", "<|START_RESPONSE|>Hi.<|END_RESPONSE|>", TOOLS).text.count("Hi.") == 1
+
+
+NAMES = st.from_regex(r"[a-zA-Z0-9_-]{1,12}", fullmatch=True)
+TEXTS = st.text(max_size=8) | st.sampled_from(
+    [
+        "</parameter>",
+        "\n",
+        "5",
+        "null",
+        "true",
+        '"x"',
+        '<|"|>',
+        "]]>",
+        "</arg_value>",
+        "```",
+        "'",
+        "\\",
+        " x ",
+    ]
+)
+VALUES: st.SearchStrategy[Any] = st.recursive(
+    st.none()
+    | st.booleans()
+    | st.integers(-(2**63), 2**64 - 1)
+    | st.floats(allow_nan=False, allow_infinity=False)
+    | TEXTS,
+    lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
+    max_leaves=6,
+)
+ARGUMENTS = st.dictionaries(
+    st.from_regex(r"[a-z_]{1,6}", fullmatch=True) | st.text(max_size=4), VALUES, max_size=3
+)
+CALLS = st.lists(st.builds(ToolCall, NAMES, ARGUMENTS), min_size=1, max_size=3)
+TYPES = st.sampled_from(
+    ["string", "integer", "number", "boolean", "object", "array", ["string", "null"], None]
+)
+
+
+@given(st.sampled_from(list(MARKUPS)), CALLS, st.data())
+def test_any_calls_are_read_as_they_are_written(
+    markup: str, calls: list[ToolCall], data: st.DataObject
+) -> None:
+    properties: dict[str, dict[str, Any]] = {}
+    for call in calls:
+        for name in call.arguments:
+            kind = data.draw(TYPES)
+            properties.setdefault(call.name, {})[name] = {"type": kind} if kind else {}
+    tools = [
+        {"name": call.name, "parameters": {"type": "object", "properties": properties.get(call.name, {})}}
+        for call in calls
+    ]
+    for offered in (tools, None):
+        text = "So: " + render_calls(markup, calls, offered)
+        assert parse_calls(markup, text, offered) == Parsed("So:", calls)
+        assert streamed(markup, text, offered) == (Parsed("So:", calls), [call.arguments for call in calls])
