@@ -27,6 +27,7 @@ DEFAULT_MODEL = "cactus-sprout"
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
 DEFAULT_STREAM_ENDPOINT = "tcp://127.0.0.1:5556"
 DEFAULT_HTTP = "127.0.0.1:8080"
+DEFAULT_STATE_DIR = Path("~/.cactus")
 HEARTBEAT_S = 1.0
 WORKER_TIMEOUT_S = 3.0
 
@@ -249,7 +250,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: str | None = None
-    state_dir: Path = Path("~/.cactus")
+    state_dir: Path = DEFAULT_STATE_DIR
     corpus: Path | None = None
     journal: bool = True
     drain_timeout_s: Annotated[float, Meta(ge=0)] = 20.0

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
-import contextlib
-import sys
+from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
+import msgspec
 import typer
 
+from cactus_actors.cli.chat_input import ReadLine, reader
 from cactus_actors.cli.options import (
     FIRST_ANSWER_S,
     Endpoint,
@@ -21,7 +22,7 @@ from cactus_actors.cli.options import (
     Think,
     ThinkingBudget,
 )
-from cactus_actors.cli.terminal import AnswerWriter, show, summary
+from cactus_actors.cli.terminal import AnswerWriter, summary
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, NotSupported, Unavailable
 from cactus_actors.protocol.options import Options
@@ -31,10 +32,14 @@ if TYPE_CHECKING:
     from cactus_actors.client import Client
 
 HELP = """\
-/reset   forget the conversation
-/help    this list
-/exit    leave (Ctrl-D does too)
-Ctrl-C stops an answer."""
+/system TEXT      open the conversation with this, from its start; alone: show it
+/set NAME VALUE   change an option, such as temperature; alone: show them; without VALUE: as it was
+/retry            ask the last question again
+/save FILE        write the conversation as JSON messages
+/reset            forget the conversation
+/help             this list
+/exit             leave (Ctrl-D does too)
+Ctrl-C stops an answer. Several lines that are pasted are one message."""
 
 
 def chat(
@@ -63,15 +68,12 @@ def chat(
         "cloud_handoff_threshold": cloud_handoff_threshold,
     }
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
-    with contextlib.suppress(ImportError):
-        import readline  # noqa: F401  (line editing and history for input)
-
     from cactus_actors.client import Client
 
     resolve_options(Options(**options))  # a mistake is told before anybody has typed a word
     with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
         _whisper(f"{client.status().model} · /help for commands")
-        Conversation(client, system, options, show_reasoning).run()
+        Conversation(client, system, options, show_reasoning).run(reader())
 
 
 class Conversation:
@@ -81,28 +83,87 @@ class Conversation:
         self, client: Client, system: str | None, options: dict[str, Any], shows_reasoning: bool | None = None
     ) -> None:
         self._client = client
-        self._opening = [] if system is None else [{"role": "system", "content": system}]
+        self._opening: list[dict[str, Any]] = []
+        if system is not None:
+            self._opening.append({"role": "system", "content": system})
         self._turns = list(self._opening)
         self._options = options
         self._shows_reasoning = shows_reasoning
 
-    def run(self) -> None:
+    def run(self, read: ReadLine) -> None:
         """Take turns until the user leaves."""
-        while (said := _read_line()) is not None:
-            match said.strip():
-                case "":
-                    continue
-                case "/exit" | "/quit":
-                    return
-                case "/help":
-                    _whisper(HELP)
-                case "/reset":
-                    self._turns = list(self._opening)
-                    _whisper("the conversation starts again")
-                case command if command.startswith("/") and " " not in command:
-                    _whisper(f"no command {command}; /help lists them")
-                case _:
-                    self._take_turn(said)
+        while (said := read()) is not None:
+            if not said.strip():
+                continue
+            command, _, rest = said.strip().partition(" ")
+            if "\n" in said or not command.startswith("/"):
+                self._take_turn(said)
+            elif command in ("/exit", "/quit"):
+                return
+            else:
+                self._obey(command, rest.strip())
+
+    def _obey(self, command: str, rest: str) -> None:
+        match command:
+            case "/help":
+                _whisper(HELP)
+            case "/reset":
+                self._turns = list(self._opening)
+                _whisper("the conversation starts again")
+            case "/system":
+                self._set_system(rest)
+            case "/set":
+                self._set_option(*rest.partition(" ")[::2])
+            case "/retry":
+                self._retry()
+            case "/save":
+                self._save(rest)
+            case _:
+                _whisper(f"no command {command}; /help lists them")
+
+    def _set_system(self, text: str) -> None:
+        if text:
+            turns = self._turns[len(self._opening) :]
+            self._opening = [{"role": "system", "content": text}]
+            self._turns = [*self._opening, *turns]
+        _whisper(f"system: {self._opening[0]['content'] if self._opening else '-'}")
+
+    def _set_option(self, name: str, value: str) -> None:
+        """Change an option by its name; what is wrong with it is told, and changes nothing."""
+        name = name.replace("-", "_")
+        if name:
+            changed = {other: known for other, known in self._options.items() if other != name}
+            if value.strip():
+                changed[name] = _value(value.strip())
+            try:
+                resolve_options(msgspec.convert(changed, Options))
+            except (CactusError, msgspec.ValidationError) as error:
+                _whisper(f"/set {name}: {error}")
+                return
+            self._options = changed
+        told = ", ".join(f"{name} {value}" for name, value in sorted(self._options.items()))
+        _whisper(f"options: {told or '-'}")
+
+    def _retry(self) -> None:
+        asked = self._turns[:-1] if self._turns and self._turns[-1]["role"] == "assistant" else self._turns
+        if not asked or asked[-1]["role"] != "user":
+            _whisper("nothing was asked yet")
+            return
+        self._turns = asked[:-1]
+        self._take_turn(str(asked[-1]["content"]))
+
+    def _save(self, name: str) -> None:
+        if not name:
+            _whisper("/save FILE")
+            return
+        path = Path(name).expanduser()
+        try:
+            with path.open("xb") as file:
+                file.write(msgspec.json.format(msgspec.json.encode({"messages": self._turns}), indent=2))
+        except OSError as error:
+            _whisper(f"{path}: {error.strerror}")
+            return
+        _whisper(f"{len(self._turns)} messages are in {path}")
 
     def _take_turn(self, said: str) -> None:
         asked = [*self._turns, {"role": "user", "content": said}]
@@ -118,7 +179,7 @@ class Conversation:
             writer.end()
             _whisper(summary(result))
         except KeyboardInterrupt:  # wherever it came; leaving the stream has cancelled the job
-            show("\n")
+            writer.end()
             _whisper("stopped")
             if not answer:
                 return
@@ -128,22 +189,20 @@ class Conversation:
             _whisper(f"{error.message}; /reset starts again")
             return
         except CactusError as error:
-            show("\n" if answer else "")
+            if answer:
+                writer.end()
             typer.secho(f"error: {error.message}", fg=typer.colors.RED, err=True)
             return
         thought = {"reasoning_content": reasoning} if reasoning else {}
         self._turns = [*asked, {"role": "assistant", "content": answer, **thought}]
 
 
-def _read_line() -> str | None:
-    """What the user types, None at the end of input; Ctrl-C clears the line."""
-    while True:
-        try:
-            return input("> " if sys.stdin.isatty() else "")
-        except KeyboardInterrupt:
-            show("\n")
-        except EOFError:
-            return None
+def _value(text: str) -> Any:
+    """A number, a truth or a list as JSON has them; anything else is text."""
+    try:
+        return msgspec.json.decode(text)
+    except msgspec.DecodeError:
+        return text
 
 
 def _whisper(text: str) -> None:

@@ -3,10 +3,12 @@
 from __future__ import annotations
 
 import re
+import shutil
 import sys
 
 import typer
 
+from cactus_actors.cli.wrapping import WordWrapper
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import Result
 
@@ -26,13 +28,14 @@ class AnswerWriter:
     def __init__(self, shows_reasoning: bool | None) -> None:
         self._shows_reasoning = sys.stderr.isatty() if shows_reasoning is None else shows_reasoning
         self._is_reasoning = False
+        self._wrapper = WordWrapper(shutil.get_terminal_size().columns) if sys.stdout.isatty() else None
 
     def add(self, delta: Delta) -> None:
         """Write what came."""
         self.think(delta.reasoning_content)
         if delta.text:
             self._end_reasoning()
-            show(delta.text)
+            show(delta.text if self._wrapper is None else self._wrapper.add(_printable(delta.text)))
 
     def think(self, text: str) -> None:
         """Write reasoning, if it is shown."""
@@ -43,7 +46,7 @@ class AnswerWriter:
     def end(self) -> None:
         """End the last line."""
         self._end_reasoning()
-        show("\n")
+        show(f"{self._wrapper.end() if self._wrapper else ''}\n")
 
     def _end_reasoning(self) -> None:
         if self._is_reasoning:

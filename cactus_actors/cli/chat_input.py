@@ -1,0 +1,48 @@
+"""What somebody types in a conversation: with editing and history at a terminal, plain lines elsewhere."""
+
+from __future__ import annotations
+
+import contextlib
+import sys
+from collections.abc import Callable
+from pathlib import Path
+
+from cactus_actors.cli.terminal import show
+from cactus_actors.config import DEFAULT_STATE_DIR
+
+HISTORY_FILE = "chat-history"
+ReadLine = Callable[[], str | None]
+
+
+def reader(state_dir: Path | None = None) -> ReadLine:
+    """Reads one message, None at the end of input; Ctrl-C clears the line.
+
+    At a terminal several lines that are pasted are one message, and earlier ones come back from a file that
+    its owner alone can read.
+    """
+    ask = _terminal_session(state_dir) if sys.stdin.isatty() and sys.stdout.isatty() else input
+
+    def read() -> str | None:
+        while True:
+            try:
+                return ask()
+            except KeyboardInterrupt:
+                show("\n")
+            except EOFError:
+                return None
+
+    return read
+
+
+def _terminal_session(state_dir: Path | None) -> Callable[[], str]:
+    from prompt_toolkit import PromptSession
+    from prompt_toolkit.history import FileHistory, History, InMemoryHistory
+
+    history: History = InMemoryHistory()
+    path = (state_dir or DEFAULT_STATE_DIR).expanduser() / HISTORY_FILE
+    with contextlib.suppress(OSError):
+        path.parent.mkdir(parents=True, exist_ok=True, mode=0o700)
+        path.touch(mode=0o600)
+        history = FileHistory(str(path))
+    session: PromptSession[str] = PromptSession(history=history)
+    return lambda: session.prompt("> ")
