@@ -9,6 +9,7 @@ import msgspec
 from cactus_actors.models.files import invalid, read_bytes
 from cactus_actors.protocol.confidence import Probe, SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.type_mismatch import mismatch_of
 
 FILE_NAME = "confidence_probe.json"
 MAX_BYTES = 1 << 16
@@ -37,5 +38,7 @@ def read_probe(path: Path) -> Probe:
     """The probe in a JSON file; ModelFileInvalid if it is none."""
     try:
         return msgspec.json.decode(read_bytes(path, max_bytes=MAX_BYTES), type=Probe)
+    except msgspec.ValidationError as error:
+        raise invalid(path, f"not a confidence probe: {mismatch_of(error).message}") from None
     except (msgspec.DecodeError, UnicodeDecodeError) as error:
         raise invalid(path, f"not a confidence probe: {error}") from None

@@ -69,6 +69,7 @@ class LocalBackend:
                 retention_s=0.0,
                 confidence_signal=handoff.confidence_signal,
                 max_handoff_share=handoff.max_share,
+                max_handoff_wait_s=handoff.max_wait_s,
             ),
             epoch=1,
             now=now,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import time
 from collections.abc import Iterator
 from typing import Any
 
@@ -23,10 +24,12 @@ class Cloud:
         self.base_url = ""
         self.num_requests = 0
         self.status = 200
+        self.delay_s = 0.0
 
     def answer(self, request: Request) -> None:
         self.num_requests += 1
         request.rfile.read(int(request.headers["content-length"]))
+        time.sleep(self.delay_s)
         request.send_response(self.status)
         request.send_header("content-type", "text/event-stream")
         request.end_headers()
@@ -65,6 +68,9 @@ def test_an_unsure_answer_comes_from_the_cloud(model: CactusModel, cloud: Cloud)
     assert result["cloud_handoff"] is True
     assert result["handoff"]["status"] == "completed"
     assert result["response"] == "from the cloud"
+    assert (result["model"], result["confidence"], result["measures"]) == ("gpt-4o-mini", None, None)
+    assert result["handoff"]["local_confidence"] == pytest.approx(result["handoff"]["confidence"], abs=0.5)
+    assert result["handoff"]["local_usage"]["completion_tokens"] > 0
     assert "".join(text for text, _ in tokens) == "from the cloud"
     assert {token_id for _, token_id in tokens} == {0}
     assert answer(model, UNSURE)["response"] == "from the cloud"
@@ -100,3 +106,19 @@ def test_without_a_key_the_handoff_is_only_recommended(
     assert result["handoff"]["status"] == "recommended"
     assert result["cloud_handoff"] is False
     assert cloud.num_requests == 0
+
+
+def test_a_cloud_that_takes_too_long_gives_the_local_answer(
+    cloud: Cloud, monkeypatch: pytest.MonkeyPatch, tmp_path: Any
+) -> None:
+    monkeypatch.setenv("HOME", str(tmp_path))
+    cloud.delay_s = 4.0
+    handoff = HandoffSettings(base_url=cloud.base_url, max_retries=0, max_wait_s=0.5)
+    model = cactus_init("cactus-sprout", threads=1, handoff=handoff)
+    try:
+        result = answer(model, UNSURE)
+    finally:
+        cactus_destroy(model)
+    assert (result["success"], result["cloud_handoff"]) == (True, False)
+    assert result["handoff"]["reason"] == "no answer of the cloud within 0.5 s"
+    assert result["response"]
