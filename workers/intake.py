@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.reasoning import MARKUPS
 from workers.constraints import NewConstraint, TokenConstraint
 from workers.detokenizer import Detokenizer, TokenBytes
 from workers.ends import Ends
@@ -55,6 +56,11 @@ class Intake:
             raise InvalidRequest(f"token ids must be in [0, {self._vocab_size})", param="prompt")
         if any(not 0 <= token_id < self._vocab_size for token_id, _ in dispatch.params.logit_bias):
             raise InvalidRequest(f"token ids must be in [0, {self._vocab_size})", param="logit_bias")
+        if (reasoning := dispatch.params.reasoning) is not None:
+            if reasoning.markup not in MARKUPS:
+                raise NotSupported(f"this worker knows no reasoning of the form {reasoning.markup[:40]!r}")
+            if not all(0 <= token_id < self._vocab_size for token_id in reasoning.close_ids):
+                raise InvalidRequest(f"token ids must be in [0, {self._vocab_size})", param="thinking_budget")
         if len(known) > self._max_context:
             raise ContextExceeded(
                 f"{len(known)} tokens do not fit the {self._max_context} of context and cache here",

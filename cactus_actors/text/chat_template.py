@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 import time
 import traceback
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 from datetime import datetime
 from pathlib import Path
@@ -84,10 +84,9 @@ class ChatTemplate:
         template's line for whatever goes wrong, the limits of this module included.
         """
         budget = _Budget(time.thread_time() + MAX_RENDER_S)
-        told = {**(variables or {})}
+        told = _plain_variables(variables or {}, escape)
         if thinking is not None:
             told |= dict.fromkeys(self.reasoning_switches, thinking)
-        told = plain_data(told, escape)
         first_error: TemplateInvalid | None = None
         for form in self._forms(with_content(messages)):
             try:
@@ -97,14 +96,15 @@ class ChatTemplate:
         assert first_error is not None, "there is one form at least"
         raise first_error from None
 
-    def _forms(self, messages: Sequence[Mapping[str, Any]]) -> list[Sequence[Mapping[str, Any]]]:
-        """The messages as the template may take them, what says most first."""
-        forms: list[Sequence[Mapping[str, Any]]] = []
-        for content in (self.past_reasoning.given(messages), without_reasoning(messages)):
-            for form in (with_decoded_arguments(content), content):
-                if form not in forms:
-                    forms.append(form)
-        return forms
+    def _forms(self, messages: Sequence[Mapping[str, Any]]) -> Iterator[Sequence[Mapping[str, Any]]]:
+        """The messages as the template may take them, each form once, what says most first."""
+        tried: list[Sequence[Mapping[str, Any]]] = []
+        for reasoning_told in (self.past_reasoning.given, without_reasoning):
+            told = reasoning_told(messages)
+            for form in (with_decoded_arguments(told), told):
+                if form not in tried:
+                    tried.append(form)
+                    yield form
 
     def _rendered(
         self,
@@ -136,6 +136,16 @@ class ChatTemplate:
             where = f"line {line} of the chat template" if line else "the chat template"
             shown = _ADDRESS.sub("", what[:MAX_SHOWN_CHARACTERS])
             raise TemplateInvalid(f"{where}: {shown}", param="messages") from error
+
+
+def _plain_variables(variables: Mapping[str, Any], escape: Callable[[str], str]) -> dict[str, Any]:
+    try:
+        told: dict[str, Any] = plain_data(variables, escape)
+    except TemplateInvalid as error:
+        raise TemplateInvalid(
+            "chat_template_kwargs is nested too deep", param="chat_template_kwargs"
+        ) from error
+    return told
 
 
 class _Budget:

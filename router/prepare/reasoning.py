@@ -70,10 +70,20 @@ def _precedes(prompt: ChatPrompt, model: PromptModel) -> bool:
 
 
 def _close_ids(model: PromptModel, has_tools: bool) -> tuple[int, ...]:
-    """The tokens that end reasoning; where messages have channels the answer's begins, or any next one."""
+    """The tokens that end reasoning; where messages have channels the answer's begins, or any next one.
+
+    Raises NotSupported where the vocabulary cannot write them.
+    """
     assert model.reasoning is not None
     markup = MARKUPS[model.reasoning.markup]
     text = markup.closes[0]
     if markup.has_channels:
         text += "<|start|>assistant" if has_tools else markup.answers[0][0]
-    return tuple(model.tokenizer.encode(text, add_special=False))
+    ids = tuple(model.tokenizer.encode(text, add_special=False))
+    visible = dict(model.reasoning.tokens)
+    pieces = (visible[i].encode() if i in visible else model.tokenizer.token_bytes(i) for i in ids)
+    if markup.closes[0].encode() not in b"".join(pieces):
+        raise NotSupported(
+            f"the vocabulary of {model.name} cannot write {markup.closes[0]!r}", param="thinking_budget"
+        )
+    return ids

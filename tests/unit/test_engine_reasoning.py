@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
-from tests.unit.test_engine_behaviour import CONFIG, CountingModel
+from tests.unit.test_engine_behaviour import CONFIG, CountingModel, error_type
 from workers.batch import Batch
 from workers.engine import Engine
 from workers.kv_cache import KVCache
@@ -236,3 +236,15 @@ def test_another_attempt_goes_on_alike_behind_any_token(job: Dispatch) -> None:
         again = run(make_engine(*THOUGHT), replace(job, emitted_ids=ids[:length]))
         assert tokens([*before, *again]) == tokens(whole)
         assert parts([*before, *again]) == parts(whole)
+
+
+@pytest.mark.parametrize(
+    ("reasoning", "kind"),
+    [
+        (ReasoningParams("a form of tomorrow"), "not_supported_error"),
+        (ReasoningParams("think", budget=1, close_ids=(5, 64)), "invalid_request_error"),
+    ],
+)
+def test_what_a_worker_cannot_take_is_refused(reasoning: ReasoningParams, kind: str) -> None:
+    [delta] = run(make_engine("a"), dispatch(reasoning=reasoning))
+    assert error_type(delta) == kind

@@ -329,3 +329,14 @@ def test_a_stream_says_what_the_whole_body_says(form: Any, answer: str) -> None:
     whole = body["choices"][0]["message"]
     for name in ("content", "reasoning_content", "reasoning"):
         assert "".join(one.get(name, "") for one in said) == whole.get(name, "")
+
+
+def test_raw_tokens_have_no_texts_beside_them() -> None:
+    chunks = make_chunks(return_raw_tokens=True)
+    [entry] = entries(chunks.delta(0, thought("so")))
+    assert (entry["delta"], entry["tokens"]) == ({"content": ""}, [1])
+    submit = Submit(job_id=JOB, messages=[])
+    request = BodyRequest(endpoint="chat", submits=[submit], return_raw_tokens=True)
+    result = Result(text="Hi", reasoning_content="so", token_ids=[1, 2])
+    body = completion_body(request, [result], completion_id="c", created=1)
+    assert body["choices"][0]["message"] == {"role": "assistant", "content": ""}

@@ -7,6 +7,7 @@ from typing import Any
 
 import pytest
 
+from cactus_actors.protocol.errors import TemplateInvalid
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.text import TextModel
 from cactus_actors.text.chat_prompt import ChatPrompt
@@ -142,6 +143,15 @@ def test_variables_reach_the_template_and_change_nothing_else(tmp_path: Path) ->
     ids = model.chat_prompt(HELLO, variables=variables).ids
     assert 256 not in ids
     assert model.tokenizer.decode(ids) == "Hi|<s>dry|1,2|False"
+
+
+def test_variables_that_are_nested_too_deep_are_named(tmp_path: Path) -> None:
+    deep: Any = "x"
+    for _ in range(70):
+        deep = [deep]
+    with pytest.raises(TemplateInvalid) as caught:
+        load_model(tmp_path, template=TURNS).chat_prompt(HELLO, variables={"deep": deep})
+    assert caught.value.param == "chat_template_kwargs"
 
 
 THOUGHT = {"role": "assistant", "content": "4", "reasoning_content": "2 and 2"}

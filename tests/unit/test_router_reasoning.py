@@ -114,6 +114,16 @@ def test_a_budget_that_nothing_could_keep_is_not_supported() -> None:
     assert prepared(LetterModel(), thinking_budget=5, enable_thinking=True).params.reasoning is None
 
 
+def test_a_mark_that_the_vocabulary_cannot_write_ends_nothing() -> None:
+    class Latin(ThinkingModel):
+        reasoning = ModelReasoning("kimi-vl")
+
+    with pytest.raises(NotSupported, match="cannot write") as caught:
+        prepared(Latin(), thinking_budget=5)
+    assert caught.value.param == "thinking_budget"
+    assert prepared(Latin()).params.reasoning == ReasoningParams("kimi-vl")
+
+
 def test_the_template_is_told_what_the_request_says() -> None:
     model = ThinkingModel()
     prepared(model, thinking_budget=5, reasoning_effort="low", chat_template_kwargs={"tone": "dry"})

@@ -71,7 +71,7 @@ def error_body(info: ErrorInfo, request_id: str | None = None, *, is_mistral: bo
 
 def _chat_choice(request: BodyRequest, index: int, result: Result, completion_id: str) -> dict[str, Any]:
     written = WrittenReasoning(request.reasoning_format)
-    reasoning = written.add(result.reasoning_content or "")
+    reasoning = written.add("" if request.return_raw_tokens else result.reasoning_content or "")
     calls = calls_of(result, completion_id, index)
     begun = reasoning.pop("content", "") + (written.end() if result.text or calls else "")
     content: str | None = begun + (result.prompt_text or "") + result.text
