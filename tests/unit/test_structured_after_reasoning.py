@@ -7,11 +7,13 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import ToolCall
 from cactus_actors.reasoning import MARKUPS, ReasoningMarkup, Start, split
 from cactus_actors.structured import after_reasoning, compile_request
 from cactus_actors.structured.compiled import param_of
 from cactus_actors.structured.matcher import Matchers
 from cactus_actors.text.tokenizer import Tokenizer
+from cactus_actors.tools.writing import render_calls
 from tests.unit.test_text_fill import load_model
 
 END = "<|end of text|>"
@@ -92,6 +94,18 @@ def test_messages_of_channels_have_headings(tmp_path: Path) -> None:
     assert refused_at(tokenizer, grammar, f"{thought}42") == "4"
     call = after_reasoning(plain, "harmony", tokenizer, start="undecided", is_call=True)
     assert refused_at(tokenizer, call, f"{thought}42") is None
+
+
+def test_a_forced_call_of_channels_brings_its_own_heading(tmp_path: Path) -> None:
+    tools = [{"type": "function", "function": {"name": "time", "parameters": {}}}]
+    tokenizer = tokenizer_of(tmp_path, *MARKUPS["harmony"].tokens)
+    plain = compile_request(Options(), tokenizer, tools=tools, markup="harmony", force_tools=True)
+    grammar = after_reasoning(plain, "harmony", tokenizer, start="undecided", is_call=True)
+    call = render_calls("harmony", [ToolCall("time", {})], tools)
+    thought = "<|channel|>analysis<|message|>so<|end|><|start|>assistant"
+    for text in (call, thought + call):
+        assert refused_at(tokenizer, grammar, text) is None
+    assert refused_at(tokenizer, grammar, f"{thought}<|channel|>final<|message|>") is not None
 
 
 def test_a_grammar_of_several_parts_keeps_them(tmp_path: Path) -> None:
