@@ -228,7 +228,9 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     """Everything `cactus serve` can be told; a TOML file has the same names.
 
     With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service. Told to
-    stop, it lets them run for `drain_timeout_s` more. `http`
+    stop, it lets them run for `drain_timeout_s` more. A start is given up when nothing has gone on for
+    `ready_timeout_s`, such as on a cluster that boots no node. `placement` is `local` for processes of this
+    machine, or `ray`, the default with a `ray_address`. `http`
     is HOST:PORT of the HTTP gateway, empty for none, with TLS by `tls_cert` and `tls_key` or by a proxy in
     front (`behind_proxy`); `alias` is the name that it serves the model under. With
     `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
@@ -254,6 +256,7 @@ class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fiel
     corpus: Path | None = None
     journal: bool = True
     drain_timeout_s: Annotated[float, Meta(ge=0)] = 20.0
+    ready_timeout_s: Annotated[float, Meta(gt=0)] = 120.0
     placement: PlacementName | None = None
     ray_address: str | None = None
     max_sequences: Positive = 16

@@ -29,13 +29,22 @@ class RouterHealth(msgspec.Struct, frozen=True):
     num_restarts_wished: int = 0
 
 
+LoadingPhase = Literal["loading", "packing", "compiling"]
+
+
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker says about itself; `last_tick_s` is the age of its loop's last turn."""
+    """What a worker says about itself; `last_tick_s` is the age of its loop's last turn.
+
+    While its state is `loading`, `phase` says what it does, and `share_done` how much of that is done, if it
+    is known.
+    """
 
     worker_id: str
     pid: int
     state: Literal["loading", "ready", "draining", "left"]
     last_tick_s: float
+    phase: LoadingPhase = "loading"
+    share_done: float | None = None
 
 
 class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):

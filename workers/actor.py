@@ -20,11 +20,13 @@ from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.worker_messages import Hello
 from cactus_actors.text import TextModel, load_text_model
 from workers.link import RouterLink
+from workers.phases import LoadingProgress
 
 if TYPE_CHECKING:
     from workers.core import WorkerCore
     from workers.engine import Engine
     from workers.models import Model
+    from workers.weights.pack import OnProgress
 
 IDLE_WAIT_S = 0.2
 
@@ -42,19 +44,29 @@ class Loaded:
         self.model.close()
 
 
-def load(settings: WorkerSettings) -> Loaded:
+def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> Loaded:
     """The model of `settings`, ready to run; raises ModelFileInvalid or ConfigurationInvalid."""
     path = resolve_model(settings.model)
-    return load_from(path, load_text_model(path), settings)
+    progress = progress or LoadingProgress()
+    with progress.watching_compiler():
+        return load_from(path, load_text_model(path), settings, progress.on_packed)
 
 
-def load_from(path: Path, text: TextModel, settings: WorkerSettings) -> Loaded:
+def load_from(
+    path: Path, text: TextModel, settings: WorkerSettings, on_packed: OnProgress = lambda *_: None
+) -> Loaded:
     """`load` for a model whose files are found and whose text side is known."""
     from cactus_actors.structured.matcher import Matchers
     from workers.engine import Engine
     from workers.models import load_model
 
-    model = load_model(path, weights=settings.weights, kv_cache=settings.kv_cache, threads=settings.threads)
+    model = load_model(
+        path,
+        weights=settings.weights,
+        kv_cache=settings.kv_cache,
+        threads=settings.threads,
+        on_progress=on_packed,
+    )
     engine = Engine(
         model,
         text.tokenizer,
@@ -90,19 +102,23 @@ def hello_of(settings: WorkerSettings, loaded: Loaded) -> Hello:
     )
 
 
+Load = Callable[[WorkerSettings, LoadingProgress], Loaded]
+
+
 class WorkerActor:
     """Says Hello to the router and runs what it dispatches, until it is drained or stopped.
 
     `run` belongs to one thread; `drain`, `stop` and `health` may be called from any other meanwhile.
     """
 
-    def __init__(self, settings: WorkerSettings, load: Callable[[WorkerSettings], Loaded] = load) -> None:
+    def __init__(self, settings: WorkerSettings, load: Load = load) -> None:
         # Before numba is imported: Ray limits OpenMP's threads to what it placed here, but not numba's.
         os.environ["NUMBA_NUM_THREADS"] = str(settings.threads)
         self._settings = settings
         self._load = load
         self._must_drain = threading.Event()
         self._must_stop = threading.Event()
+        self._progress = LoadingProgress()
         self._core: WorkerCore | None = None  # None while the model loads
         self._ticked_at = time.monotonic()
 
@@ -115,7 +131,7 @@ class WorkerActor:
 
         key_file = self._settings.key_file
         credentials = None if key_file is None else read_key_file(Path(key_file))
-        loaded = self._load(self._settings)
+        loaded = self._load(self._settings, self._progress)
         gc.collect()
         gc.freeze()  # what the model holds lives as long as the process
         try:
@@ -140,6 +156,8 @@ class WorkerActor:
             pid=os.getpid(),
             state="loading" if self._core is None else self._core.state,
             last_tick_s=time.monotonic() - self._ticked_at,
+            phase=self._progress.phase,
+            share_done=self._progress.share_done,
         )
 
     def _serve(self, core: WorkerCore, link: RouterLink) -> str:

@@ -2,12 +2,13 @@
 
 from __future__ import annotations
 
+import contextlib
 import os
 import signal
 import sys
 import threading
 import time
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from functools import partial
 from pathlib import Path
 from types import FrameType
@@ -37,6 +38,7 @@ _of_zeromq = partial(typer.Option, rich_help_panel="ZeroMQ")
 _of_state = partial(typer.Option, rich_help_panel="State and logs")
 
 if TYPE_CHECKING:
+    from cactus_actors.cluster.phases import ShowPhase
     from cactus_actors.cluster.service import Service
 
 
@@ -139,6 +141,14 @@ def serve(
             show_default=f"{DEFAULTS.drain_timeout_s:g}",
         ),
     ] = None,
+    ready_timeout: Annotated[
+        float | None,
+        _of_state(
+            min=0.001,
+            help="Seconds for which a start may stand still; nodes of a cluster may boot for minutes.",
+            show_default=f"{DEFAULTS.ready_timeout_s:g}",
+        ),
+    ] = None,
     job_log: Annotated[
         str | None,
         _of_state(
@@ -199,6 +209,7 @@ def serve(
         "state_dir": None if state_dir is None else str(state_dir),
         "journal": journal,
         "drain_timeout_s": drain_timeout,
+        "ready_timeout_s": ready_timeout,
         "job_log": job_log,
         "log_format": log_format,
         "otlp_endpoint": otlp_endpoint,
@@ -237,9 +248,10 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
     def on_early_signal(number: int, _: FrameType | None) -> None:
         sys.exit(128 + number)  # an interrupted start cleans up by its exception
 
-    service = Service(config, announce, log_line=_say)
     signal.signal(signal.SIGTERM, on_early_signal)
-    service.start()
+    with _start_display(config) as show_phase:
+        service = Service(config, announce, log_line=_say, show_phase=show_phase)
+        service.start()
     signal.signal(signal.SIGINT, on_signal)
     signal.signal(signal.SIGTERM, on_signal)
     endpoints = service.endpoints
@@ -257,6 +269,18 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
     finally:
         service.stop()
     tell("stopped" if is_drained else f"stopped with work left after {config.drain_timeout_s:g} s")
+
+
+@contextlib.contextmanager
+def _start_display(config: ServeConfig) -> Iterator[ShowPhase | None]:
+    """Bars where somebody looks at a terminal; None, and so lines, elsewhere."""
+    if config.log_format == "json" or not sys.stderr.isatty():
+        yield None
+        return
+    from cactus_actors.cli.start_display import StartDisplay
+
+    with StartDisplay() as display:
+        yield display
 
 
 def _say(line: str) -> None:

@@ -24,6 +24,7 @@ def open_placement(config: ServeConfig, announce: Callable[[str], None]) -> Plac
     """The placement, ready to start actors; raises ConfigurationInvalid and Unavailable."""
     state_dir = config.state_dir.expanduser()
     if not uses_ray(config):
+        announce("placing: actors are processes of this machine")
         return LocalPlacement(state_dir, announce)
     # Ray takes its time and its memory: whoever does without it does not import it.
     if config.ray_address is None:
@@ -35,4 +36,6 @@ def open_placement(config: ServeConfig, announce: Callable[[str], None]) -> Plac
         return PrivateRayPlacement(state_dir, announce)
     from cactus_actors.cluster.ray_placement import RayPlacement
 
+    where = "a private Ray starts" if config.ray_address is None else f"joins the Ray at {config.ray_address}"
+    announce(f"placing: {where}")
     return RayPlacement(config.ray_address, state_dir, announce)

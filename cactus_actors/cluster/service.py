@@ -15,8 +15,10 @@ from cactus_actors.cluster.actor_settings import ActorSettings, overrides_of
 from cactus_actors.cluster.collector import otlp_endpoint
 from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.cluster.journal_place import is_found_again, journal_directory
+from cactus_actors.cluster.phases import PhaseLines, ShowPhase, StartPhase
 from cactus_actors.cluster.placing import open_placement, uses_ray
 from cactus_actors.cluster.ports import check_ports
+from cactus_actors.cluster.readiness import Patience, await_answer
 from cactus_actors.cluster.service_keys import service_keys
 from cactus_actors.cluster.singleton import Singleton
 from cactus_actors.cluster.workers import Workers
@@ -29,7 +31,6 @@ from cactus_actors.placement.kinds import GATEWAY, HANDOFF, ROUTER, WORKER
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.protocol.terms import Terms
 
-READY_TIMEOUT_S = 120.0
 LOSSES_AT_START = 2
 """Workers, for each one wished for, that may be lost until all are ready, as to a node that has just died."""
 CONTROL_TIMEOUT_S = 10.0
@@ -43,7 +44,8 @@ class Service:
     """Starts the actors, keeps the wished number of workers alive, and stops everything.
 
     `announce` is told, in one line each, what a person running the service wants to know; `log_line` gets the
-    lines of a job log that goes to standard error.
+    lines of a job log that goes to standard error. `show_phase` is told what a start waits for, again
+    and again; by default each phase is announced.
     """
 
     def __init__(
@@ -51,10 +53,12 @@ class Service:
         config: ServeConfig,
         announce: Callable[[str], None] = lambda _: None,
         log_line: Callable[[str], None] = lambda _: None,
+        show_phase: ShowPhase | None = None,
     ) -> None:
         self._config = config
         self._announce = announce
         self._log_line = log_line
+        self._show_phase = show_phase or PhaseLines(announce)
         self._uses_ray = uses_ray(config)
         self._router = Singleton("the router", self._place_router, self._begin_router, announce)
         self._handoff = Singleton("the handoff actor", self._place_handoff, self._begin_handoff, announce)
@@ -122,7 +126,7 @@ class Service:
             )
             self._placement_or_none = open_placement(self._config, self._announce)
             self._start_actors()
-            self._await_workers(time.monotonic() + READY_TIMEOUT_S)
+            self._await_workers()
         except BaseException:
             self.stop()
             raise
@@ -247,7 +251,7 @@ class Service:
         return self._placement.start(ROUTER, settings, name="router")
 
     def _begin_router(self, actor: Actor) -> None:
-        self._endpoints = actor.ask("start").value(READY_TIMEOUT_S)
+        self._endpoints = await_answer(actor.ask("start"), self._config.ready_timeout_s, "the router starts")
         actor.run()
 
     def _place_handoff(self) -> Actor:
@@ -261,7 +265,7 @@ class Service:
         return self._placement.start(GATEWAY, settings, name="gateway")
 
     def _begin_gateway(self, actor: Actor) -> None:
-        self._http = actor.ask("start").value(READY_TIMEOUT_S)
+        self._http = await_answer(actor.ask("start"), self._config.ready_timeout_s, "the gateway starts")
         actor.run(self.endpoints.jobs, self.endpoints.stream)
 
     def _launch_worker(self, worker_id: str) -> Actor:
@@ -273,22 +277,30 @@ class Service:
     def _on_worker_lost(self, worker_id: str) -> None:
         self._router.tell("worker_lost", worker_id)
 
-    def _await_workers(self, deadline: float) -> None:
-        num_ready = 0
-        while num_ready < self._config.workers:
-            if time.monotonic() > deadline:
-                num_lost = self._workers.fleet.num_restarts
-                lost = f", {num_lost} were lost" if num_lost else ""
-                raise Unavailable(
-                    f"{num_ready} of {self._config.workers} workers were ready within "
-                    f"{READY_TIMEOUT_S:.0f} s{lost}; does Ray have a free CPU for each of their threads?"
-                )
+    def _await_workers(self) -> None:
+        patience = Patience(self._config.ready_timeout_s, time.monotonic())
+        while (num_ready := self._num_ready()) < self._config.workers:
             self._check_losses()
-            self._workers.tend(time.monotonic(), ())
-            assert self._router.actor is not None
-            health: RouterHealth = self._router.actor.ask("health").value(CONTROL_TIMEOUT_S)
-            num_ready = len(health.ready_workers)
+            now = time.monotonic()
+            self._workers.tend(now, ())
+            phases = tuple(self._workers.loading.values())
+            for phase in phases:
+                self._show_phase(phase)
+            patience.check(now, (num_ready, phases), self._what_is_awaited(num_ready, phases))
             time.sleep(LOOK_INTERVAL_S)
+
+    def _num_ready(self) -> int:
+        assert self._router.actor is not None
+        health: RouterHealth = self._router.actor.ask("health").value(CONTROL_TIMEOUT_S)
+        return len(health.ready_workers)
+
+    def _what_is_awaited(self, num_ready: int, phases: Sequence[StartPhase]) -> str:
+        parts = [f"{num_ready} of {self._config.workers} workers are ready", *(it.text for it in phases)]
+        if num_lost := self._workers.fleet.num_restarts:
+            parts.append(f"{num_lost} were lost")
+        if self._uses_ray and any(phase.name == "placing" for phase in phases):
+            parts.append(f"Ray looks for nodes with {self._config.threads} free CPUs")
+        return "; ".join(parts)
 
     def _check_losses(self) -> None:
         """Raises what a worker raised that is not ready yet, and when too many of them are lost."""

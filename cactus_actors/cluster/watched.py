@@ -33,10 +33,10 @@ class Watched:
         """How it ended; None while it lives."""
         return self.actor.ending()
 
-    def health(self, now: float) -> Any | None:
-        """Its answer to `health`, each once; None while there is no new one."""
+    def health(self, now: float, interval_s: float = HEALTH_INTERVAL_S) -> Any | None:
+        """Its answer to `health`, asked for every `interval_s`, each once; None while there is no new one."""
         if self._question is None:
-            if self.actor.is_placed and now - self._asked_at >= HEALTH_INTERVAL_S:
+            if self.actor.is_placed and now - self._asked_at >= interval_s:
                 self._question, self._asked_at = self.actor.ask("health"), now
             return None
         if not self._question.is_there():

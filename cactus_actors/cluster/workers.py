@@ -5,7 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Collection
 
 from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
-from cactus_actors.cluster.watched import MAX_STEP_S, Watched
+from cactus_actors.cluster.phases import StartPhase
+from cactus_actors.cluster.watched import HEALTH_INTERVAL_S, MAX_STEP_S, Watched
 from cactus_actors.health import WorkerHealth
 from cactus_actors.placement.interface import Actor, Ending, PlacementLost
 from cactus_actors.protocol.errors import Unavailable
@@ -13,6 +14,7 @@ from cactus_actors.starvation import FairSeconds
 
 STUCK_AFTER_S = 20.0
 """A step is kept shorter than a heartbeat; a worker that shares its core with many others takes longer."""
+LOADING_INTERVAL_S = 0.2
 STILL_AFTER_S = 2.0
 """A loop that has not turned for longer is looked at more closely."""
 
@@ -21,7 +23,7 @@ class Workers:
     """Carries out what a Fleet plans; time is an argument.
 
     `launch` places a worker of that name and begins its `run`; `on_lost` is told of each that is gone
-    without a goodbye.
+    without a goodbye. `loading` is what each that is not ready yet does.
     """
 
     def __init__(
@@ -36,6 +38,7 @@ class Workers:
         self._on_lost = on_lost
         self._announce = announce
         self._watched: dict[str, Watched] = {}
+        self.loading: dict[str, StartPhase] = {}
         self._still: dict[str, FairSeconds] = {}
         """Of each worker whose loop stands still: the seconds in which it could have turned."""
 
@@ -70,6 +73,7 @@ class Workers:
     def _start(self, worker_id: str, now: float) -> None:
         try:
             self._watched[worker_id] = Watched(self._launch(worker_id))
+            self.loading[worker_id] = StartPhase(worker_id, "placing")
         except PlacementLost:
             raise
         except Unavailable as error:
@@ -80,15 +84,25 @@ class Workers:
 
     def _tend_one(self, worker_id: str, now: float) -> None:
         watched = self._watched[worker_id]
-        health = watched.health(now)
+        is_loading = worker_id in self.loading
+        health = watched.health(now, LOADING_INTERVAL_S if is_loading else HEALTH_INTERVAL_S)
+        if health is not None and is_loading:
+            self._note_loading(worker_id, health)
         if ending := watched.ending():
             del self._watched[worker_id]
             self._still.pop(worker_id, None)
+            self.loading.pop(worker_id, None)
             self._on_ended(worker_id, ending, now)
             watched.actor.end()
         elif watched.is_hung(now) or self._is_stuck(worker_id, health, now):
             self._announce(f"{worker_id} does not answer; it is ended")
             watched.actor.end()
+
+    def _note_loading(self, worker_id: str, health: WorkerHealth) -> None:
+        if health.state == "loading":
+            self.loading[worker_id] = StartPhase(worker_id, health.phase, health.share_done)
+        else:
+            del self.loading[worker_id]
 
     def _on_ended(self, worker_id: str, ending: Ending, now: float) -> None:
         if ending.reason == "drained":

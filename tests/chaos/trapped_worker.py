@@ -85,7 +85,7 @@ class TrappedWorker(WorkerActor):
     """A worker of a service, with traps."""
 
     def __init__(self, settings: WorkerSettings) -> None:
-        super().__init__(settings, load=lambda settings: trapped(settings, traps()))
+        super().__init__(settings, load=lambda settings, _: trapped(settings, traps()))
 
 
 TRAPPED = ActorKind("tests.chaos.trapped_worker", "TrappedWorker", WORKER.answers)
@@ -94,4 +94,4 @@ TRAPPED = ActorKind("tests.chaos.trapped_worker", "TrappedWorker", WORKER.answer
 def main(name: str, endpoint: str, key_file: str) -> None:
     settings = WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or None)
     armed = Path(os.environ[ARMED_VARIABLE])
-    WorkerActor(settings, load=lambda settings: trapped(settings, armed)).run(endpoint)
+    WorkerActor(settings, load=lambda settings, _: trapped(settings, armed)).run(endpoint)

@@ -13,9 +13,10 @@ from typing import Any
 import pytest
 
 from cactus_actors.client import Client
+from cactus_actors.cluster.phases import StartPhase
 from cactus_actors.cluster.service import Service
 from cactus_actors.config import ServeConfig
-from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
 from cactus_actors.protocol.messages import Status
 from tests.cluster.conftest import Serve
 
@@ -176,3 +177,31 @@ def test_an_impossible_model_is_one_clear_error(place: dict[str, Any]) -> None:
     config = ServeConfig(model="/no/such/model", jobs_endpoint="tcp://127.0.0.1:*", **place)
     with pytest.raises(ModelFileInvalid, match="/no/such/model"):
         Service(config).start()
+
+
+def test_a_start_that_stands_still_says_what_it_waited_for(place: dict[str, Any], tmp_path: Path) -> None:
+    config = ServeConfig(
+        jobs_endpoint="tcp://127.0.0.1:*",
+        stream_endpoint="tcp://127.0.0.1:*",
+        http="",
+        state_dir=tmp_path,
+        ready_timeout_s=0.01,
+        **place,
+    )
+    with pytest.raises(Unavailable, match=r"nothing went on for 0.01 s: the router starts \(--ready-timeout"):
+        Service(config).start()
+
+
+def test_each_phase_of_a_start_is_a_line(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setenv("CACTUS_CACHE_DIR", str(tmp_path / "cache"))  # nothing is packed there
+    lines: list[str] = []
+    config = ServeConfig(
+        jobs_endpoint="tcp://127.0.0.1:*", stream_endpoint="tcp://127.0.0.1:*", http="", state_dir=tmp_path
+    )
+    phases: list[StartPhase] = []
+    service = Service(config, announce=lines.append, show_phase=phases.append)
+    service.start()
+    service.stop()
+    assert lines[:2] == ["placing: actors are processes of this machine", "worker-1 starts"]
+    assert {phase.who for phase in phases} == {"worker-1"}
+    assert {"loading"} <= {phase.name for phase in phases} <= {"placing", "loading", "packing", "compiling"}

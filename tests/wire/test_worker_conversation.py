@@ -32,6 +32,7 @@ from cactus_actors.protocol.worker_messages import (
 from workers.actor import Loaded, WorkerActor
 from workers.engine import Engine
 from workers.models import random_model
+from workers.phases import LoadingProgress
 
 SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=8192"
 DEADLINE_S = 60.0
@@ -42,7 +43,7 @@ class LetterTokenizer:
         return bytes([97 + token_id % 26])
 
 
-def load_random(settings: WorkerSettings) -> Loaded:
+def load_random(settings: WorkerSettings, _: LoadingProgress) -> Loaded:
     model = random_model(SPEC, weights="float32", threads=settings.threads, seed=1)
     engine = Engine(
         model,

@@ -1,0 +1,46 @@
+"""The phases of a start, as they are told to whoever waits for it."""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+from typing import Literal
+
+PhaseName = Literal["placing", "loading", "packing", "compiling"]
+
+TEXTS: dict[PhaseName, str] = {
+    "placing": "waiting for a place",
+    "loading": "loading the model",
+    "packing": "packing the weights, once for each model and format",
+    "compiling": "compiling the kernels, once for each format",
+}
+
+
+@dataclass(frozen=True)
+class StartPhase:
+    """What somebody does until he is ready; `share_done` is how much of that is done, if it is known."""
+
+    who: str
+    name: PhaseName
+    share_done: float | None = None
+
+    @property
+    def text(self) -> str:
+        """As a line for people."""
+        return f"{self.who}: {TEXTS[self.name]}"
+
+
+ShowPhase = Callable[[StartPhase], None]
+
+
+class PhaseLines:
+    """Announces each phase of each once."""
+
+    def __init__(self, announce: Callable[[str], None]) -> None:
+        self._announce = announce
+        self._announced: set[tuple[str, str]] = set()
+
+    def __call__(self, phase: StartPhase) -> None:
+        if (phase.who, phase.name) not in self._announced:
+            self._announced.add((phase.who, phase.name))
+            self._announce(phase.text)

@@ -1,0 +1,90 @@
+"""What a start tells of itself: each phase once in lines, what is awaited when nothing goes on any more."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import numba
+import pytest
+
+from cactus_actors import starvation
+from cactus_actors.cluster.phases import PhaseLines, StartPhase
+from cactus_actors.cluster.readiness import Patience
+from cactus_actors.cluster.watched import MAX_STEP_S
+from cactus_actors.protocol.errors import Unavailable
+from workers.phases import LoadingProgress
+
+
+@pytest.fixture(autouse=True)
+def _quiet_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
+    monkeypatch.setattr(starvation, "PRESSURE_FILES", ())
+
+
+def test_lines_tell_each_phase_of_each_worker_once() -> None:
+    lines: list[str] = []
+    show = PhaseLines(lines.append)
+    for share in (None, 0.1, 0.2):
+        show(StartPhase("worker-1", "packing", share))
+    show(StartPhase("worker-2", "packing"))
+    show(StartPhase("worker-1", "compiling"))
+    assert [line.split(":")[0] for line in lines] == ["worker-1", "worker-2", "worker-1"]
+    assert "packing" in lines[0]
+    assert "compiling" in lines[2]
+
+
+def test_a_start_may_last_as_long_as_something_goes_on() -> None:
+    patience = Patience(2.0, 0.0)
+    for step in range(100):
+        patience.check(step * MAX_STEP_S, step // 4, "it packs")
+    with pytest.raises(Unavailable, match=r"nothing went on for 2 s: it packs .*ready_timeout_s"):
+        stand_still(patience, 100)
+
+
+def test_a_start_on_a_starved_machine_may_last_longer(
+    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    stalled_s = 0.0
+
+    def total(_: Path) -> float:
+        nonlocal stalled_s
+        stalled_s += MAX_STEP_S
+        return stalled_s
+
+    monkeypatch.setattr(starvation, "PRESSURE_FILES", (tmp_path,))
+    monkeypatch.setattr(starvation, "_total_s", total)
+    patience = Patience(2.0, 0.0)
+    for step in range(12):
+        patience.check(step * MAX_STEP_S, None, "it loads")
+    with pytest.raises(Unavailable):
+        stand_still(patience, 12)
+
+
+def stand_still(patience: Patience, first: int) -> None:
+    for step in range(first, first + 60):
+        patience.check(step * MAX_STEP_S, None, "it packs")
+
+
+def test_a_worker_that_loads_says_how_much_is_packed() -> None:
+    progress = LoadingProgress()
+    assert (progress.phase, progress.share_done) == ("loading", None)
+    progress.on_packed(1, 4)
+    assert (progress.phase, progress.share_done) == ("packing", 0.25)
+    progress.on_packed(4, 4)
+    assert (progress.phase, progress.share_done) == ("loading", None)
+
+
+def test_a_worker_that_compiles_says_so_and_one_that_does_not_does_not() -> None:
+    progress = LoadingProgress()
+    seen: list[str] = []
+    change = progress.on_compiling
+
+    def on_compiling(step: int) -> None:
+        change(step)
+        seen.append(progress.phase)
+
+    progress.on_compiling = on_compiling  # type: ignore[method-assign]
+    compiled = numba.njit(lambda number: number + 1)
+    with progress.watching_compiler():
+        assert compiled(1) == 2
+        assert compiled(2) == 3
+    assert seen == ["compiling", "loading"]
