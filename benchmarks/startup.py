@@ -20,6 +20,7 @@ import msgspec
 from rich.console import Console
 
 from benchmarks.peers import FOLDER, WEIGHTS_OF_FORMAT, WIDTH
+from benchmarks.process_tree import Memory, memory_of, processes_of_kind
 from benchmarks.random_gguf import FORMATS, SHAPES, random_gguf
 from benchmarks.server_process import cactus_serve, end_servers_on_signal
 from benchmarks.side import Side
@@ -31,15 +32,6 @@ CACHE_TOKENS = 8192
 BLOCK_SIZE = 16
 PROMPT_TOKENS, MAX_TOKENS = 128, 64
 REQUESTS_A_WORKER = 2 * CACHE_TOKENS // (PROMPT_TOKENS + MAX_TOKENS)
-WORKER_NAME = "ray::WorkerActor"
-
-
-class Worker(msgspec.Struct, frozen=True, kw_only=True):
-    """Memory of one worker in bytes; a page shared by n counts 1/n in `proportional`, not in `private`."""
-
-    resident: int
-    proportional: int
-    private: int
 
 
 class Record(msgspec.Struct, frozen=True, kw_only=True):
@@ -52,8 +44,8 @@ class Record(msgspec.Struct, frozen=True, kw_only=True):
     serve_ready_s: list[float]  # kernels of the service not compiled, then compiled
     packed_bytes: int
     pool_bytes: int  # KV cache of one worker
-    one_worker: list[Worker]
-    two_workers: list[Worker]
+    one_worker: list[Memory]
+    two_workers: list[Memory]
 
 
 def first_token_s(model: Path, weights: WeightFormat, threads: int, caches: dict[str, str]) -> float:
@@ -71,7 +63,7 @@ def serve_ready_s(options: list[str], caches: dict[str, str]) -> float:
         return service.ready_s
 
 
-def memory_of_workers(num_workers: int, options: list[str], caches: dict[str, str]) -> list[Worker]:
+def memory_of_workers(num_workers: int, options: list[str], caches: dict[str, str]) -> list[Memory]:
     """The memory of each worker of a service that has worked."""
     with cactus_serve([*options, "--workers", str(num_workers)], FOLDER.parent, caches) as service:
         load = bench_service(
@@ -83,40 +75,9 @@ def memory_of_workers(num_workers: int, options: list[str], caches: dict[str, st
             max_tokens=MAX_TOKENS,
         )
         asyncio.run(load)
-        workers = [memory_of(pid) for pid in processes_named(WORKER_NAME, below=service.pid)]
-    assert len(workers) == num_workers, f"{len(workers)} processes are called {WORKER_NAME}"
+        workers = [memory_of(pid) for pid in processes_of_kind("WorkerActor", service.pid)]
+    assert len(workers) == num_workers, f"{len(workers)} processes are workers"
     return workers
-
-
-def memory_of(pid: int) -> Worker:
-    """What the kernel says of a process."""
-    lines = Path(f"/proc/{pid}/smaps_rollup").read_text().splitlines()[1:]
-    kib = {name: int(rest.split()[0]) for name, rest in (line.split(":", 1) for line in lines)}
-    return Worker(
-        resident=1024 * kib["Rss"],
-        proportional=1024 * kib["Pss"],
-        private=1024 * (kib["Private_Clean"] + kib["Private_Dirty"]),
-    )
-
-
-def processes_named(name: str, *, below: int) -> list[int]:
-    """Processes of that title among those that `below` started, itself or through others."""
-    parents, titles = {}, {}
-    for folder in Path("/proc").iterdir():
-        if folder.name.isdigit():
-            try:
-                pid, stat = int(folder.name), (folder / "stat").read_text()
-                titles[pid] = (folder / "cmdline").read_text()
-            except OSError:
-                continue  # it ended meanwhile
-            parents[pid] = int(stat.rpartition(")")[2].split()[1])
-
-    def is_below(pid: int) -> bool:
-        while pid in parents and pid != below:
-            pid = parents[pid]
-        return pid == below
-
-    return [pid for pid, title in titles.items() if title.startswith(name) and is_below(pid)]
 
 
 def print_record(record: Record) -> None:

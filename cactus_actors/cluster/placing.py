@@ -30,12 +30,12 @@ def open_placement(config: ServeConfig, announce: Callable[[str], None]) -> Plac
     if config.ray_address is None:
         from cactus_actors.cluster.ray_environment import prepare_environment
 
+        announce("placing: a private Ray starts, which places the actors")
         prepare_environment(state_dir)
         from cactus_actors.cluster.private_ray_placement import PrivateRayPlacement
 
         return PrivateRayPlacement(state_dir, announce)
     from cactus_actors.cluster.ray_placement import RayPlacement
 
-    where = "a private Ray starts" if config.ray_address is None else f"joins the Ray at {config.ray_address}"
-    announce(f"placing: {where}")
+    announce(f"placing: actors are placed by the Ray at {config.ray_address}")
     return RayPlacement(config.ray_address, state_dir, announce)

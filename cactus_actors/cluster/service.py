@@ -33,7 +33,6 @@ from cactus_actors.protocol.terms import Terms
 
 LOSSES_AT_START = 2
 """Workers, for each one wished for, that may be lost until all are ready, as to a node that has just died."""
-CONTROL_TIMEOUT_S = 10.0
 STOP_TIMEOUT_S = 3.0
 TEND_INTERVAL_S = 0.25
 LOOK_INTERVAL_S = 0.05
@@ -291,7 +290,8 @@ class Service:
 
     def _num_ready(self) -> int:
         assert self._router.actor is not None
-        health: RouterHealth = self._router.actor.ask("health").value(CONTROL_TIMEOUT_S)
+        question = self._router.actor.ask("health")
+        health: RouterHealth = await_answer(question, self._config.ready_timeout_s, "the router answers")
         return len(health.ready_workers)
 
     def _what_is_awaited(self, num_ready: int, phases: Sequence[StartPhase]) -> str:

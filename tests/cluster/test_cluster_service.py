@@ -44,16 +44,16 @@ def parent_of(pid: int) -> int:
 
 
 def pid_of_router(endpoint: str) -> int:
-    """The process that listens at an endpoint of this machine (the files under /proc/net: proc(5))."""
+    """The router whose sockets' process listens at an endpoint of this machine (/proc/net/tcp: proc(5))."""
     port = int(endpoint.rpartition(":")[2])
     rows = [line.split() for line in Path("/proc/net/tcp").read_text().splitlines()[1:]]
     [inode] = [row[9] for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port]
     for actor in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            if b"RouterActor" in actor.read_bytes():
+            if b"router.edge.child" in actor.read_bytes():
                 opened = [str(link.readlink()) for link in (actor.parent / "fd").iterdir()]
                 if f"socket:[{inode}]" in opened:
-                    return int(actor.parent.name)
+                    return parent_of(int(actor.parent.name))
     raise AssertionError(f"nobody listens at {endpoint}")
 
 
