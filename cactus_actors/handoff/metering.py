@@ -10,6 +10,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.results import Usage
 
 TOKENS_OF_A_PRICE = 1_000_000
+NUM_DECIMALS = 12
 
 
 @dataclass(frozen=True)
@@ -39,7 +40,7 @@ class Prices:
     def cost(self, usage: Usage) -> float:
         """What these tokens cost."""
         total = usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion
-        return total / TOKENS_OF_A_PRICE
+        return round(total / TOKENS_OF_A_PRICE, NUM_DECIMALS)
 
 
 class Meter:

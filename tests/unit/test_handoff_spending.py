@@ -173,7 +173,8 @@ def test_no_period_and_no_tenant_gets_more_than_its_budget_and_what_was_under_wa
 def test_a_million_tokens_have_a_price() -> None:
     prices = Prices.of(HandoffSettings(prompt_price=0.15, completion_price=0.6, currency="EUR"))
     assert prices == Prices(0.15, 0.6, "EUR")
-    assert prices.cost(Usage(prompt_tokens=2_000_000, completion_tokens=500_000)) == pytest.approx(0.6)
+    assert prices.cost(Usage(prompt_tokens=2_000_000, completion_tokens=500_000)) == 0.6
+    assert Prices(0.1, 0.3, "EUR").cost(Usage(prompt_tokens=9, completion_tokens=4)) == 2.1e-6
     assert Prices.of(HandoffSettings()) is None
 
 
