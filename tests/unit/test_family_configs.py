@@ -134,39 +134,6 @@ def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value
         read(architecture, **{key: value})
 
 
-@pytest.mark.parametrize(
-    ("section", "scaling", "named"),
-    [
-        ("rope_scaling", {"type": "yarn", "factor": 4.0}, "rope_scaling.type"),
-        ("rope_scaling", {"rope_type": "linear", "factor": 4.0}, "rope_scaling.rope_type"),
-        ("rope_parameters", {"rope_type": "llama3", "factor": 4.0}, "rope_parameters.rope_type"),
-        ("rope_scaling", longrope(short_factor=[1.0, 2.0, 3.0]), "config.json: short_factor has 3 factors"),
-        ("rope_scaling", longrope(short_factor=[1.0], long_factor=[1.0]), "factor has 1 factors for 4 pairs"),
-        ("rope_scaling", longrope(long_factor=None), "rope_scaling.long_factor"),
-    ],
-)
-def test_phi3_refuses_other_rotary_scalings(section: str, scaling: dict[str, Any], named: str) -> None:
-    with pytest.raises(ModelFileInvalid, match=named):
-        read(PHI3, original_max_position_embeddings=128, **{section: scaling})
-
-
-@pytest.mark.parametrize("architecture", DECODERS)
-def test_the_older_and_the_newer_keys_of_a_rope_say_the_same(architecture: str) -> None:
-    if architecture == PHI3:
-        scaling = longrope()
-    else:
-        scaling = {"rope_type": "yarn", "factor": 4.0, "original_max_position_embeddings": 128}
-    older = {"rope_theta": 5e5, "rope_scaling": scaling, "original_max_position_embeddings": 128}
-    newer: dict[str, Any] = {"rope_parameters": {"rope_theta": 5e5, **scaling}}
-    if architecture == GEMMA3:
-        older["rope_local_base_freq"] = 2e4
-        newer = {"rope_parameters": {FULL: newer["rope_parameters"], SLIDING: {"rope_theta": 2e4}}}
-    config = read(architecture, **older)
-    assert read(architecture, original_max_position_embeddings=128, **newer) == config
-    assert config.ropes[0].theta == 5e5
-    assert config.ropes[0].scaling is not None
-
-
 def test_mistral_has_one_window_for_all_layers() -> None:
     assert windows(read(MISTRAL, sliding_window=33)) == [33] * 4
     assert windows(read(MISTRAL, sliding_window=None)) == NO_WINDOW
@@ -285,41 +252,6 @@ def test_part_of_a_head_may_be_rotated() -> None:
         read(PHI3, partial_rotary_factor=0.4)  # three lanes
 
 
-WHOLE_HEADS = [
-    architecture for architecture in (*DECODERS, LLAMA, LFM2, MIXTRAL, QWEN3_MOE) if architecture != PHI3
-]
-
-
-@pytest.mark.parametrize("architecture", WHOLE_HEADS)
-def test_families_that_rotate_whole_heads_do_not_read_a_part(architecture: str) -> None:
-    assert read(architecture, partial_rotary_factor=0.5) == read(architecture)
-    scaled = {"rope_type": "linear", "factor": 4.0}
-    with pytest.raises(ModelFileInvalid, match="partial_rotary_factor"):
-        read(architecture, partial_rotary_factor=0.5, rope_scaling=scaled)
-    assert read(architecture, partial_rotary_factor=1.0, rope_scaling=scaled).ropes[0].rotary_dim == 8
-
-
-@pytest.mark.parametrize("architecture", WHOLE_HEADS)
-def test_longrope_is_served_within_its_original_context_in_every_family(architecture: str) -> None:
-    config = read(architecture, rope_scaling=longrope(original_max_position_embeddings=128))
-    assert config.max_context == 128
-    assert np.allclose(
-        config.ropes[0].frequencies() * [1.0, 1.5, 2.0, 3.0],
-        Rope(config.ropes[0].theta, 8).frequencies(),
-        rtol=1e-6,
-    )
-
-
-def test_the_older_keys_of_a_rope_win_where_a_file_has_both() -> None:
-    older, newer = {"rope_type": "linear", "factor": 2.0}, {"rope_type": "linear", "factor": 8.0}
-    config = read(LLAMA, rope_theta=5e5, rope_scaling=older, rope_parameters=newer | {"rope_theta": 1e6})
-    assert config.ropes == (Rope(5e5, 8, LinearScaling(2.0)),)
-    assert read(LLAMA, rope_scaling={}, rope_parameters=newer).ropes[0].scaling == LinearScaling(8.0)
-    with pytest.raises(ModelFileInvalid, match=r"rope_scaling\.type"):
-        read(GEMMA3, rope_scaling={"type": "linear", "factor": 8})
-    assert read(GEMMA3, rope_scaling={"type": "linear", "factor": 1.0}) == read(GEMMA3)
-
-
 @pytest.mark.parametrize(
     ("named", "is_read"), [("llama", True), ("own", True), ("mistral", False), ([], True)]
 )
@@ -336,12 +268,6 @@ def test_another_familys_model_type_is_refused(tmp_path: Path, named: Any, is_re
     else:
         with pytest.raises(ModelFileInvalid, match="model_type is 'mistral'"):
             read_model(tmp_path)
-
-
-def test_the_original_context_of_llama3_scaling_is_the_whole_one_where_none_is_given() -> None:
-    scaling = {"rope_type": "llama3", "factor": 8.0, "low_freq_factor": 1.0, "high_freq_factor": 4.0}
-    whole = scaling | {"original_max_position_embeddings": SHAPE["max_position_embeddings"]}
-    assert read(LLAMA, rope_scaling=scaling) == read(LLAMA, rope_scaling=whole)
 
 
 def test_smollm3_leaves_out_the_rope_where_it_is_told_to() -> None:
