@@ -73,7 +73,7 @@ class Generation:
 
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         job, log = assignment.job, assignment.job.local
-        num_before, last_at = len(log), log.last_at
+        num_before, last_at = len(log.token_ids), log.last_at
         is_gated = job.prepared.policy.cloud_handoff_threshold > 0
         num_measured = len(log.measured.entropies) if is_gated else 0
         tops = delta.extras.top if delta.extras is not None else ()
@@ -99,7 +99,7 @@ class Generation:
                 delta.reasoning_cuts,
                 delta.reasoning_flags,
             )
-        num_new = len(log) - num_before
+        num_new = len(log.token_ids) - num_before
         if num_new:
             job.num_vain = 0
             self._tally.num_generated_tokens += num_new

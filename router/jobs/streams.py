@@ -32,8 +32,8 @@ class Streams:
         """Publish what the open stream gained; without a subscriber it is passed over."""
         if not job.is_open:
             return
-        log = job.stream
-        length = len(log)
+        log = job.stream if job.cloud is not None else job.local
+        length = len(log.token_ids)
         if length > job.num_published and job.job_id in self._topics:
             self._outbox.publish(job.job_id, log.delta(job.job_id, job.num_published, length), job.encoding)
             job.is_seen = True

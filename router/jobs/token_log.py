@@ -152,7 +152,7 @@ class TokenLog:
             index=start,
             token_ids=self.token_ids[start:stop],
             text="".join(self.texts[start:stop]),
-            logprobs=self.token_logprobs(start, stop),
+            logprobs=None if self._tokenizer is None else self.token_logprobs(start, stop),
             prompt_logprobs=None if start else self.prompt_logprobs(),
             reasoning_content="" if self.reasoning is None else "".join(self.reasoning.texts[start:stop]),
             model=self.model,
