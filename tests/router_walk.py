@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import pytest
+
 from router.core import RouterCore
 from router.dispatch.dispatcher import Dispatcher
 from router.dispatch.ledger import Ledger
@@ -22,6 +24,7 @@ def walk(core: RouterCore, now: float) -> None:
     _check_queue(dispatcher.queue)
     _check_users(dispatcher.users, dispatcher.ledger, dispatcher.queue)
     _check_prefixes(dispatcher)
+    _check_backlog(core)
     _check_jobs(core)
     _check_that_nothing_fits(dispatcher, now)
 
@@ -100,6 +103,29 @@ def _check_prefixes(dispatcher: Dispatcher) -> None:
     holders = {(block, name) for block, names in index._holders.items() for name in names}
     assert holders == {(block, name) for name, hashes in index._hashes.items() for block in hashes}
     assert set(index._hashes) <= {worker.worker_id for worker in dispatcher.ledger}
+
+
+def _check_backlog(core: RouterCore) -> None:
+    """What waits, what is being prepared, and what the journal is to write first."""
+    intake, dispatcher = core._intake, core._dispatcher
+    on_way = [core._table.live[job_id] for job_id in intake._on_way_to_disk]
+    coming = dispatcher.queue.coming
+    loads = [*(arrival.load for arrival in intake.arrivals), *(job.load for job in on_way)]
+    assert coming.num_jobs == sum(load.num_jobs for load in loads)
+    assert coming.num_tokens == sum(load.num_tokens for load in loads)
+    assert coming.num_bytes == sum(load.num_bytes for load in loads)
+    jobs = [*dispatcher.queue._jobs.values(), *on_way]
+    work = [*((job.user, job.cost, job.is_background) for job in jobs)]
+    work += [(arrival.user, arrival.cost, arrival.is_background) for arrival in intake.arrivals]
+    backlog = dispatcher.forecast.backlog
+    assert backlog._background == pytest.approx(sum(cost for _, cost, is_background in work if is_background))
+    users = {user for user, _, is_background in work if not is_background}
+    assert backlog._costs.keys() == backlog._weights.keys() == users
+    for user in users:
+        own = sum(cost for name, cost, is_background in work if name == user and not is_background)
+        assert backlog._costs[user] == pytest.approx(own)
+    assert backlog._total == pytest.approx(sum(backlog._costs.values()))
+    assert backlog._total_weight == sum(backlog._weights.values())
 
 
 def _check_jobs(core: RouterCore) -> None:

@@ -25,6 +25,7 @@ from cactus_actors.protocol.worker_messages import Finish, Goodbye, Report
 from router.access.callers import Caller
 from tests.fuzz.judging import fuzzed
 from tests.router_harness import Disk, RouterHarness, job_id, make_delta
+from tests.router_walk import walk
 
 MAX_TOKENS = 12
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
@@ -230,6 +231,10 @@ class RestartMachine(RuleBasedStateMachine):
         self.router.pass_time(0.5)
 
     # what is true at any time
+
+    @invariant()
+    def what_is_counted_is_what_a_walk_over_everything_finds(self) -> None:
+        walk(self.router.core, self.router.now)
 
     @invariant()
     def what_clients_hear_holds(self) -> None:
