@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 from typing import Any
 
 import msgspec
@@ -340,3 +341,20 @@ def test_raw_tokens_have_no_texts_beside_them() -> None:
     result = Result(text="Hi", reasoning_content="so", token_ids=[1, 2])
     body = completion_body(request, [result], completion_id="c", created=1)
     assert body["choices"][0]["message"] == {"role": "assistant", "content": ""}
+
+
+def test_mistrals_clients_get_calls_whole() -> None:
+    two = f"{CALL}\n{CALL}"
+    told = {}
+    for profile in ("mistral", "cactus"):
+        chunks = make_chunks(profile=profile, tools=TOOLS)
+        written = chunks.accepted(0, accepted(tool_markup="hermes"))
+        for place, letter in enumerate(two):
+            written += chunks.delta(0, delta(letter, place))
+        written += chunks.finished(0, Result(finish_reason="tool_calls"))
+        told[profile] = [call for content in contents(written) for call in content.get("tool_calls", ())]
+    assert [call["index"] for call in told["mistral"]] == [0, 1]
+    for call in told["mistral"]:
+        assert call["function"]["name"] == "time"
+        assert json.loads(call["function"]["arguments"]) == {"zone": "UTC"}
+    assert len(told["cactus"]) > 2  # others take them as they grow

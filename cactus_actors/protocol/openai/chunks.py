@@ -159,6 +159,7 @@ class ChatChunks(Chunks):
         super().__init__(request, **fields)
         self._splitters: dict[int, Splitter] = {}
         self._num_calls: dict[int, int] = {}
+        self._begun: dict[int, dict[str, Any]] = {}
         self._written = [WrittenReasoning(request.reasoning_format) for _ in request.submits]
 
     def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
@@ -190,6 +191,7 @@ class ChatChunks(Chunks):
     def _last(self, choice: int, result: Result) -> list[Chunk]:
         splitter = self._splitters.get(choice)
         chunks = [] if splitter is None else self._pieces(choice, splitter.finish())
+        chunks += self._whole_call(choice)
         end = self._delta(choice, {}, finish_reason=finish_reason_of(self._request, result))
         if isinstance(result.stop_match, str):
             end["choices"][0]["stop_reason"] = result.stop_match
@@ -202,16 +204,28 @@ class ChatChunks(Chunks):
         for piece in pieces:
             match piece:
                 case str():
-                    chunks.append(self._content(choice, piece))
+                    chunks += [*self._whole_call(choice), self._content(choice, piece)]
                 case CallBegun(name):
+                    chunks += self._whole_call(choice)
                     place = self._num_calls.get(choice, 0)
                     self._num_calls[choice] = place + 1
                     closing = self._written[choice].end()
                     chunks += [self._delta(choice, {"content": closing})] if closing else []
-                    chunks += self._call(choice, call_of(name, "", self._completion_id, choice, place))
+                    begun = call_of(name, "", self._completion_id, choice, place)
+                    if self._request.is_mistral:
+                        self._begun[choice] = begun
+                    else:
+                        chunks += self._call(choice, begun)
+                case ArgumentsText(text) if choice in self._begun:
+                    self._begun[choice]["function"]["arguments"] += text
                 case ArgumentsText(text):
                     chunks += self._call(choice, {"function": {"arguments": text}})
         return chunks
+
+    def _whole_call(self, choice: int) -> list[Chunk]:
+        """The call that came last: Mistral's clients take none in parts."""
+        begun = self._begun.pop(choice, None)
+        return [] if begun is None else self._call(choice, begun)
 
     def _content(self, choice: int, text: str, likely: list[TokenLogprob] | None = None) -> Chunk:
         """A part of the answer, behind what closes the reasoning that stands in the content."""
