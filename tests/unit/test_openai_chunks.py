@@ -343,10 +343,10 @@ def test_raw_tokens_have_no_texts_beside_them() -> None:
     assert body["choices"][0]["message"] == {"role": "assistant", "content": ""}
 
 
-def test_mistrals_clients_get_calls_whole() -> None:
+def test_the_clients_of_mistral_and_cerebras_get_calls_whole() -> None:
     two = f"{CALL}\n{CALL}"
     told = {}
-    for profile in ("mistral", "cactus"):
+    for profile in ("mistral", "cerebras", "cactus"):
         chunks = make_chunks(profile=profile, tools=TOOLS)
         written = chunks.accepted(0, accepted(tool_markup="hermes"))
         for place, letter in enumerate(two):
@@ -354,6 +354,7 @@ def test_mistrals_clients_get_calls_whole() -> None:
         written += chunks.finished(0, Result(finish_reason="tool_calls"))
         told[profile] = [call for content in contents(written) for call in content.get("tool_calls", ())]
     assert [call["index"] for call in told["mistral"]] == [0, 1]
+    assert told["mistral"] == told["cerebras"]
     for call in told["mistral"]:
         assert call["function"]["name"] == "time"
         assert json.loads(call["function"]["arguments"]) == {"zone": "UTC"}

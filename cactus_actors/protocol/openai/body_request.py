@@ -38,6 +38,11 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
         return cls(endpoint=endpoint, submits=[submit], model=submit.model)
 
     @property
+    def wants_whole_calls(self) -> bool:
+        """Whether the clients of this profile take no call in parts."""
+        return self.submits[0].profile in ("mistral", "cerebras")
+
+    @property
     def is_mistral(self) -> bool:
         """Whether finish reasons and the last chunk are to be as Mistral's."""
         return self.submits[0].profile == "mistral"

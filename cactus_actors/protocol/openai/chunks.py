@@ -212,7 +212,7 @@ class ChatChunks(Chunks):
                     closing = self._written[choice].end()
                     chunks += [self._delta(choice, {"content": closing})] if closing else []
                     begun = call_of(name, "", self._completion_id, choice, place)
-                    if self._request.is_mistral:
+                    if self._request.wants_whole_calls:
                         self._begun[choice] = begun
                     else:
                         chunks += self._call(choice, begun)
@@ -223,7 +223,7 @@ class ChatChunks(Chunks):
         return chunks
 
     def _whole_call(self, choice: int) -> list[Chunk]:
-        """The call that came last: Mistral's clients take none in parts."""
+        """The call that came last, for clients that take none in parts."""
         begun = self._begun.pop(choice, None)
         return [] if begun is None else self._call(choice, begun)
 
