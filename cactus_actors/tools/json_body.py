@@ -123,7 +123,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
 
     def _head(self, name: str | None) -> str:
         """An expression for all of a call before its arguments."""
-        written = r'"([^"\\\\]|\\\\["\\\\])+"' if name is None else escaped(name)
+        written = r'"([^"\\\x00-\x1f]|\\["\\])+"' if name is None else escaped(name)
         if self.is_named_by_key:
             return rf"\{{ ?{written}: ?"
         return rf'\{{ ?"{self.name_key}": ?{written}, ?"{self.arguments_key}": ?'

@@ -9,7 +9,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.openai.body_request import BodyRequest
-from cactus_actors.protocol.results import Result, Timings, Usage
+from cactus_actors.protocol.results import Result, Timings, ToolCall, Usage
 
 
 def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
@@ -58,9 +58,14 @@ def call_of(name: str, arguments: str, completion_id: str, choice: int, place: i
     }
 
 
+def arguments_of(call: ToolCall) -> str:
+    """The arguments of a call as JSON text."""
+    return msgspec.json.encode(call.arguments).decode()
+
+
 def calls_of(result: Result, completion_id: str, choice: int) -> list[dict[str, Any]]:
     """The calls of an answer in their order; the arguments of one that broke off are no whole JSON text."""
-    texts = [(call.name, msgspec.json.encode(call.arguments).decode()) for call in result.tool_calls]
+    texts = [(call.name, arguments_of(call)) for call in result.tool_calls]
     for incomplete in result.incomplete_calls:
         texts.insert(incomplete.index, (incomplete.name, incomplete.arguments))
     return [call_of(name, text, completion_id, choice, place) for place, (name, text) in enumerate(texts)]
