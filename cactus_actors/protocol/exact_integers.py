@@ -11,6 +11,8 @@ from typing import Annotated, Any
 
 from msgspec import Meta
 
+from cactus_actors.protocol.errors import InvalidRequest
+
 MAX_EXACT = 2**53 - 1
 RANDOM_SEED = -1
 NUM_DRAWN_BITS = 53
@@ -20,8 +22,13 @@ Seed = int | Annotated[str, Meta(pattern=r"^(-1|[0-9]{1,20})$")] | None
 
 
 def seed_of(given: int | str | None) -> int:
-    """The seed that a client asks for, RANDOM_SEED for none."""
-    return RANDOM_SEED if given is None else int(given)
+    """The seed that a client asks for, RANDOM_SEED for none; raises InvalidRequest for text of no digits."""
+    if given is None:
+        return RANDOM_SEED
+    try:
+        return int(given)
+    except ValueError:
+        raise InvalidRequest("seed must be an integer of 64 bits, or its digits", param="seed") from None
 
 
 def drawn_seed() -> int:
