@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import socket
 import sys
 from collections.abc import Callable
 from pathlib import Path
@@ -14,6 +15,12 @@ from cactus_actors.cluster.control_plane import ControlPlane
 from cactus_actors.cluster.ray_actor import RayActor
 from cactus_actors.cluster.ray_output import RayOutput
 from cactus_actors.placement.interface import ActorKind, PlacementLost
+
+NODE_LOST = (
+    "control_plane_down: Ray's process on this machine has ended, and all actors with it; the service ends, "
+    "and finds its jobs in the journal when it is started again"
+)
+LOOK_INTERVAL_S = LOOK_TIMEOUT_S = 1.0
 
 
 class RayPlacement:
@@ -30,23 +37,39 @@ class RayPlacement:
                 ray_session.join(ray_address)
                 stack.callback(ray_session.disconnect)
             self._control_plane = ControlPlane(ray_session.server_address(), announce)
+            self._node_socket = ray_session.node_socket()
+            self._look_at = 0.0
             self._closing = stack.pop_all()
 
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:
         if num_cpus is not None:
             return RayActor(kind, settings, name, where="SPREAD", num_cpus=num_cpus)
         if not ray_session.has_this_node():
-            raise PlacementLost(
-                "control_plane_down: Ray's process on this machine has ended, and all actors with it; the "
-                "service ends, and finds its jobs in the journal when it is started again"
-            )
+            raise PlacementLost(NODE_LOST)
         return RayActor(kind, settings, name, where=ray_session.this_node(), num_cpus=0)
 
     def workers_endpoint(self) -> str:
         return "tcp://127.0.0.1:*"
 
     def can_start(self, now: float) -> bool:
+        if now >= self._look_at:  # the server would find out later, if it is not gone itself
+            self._look_at = now + LOOK_INTERVAL_S
+            if not _listens(self._node_socket):
+                raise PlacementLost(NODE_LOST)
         return self._control_plane.is_there(now)
 
     def close(self) -> None:
         self._closing.close()
+
+
+def _listens(path: str) -> bool:
+    """Whether there is a process behind a Unix socket; one that is slow to accept is there."""
+    with socket.socket(socket.AF_UNIX) as probe:
+        probe.settimeout(LOOK_TIMEOUT_S)
+        try:
+            probe.connect(path)
+        except TimeoutError:
+            return True
+        except OSError:
+            return False
+    return True

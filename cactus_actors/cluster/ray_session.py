@@ -58,6 +58,12 @@ def has_this_node() -> bool:
     return any(node["NodeID"] == here and node["Alive"] for node in nodes)
 
 
+def node_socket() -> str:
+    """The path of the socket at which Ray's own process on this machine listens."""
+    node: Any = ray._private.worker._global_node
+    return str(node.raylet_socket_name)
+
+
 def disconnect() -> None:
     """Leave it."""
     ray.shutdown()

@@ -124,7 +124,25 @@ async def test_with_ray_s_process_on_this_machine_the_service_ends(tmp_path: Pat
         os.kill(head.pid("raylet"), signal.SIGKILL)
         killed_at = time.monotonic()
         assert service.ends(ENDS_WITHIN_S) == EXIT_UNAVAILABLE
-        print(f"it ended after {time.monotonic() - killed_at:.1f} s")
+        ended_s = time.monotonic() - killed_at
+        print(f"it ended after {ended_s:.1f} s")
+        assert ended_s < control_plane.PATIENCE_S / 2
+        assert "Ray's process on this machine has ended" in service.log.read_text()
+        wait_for_nothing({service.process.pid}, NOTHING_LEFT_S)
+
+
+async def test_with_the_head_node_the_service_on_it_ends_at_once(tmp_path: Path) -> None:
+    with (
+        ray_head() as head,
+        serving(tmp_path, "--ray-address", head.address, environment=head.environment) as service,
+    ):
+        for program in ("gcs_server", "raylet"):
+            os.kill(head.pid(program), signal.SIGKILL)
+        killed_at = time.monotonic()
+        assert service.ends(ENDS_WITHIN_S) == EXIT_UNAVAILABLE
+        ended_s = time.monotonic() - killed_at
+        print(f"it ended after {ended_s:.1f} s")
+        assert ended_s < control_plane.PATIENCE_S / 2
         assert "Ray's process on this machine has ended" in service.log.read_text()
         wait_for_nothing({service.process.pid}, NOTHING_LEFT_S)
 
