@@ -11,7 +11,7 @@ from cactus_actors.protocol.errors import InvalidRequest
 
 FIRST_ANSWER_S = 5.0  # somebody sits at the terminal
 
-CONNECTION, SAMPLING = "Connection", "Answers"
+CONNECTION, SAMPLING, REASONING = "Connection", "Answers", "Reasoning"
 """Headings in the help."""
 
 Endpoint = Annotated[
@@ -70,21 +70,21 @@ Think = Annotated[
     bool | None,
     typer.Option(
         "--think/--no-think",
-        rich_help_panel=SAMPLING,
+        rich_help_panel=REASONING,
         help="Whether a model that can reasons before it answers; its template decides.",
     ),
 ]
 ThinkingBudget = Annotated[
     int | None,
     typer.Option(
-        rich_help_panel=SAMPLING, help="End the reasoning after so many tokens; -1 leaves it its time."
+        rich_help_panel=REASONING, help="End the reasoning after so many tokens; -1 leaves it its time."
     ),
 ]
 ShowReasoning = Annotated[
     bool | None,
     typer.Option(
         "--show-reasoning/--hide-reasoning",
-        rich_help_panel=SAMPLING,
+        rich_help_panel=REASONING,
         help="Write what the model thinks to stderr, dimmed; shown at a terminal.",
     ),
 ]

@@ -33,7 +33,7 @@ def test_the_python_of_the_tour_runs(serve_locally: Any, capsys: pytest.CaptureF
 @pytest.mark.parametrize("line", COMMANDS)
 def test_commands_and_options_exist(line: str) -> None:
     _, command, *words = shlex.split(line)
-    shown = CliRunner().invoke(app, [command, "--help"])
+    shown = CliRunner(env={"COLUMNS": "80"}).invoke(app, [command, "--help"])
     assert shown.exit_code == 0, shown.output
     for option in (word for word in words if word.startswith("--")):
         assert re.search(rf"{option}\b", shown.output), f"{option} is not an option of {command}"

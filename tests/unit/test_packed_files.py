@@ -105,7 +105,9 @@ def test_changed_weights_are_packed_anew_and_the_former_file_goes(model: Path, c
 def test_another_graph_over_the_same_weights_is_packed_anew(model: Path) -> None:
     Loading(model)
     config = (model / "config.json").read_text()
-    (model / "config.json").write_text(config.replace("LlamaForCausalLM", "MistralForCausalLM"))
+    (model / "config.json").write_text(
+        config.replace("LlamaForCausalLM", "MistralForCausalLM").replace('"llama"', '"mistral"')
+    )
     assert Loading(model).has_packed
 
 

@@ -26,7 +26,7 @@ _REFUSALS = (
     "unfinished",
     "foreign_worker",
 )
-_HELD: Sequence[tuple[str, Callable[[Held], int], str]] = (
+_HELD: Sequence[tuple[str, Callable[[Held], float], str]] = (
     ("arrivals", lambda held: held.arrivals, "Requests in preparation."),
     ("live_jobs", lambda held: held.live_jobs, "Jobs that have not ended."),
     ("live_dispatches", lambda held: held.dispatches, "Dispatches running or on their way."),
@@ -34,6 +34,7 @@ _HELD: Sequence[tuple[str, Callable[[Held], int], str]] = (
     ("waiting_prompt_tokens", lambda held: held.waiting_tokens, "Prompt tokens of requests that wait."),
     ("waiting_bytes", lambda held: held.waiting_bytes, "Memory of requests that wait."),
     ("ended_jobs", lambda held: held.ended_jobs, "Ended jobs that can still be read."),
+    ("oldest_waiting_seconds", lambda held: held.oldest_waiting_s, "Age of the oldest job that waits."),
     ("result_bytes", lambda held: held.result_bytes, "Memory of results that can still be read."),
 )
 _JOBS: Sequence[tuple[str, Callable[[JobCounts], int]]] = (
