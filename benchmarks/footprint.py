@@ -88,16 +88,17 @@ def seconds_until_back(service: CactusService, kind: str) -> float:
     if kind != STARTS_WITH_A_REQUEST:
         wait_until(lambda: any(pid != victim for pid in processes_of_kind(kind, service.pid)))
     with Client(service.jobs, service.stream, timeout=BACK_WITHIN_S) as client:
-        wait_until(lambda: is_whole(client) and is_ready(service))
+        wait_until(lambda: is_whole(client, victim) and is_ready(service))
         client.complete(PROMPT, max_tokens=1)
     return time.perf_counter() - killed_at
 
 
-def is_whole(client: Client) -> bool:
-    """Whether the worker and the handoff actor are there and ready."""
+def is_whole(client: Client, victim: int) -> bool:
+    """Whether the worker and the handoff actor are there and ready, and neither is the victim."""
     with contextlib.suppress(CactusError):
         status: Status = client.status()
-        return {worker.kind for worker in status.workers if worker.state == "ready"} == {"local", "cloud"}
+        there = {worker.kind for worker in status.workers if worker.state == "ready" and worker.pid != victim}
+        return there == {"local", "cloud"}
     return False
 
 

@@ -60,7 +60,13 @@ class Service:
         self._show_phase = show_phase or PhaseLines(announce)
         self._uses_ray = uses_ray(config)
         self._router = Singleton("the router", self._place_router, self._begin_router, announce)
-        self._handoff = Singleton("the handoff actor", self._place_handoff, self._begin_handoff, announce)
+        self._handoff = Singleton(
+            "the handoff actor",
+            self._place_handoff,
+            self._begin_handoff,
+            announce,
+            on_lost=lambda: self._on_worker_lost(config.handoff.worker_id),
+        )
         self._gateway = Singleton("the gateway", self._place_gateway, self._begin_gateway, announce)
         self._workers = Workers(config.workers, self._launch_worker, self._on_worker_lost, announce)
         self._placement_or_none: Placement | None = None

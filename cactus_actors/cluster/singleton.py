@@ -14,7 +14,8 @@ from cactus_actors.protocol.errors import CactusError
 class Singleton:
     """Starts one actor, and another in its place when it ends or hangs; `what` is its name in sentences.
 
-    `place` places it; `begin` has it start and begins its `run`. Both raise CactusError.
+    `place` places it; `begin` has it start and begins its `run`. Both raise CactusError. `on_lost` is
+    called when it has ended.
     """
 
     def __init__(
@@ -23,11 +24,13 @@ class Singleton:
         place: Callable[[], Actor],
         begin: Callable[[Actor], None],
         announce: Callable[[str], None],
+        on_lost: Callable[[], None] = lambda: None,
     ) -> None:
         self._what = what
         self._place = place
         self._begin = begin
         self._announce = announce
+        self._on_lost = on_lost
         self._backoff = Backoff()
         self._started_at = 0.0
         self._watched: Watched | None = None
@@ -64,6 +67,7 @@ class Singleton:
             delay = self._backoff.on_failed(now, now - self._started_at)
             when = f" in {delay:.0f} s" if delay else ""
             self._announce(f"{self._what} ended ({ending.reason}); it restarts{when}")
+            self._on_lost()
             return self.tend(now)
         if self._watched.is_hung(now):
             self._announce(f"{self._what} does not answer; it is ended")

@@ -9,10 +9,10 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 from typing import Protocol
-from urllib.parse import urlsplit
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from router.books.collector_address import check_collector
 from router.books.job_log import JobLog, time_of
 from router.books.job_report import JobReport
 from router.books.line_file import LineFile
@@ -107,16 +107,3 @@ def _told(endpoint: str, version: str) -> list[Bookkeeper]:
         ) from None
     resource = resource_of(version)
     return [Spans(endpoint, resource, version), GenAIMetrics(endpoint, resource, version)]
-
-
-def check_collector(endpoint: str) -> None:
-    """Raise ConfigurationInvalid unless `endpoint` can be the address of an OpenTelemetry collector."""
-    try:
-        parts = urlsplit(endpoint)
-        is_address = parts.scheme in ("http", "https") and bool(parts.hostname) and parts.port != 0
-    except ValueError:
-        is_address = False
-    if not is_address:
-        raise ConfigurationInvalid(
-            f"otlp_endpoint: {endpoint!r} is not http://HOST:PORT", param="otlp_endpoint"
-        )
