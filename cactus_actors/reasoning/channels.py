@@ -6,8 +6,8 @@ import re
 from typing import Literal
 
 from cactus_actors.reasoning.marks import Marks
-from cactus_actors.reasoning.split import Split, Start, State
-from cactus_actors.reasoning.trimmed import TrimmedText
+from cactus_actors.reasoning.phases import PhasedSplitter
+from cactus_actors.reasoning.split import Start, State
 
 Kind = Literal["reasoning", "answer", "call"]
 
@@ -19,7 +19,7 @@ _BETWEEN = "\n\n"
 """Stands between two messages of one kind."""
 
 
-class ChannelSplitter:
+class ChannelSplitter(PhasedSplitter):
     """Messages of the channel `analysis` are reasoning, those to somebody are calls, all others the answer.
 
     A call stays in the text as it is written, from its heading (`to=` or `<|channel|>`) to its `<|call|>`,
@@ -27,14 +27,11 @@ class ChannelSplitter:
     """
 
     def __init__(self, start: Start) -> None:
+        super().__init__()
         # At "begin" a text without a heading is an answer, too.
         self._phase: Literal["begin", "heading"] | Kind = "begin" if start == "undecided" else start
-        self._held = ""
-        self._trimmed = TrimmedText()
         self._separator = ""
         self._has_answer = self._has_heading = False
-        self._reasoning: list[str] = []
-        self._text: list[str] = []
         self.has_reasoned = start == "reasoning"
 
     @property
@@ -52,24 +49,7 @@ class ChannelSplitter:
     def is_over(self) -> bool:
         return False  # another message may come
 
-    def feed(self, text: str) -> Split:
-        self._held += text
-        while self._held and self._advance(is_over=False):
-            pass
-        return self._told()
-
-    def finish(self) -> Split:
-        while self._held and self._advance(is_over=True):
-            pass
-        return self._told()
-
-    def _told(self) -> Split:
-        told = Split("".join(self._reasoning), "".join(self._text))
-        self._reasoning, self._text = [], []
-        return told
-
     def _advance(self, *, is_over: bool) -> bool:
-        """One change of phase, if what is held allows one."""
         match self._phase:
             case "begin":
                 return self._begin(is_over=is_over)

@@ -7,14 +7,15 @@ from typing import Literal
 
 from cactus_actors.reasoning.marks import Marks
 from cactus_actors.reasoning.markup import ReasoningMarkup
-from cactus_actors.reasoning.split import Split, Start, State
-from cactus_actors.reasoning.trimmed import TrimmedText
+from cactus_actors.reasoning.phases import PhasedSplitter
+from cactus_actors.reasoning.split import Start, State
 
 
-class TagSplitter:
+class TagSplitter(PhasedSplitter):
     """Splits at the marks of a markup; reasoning comes once, at the beginning."""
 
     def __init__(self, markup: ReasoningMarkup, start: Start, *, keeps_space: bool) -> None:
+        super().__init__()
         self._opens = Marks(markup.opens)
         self._closes = Marks(markup.closes)
         self._answer_opens = Marks(text for text, _ in markup.answers if text)
@@ -26,10 +27,6 @@ class TagSplitter:
         self._phase: Literal["begin", "reasoning", "between", "answer"] = (
             "answer" if start == "answer" else "begin"
         )
-        self._held = ""
-        self._trimmed = TrimmedText()
-        self._reasoning: list[str] = []
-        self._text: list[str] = []
         self.has_reasoned = self._is_open
 
     @property
@@ -42,24 +39,7 @@ class TagSplitter:
     def is_over(self) -> bool:
         return self._phase in ("between", "answer")
 
-    def feed(self, text: str) -> Split:
-        self._held += text
-        while self._held and self._advance(is_over=False):
-            pass
-        return self._told()
-
-    def finish(self) -> Split:
-        while self._held and self._advance(is_over=True):
-            pass
-        return self._told()
-
-    def _told(self) -> Split:
-        told = Split("".join(self._reasoning), "".join(self._text))
-        self._reasoning, self._text = [], []
-        return told
-
     def _advance(self, *, is_over: bool) -> bool:
-        """One change of phase, if what is held allows one."""
         match self._phase:
             case "begin":
                 return self._begin(is_over=is_over)
