@@ -182,8 +182,9 @@ class Intake:
         if not arrival.terms.allow_cloud:
             prepared = _kept_here(prepared)
         timeout_s = self._timeout_s(prepared.policy.timeout_s, arrival)
-        policy = msgspec.structs.replace(prepared.policy, timeout_s=timeout_s)
-        prepared = msgspec.structs.replace(prepared, policy=policy)
+        if timeout_s != prepared.policy.timeout_s:
+            policy = msgspec.structs.replace(prepared.policy, timeout_s=timeout_s)
+            prepared = msgspec.structs.replace(prepared, policy=policy)
         load = load_of(arrival.content, prepared)
         job = self._new_job(arrival, prepared, load)
         self._forecast.on_prepared(len(arrival.content), len(prepared.prompt_ids))

@@ -67,6 +67,7 @@ class Journal:
         except BaseException:
             self._lock.close()
             raise
+        self._has_tables = False
         self._using = threading.Lock()
         self._progress: ProgressWriter | None = None
         self._entries: list[Entry | _Trial] = []
@@ -194,7 +195,9 @@ class Journal:
         if self._progress is None:
             self._progress = ProgressWriter(self._database)
         with self._using:
-            make_tables(self._database)
+            if not self._has_tables:  # a disk that was full when it was opened
+                make_tables(self._database)
+                self._has_tables = True
             with self._database:
                 num_added = sum(map(self._apply, entries))
                 now = time.monotonic() + self.unix_offset

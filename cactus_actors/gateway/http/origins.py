@@ -50,10 +50,12 @@ class OriginPolicy:
 
     def preflight(self, method: str, headers: Headers) -> list[tuple[bytes, bytes]] | None:
         """The headers that answer an allowed page's CORS preflight; None for any other request."""
+        if method != "OPTIONS":
+            return None
         given = dict(headers)
         asked = given.get(b"access-control-request-method")
         granted = self.granted(given.items())
-        if method != "OPTIONS" or asked is None or not granted:
+        if asked is None or not granted:
             return None
         return [
             *granted,
@@ -64,6 +66,8 @@ class OriginPolicy:
 
     def granted(self, headers: Headers) -> list[tuple[bytes, bytes]]:
         """The headers that let an allowed page read the answer; none for any other page."""
+        if not self._allowed:
+            return []
         origin = dict(headers).get(b"origin", b"")
         if origin.decode("latin-1").lower() not in self._allowed:
             return []
