@@ -403,11 +403,11 @@ async def measure(target: Target, seconds: float) -> None:
 
 
 def _newest_router() -> int:
-    """The process of the router actor that was started last."""
+    """The process of the router actor that was started last, on either placement."""
     routers = [
         int(path.parent.name)
         for path in Path("/proc").glob("[0-9]*/cmdline")
-        if path.read_bytes().startswith(b"ray::RouterActor")
+        if b"RouterActor" in path.read_bytes()
     ]
     return max(routers, key=_started_at)
 

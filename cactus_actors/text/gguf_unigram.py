@@ -22,9 +22,7 @@ def unigram(vocabulary: Vocabulary) -> Tokenizer:
     scores = vocabulary.scores()
     if not np.isfinite(scores).all():
         raise invalid(vocabulary.path, "tokenizer.ggml.scores are not all finite")
-    unknown = vocabulary.token_id("unknown")
-    if unknown is None:
-        raise invalid(vocabulary.path, "tokenizer.ggml.unknown_token_id is missing")
+    unknown = vocabulary.unknown_id()
     inner = guarded(
         vocabulary.path,
         "the vocabulary is not usable",

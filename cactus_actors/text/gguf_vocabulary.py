@@ -90,6 +90,13 @@ class Vocabulary:
             )
         return value
 
+    def unknown_id(self) -> int:
+        """The token that stands for what has no other; raises ModelFileInvalid where there is none."""
+        unknown = self.token_id("unknown")
+        if unknown is None:
+            raise invalid(self.path, "tokenizer.ggml.unknown_token_id is missing")
+        return unknown
+
     def flag(self, key: str, *, default: bool) -> bool:
         """The boolean under `tokenizer.ggml.{key}`."""
         value = self.metadata.get(f"tokenizer.ggml.{key}", default)

@@ -8,7 +8,6 @@ from __future__ import annotations
 import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers
 
-from cactus_actors.models.files import invalid
 from cactus_actors.text.gguf_assembly import assembled, first_ids
 from cactus_actors.text.gguf_vocabulary import Vocabulary
 from cactus_actors.text.tokenizer import BREAK, Tokenizer, guarded, sentencepiece_bytes
@@ -23,9 +22,7 @@ def word_piece(vocabulary: Vocabulary) -> Tokenizer:
 
     A text stands between the tokens `cls` (or `bos`) and `seperator`, whose key is spelled like that.
     """
-    unknown = vocabulary.token_id("unknown")
-    if unknown is None:
-        raise invalid(vocabulary.path, "tokenizer.ggml.unknown_token_id is missing")
+    unknown = vocabulary.unknown_id()
     inner = guarded(
         vocabulary.path,
         "the vocabulary is not usable",
