@@ -17,9 +17,8 @@ from cactus_actors.structured.schema import normalised
 Grammar = dict[str, Any]
 """One entry of a serialised grammar: `json_schema` or `lark_grammar`, and a `name` to refer to it by."""
 
-_SPACE = r" |\n[ \t]{0,20}"
-"""Where white space may stand: a space, or a line break and an indentation, as llama.cpp has it. Small models
-otherwise go on with it for ever."""
+_SPACE = " "
+"""What may stand once between the parts of a JSON text: small models spend their tokens where more may."""
 _ESCAPES = 'nrbtf\\"'
 """Without \\u a name has one spelling, so that no unlisted property is a listed one in disguise."""
 
@@ -28,11 +27,8 @@ TOO_MUCH_WORK = "a text that obeys it takes more work than a worker may spend on
 _NO_TOKENS = re.compile(r"no tokenizer - can't validate")
 
 
-def json_grammar(schema: Any, *, param: str, name: str | None = None, space: str = _SPACE) -> Grammar:
-    """The grammar of the JSON values that obey `schema`; raises like `normalised` and `settled`.
-
-    `space` is an expression for the white space that may stand between their parts.
-    """
+def json_grammar(schema: Any, *, param: str, name: str | None = None) -> Grammar:
+    """The grammar of the JSON values that obey `schema`; raises like `normalised` and `settled`."""
     definitions = settled(normalised(schema, param=param), param=param)
     first = next(iter(definitions))
     root: Any = definitions[first]
@@ -40,7 +36,7 @@ def json_grammar(schema: Any, *, param: str, name: str | None = None, space: str
         root = {"$ref": f"#/$defs/{first}", "$defs": definitions}
     elif root is True:
         root = {}
-    style = {"whitespace_pattern": space, "json_allowed_escapes": _ESCAPES}
+    style = {"whitespace_pattern": _SPACE, "json_allowed_escapes": _ESCAPES}
     grammar: Grammar = {"json_schema": {"x-guidance": style, **root}}
     return grammar if name is None else {"name": name, **grammar}
 

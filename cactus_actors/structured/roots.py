@@ -107,5 +107,5 @@ def with_schemas(calls: CallsGrammar, *, param: str) -> list[Grammar]:
     schemas = calls.schemas.items()
     return [
         lark_grammar(calls.lark),
-        *(json_grammar(schema, param=param, name=name, space=" ") for name, schema in schemas),
+        *(json_grammar(schema, param=param, name=name) for name, schema in schemas),
     ]

@@ -2,19 +2,23 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Any
 
 from cactus_actors.protocol.errors import InvalidRequest
 
 MAX_TOOLS = 1024
+_NAME = re.compile(r"[a-zA-Z0-9_.-]{1,64}")
+"""OpenAI's names, and dots: what every form of calls is read with."""
 _KINDS: dict[type, str] = {str: "a string", dict: "an object", bool: "true or false"}
 
 
 def normalised_tools(tools: Sequence[dict[str, Any]] | None) -> list[dict[str, Any]] | None:
     """The tools in OpenAI's wrapper, whose bare inside is taken too; None if there are none.
 
-    Raises InvalidRequest, with the place in `param`, for a tool without a name or with one that is taken.
+    Raises InvalidRequest, with the place in `param`, for a tool without a name or with one that
+    is taken or that no call could be read with.
     """
     if not tools:
         return None
@@ -48,6 +52,11 @@ def _wrapped(tool: dict[str, Any], place: int) -> dict[str, Any]:
     function = wrapped["function"]
     if not isinstance(function, dict) or not isinstance(function.get("name"), str) or not function["name"]:
         raise InvalidRequest("a tool needs a name", param=f"tools[{place}].function.name")
+    if not _NAME.fullmatch(function["name"]):
+        raise InvalidRequest(
+            f"a tool's name has 1 to 64 of the characters A-Z a-z 0-9 _ . -, unlike {function['name']!r:.80}",
+            param=f"tools[{place}].function.name",
+        )
     for field, kind in (("description", str), ("parameters", dict), ("strict", bool)):
         if not isinstance(function.get(field), kind | None):
             raise InvalidRequest(

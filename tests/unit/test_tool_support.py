@@ -13,8 +13,10 @@ import pytest
 import tokenizers
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
+from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.text.tokenizer import byte_of_character
+from cactus_actors.tools.definitions import normalised_tools
 
 TOOLS = "{%- if tools is not none %}{{ tools | tojson }}{% endif %}"
 
@@ -253,3 +255,15 @@ def test_a_gguf_file_says_the_same(tmp_path: Path) -> None:
     writer.close()
     model = load_text_model(tmp_path / "m.gguf")
     assert (model.tool_markup, model.tool_tokens) == ("mistral", ((0, "[TOOL_CALLS]"),))
+
+
+@pytest.mark.parametrize("name", ["get_time", "get-time", "clock.time", "a" * 64])
+def test_names_of_tools(name: str) -> None:
+    assert normalised_tools([{"name": name}]) == [{"type": "function", "function": {"name": name}}]
+
+
+@pytest.mark.parametrize("name", ["", "get time", " time", "time\n", "zeit für", "a(b)", "a" * 65])
+def test_a_name_that_no_call_is_read_with_is_refused(name: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        normalised_tools([{"name": "time"}, {"type": "function", "function": {"name": name}}])
+    assert caught.value.param == "tools[1].function.name"
