@@ -15,20 +15,25 @@ from zmq.utils.monitor import parse_monitor_message
 
 from cactus_actors.client.follower import JobFollower, Patience
 from cactus_actors.client.listening import Listening
+from cactus_actors.client.peer import Handshakes, look
 from cactus_actors.client.silence import Silence
 from cactus_actors.client.sockets import (
     CONNECTED,
+    CONNECTING,
+    DISCONNECTED,
     LINGER_MS,
+    MAX_BROKEN_HANDSHAKES,
     connect,
     events_of,
+    leave,
     make_socket,
+    mismatch,
     received,
     reconnect,
     refusal,
 )
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import (
-    AuthenticationFailed,
     CactusError,
     InvalidMessage,
     Unavailable,
@@ -100,7 +105,7 @@ class Connection:
     ) -> None:
         self._jobs_endpoint = jobs_endpoint
         self._credentials = credentials
-        self._refusal: AuthenticationFailed | None = None
+        self._refusal: CactusError | None = None
         self._stream_endpoint = stream_endpoint
         self._patience = patience
         self._followed: dict[str, list[Followed]] = {}
@@ -258,15 +263,24 @@ class Connection:
     async def _watch(self) -> None:
         """Ask again when ZeroMQ is connected anew; fail everything when we are refused: that is for good."""
         was_connected = False
-        while True:
+        handshakes = Handshakes()
+        while self._refusal is None:
             event = parse_monitor_message(await self._events.recv_multipart())["event"]
-            if event == CONNECTED:
+            if event == CONNECTING:
+                handshakes.on_connected()
+            elif event == CONNECTED:
+                handshakes.on_succeeded()
                 if was_connected:
                     await self._ask_again()
                 was_connected = True
-            else:
+            elif event != DISCONNECTED:
                 self._refusal = refusal(event, self._jobs_endpoint, self._credentials)
-                await self._fail_all(self._refusal)
+            elif handshakes.on_disconnected() and handshakes.num_broken in (1, MAX_BROKEN_HANDSHAKES):
+                peer = await look(self._jobs_endpoint)
+                self._refusal = mismatch(peer, self._jobs_endpoint, self._credentials, handshakes.num_broken)
+        for socket, endpoint in self._connected():
+            leave(socket, endpoint)
+        await self._fail_all(self._refusal)
 
     async def _ask_again(self) -> None:
         """Replies that were on their way over the connection that ended are lost."""
@@ -287,15 +301,18 @@ class Connection:
             if not self._followed and not self._questions:
                 self._silence.on_nothing_awaited()
                 self._is_awaiting.clear()
-            elif self._silence.is_too_long(now):
+            elif self._refusal is None and self._silence.is_too_long(now):
                 self._connect_anew()
                 self._silence.on_connected_anew(now)
 
     def _connect_anew(self) -> None:
         """Leave connections that may lead nowhere; what was on its way is asked for again."""
-        reconnect(self._jobs, self._jobs_endpoint)
-        for stream in self._listening.sockets:
-            reconnect(stream, self._stream_endpoint)
+        for socket, endpoint in self._connected():
+            reconnect(socket, endpoint)
+
+    def _connected(self) -> list[tuple[zmq.asyncio.Socket, str]]:
+        streams = [(stream, self._stream_endpoint) for stream in self._listening.sockets]
+        return [(self._jobs, self._jobs_endpoint), *streams]
 
     async def _on_reply(self, reply: RouterReply) -> None:
         key: str | None = getattr(reply, "request_id", None) or getattr(reply, "job_id", None)

@@ -11,11 +11,15 @@ from urllib.parse import urlsplit
 import zmq
 import zmq.asyncio
 
+from cactus_actors.client.peer import Peer
+from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Credentials
-from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
+from cactus_actors.protocol.errors import AuthenticationFailed, CactusError, ConfigurationInvalid
 from cactus_actors.protocol.link import set_options
 
 LINGER_MS = 300
+MAX_BROKEN_HANDSHAKES = 5
+"""So many in a row are no accident of a busy or restarted service."""
 MAX_WAITING_MESSAGES = 100_000
 READS_IN_A_ROW = 32
 SOCKET_OPTIONS = {
@@ -25,7 +29,11 @@ SOCKET_OPTIONS = {
     zmq.RECONNECT_IVL: 100,
     zmq.RECONNECT_IVL_MAX: 1000,
 }
-CONNECTED = zmq.EVENT_HANDSHAKE_SUCCEEDED
+CONNECTING, CONNECTED, DISCONNECTED = (
+    zmq.EVENT_CONNECTED,
+    zmq.EVENT_HANDSHAKE_SUCCEEDED,
+    zmq.EVENT_DISCONNECTED,
+)
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 
 
@@ -50,15 +58,20 @@ def connect(socket: zmq.asyncio.Socket, endpoint: str) -> None:
 
 def reconnect(socket: zmq.asyncio.Socket, endpoint: str) -> None:
     """Connect to the endpoint anew, without what still waited to be sent."""
-    with contextlib.suppress(zmq.ZMQError):  # a connection that was refused is gone already
-        socket.disconnect(endpoint)
+    leave(socket, endpoint)
     socket.connect(endpoint)
 
 
+def leave(socket: zmq.asyncio.Socket, endpoint: str) -> None:
+    """Connect no more."""
+    with contextlib.suppress(zmq.ZMQError):  # a connection that was refused is gone already
+        socket.disconnect(endpoint)
+
+
 def events_of(context: zmq.asyncio.Context, socket: zmq.asyncio.Socket) -> zmq.asyncio.Socket:
-    """Where an event comes in when `socket` is connected, or is refused, which it then is for good."""
+    """Where events come in: connections begin, are there, end, or are refused, which they are for good."""
     endpoint = "inproc://events"
-    socket.monitor(endpoint, CONNECTED | REFUSED)
+    socket.monitor(endpoint, CONNECTING | CONNECTED | DISCONNECTED | REFUSED)
     monitor = context.socket(zmq.PAIR)
     monitor.setsockopt(zmq.LINGER, 0)
     monitor.connect(endpoint)
@@ -70,10 +83,28 @@ def refusal(event: int, endpoint: str, credentials: Credentials | None) -> Authe
     if credentials is None:
         reason = f"{endpoint} asks for a key: name your key file (key_file, or {KEY_FILE_VARIABLE})"
     elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
-        reason = f"{endpoint} does not accept the key {credentials.name!r}"
+        name = credentials.name
+        reason = f"{endpoint} does not accept the key {name!r}: it is unknown there, revoked, or a worker's"
     else:
         reason = f"{endpoint} does not ask for keys; nothing is sent there with one"
     return AuthenticationFailed(reason)
+
+
+def mismatch(
+    peer: Peer, endpoint: str, credentials: Credentials | None, num_broken: int
+) -> CactusError | None:
+    """Why handshakes with `peer` break off, if that will not change."""
+    if peer == "http":
+        return ConfigurationInvalid(
+            f"{endpoint} is an HTTP port; jobs go to the service's jobs endpoint: `cactus serve` prints it "
+            f"as jobs=tcp://HOST:PORT, by default {DEFAULT_JOBS_ENDPOINT}"
+        )
+    if peer == "curve" and credentials is not None and num_broken >= MAX_BROKEN_HANDSHAKES:
+        return AuthenticationFailed(
+            f"{endpoint} is not the service that the key {credentials.name!r} is for: "
+            "it has another public key than the key file names"
+        )
+    return None
 
 
 async def received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:

@@ -12,7 +12,7 @@ from urllib.parse import urlsplit
 
 import pytest
 
-from cactus_actors import AuthenticationFailed, Client, Unavailable
+from cactus_actors import AuthenticationFailed, Client
 from cactus_actors.keys.key_file import Credentials, write_key_file
 from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.protocol.errors import ConfigurationInvalid, PermissionDenied
@@ -119,14 +119,17 @@ def test_another_server_is_not_spoken_to(router: SecuredRouter, tmp_path: Path) 
     known = router.key("alice")
     credentials = Credentials(known.pair, KeyPair.generate().public, "alice")
     write_key_file(tmp_path / "alice.key", credentials, "client", "alice")
+    started = time.monotonic()
     with (
         Client(
-            router.endpoints.jobs, router.endpoints.stream, timeout=0.5, key_file=tmp_path / "alice.key"
+            router.endpoints.jobs, router.endpoints.stream, timeout=60.0, key_file=tmp_path / "alice.key"
         ) as client,
-        pytest.raises(Unavailable),
+        pytest.raises(AuthenticationFailed, match="is not the service that the key 'alice' is for"),
     ):
         client.complete("secret", max_tokens=1)
+    assert time.monotonic() - started < 30  # before any time limit of the client
     assert router.status().jobs.accepted == 0
+    assert router.refused()["handshake"] < 20  # it does not knock again and again
 
 
 def test_a_clients_key_is_no_workers_key(router: SecuredRouter) -> None:
