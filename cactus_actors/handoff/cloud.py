@@ -39,8 +39,6 @@ MAX_BACKOFF_S = 8.0
 MAX_ERROR_BODY_BYTES = 8 * 1024
 REST_WAIT_S = 2.0
 """How long after its finish_reason an answer's counts and end mark are waited for."""
-REST_MARGIN_S = 0.1
-"""Of the deadline, so that a complete answer is not lost to it."""
 
 
 @dataclass
@@ -153,8 +151,7 @@ class Cloud:
         outcome: Outcome = "neutral"  # also what an aborted request counts as
         try:
             with redacted_logs(exchange.key):
-                async with asyncio.timeout_at(exchange.ends_at):
-                    answer = await self._exchange(exchange)
+                answer = await self._exchange(exchange)
             outcome = "success"
             return answer
         except (CloudFailure, TimeoutError, httpx.TransportError) as error:
@@ -165,6 +162,24 @@ class Cloud:
             self._breaker.record(permit, outcome, time.monotonic())
 
     async def _exchange(self, exchange: _Exchange) -> Answer:
+        """The answer to one request; raises TimeoutError and httpx.TransportError.
+
+        It is complete with its finish_reason: neither the deadline nor the connection takes it back then.
+        """
+        reader = AnswerReader(exchange.redact, exchange.request.tool_markup, exchange.request.tools)
+        try:
+            # The only timeout here: of two that are late together, the outer one would be what is raised.
+            async with asyncio.timeout_at(exchange.ends_at) as deadline:
+                await self._read(exchange, reader, deadline)
+        except (TimeoutError, httpx.TransportError):
+            if not reader.is_complete:
+                raise
+        finally:
+            exchange.meter.usage = reader.usage
+        exchange.take(reader.rest())
+        return reader.answer()
+
+    async def _read(self, exchange: _Exchange, reader: AnswerReader, deadline: asyncio.Timeout) -> None:
         # identity: a compressed answer could unfold to more than any limit before it is counted
         headers = {
             "Accept": "text/event-stream",
@@ -183,31 +198,26 @@ class Cloud:
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
                 raise CloudFailure("cloud_protocol_error", "the answer is not an event stream")
             exchange.meter.has_begun = True
-            return await _read_answer(response, exchange)
+            await _read_answer(response, exchange, reader, deadline)
 
 
-async def _read_answer(response: httpx.Response, exchange: _Exchange) -> Answer:
-    """The answer that a response streams.
+async def _read_answer(
+    response: httpx.Response, exchange: _Exchange, reader: AnswerReader, deadline: asyncio.Timeout
+) -> None:
+    """Read until the end, which is not waited for for long once the answer is complete.
 
-    It is complete with its finish_reason: the counts and the end mark are waited for, but not for long.
+    Of the time up to the deadline half is left to bring the answer home.
     """
-    reader = AnswerReader(exchange.redact, exchange.request.tool_markup, exchange.request.tools)
-    try:
-        async with asyncio.timeout(None) as patience, contextlib.aclosing(_events_of(response)) as events:
-            async for data in events:
-                exchange.take(reader.read(data))
-                if reader.is_done:
-                    break
-                if reader.is_complete and patience.when() is None:
-                    now = asyncio.get_running_loop().time()
-                    patience.reschedule(min(now + REST_WAIT_S, max(now, exchange.ends_at - REST_MARGIN_S)))
-    except (TimeoutError, httpx.TransportError):
-        if not reader.is_complete:
-            raise
-    finally:
-        exchange.meter.usage = reader.usage
-    exchange.take(reader.rest())
-    return reader.answer()
+    is_complete = False
+    async with contextlib.aclosing(_events_of(response)) as events:
+        async for data in events:
+            exchange.take(reader.read(data))
+            if reader.is_done:
+                return
+            if reader.is_complete and not is_complete:
+                is_complete = True
+                now = asyncio.get_running_loop().time()
+                deadline.reschedule(now + min(REST_WAIT_S, max(0.0, exchange.ends_at - now) / 2))
 
 
 async def _events_of(response: httpx.Response) -> AsyncGenerator[bytes]:

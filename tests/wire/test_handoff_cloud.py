@@ -349,13 +349,18 @@ async def test_an_answer_with_a_finish_reason_is_complete(asker_of: MakeAsker, a
 async def test_a_complete_answer_is_not_lost_to_the_deadline(
     asker_of: MakeAsker, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    """Also where nothing runs from the finish_reason until the deadline is over."""
     monkeypatch.setattr(handoff_cloud, "REST_WAIT_S", 60.0)
-    monkeypatch.setattr(handoff_cloud, "REST_MARGIN_S", 5.0)
+
+    def starve(piece: Piece) -> None:
+        if piece.text == "is":
+            time.sleep(3.5)
+
     async with fake_cloud(stays_behind_its_end) as cloud:
-        asker = asker_of(cloud, total_timeout_s=6.0, read_timeout_s=60.0)
-        started = time.monotonic()
-        assert await asker.ask() == Answer("stop", None)
-        assert time.monotonic() - started < 30.0
+        for forward in (None, starve):
+            asker = asker_of(cloud, total_timeout_s=3.0, read_timeout_s=60.0, breaker_failures=1)
+            assert await asker.ask(forward=forward) == Answer("stop", None)
+            assert asker.breaker_state == "closed"
 
 
 async def test_a_redirect_is_not_followed(asker_of: MakeAsker) -> None:
