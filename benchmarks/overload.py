@@ -241,16 +241,23 @@ async def _crowd(target: Target, count: int, options: dict[str, Any]) -> asyncio
 
 
 FROZEN = """
-import sys, zmq
+import sys, time, zmq
 stream, count, *topics = sys.argv[1:]
 context = zmq.Context()
+poller = zmq.Poller()
 for _ in range(int(count)):
     socket = context.socket(zmq.SUB)
     socket.setsockopt(zmq.RCVHWM, 10)
     socket.connect(stream)
     for topic in topics:
         socket.subscribe(topic)
-    socket.poll(30_000)
+    poller.register(socket, zmq.POLLIN)
+deadline = time.monotonic() + 30
+unheard = dict(poller.sockets)
+while unheard and time.monotonic() < deadline:
+    for socket, _ in poller.poll(1000):
+        poller.unregister(socket)  # which keeps what came next unread
+        del unheard[socket]
 print("listening", flush=True)
 sys.stdin.read()
 """

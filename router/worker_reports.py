@@ -20,7 +20,7 @@ from router.jobs.generation import Generation
 from router.jobs.streams import Streams
 from router.membership import Membership
 
-MAX_UNTAKEN, MIN_AHEAD = 512, 2
+MAX_UNTAKEN, MIN_AHEAD = 128, 2
 """Reports that all workers together have sent and the router has not taken, and those of each: a router that
 does not keep up with its workers holds them up, and not their tokens."""
 
@@ -72,7 +72,8 @@ class WorkerReports:
             if not isinstance(message, Goodbye):
                 self._outbox.command(identity, Welcome(self._epoch))
         else:
-            self._ledger.hear(worker, now)
+            if not isinstance(message, Report):
+                self._ledger.hear(worker, now)
             match message:
                 case Report():
                     self._generation.on_report(worker, message, now)

@@ -4,6 +4,8 @@ from __future__ import annotations
 
 from typing import Literal
 
+from msgspec.structs import replace
+
 from cactus_actors.config import HEARTBEAT_S
 from cactus_actors.protocol.block_hashes import short_hash
 from cactus_actors.protocol.errors import ConfigurationInvalid
@@ -23,6 +25,7 @@ from cactus_actors.protocol.worker_messages import (
     WorkerMessage,
 )
 from workers.engine import Engine
+from workers.reporting import Reporting
 from workers.resident import resident_mb
 
 HELLO_RETRY_S = 3.0
@@ -45,7 +48,7 @@ class WorkerCore:
         self._is_welcome = False
         self._said_hello_at = 0.0
         self._num_accepted = 0
-        self._num_reports, self._max_reports = 0, hello.max_reports_ahead
+        self._reporting = Reporting(hello.max_reports_ahead)
         self._last_report: Report | None = None
         self._reported_at = 0.0
         self._ram_usage_mb, self._measured_at = 0.0, -HEARTBEAT_S
@@ -55,7 +58,7 @@ class WorkerCore:
     @property
     def has_work(self) -> bool:
         """Whether a tick would compute something."""
-        return self._engine.has_work and self._may_report
+        return self._engine.has_work and self._reporting.may_step
 
     @property
     def state(self) -> Literal["ready", "draining", "left"]:
@@ -84,8 +87,8 @@ class WorkerCore:
                 self._engine.abort(dispatch_id)
             case Drain():
                 return self.drain()
-            case Taken(num_reports, max_ahead):
-                self._max_reports = num_reports + max_ahead
+            case Taken():
+                self._reporting.on_taken(command)
             case Welcome():
                 return self._on_welcome(now)
             case Refused(differs, reason):
@@ -107,7 +110,8 @@ class WorkerCore:
 
     def on_tick(self, now: float) -> list[WorkerMessage]:
         """Run a step if there is work; report what it added, or that the worker is alive."""
-        deltas = self._engine.step() if self.has_work else []
+        if self.has_work:
+            self._reporting.hold(self._engine.step())
         messages: list[WorkerMessage] = []
         if not self._is_welcome:
             if now - self._said_hello_at >= HELLO_RETRY_S:
@@ -116,19 +120,20 @@ class WorkerCore:
             if now - self._measured_at >= HEARTBEAT_S:
                 self._ram_usage_mb, self._measured_at = resident_mb(), now
             is_due = now - self._reported_at >= HEARTBEAT_S
-            if self._may_report or is_due:
-                report = self._report(deltas)
-                if report != self._last_report or is_due:
+            if self._reporting.may_report or is_due:
+                report = self._report(self._reporting.take() if self._reporting.may_report else [])
+                if is_due or self._is_news(report):
                     self._last_report, self._reported_at = report, now
-                    self._num_reports += 1
+                    self._reporting.count()
                     messages.append(report)
-        if self._is_draining and not self._engine.has_work:
+        if self._is_draining and not (self._engine.has_work or self._reporting.holds_deltas):
             messages += self.leave()
         return messages
 
-    @property
-    def _may_report(self) -> bool:
-        return self._hello.max_reports_ahead <= 0 or self._num_reports < self._max_reports
+    def _is_news(self, report: Report) -> bool:
+        """Whether it says more than the last one, apart from what was heard of reports being taken."""
+        last = self._last_report
+        return last is None or report != replace(last, num_taken=report.num_taken)
 
     def _on_welcome(self, now: float) -> list[WorkerMessage]:
         # Reports that reached a new router before our Hello did were each answered with a Welcome.
@@ -144,7 +149,7 @@ class WorkerCore:
         self._engine.counters.reset()
         self._engine.tell_all_cached()
         self._num_accepted = 0
-        self._num_reports, self._max_reports = 0, self._hello.max_reports_ahead
+        self._reporting.reset()
         self._last_report = None
 
     def _report(self, deltas: list[SequenceDelta]) -> Report:
@@ -168,4 +173,5 @@ class WorkerCore:
             ram_usage_mb=self._ram_usage_mb,
             stored=[short_hash(block) for block in news.stored],
             evicted=[short_hash(block) for block in news.evicted],
+            num_taken=self._reporting.num_taken,
         )

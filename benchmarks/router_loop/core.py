@@ -131,7 +131,7 @@ class CoreBench:
         self._now += STEP_S
         frames = []
         for identity, worker in self._workers.items():
-            report = worker.step()
+            report = worker.report(worker.step())
             meter.count += len(report.deltas)
             frames.append((identity, encode(report)))
         with meter:

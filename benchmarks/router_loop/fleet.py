@@ -10,7 +10,8 @@ from collections.abc import Callable
 from benchmarks.router_loop.played_worker import PlayedWorker
 from benchmarks.router_loop.zmtp import ZmtpConnection
 from cactus_actors.protocol.wire import encode, router_command_decoder
-from cactus_actors.protocol.worker_messages import Taken, Welcome
+from cactus_actors.protocol.worker_messages import SequenceDelta, Taken, Welcome
+from workers.reporting import Reporting
 
 HEARTBEAT_S = 1.0
 MAX_REPORTS_AHEAD = 32
@@ -28,14 +29,14 @@ class ConnectedWorker:
         self.connection = ZmtpConnection(endpoint, "DEALER")
         self._worker = PlayedWorker(name, slots, age=True, max_reports_ahead=MAX_REPORTS_AHEAD)
         self._decode = router_command_decoder().decode
-        self._num_sent, self._may_send = 0, MAX_REPORTS_AHEAD
+        self._reporting = Reporting(MAX_REPORTS_AHEAD)
         self._spoke_at = 0.0
         self.is_welcome = False
         self.connection.send(*encode(self._worker.hello))
 
     @property
     def may_step(self) -> bool:
-        return self.is_welcome and self._worker.num_running > 0 and self._num_sent < self._may_send
+        return self.is_welcome and self._worker.num_running > 0 and self._reporting.may_step
 
     def hear(self) -> None:
         """Take the commands that are there."""
@@ -44,22 +45,23 @@ class ConnectedWorker:
             if isinstance(command, Welcome):
                 self.is_welcome = True
             elif isinstance(command, Taken):
-                self._may_send = command.num_reports + command.max_ahead
+                self._reporting.on_taken(command)
             else:
                 self._worker.take(command)
 
     def turn(self, now: float) -> None:
-        """A step, or a heartbeat."""
+        """A step, and a report of it or of several, or a heartbeat."""
         if self.may_step:
-            self._say(now)
+            self._reporting.hold(self._worker.step(f" {STAMP}{time.monotonic():.6f}"))
+        if self._reporting.may_report and self._reporting.holds_deltas:
+            self._say(now, self._reporting.take())
         elif self.is_welcome and now - self._spoke_at >= HEARTBEAT_S:
-            self._say(now, is_step=False)
+            self._say(now, [])
 
-    def _say(self, now: float, *, is_step: bool = True) -> None:
+    def _say(self, now: float, deltas: list[SequenceDelta]) -> None:
         self._spoke_at = now
-        self._num_sent += 1
-        text = f" {STAMP}{time.monotonic():.6f}"
-        self.connection.send(*encode(self._worker.step(text) if is_step else self._worker.idle()))
+        self._reporting.count()
+        self.connection.send(*encode(self._worker.report(deltas, self._reporting.num_taken)))
 
 
 class Fleet:

@@ -79,16 +79,13 @@ class PlayedWorker:
     def num_running(self) -> int:
         return min(len(self._sequences), self.hello.num_slots)
 
-    def step(self, text: str = " word") -> Report:
+    def step(self, text: str = " word") -> list[SequenceDelta]:
         """One token for each sequence that runs, with that text."""
         running = list(self._sequences.values())[: self.hello.num_slots]
-        return self._report([self._token_of(sequence, text) for sequence in running])
+        return [self._token_of(sequence, text) for sequence in running]
 
-    def idle(self) -> Report:
-        """A heartbeat."""
-        return self._report([])
-
-    def _report(self, deltas: list[SequenceDelta]) -> Report:
+    def report(self, deltas: list[SequenceDelta], num_taken: int | None = None) -> Report:
+        """That these were generated, and what the worker holds now; without any it is a heartbeat."""
         held = list(self._sequences.values())
         return Report(
             num_accepted=self._num_accepted,
@@ -98,6 +95,7 @@ class PlayedWorker:
             num_running=self.num_running,
             deltas=deltas,
             tokens_generated=self._num_tokens,
+            num_taken=num_taken,
         )
 
     def _token_of(self, sequence: _Sequence, text: str) -> SequenceDelta:

@@ -118,7 +118,8 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     `breaker` is a cloud worker's. The first report after a Welcome tells in `stored` the short hashes
     (`protocol/block_hashes.py`) of all blocks that the prefix cache holds, each later one those that it has
     got since, and in `evicted` those that it holds no more. `spent` is a cloud worker's, None where it is as
-    it was told last.
+    it was told last. `num_taken` is the number of the last Taken that the worker has heard: one that never
+    hears what it is sent does not hear the router.
     """
 
     num_accepted: int
@@ -141,6 +142,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     stored: list[int] = []
     evicted: list[int] = []
     spent: list[CloudSpending] | None = None
+    num_taken: int | None = None
 
 
 class Draining(msgspec.Struct, frozen=True, array_like=True, tag=3):

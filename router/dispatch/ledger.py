@@ -66,7 +66,7 @@ class Ledger:
         hello = msgspec.structs.replace(hello, num_slots=min(max(0, hello.num_slots), MAX_SLOTS))
         report = Report(0, hello.num_slots, hello.num_blocks, 0, [])
         self._num_joined += 1
-        worker = WorkerRecord(identity, hello, now, report, self._num_joined)
+        worker = WorkerRecord(identity, hello, now, report, self._num_joined, heeded_at=now)
         self._by_identity[identity] = self._by_id[hello.worker_id] = worker
         (self.local if worker.is_local else self.cloud)[hello.worker_id] = worker
         self._settle(worker)
@@ -140,11 +140,12 @@ class Ledger:
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Note what a worker says of itself."""
+        if worker.heeds(report, now):
+            self.hear(worker, now)
         # Its tokens are let go of while they are at hand: later they cost the router a cache miss each.
         spent = worker.report.spent if report.spent is None else report.spent
         worker.report = msgspec.structs.replace(report, deltas=[], stored=[], evicted=[], spent=spent)
         worker.num_reports += 1
-        self.hear(worker, now)
         worker.vacated_slots = worker.vacated_blocks = 0
         on_its_way = max(0, worker.num_sent - report.num_accepted)
         while len(worker.unaccepted_blocks) > on_its_way:

@@ -9,6 +9,10 @@ from cactus_actors.protocol.messages import WorkerStatus
 from cactus_actors.protocol.worker_messages import Hello, Report, Taken
 from router.jobs.job import Job
 
+MIN_UNHEEDED, UNHEEDED_S = 4, 2.0
+"""Reports in a row, and the seconds since the one before them, after which a worker counts as silent that
+has heard nothing of what it was sent."""
+
 
 @dataclass(slots=True, eq=False)
 class Assignment:
@@ -30,6 +34,7 @@ class WorkerRecord:
 
     What was taken back since its last report is vacated: it frees that before it reads what is sent next.
     `number` tells who connected first. Of its `num_reports` it was told that `num_reports_told` were taken.
+    The last `num_reports_unheeded` show nothing of what was sent to it; the one before came at `heeded_at`.
     Only the ledger changes the rest.
     """
 
@@ -50,6 +55,8 @@ class WorkerRecord:
     vacated_blocks: int = 0
     num_reports: int = 0
     num_reports_told: int = 0
+    num_reports_unheeded: int = 0
+    heeded_at: float = 0.0
 
     def silent_s(self, now: float) -> float:
         """How long nothing was heard of it, less what it is excused for."""
@@ -96,6 +103,21 @@ class WorkerRecord:
             return None
         self.num_reports_told = self.num_reports
         return Taken(self.num_reports, max_ahead)
+
+    def heeds(self, report: Report, now: float) -> bool:
+        """Whether what the router says arrives there, as far as a report tells that comes after the last one.
+
+        A worker that goes on reporting and has heard nothing of what is on its way for long is cut off in
+        one direction. A few reports may have been on their way, too.
+        """
+        last = self.report
+        num_taken = self.num_reports_told if report.num_taken is None else report.num_taken
+        has_heard_all = report.num_accepted >= self.num_sent and num_taken >= self.num_reports_told
+        if has_heard_all or report.num_accepted > last.num_accepted or num_taken > (last.num_taken or 0):
+            self.num_reports_unheeded, self.heeded_at = 0, now
+        else:
+            self.num_reports_unheeded += 1
+        return self.num_reports_unheeded < MIN_UNHEEDED or now - self.heeded_at < UNHEEDED_S
 
     def status(self, now: float) -> WorkerStatus:
         hello, report = self.hello, self.report

@@ -225,6 +225,33 @@ def test_a_silent_worker_is_lost(router: RouterHarness) -> None:
     assert router.is_running(1)
 
 
+def test_a_worker_that_reports_and_hears_nothing_is_lost(router: RouterHarness) -> None:
+    """Its connection carries one direction only: what is sent to it would wait for ever."""
+    deaf = router.connect("w1")
+    router.pass_time(5.0)
+    router.submit(1)
+    deaf.num_accepted -= 1  # the dispatch did not arrive
+    near = router.connect("w2")
+    router.pass_time(10.0)
+    assert list(router.workers.values()) == [deaf, near]
+    assert [worker.worker_id for worker in router.core.status(router.now).workers] == ["w2"]
+    assert [dispatch.job_id for dispatch in near.dispatches.values()] == [job_id(1)]
+
+
+def test_reports_that_were_on_their_way_before_a_worker_heard_count_against_nobody(
+    router: RouterHarness,
+) -> None:
+    worker = router.connect("w1")
+    router.pass_time(60.0)
+    router.submit(1)
+    worker.num_accepted -= 1
+    for _ in range(100):  # in one moment
+        router.report(worker)
+    worker.num_accepted += 1
+    router.pass_time(10.0)
+    assert router.is_running(1)
+
+
 def test_silence_that_the_router_is_to_blame_for_counts_against_nobody(router: RouterHarness) -> None:
     router.connect("w1")
     router.submit(1)

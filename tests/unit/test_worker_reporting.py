@@ -1,0 +1,129 @@
+"""How steps are reported to a router that keeps up, and to one that does not."""
+
+from __future__ import annotations
+
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras, Taken
+from router.jobs.cuts import texts_of
+from workers.reporting import MAX_HELD_STEPS, Reporting
+
+WORDS = ["a", "", "bé", "long ", "\n", "z"]
+
+
+def delta(position: int, *texts: str, dispatch: int = 1, **others: object) -> SequenceDelta:
+    """A delta of a token for each text."""
+    cuts = [len("".join(texts[: place + 1])) for place in range(len(texts) - 1)]
+    ids = [100 + position + place for place in range(len(texts))]
+    measures = [float(token_id) for token_id in ids]
+    text = "".join(texts)
+    return SequenceDelta(dispatch, position, ids, text, measures, measures, cuts=cuts, **others)  # type: ignore[arg-type]
+
+
+def report(reporting: Reporting) -> list[SequenceDelta]:
+    deltas = reporting.take()
+    reporting.count()
+    return deltas
+
+
+def fill(reporting: Reporting) -> None:
+    """Have reports on their way until steps are held."""
+    while reporting.may_report:
+        report(reporting)
+
+
+def test_each_step_is_reported_alone_while_the_router_keeps_up() -> None:
+    reporting = Reporting(max_ahead=8)
+    for position in range(100):
+        assert reporting.may_step
+        assert reporting.may_report
+        step = [delta(position, "x"), delta(position, "y", dispatch=2)]
+        reporting.hold(step)
+        assert report(reporting) == step
+        reporting.on_taken(Taken(position + 1, 8))
+
+
+def test_a_router_that_does_not_keep_up_gets_several_steps_at_once_and_then_waits() -> None:
+    reporting = Reporting(max_ahead=8)
+    fill(reporting)
+    reports = []
+    position = 0
+    while reporting.may_step:
+        reporting.hold([delta(position, "x")])
+        position += 1
+        if reporting.may_report:
+            reports.append(report(reporting))
+    # Two more are sent, of eight steps each, and the next eight steps are held.
+    assert [[len(it.token_ids) for it in deltas] for deltas in reports] == [[MAX_HELD_STEPS]] * 2
+    assert position == 3 * MAX_HELD_STEPS
+    reporting.on_taken(Taken(8, 8))
+    assert reporting.may_report
+    assert reporting.may_step
+    assert [it.position for it in report(reporting)] == [2 * MAX_HELD_STEPS]
+    assert not reporting.holds_deltas
+
+
+@given(
+    st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), min_size=1, max_size=MAX_HELD_STEPS)
+)
+def test_tokens_that_are_reported_together_keep_their_own_texts_and_measures(steps: list[list[str]]) -> None:
+    reporting = Reporting(max_ahead=4)
+    position = 0
+    for texts in steps:
+        reporting.hold([delta(position, *texts)])
+        position += len(texts)
+    [joined] = reporting.take()
+    texts = [text for step in steps for text in step]
+    assert joined == delta(0, *texts)
+    assert texts_of(joined.text, position, joined.cuts) == texts
+
+
+def test_a_delta_without_cuts_keeps_all_its_text_at_its_last_token() -> None:
+    reporting = Reporting(max_ahead=4)
+    reporting.hold([SequenceDelta(1, 0, [5, 6], "ab", [0.1, 0.2], [-0.1, -0.2])])
+    reporting.hold([delta(2, "c")])
+    [joined] = reporting.take()
+    assert texts_of(joined.text, 3, joined.cuts) == ["", "ab", "c"]
+
+
+def test_an_end_ends_what_is_joined() -> None:
+    reporting = Reporting(max_ahead=4)
+    end = Finish("stop")
+    reporting.hold([delta(0, "a")])
+    reporting.hold([delta(1, "b", finish=end)])
+    assert reporting.take() == [delta(0, "a", "b", finish=end)]
+
+
+def test_what_says_more_than_tokens_of_an_answer_stays_as_it_is_and_in_its_place() -> None:
+    apart = [
+        delta(1, "b", extras=SequenceExtras(mirostat_mu=3.0)),
+        delta(2, "c", reasoning="hm"),
+        delta(3, "d", reasoning_flags=[1]),
+        SequenceDelta(1, 4, [], "rest", [], [], finish=Finish("length")),
+    ]
+    reporting = Reporting(max_ahead=4)
+    for it in [delta(0, "a"), *apart]:
+        reporting.hold([it])
+    assert reporting.take() == [delta(0, "a"), *apart]
+
+
+def test_a_worker_that_need_not_wait_reports_every_step() -> None:
+    reporting = Reporting(max_ahead=0)
+    for position in range(1000):
+        reporting.hold([delta(position, "x")])
+        assert reporting.may_report
+        assert len(report(reporting)[0].token_ids) == 1
+
+
+def test_a_new_session_begins_with_nothing_on_its_way() -> None:
+    reporting = Reporting(max_ahead=4)
+    fill(reporting)
+    reporting.hold([delta(0, "a")])
+    reporting.on_taken(Taken(1, 2))
+    reporting.reset()
+    assert reporting.may_report
+    assert not reporting.holds_deltas
+    for _ in range(3):
+        report(reporting)
+    assert not reporting.may_report

@@ -1,0 +1,100 @@
+"""When a step is reported to the router, alone or together with steps before it."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.worker_messages import SequenceDelta, Taken
+
+MAX_HELD_STEPS = 8
+"""Steps that one report may bring; a worker that holds so many waits for the router before the next one."""
+
+
+class Reporting:
+    """Holds what steps have added until it is reported: at once, as long as the router keeps up.
+
+    The router says what it has taken of the reports, and how many more may be on their way. Once three
+    quarters of those are, reports bring MAX_HELD_STEPS steps each, which costs the router less a token; what
+    is held would otherwise wait in the socket. `max_ahead` of 0 or less is no limit.
+    """
+
+    def __init__(self, max_ahead: int) -> None:
+        self._max_ahead_at_first = max_ahead
+        self.reset()
+
+    def reset(self) -> None:
+        """A session begins: nothing is held, and nothing is on its way."""
+        self._max_ahead = self._max_ahead_at_first
+        self._num_sent = self.num_taken = self._num_held_steps = 0
+        self._held: dict[int, list[SequenceDelta]] = {}
+
+    def on_taken(self, taken: Taken) -> None:
+        self.num_taken, self._max_ahead = taken.num_reports, taken.max_ahead
+
+    @property
+    def holds_deltas(self) -> bool:
+        return bool(self._held)
+
+    @property
+    def may_step(self) -> bool:
+        """Whether there is room for what a step adds."""
+        return self._num_held_steps < MAX_HELD_STEPS or self.may_report
+
+    @property
+    def may_report(self) -> bool:
+        """Whether a report may be sent now with what is held."""
+        num_ahead = self._num_sent - self.num_taken
+        if self._max_ahead_at_first <= 0 or 4 * num_ahead < 3 * self._max_ahead:
+            return True
+        return num_ahead < self._max_ahead and self._num_held_steps >= MAX_HELD_STEPS
+
+    def hold(self, deltas: list[SequenceDelta]) -> None:
+        """Keep what a step has added until it is reported."""
+        self._num_held_steps += 1
+        for delta in deltas:
+            held = self._held.setdefault(delta.dispatch_id, [])
+            if held and is_continued(held[-1], delta):
+                held[-1] = joined(held[-1], delta)
+            else:
+                held.append(delta)
+
+    def take(self) -> list[SequenceDelta]:
+        """What is held, for a report."""
+        deltas = [delta for held in self._held.values() for delta in held]
+        self._held.clear()
+        self._num_held_steps = 0
+        return deltas
+
+    def count(self) -> None:
+        """A report is sent, with what was held or, as a heartbeat, without."""
+        self._num_sent += 1
+
+
+def is_continued(delta: SequenceDelta, following: SequenceDelta) -> bool:
+    """Whether both can be said as one: tokens of an answer one after the other, and nothing told besides."""
+    return (
+        bool(delta.token_ids and following.token_ids)
+        and delta.position + len(delta.token_ids) == following.position
+        and delta.finish is None
+        and not (delta.extras or following.extras)
+        and not (delta.reasoning or delta.reasoning_flags or following.reasoning or following.reasoning_flags)
+    )
+
+
+def joined(delta: SequenceDelta, following: SequenceDelta) -> SequenceDelta:
+    """Both as one; each token keeps its own text."""
+    end = len(delta.text)
+    return SequenceDelta(
+        dispatch_id=delta.dispatch_id,
+        position=delta.position,
+        token_ids=delta.token_ids + following.token_ids,
+        text=delta.text + following.text,
+        entropies=delta.entropies + following.entropies,
+        logprobs=delta.logprobs + following.logprobs,
+        cached_tokens=following.cached_tokens,
+        finish=following.finish,
+        cuts=[*_cuts(delta), end, *(end + cut for cut in _cuts(following))],
+    )
+
+
+def _cuts(delta: SequenceDelta) -> list[int]:
+    """Where the texts of its tokens end; untold, all text is the last token's."""
+    return delta.cuts or [0] * (len(delta.token_ids) - 1)
