@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import pytest
 
 from router.core import RouterCore
 from router.dispatch.dispatcher import Dispatcher
 from router.dispatch.ledger import Ledger
+from router.dispatch.load import Load
 from router.dispatch.offers import ANY_NUMBER, Offers
 from router.dispatch.placement import LOOKAHEAD, PATIENCE_S
 from router.dispatch.queue import JobQueue, key_of
@@ -110,22 +113,26 @@ def _check_backlog(core: RouterCore) -> None:
     intake, dispatcher = core._intake, core._dispatcher
     on_way = list(intake._on_way_to_disk.values())
     coming = dispatcher.queue.coming
-    loads = [*(arrival.load for arrival in intake.arrivals), *(job.load for job in on_way)]
-    assert coming.num_jobs == sum(load.num_jobs for load in loads)
-    assert coming.num_tokens == sum(load.num_tokens for load in loads)
-    assert coming.num_bytes == sum(load.num_bytes for load in loads)
-    jobs = [*dispatcher.queue._jobs.values(), *on_way]
-    work = [*((job.user, job.work, job.is_background) for job in jobs)]
-    work += [(arrival.user, arrival.work, arrival.is_background) for arrival in intake.arrivals]
+    assert coming == sum_of([*(arrival.load for arrival in intake.arrivals), *(job.load for job in on_way)])
+    waiting = [*dispatcher.queue._jobs.values(), *on_way, *intake.arrivals]
     backlog = dispatcher.forecast.backlog
-    assert backlog._background == pytest.approx(sum(cost for _, cost, is_background in work if is_background))
-    users = {user for user, _, is_background in work if not is_background}
-    assert backlog._work.keys() == backlog._weights.keys() == users
-    for user in users:
-        own = sum(cost for name, cost, is_background in work if name == user and not is_background)
-        assert backlog._work[user] == pytest.approx(own)
-    assert backlog._total == pytest.approx(sum(backlog._work.values()))
-    assert backlog._total_weight == sum(backlog._weights.values())
+    assert backlog._background == pytest.approx(sum(one.work for one in waiting if one.is_background))
+    assert backlog._users.keys() == {one.user for one in waiting}
+    for user, known in backlog._users.items():
+        own = [one for one in waiting if one.user == user]
+        assert known.load == sum_of(one.load for one in own)
+        assert known.num_jobs == sum(not one.is_background for one in own)
+        assert known.work == pytest.approx(sum(one.work for one in own if not one.is_background))
+    users = [known for known in backlog._users.values() if known.num_jobs]
+    assert backlog._total == pytest.approx(sum(known.work for known in users))
+    assert backlog._total_weight == sum(known.weight for known in users)
+
+
+def sum_of(loads: Iterable[Load]) -> Load:
+    total = Load()
+    for load in loads:
+        total += load
+    return total
 
 
 def _check_jobs(core: RouterCore) -> None:

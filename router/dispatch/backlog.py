@@ -2,45 +2,63 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass, field
+
+from router.dispatch.load import Load
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What waits of one user; `load` is that of background work, too."""
+
+    weight: int
+    num_jobs: int = 0
+    work: float = 0.0
+    load: Load = field(default_factory=Load)
+
 
 class Backlog:
     """Waiting work in generated tokens: that of each user, and background work, which is nobody's."""
 
     def __init__(self) -> None:
-        self._work: dict[str, float] = {}
-        self._num_jobs: dict[str, int] = {}
-        self._weights: dict[str, int] = {}
+        self._users: dict[str, _Waiting] = {}
         self._total = 0.0
         self._total_weight = 0
         self._background = 0.0
 
-    def add(self, user: str, weight: int, work: float, *, is_background: bool) -> None:
+    def add(self, user: str, weight: int, work: float, load: Load, *, is_background: bool) -> None:
         """Work has come."""
+        known = self._users.setdefault(user, _Waiting(weight))
+        known.load += load
         if is_background:
             self._background += work
             return
-        if user not in self._weights:
-            self._weights[user] = weight
+        if not known.num_jobs:
+            known.weight = weight
             self._total_weight += weight
-        self._work[user] = self._work.get(user, 0.0) + work
-        self._num_jobs[user] = self._num_jobs.get(user, 0) + 1
+        known.num_jobs += 1
+        known.work += work
         self._total += work
 
-    def remove(self, user: str, work: float, *, is_background: bool) -> None:
-        """Work that was added with this work has left."""
+    def remove(self, user: str, work: float, load: Load, *, is_background: bool) -> None:
+        """Work that was added with this work and load has left."""
+        known = self._users[user]
+        known.load -= load
+        if not known.load.num_jobs:
+            del self._users[user]
         if is_background:
             self._background = max(0.0, self._background - work)
             return
-        self._work[user] -= work
+        known.num_jobs -= 1
+        known.work = known.work - work if known.num_jobs else 0.0
         self._total = max(0.0, self._total - work)
-        self._num_jobs[user] -= 1
-        if not self._num_jobs[user]:
-            del self._work[user], self._num_jobs[user]
-            self._total_weight -= self._weights.pop(user)
+        if not known.num_jobs:
+            self._total_weight -= known.weight
 
-    def num_jobs(self, user: str) -> int:
-        """How many jobs of this user wait, background work aside."""
-        return self._num_jobs.get(user, 0)
+    def load_of(self, user: str) -> Load:
+        """What all waiting jobs of this user take of the room there is."""
+        known = self._users.get(user)
+        return Load() if known is None else known.load
 
     def ahead_of(self, user: str, weight: int, *, is_background: bool) -> float:
         """At most so much runs before a job of this user that comes now.
@@ -49,7 +67,8 @@ class Backlog:
         """
         if is_background:
             return self._total + self._background
-        known = self._weights.get(user)
-        own = self._work.get(user, 0.0)
-        others = self._total_weight - (known or 0)
-        return min(self._total, own * (1 + others / (known or weight)))
+        known = self._users.get(user)
+        if known is None or not known.num_jobs:
+            return 0.0
+        others = self._total_weight - known.weight
+        return min(self._total, known.work * (1 + others / weight))

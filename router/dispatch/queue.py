@@ -17,7 +17,7 @@ RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
 RESERVE, RESERVE_SHARE = 0.1, 9
-"""A full queue takes so much more, of users of whom fewer wait than this times what is left of that."""
+"""A full queue takes so much more, of users of whom no more waits than this times what is then left of it."""
 
 
 class DrainRate:
@@ -83,22 +83,16 @@ class JobQueue:
 
         A request that is not prepared has no tokens yet; it is refused where no other token fits.
         """
-        bound, held = self._bound, self.load
-        num_jobs = held.num_jobs + load.num_jobs
-        if num_jobs > bound.num_jobs and not self._is_in_reserve(num_jobs, user):
+        bound, held, own = self._bound, self.load, self._backlog.load_of(user)
+        if not _fits(load.num_jobs, held.num_jobs, own.num_jobs, bound.num_jobs):
             full = f"{held.num_jobs} jobs wait"
-        elif held.num_tokens + max(1, load.num_tokens) > bound.num_tokens:
+        elif not _fits(max(1, load.num_tokens), held.num_tokens, own.num_tokens, bound.num_tokens):
             full = f"{held.num_tokens} prompt tokens wait"
-        elif held.num_bytes + load.num_bytes > bound.num_bytes:
+        elif not _fits(load.num_bytes, held.num_bytes, own.num_bytes, bound.num_bytes):
             full = f"{held.num_bytes} bytes wait"
         else:
             return
         raise Overloaded(f"the queue is full: {full}", retry_after=self.retry_after(now))
-
-    def _is_in_reserve(self, num_jobs: int, user: str) -> bool:
-        """Whether there is room for the last one of so many jobs, because others than this user filled it."""
-        left = int((1 + RESERVE) * self._bound.num_jobs) - num_jobs + 1
-        return left > 0 and self._backlog.num_jobs(user) < RESERVE_SHARE * left
 
     def retry_after(self, now: float) -> float:
         """Seconds until half of the queue has left, at the rate at which it drains."""
@@ -120,7 +114,7 @@ class JobQueue:
         insort(self._keys, key)
         self._jobs[key] = job
         self._waiting += job.load
-        self._backlog.add(job.user, job.terms.weight, job.work, is_background=job.is_background)
+        self._backlog.add(job.user, job.terms.weight, job.work, job.load, is_background=job.is_background)
         self._users.waits(job, key)
 
     def urgent(self, count: int) -> list[Job]:
@@ -142,8 +136,14 @@ class JobQueue:
         del self._jobs[key]
         del self._keys[bisect_left(self._keys, key)]
         self._waiting -= job.load
-        self._backlog.remove(job.user, job.work, is_background=job.is_background)
+        self._backlog.remove(job.user, job.work, job.load, is_background=job.is_background)
         self._users.leaves(job, key)
+
+
+def _fits(wanted: int, held: int, own: int, bound: int) -> bool:
+    """Whether there is room for so much more of a user's, or others than this user filled it."""
+    left = int((1 + RESERVE) * bound) - held - wanted
+    return held + wanted <= bound or (left >= 0 and own <= RESERVE_SHARE * left)
 
 
 def key_of(job: Job) -> Key:

@@ -143,7 +143,9 @@ class Intake:
         """A request is prepared, or cannot be."""
         arrival = self.arrivals.take(ticket)
         self._dispatcher.queue.coming -= arrival.load
-        self._forecast.backlog.remove(arrival.user, arrival.work, is_background=arrival.is_background)
+        self._forecast.backlog.remove(
+            arrival.user, arrival.work, arrival.load, is_background=arrival.is_background
+        )
         outcome = arrival.refusal or outcome
         try:
             if isinstance(outcome, CactusError):
@@ -208,7 +210,9 @@ class Intake:
             self._keeper.accepted(job, submit)
             self._on_way_to_disk[job.job_id] = job
             self._dispatcher.queue.coming += load
-            self._forecast.backlog.add(job.user, job.terms.weight, job.work, is_background=job.is_background)
+            self._forecast.backlog.add(
+                job.user, job.terms.weight, job.work, load, is_background=job.is_background
+            )
         else:
             self._admit(job)
 
@@ -247,7 +251,9 @@ class Intake:
     def _prepare(self, arrival: Arrival, sources: list[Source] | None = None) -> None:
         self._dispatcher.queue.coming += arrival.load
         user, is_background = arrival.user, arrival.is_background
-        self._forecast.backlog.add(user, arrival.terms.weight, arrival.work, is_background=is_background)
+        self._forecast.backlog.add(
+            user, arrival.terms.weight, arrival.work, arrival.load, is_background=is_background
+        )
         ticket = self.arrivals.add(arrival)
         request = Prepare(ticket, arrival.content, sources, user=user, is_background=is_background)
         self._outbox.own(arrival.job_id, arrival.tenant)
@@ -282,7 +288,7 @@ class Intake:
         job = self._on_way_to_disk.pop(job_id, None)
         if job is not None:
             self._dispatcher.queue.coming -= job.load
-            self._forecast.backlog.remove(job.user, job.work, is_background=job.is_background)
+            self._forecast.backlog.remove(job.user, job.work, job.load, is_background=job.is_background)
 
     def _attach(
         self,

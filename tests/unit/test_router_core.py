@@ -540,6 +540,27 @@ def test_a_queue_that_one_user_has_filled_has_room_for_others() -> None:
     assert "22 jobs wait" in error_of(router.submit(103, user="too late")).message
 
 
+@pytest.mark.parametrize("bound", [{"max_queued_tokens": 2000}, {"max_queued_bytes": 150_000}])
+def test_tokens_and_bytes_that_one_user_has_filled_have_room_for_others(bound: dict[str, int]) -> None:
+    router = RouterHarness(**bound)
+    prompt, number = "x" * 90, 0
+    while isinstance(router.submit(number, prompt, user="many"), Accepted):
+        number += 1
+    assert 15 < number < 30
+    assert isinstance(router.submit(1000, prompt, user="few"), Accepted)
+    assert error_of(router.submit(1001, prompt, user="many")).type == "rate_limit_error"
+    others = [router.submit(2000 + number, prompt, user=f"other {number}") for number in range(5)]
+    assert isinstance(others[-1], Rejected)
+
+
+def test_background_work_fills_the_queue_too() -> None:
+    router = RouterHarness(max_queued_jobs=20)
+    for number in range(20):
+        router.submit(number, user="many", priority=1)
+    assert error_of(router.submit(100, user="many")).type == "rate_limit_error"
+    assert isinstance(router.submit(101, user="few"), Accepted)
+
+
 def test_retry_after_follows_the_measured_drain_rate() -> None:
     router = RouterHarness(max_queued_jobs=10, on_deck=0)
     worker = router.connect(num_slots=1)

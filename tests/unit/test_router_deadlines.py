@@ -17,6 +17,7 @@ from benchmarks.deadline_simulation import (
 from cactus_actors.protocol.errors import Overloaded
 from router.dispatch.backlog import Backlog
 from router.dispatch.forecast import Forecast
+from router.dispatch.load import Load
 
 TIMEOUT_S = 30.0
 REQUESTS = requests_of(None, 1000, seed=2)
@@ -85,7 +86,7 @@ def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
     forecast = forecast_of(pace=0.01)
     for timeout_s in (None, 10.0):
         forecast.check(timeout_s, "a", 1, 100.0, is_background=False)
-    forecast.backlog.add("a", 1, 16_000.0, is_background=False)  # 10 s
+    forecast.backlog.add("a", 1, 16_000.0, Load(1), is_background=False)  # 10 s
     forecast.check(None, "a", 1, 100.0, is_background=False)
     forecast.check(13.3, "a", 1, 100.0, is_background=False)
     with pytest.raises(Overloaded, match="after 11"):
@@ -97,14 +98,14 @@ def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
 
 def test_nothing_is_refused_before_anything_is_known() -> None:
     forecast = Forecast()
-    forecast.backlog.add("a", 1, 1e9, is_background=False)
+    forecast.backlog.add("a", 1, 1e9, Load(1), is_background=False)
     forecast.check(0.001, "a", 1, 1e6, is_background=False)
 
 
 def test_weights_shorten_the_wait() -> None:
     backlog = Backlog()
     for user, weight in (("light", 1), ("heavy", 3)):
-        backlog.add(user, weight, 100.0, is_background=False)
+        backlog.add(user, weight, 100.0, Load(1), is_background=False)
     assert backlog.ahead_of("light", 1, is_background=False) == 200.0
     assert backlog.ahead_of("heavy", 3, is_background=False) == pytest.approx(100 * (1 + 1 / 3))
     assert backlog.ahead_of("new", 1, is_background=False) == 0.0
@@ -119,11 +120,11 @@ def test_a_backlog_is_what_was_added_and_not_removed(
     backlog = Backlog()
     waiting: list[tuple[str, float, bool]] = []
     for item in work:
-        backlog.add(item[0], weights[item[0]], item[1], is_background=item[2])
+        backlog.add(item[0], weights[item[0]], item[1], Load(1), is_background=item[2])
         waiting.append(item)
         if data.draw(st.booleans()):
             user, cost, is_background = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
-            backlog.remove(user, cost, is_background=is_background)
+            backlog.remove(user, cost, Load(1), is_background=is_background)
     foreground = [(user, cost) for user, cost, is_background in waiting if not is_background]
     total = sum(cost for _, cost in foreground)
     everything = sum(cost for _, cost, _ in waiting)
