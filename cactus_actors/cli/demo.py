@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import tempfile
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -42,16 +43,23 @@ def demo(
     from cactus_actors.cli.demo_service import running
 
     console = Console(file=sys.stdout)  # also while what Ray prints there is led elsewhere
-    config = ServeConfig(workers=workers, jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT, http="")
-    with running(config, console) as endpoints:
-        tally = asyncio.run(run_prompt_file(endpoints, output, console))
-    console.print()
-    _report(tally, output, console)
-    if cluster:
-        from cactus_actors.cli.demo_cluster import show_on_cluster
+    with tempfile.TemporaryDirectory(prefix="cactus-demo-") as state_dir:  # beside any service
+        config = ServeConfig(
+            workers=workers,
+            jobs_endpoint=ANY_PORT,
+            stream_endpoint=ANY_PORT,
+            http="",
+            state_dir=Path(state_dir),
+        )
+        with running(config, console) as endpoints:
+            tally = asyncio.run(run_prompt_file(endpoints, output, console))
+        console.print()
+        _report(tally, output, console)
+        if cluster:
+            from cactus_actors.cli.demo_cluster import show_on_cluster
 
-        console.print("\nThe same on a cluster: a private Ray of two nodes on this machine")
-        show_on_cluster(config, output.with_stem(f"{output.stem}-cluster"), tally, console)
+            console.print("\nThe same on a cluster: a private Ray of two nodes on this machine")
+            show_on_cluster(config, output.with_stem(f"{output.stem}-cluster"), tally, console)
 
 
 def _report(tally: Tally, output: Path, console: Console) -> None:

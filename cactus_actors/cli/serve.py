@@ -259,7 +259,7 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
     if service.http:
         scheme = "http" if config.tls_cert is None else "https"
         listening += f" http={scheme}://{service.http}"
-    tell(f"ready {listening} model={config.model} workers={config.workers}")
+    tell(f"ready {listening} model={service.model_name} workers={config.workers}")
     # Beside whatever the tending waits for just then.
     threading.Thread(target=_refuse_after, args=(service, stop), daemon=True).start()
     try:

@@ -15,22 +15,23 @@ from cactus_actors.cluster.actor_settings import ActorSettings, overrides_of
 from cactus_actors.cluster.collector import otlp_endpoint
 from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.cluster.journal_place import is_found_again, journal_directory
+from cactus_actors.cluster.model_check import check_model
 from cactus_actors.cluster.phases import PhaseLines, ShowPhase, StartPhase
 from cactus_actors.cluster.placing import open_placement, uses_ray
 from cactus_actors.cluster.ports import check_ports
+from cactus_actors.cluster.preflight import check_settings
 from cactus_actors.cluster.readiness import Patience, await_answer
 from cactus_actors.cluster.service_keys import service_keys
 from cactus_actors.cluster.singleton import Singleton
+from cactus_actors.cluster.state_directory import StateDirectory
 from cactus_actors.cluster.workers import Workers
-from cactus_actors.config import ServeConfig
-from cactus_actors.gateway.keys import check_exposure, read_keys
+from cactus_actors.config import NO_OVERRIDES, ServeConfig
 from cactus_actors.handoff.configured import is_cloud_configured
 from cactus_actors.health import Endpoints, RouterHealth
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.files import list_models, resolve_model
 from cactus_actors.placement.interface import Actor, Placement
 from cactus_actors.placement.kinds import GATEWAY, HANDOFF, ROUTER, WORKER
 from cactus_actors.protocol.errors import CactusError, Unavailable
-from cactus_actors.protocol.terms import Terms
 
 LOSSES_AT_START = 2
 """Workers, for each one wished for, that may be lost until all are ready, as to a node that has just died."""
@@ -77,7 +78,9 @@ class Service:
         self._num_restarts_heard = 0
         self._journal_dir = journal_directory(config) if config.journal else None
         self._job_log: JobLogPlace | None = None
+        self._state: StateDirectory | None = None
         self._actor_settings: ActorSettings | None = None
+        self._model_name = config.model
 
     @property
     def endpoints(self) -> Endpoints:
@@ -89,6 +92,11 @@ class Service:
     def http(self) -> str | None:
         """Where the gateway listens, as HOST:PORT with the port resolved; None without a gateway."""
         return self._http
+
+    @property
+    def model_name(self) -> str:
+        """What clients know the model as; the service must have started."""
+        return self._config.alias or self._model_name
 
     @property
     def _settings(self) -> ActorSettings:
@@ -120,12 +128,14 @@ class Service:
 
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
-        check_ports(self._config)
-        api_keys = self._read_api_keys()
-        keys = service_keys(self._config)
-        model = self._find_model()
-        collector = otlp_endpoint(self._config, os.environ, self._announce)
+        api_keys = check_settings(self._config, os.environ)
+        state_dir = self._config.state_dir.expanduser()
+        self._state = StateDirectory(state_dir, self._config.jobs_endpoint, self._announce)
         try:
+            check_ports(self._config)
+            keys = service_keys(self._config)
+            model = self._find_model()
+            collector = otlp_endpoint(self._config, os.environ, self._announce)
             self._job_log = JobLogPlace(self._config, self._log_line)
             self._actor_settings = ActorSettings(
                 config=self._config,
@@ -182,6 +192,8 @@ class Service:
             self._job_log.close()
         if self._journal_dir is not None and not leaves_jobs:
             shutil.rmtree(self._journal_dir, ignore_errors=True)
+        if self._state is not None:
+            self._state.close()
 
     def _start_actors(self) -> None:
         """All at once, as far as they need not know where the others are."""
@@ -236,24 +248,14 @@ class Service:
     def _find_model(self) -> str:
         """Have the model's files here; by what name the actors find the very same."""
         path = resolve_model(self._config.model, self._announce)
-        if self._uses_ray:
-            from cactus_actors.text import load_text_model
-
-            load_text_model(path, overrides_of(self._config))  # what is wrong with it need not wait for Ray
+        overrides = overrides_of(self._config)
+        if self._config.model not in list_models() or overrides != NO_OVERRIDES:
+            self._model_name = check_model(path, overrides) or path.name
         if self._config.ray_address is None:
             return str(path.absolute())
         from cactus_actors.models.hub_cache import pinned
 
         return pinned(self._config.model, path)
-
-    def _read_api_keys(self) -> dict[str, Terms]:
-        """Their terms by digest; refuses an endpoint that is open to others without a key."""
-        if not self._config.http:
-            return {}
-        keys = read_keys(self._config.api_key_file, os.environ)
-        is_encrypted = self._config.behind_proxy or self._config.tls_cert is not None
-        check_exposure(self._config.http, keys, is_encrypted=is_encrypted)
-        return keys
 
     def _place_router(self) -> Actor:
         config, known = self._config, self._endpoints
@@ -268,6 +270,8 @@ class Service:
 
     def _begin_router(self, actor: Actor) -> None:
         self._endpoints = await_answer(actor.ask("start"), self._config.ready_timeout_s, "the router starts")
+        if self._state is not None:
+            self._state.name(self._endpoints.jobs)
         actor.run()
 
     def _place_handoff(self) -> Actor:

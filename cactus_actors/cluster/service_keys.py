@@ -27,17 +27,24 @@ def service_keys(config: ServeConfig) -> ServiceKeys:
     Raises ConfigurationInvalid for an endpoint that others can reach without a key, or where no client has
     one.
     """
-    endpoints = (config.jobs_endpoint, config.stream_endpoint, config.workers_endpoint)
-    check_exposure([it for it in endpoints if it is not None], has_keys=config.curve)
+    check_endpoints(config)
     if not config.curve:
         return ServiceKeys()
     store = KeyStore(keys_dir(config.state_dir))
     gateway = store.own(GATEWAY_KEY, "client")
     worker = config.worker_key_file or store.own(WORKER_KEY, "worker")
-    clients = [key for key in store.known() if key.role != "worker" and key.name != GATEWAY_KEY]
-    if not clients and not is_private(config.jobs_endpoint):
+    return ServiceKeys(str(store.directory), str(worker.expanduser()), str(gateway))
+
+
+def check_endpoints(config: ServeConfig) -> None:
+    """Raises ConfigurationInvalid as `service_keys` does, and makes nothing."""
+    endpoints = (config.jobs_endpoint, config.stream_endpoint, config.workers_endpoint)
+    check_exposure([it for it in endpoints if it is not None], has_keys=config.curve)
+    if not config.curve or is_private(config.jobs_endpoint):
+        return
+    known = KeyStore(keys_dir(config.state_dir)).known()
+    if not any(key.role != "worker" and key.name != GATEWAY_KEY for key in known):
         raise ConfigurationInvalid(
             f"{config.jobs_endpoint} is for clients on other machines, and none has a key: "
             "cactus keys new NAME --role client"
         )
-    return ServiceKeys(str(store.directory), str(worker.expanduser()), str(gateway))

@@ -73,8 +73,10 @@ def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Te
     if path is not None:
         try:
             lines = path.read_text(encoding="utf-8").splitlines()
-        except (OSError, UnicodeDecodeError) as error:
-            raise ConfigurationInvalid(f"API keys in {path}: {error}", param="api_key_file") from None
+        except OSError as error:
+            raise _invalid(f"--api-key-file: {path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise _invalid(f"--api-key-file: {path} is no text in UTF-8") from None
         keys += [line for line in lines if not line.lstrip().startswith("#")]
     keys = [key.strip() for key in keys if key.strip()]
     if path is not None and not keys:
@@ -86,7 +88,9 @@ def host_and_port(listen: str) -> tuple[str, int]:
     """HOST and PORT of `HOST:PORT`, an IPv6 address in brackets; raises ConfigurationInvalid."""
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
-        raise ConfigurationInvalid(f"http: {listen!r} is not HOST:PORT", param="http")
+        raise ConfigurationInvalid(
+            f"--http: {listen!r} is not HOST:PORT, such as 127.0.0.1:8080", param="http"
+        )
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 

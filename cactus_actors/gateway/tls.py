@@ -8,6 +8,7 @@ import ssl
 from pathlib import Path
 
 from cactus_actors.config import GatewaySettings
+from cactus_actors.gateway.certificate import context_of, reason_of, server_context
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 CHECK_EVERY_S = 2.0
@@ -25,13 +26,7 @@ class ServedCertificate:
         self._certificate = certificate
         self._key = key
         self._seen = self._state()
-        try:
-            self.context = _context(certificate, key)
-        except (OSError, ssl.SSLError) as error:
-            raise ConfigurationInvalid(
-                f"TLS: {certificate} and {key} are no certificate and its key: {_reason(error)}",
-                param="tls_cert",
-            ) from None
+        self.context = server_context(certificate, key)
 
     async def follow(self) -> None:
         """Read the files whenever they have changed, for ever; what cannot be read changes nothing."""
@@ -46,13 +41,13 @@ class ServedCertificate:
             return
         self._seen = state
         try:
-            _context(self._certificate, self._key)  # a half-written pair must not reach the one in use
+            context_of(self._certificate, self._key)  # a half-written pair must not reach the one in use
             self.context.load_cert_chain(self._certificate, self._key)
         except (OSError, ssl.SSLError) as error:
             _log.warning(
                 "TLS: %s changed, and is not used until it and its key can be: %s",
                 self._certificate,
-                _reason(error),
+                reason_of(error),
             )
         else:
             _log.warning("TLS: the certificate in %s is used from now on", self._certificate)
@@ -76,22 +71,4 @@ def certificate_of(settings: GatewaySettings) -> ServedCertificate | None:
         return None
     if settings.tls_cert is None or settings.tls_key is None:
         raise ConfigurationInvalid("TLS needs both a certificate and its key", param="tls_cert")
-    return ServedCertificate(Path(settings.tls_cert), Path(settings.tls_key))
-
-
-def _context(certificate: Path, key: Path) -> ssl.SSLContext:
-    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
-    context.minimum_version = ssl.TLSVersion.TLSv1_2
-    context.load_cert_chain(certificate, key, password=_no_password)
-    return context
-
-
-def _no_password() -> str:
-    raise ssl.SSLError("the key is encrypted; a service that starts by itself needs it in plain")
-
-
-def _reason(error: OSError) -> str:
-    """SSLError is an OSError whose text names OpenSSL's reason."""
-    if isinstance(error, ssl.SSLError):
-        return error.reason.replace("_", " ").lower() if error.reason else str(error.args[-1])
-    return f"{error.filename or ''} {error.strerror}".strip()
+    return ServedCertificate(Path(settings.tls_cert).expanduser(), Path(settings.tls_key).expanduser())

@@ -44,9 +44,10 @@ def resolve_model(name_or_path: str, announce: Callable[[str], None] = lambda _:
             return _checked_directory(path)
         model = None if path.exists() else HubModel.parse(name_or_path)
         if model is None:
-            return _checked_file(path)
+            return _checked_file(path, name_or_path)
     except (OSError, RuntimeError) as error:
-        raise invalid(Path(name_or_path), f"cannot be read: {error}") from error
+        reason = getattr(error, "strerror", None) or error
+        raise ModelFileInvalid(f"{name_or_path}: cannot be read: {reason}", param="model") from error
     return fetch(model, announce)
 
 
@@ -91,12 +92,16 @@ def read_bytes(path: Path, *, max_bytes: int) -> bytes:
         raise invalid(path, f"cannot be read: {error.strerror or error}") from error
 
 
-def _checked_file(path: Path) -> Path:
+def _checked_file(path: Path, given: str) -> Path:
     if path.suffix in PICKLE_SUFFIXES:
         raise invalid(path, "a pickle can run code and is not loaded; convert it to safetensors or GGUF")
     if not path.is_file():
         embedded = ", ".join(list_models()) or "none"
-        raise invalid(path, f"no such file or directory; embedded: {embedded}; on the hub: owner/name")
+        raise ModelFileInvalid(  # what was given, as it was: a path would lose its `./`
+            f"{given[:MAX_SHOWN_CHARACTERS]}: no such file or directory; "
+            f"embedded: {embedded}; on the hub: owner/name",
+            param="model",
+        )
     with path.open("rb") as file:
         is_gguf = file.read(4) == b"GGUF"
     if not is_gguf:

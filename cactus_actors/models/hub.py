@@ -31,6 +31,8 @@ TEXT_FILES = (
     POOLING_FILE,
     INDEX_NAME,
 )
+_ERROR_NUMBER = re.compile(r"^\[Errno -?\d+\] ")
+_UNRESOLVED = ("Name or service not known", "Temporary failure in name resolution", "nodename nor servname")
 _ONE_OF_MANY = re.compile(r"-\d{5}-of-\d{5}\.gguf$")
 
 
@@ -136,7 +138,9 @@ def _plain_errors(model: HubModel) -> Iterator[None]:
         raise _unreachable(model, "HF_HUB_OFFLINE is set") from error
     except OSError as error:
         if error.errno is not None:
-            raise ModelFileInvalid(f"{model}: cannot be stored in {cache_directory()}: {error}") from error
+            raise ModelFileInvalid(
+                f"{model}: cannot be stored in {cache_directory()}: {error.strerror}"
+            ) from error
         raise _unreachable(model, _cause(error)) from error
     except Exception as error:  # the errors of the HTTP package below, which differ between versions of it
         raise _unreachable(model, _cause(error)) from error
@@ -146,7 +150,10 @@ def _cause(error: BaseException) -> str:
     """What is at the bottom of `error`, in one line."""
     while error.__cause__ is not None:
         error = error.__cause__
-    return " ".join(str(error).split())[:200] or type(error).__name__
+    what = _ERROR_NUMBER.sub("", " ".join(str(error).split()))[:200] or type(error).__name__
+    if what.startswith(_UNRESOLVED):
+        return "its name cannot be resolved (no network, or no name server that knows it)"
+    return what
 
 
 def _invalid(model: HubModel, what: str) -> ModelFileInvalid:

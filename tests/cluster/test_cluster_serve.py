@@ -73,10 +73,27 @@ def test_what_ray_has_to_say_is_not_taken_for_ours(ray_address: str, tmp_path: P
 def test_a_busy_port_is_one_line_and_exit_code_2(tmp_path: Path) -> None:
     with serving(tmp_path) as (_, ready):
         taken = dict(word.split("=", 1) for word in ready[1:])["jobs"]
-        command = [*CACTUS, "serve", "--jobs-endpoint", taken]
+        command = [*CACTUS, "serve", "--jobs-endpoint", taken, "--state-dir", str(tmp_path / "other")]
         second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
         assert second.returncode == 2
         assert second.stdout == ""
         (line,) = second.stderr.splitlines()
         assert taken in line
         assert "in use" in line
+
+
+@pytest.mark.parametrize("placement", ["local", pytest.param("ray", marks=pytest.mark.slow)])
+def test_a_second_service_on_the_same_state_directory_names_the_first(tmp_path: Path, placement: str) -> None:
+    with serving(tmp_path, "--placement", placement) as (process, ready):
+        jobs = dict(word.split("=", 1) for word in ready[1:])["jobs"]
+        command = [*CACTUS, "serve", "--state-dir", str(tmp_path), "--placement", placement]
+        command += ["--jobs-endpoint", ANY_PORT, "--stream-endpoint", ANY_PORT, "--no-http"]
+        second = subprocess.run(command, capture_output=True, text=True, timeout=60, check=False)
+        assert (second.returncode, second.stdout) == (2, "")
+        (line,) = second.stderr.splitlines()
+        assert f"process {process.pid} at {jobs}" in line
+        assert "--state-dir" in line
+        process.kill()
+        process.wait(60)
+        with serving(tmp_path, "--placement", placement) as (_, again):
+            assert again[0] == "ready"

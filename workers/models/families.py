@@ -6,6 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from cactus_actors.models.files import invalid
+from cactus_actors.protocol.errors import ModelFileInvalid
 from workers.models import (
     gemma2,
     gemma3,
@@ -43,7 +44,7 @@ def family_of_architectures(path: Path, architectures: object) -> Family:
             if any(name in architectures for name in family.architectures):
                 return family
     supported = ", ".join(name for family in FAMILIES for name in family.architectures)
-    raise invalid(path, f"architectures is {architectures!r:.100}; supported: {supported}")
+    raise _unsupported(path, f"architectures is {architectures!r:.100}", supported)
 
 
 def check_model_type(path: Path, family: Family, model_type: object) -> None:
@@ -68,7 +69,11 @@ def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
     for family in sorted(families, key=lambda family: family.has_experts != has_experts):
         return family
     supported = ", ".join(dict.fromkeys(name for family in FAMILIES for name in family.gguf_architectures))
-    raise invalid(path, f"general.architecture is {architecture!r:.50}; supported: {supported}")
+    raise _unsupported(path, f"general.architecture is {architecture!r:.50}", supported)
+
+
+def _unsupported(path: Path, what: str, supported: str) -> ModelFileInvalid:
+    return invalid(path, f"{what}; supported: {supported}; see `cactus models`")
 
 
 def family_named(name: str) -> Family:

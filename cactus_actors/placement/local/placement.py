@@ -97,7 +97,7 @@ class LocalPlacement:
                 stderr=output.writer,
                 pass_fds=[theirs.fileno()],
                 process_group=0,
-                env=_environment(),
+                env=environment_of_children(),
             )
         except OSError:
             ours.close()
@@ -148,7 +148,7 @@ def _process_descriptor(pid: int) -> int | None:
     return None
 
 
-def _environment() -> dict[str, str]:
+def environment_of_children() -> dict[str, str]:
     """Ours, and the same modules; no library makes threads that nobody asked it for."""
     return {
         "OMP_NUM_THREADS": "1",

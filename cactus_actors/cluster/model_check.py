@@ -1,0 +1,69 @@
+"""Reading a model's files before anything is placed, in a process that takes its libraries with it."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.config import NO_OVERRIDES, ChatOverrides
+from cactus_actors.lifeline import end_with_parent
+from cactus_actors.placement.local.placement import environment_of_children
+from cactus_actors.protocol.errors import CactusError, ErrorInfo, error_from_info
+
+PROGRAM = "cactus_actors.cluster.model_check"
+REFUSED = 3
+"""An exit code that no interpreter has by itself."""
+
+
+class _Question(msgspec.Struct, frozen=True, kw_only=True):
+    path: str
+    overrides: ChatOverrides
+    parent: int
+
+
+def check_model(path: Path, overrides: ChatOverrides = NO_OVERRIDES) -> str | None:
+    """The model's name, None if it could not be asked for.
+
+    Raises ModelFileInvalid or ConfigurationInvalid for files that no worker and no router could load.
+    Headers, configuration, tokenizer and chat template are read, weights are not.
+    """
+    question = _Question(path=str(path), overrides=overrides, parent=os.getpid())
+    checked = subprocess.run(
+        [sys.executable, "-P", "-m", PROGRAM, msgspec.json.encode(question).decode()],
+        stdin=subprocess.DEVNULL,
+        stdout=subprocess.PIPE,
+        stderr=subprocess.DEVNULL,  # whoever loads the model warns of it
+        process_group=0,
+        env=environment_of_children(),
+        check=False,
+    )
+    if checked.returncode == REFUSED:
+        raise error_from_info(msgspec.json.decode(checked.stdout, type=ErrorInfo))
+    if checked.returncode == 0:
+        return checked.stdout.decode()
+    return None  # however else it ended says nothing of the files; who loads them will
+
+
+def main() -> None:
+    """Answer the question of the arguments: exit code REFUSED with the error on standard output, or 0."""
+    question = msgspec.json.decode(sys.argv[1], type=_Question)
+    end_with_parent(question.parent)
+    from cactus_actors.text import load_text_model
+    from workers.weights.reader import read_model
+
+    try:
+        text = load_text_model(Path(question.path), question.overrides)
+        read_model(Path(question.path))
+    except CactusError as error:
+        sys.stdout.buffer.write(msgspec.json.encode(error.info()))
+        sys.stdout.flush()
+        os._exit(REFUSED)
+    sys.stdout.write(text.name)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,41 @@
+"""What can be known to be wrong with a configuration before anything is made, started or placed."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cactus_actors.cluster.endpoint_forms import check_forms
+from cactus_actors.cluster.service_keys import check_endpoints
+from cactus_actors.config import ServeConfig
+from cactus_actors.gateway.certificate import check_certificate
+from cactus_actors.gateway.keys import check_exposure, read_keys
+from cactus_actors.keys.key_file import read_key_file
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.terms import Terms
+
+
+def check_settings(config: ServeConfig, environment: Mapping[str, str]) -> dict[str, Terms]:
+    """The terms of the API keys, by digest; raises ConfigurationInvalid and leaves nothing behind.
+
+    First what the settings say by themselves, then the files that they name; on a cluster these may lie on
+    the node of whoever reads them, who then says what is wrong with them.
+    """
+    check_forms(config)
+    check_endpoints(config)
+    is_encrypted = config.behind_proxy or config.tls_cert is not None
+    api_keys: dict[str, Terms] = {}
+    if config.http:
+        api_keys = read_keys(config.api_key_file, environment)
+        check_exposure(config.http, api_keys, is_encrypted=is_encrypted)
+    if config.ray_address is None:
+        _check_files(config)
+    return api_keys
+
+
+def _check_files(config: ServeConfig) -> None:
+    if config.http:
+        check_certificate(config.tls_cert, config.tls_key)
+    if config.curve and config.worker_key_file is not None:
+        read_key_file(config.worker_key_file)
+    if config.corpus is not None and not config.corpus.expanduser().is_dir():
+        raise ConfigurationInvalid(f"--corpus: {config.corpus} is not a directory", param="corpus")

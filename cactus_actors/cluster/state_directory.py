@@ -1,0 +1,118 @@
+"""The state directory of a service: private, and one service's at a time."""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import stat
+import time
+from collections.abc import Callable
+from pathlib import Path
+
+from cactus_actors.config import DEFAULT_STATE_DIR
+from cactus_actors.directories import make_private
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+LOCK = "service.lock"
+MAX_NAME_BYTES = 1000
+PATIENCE_S = 2.0
+"""How long a service that is just ending is waited for."""
+LOOK_S = 0.05
+
+_OWN_ENTRIES = frozenset((LOCK, "run", "journal", "keys", "http", "cloud-spending.json", "credentials.json"))
+_OWN_BEGINNINGS = ("jobs.jsonl", "ray", "chat-history")
+
+
+class StateDirectory:
+    """Holds the lock of the directory, made with mode 0700 if need be, until `close` or its process ends.
+
+    The kernel releases the lock (flock(2)), so that no stale file keeps the next service from starting.
+    `announce` is told of what is changed, or ought to be. Raises ConfigurationInvalid for a directory that
+    cannot be made, or that another service has: with the process and the endpoint of that one.
+    """
+
+    def __init__(self, directory: Path, endpoint: str, announce: Callable[[str], None]) -> None:
+        self._directory = directory
+        try:
+            make_private(directory)
+            _close_to_others(directory, announce)
+            self._lock = os.open(
+                directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
+            )
+        except OSError as error:
+            raise ConfigurationInvalid(
+                f"the state directory {directory} cannot be used: {error.strerror}; "
+                "name another with --state-dir",
+                param="state_dir",
+            ) from None
+        try:
+            self._take_lock()
+        except ConfigurationInvalid:
+            os.close(self._lock)
+            raise
+        self.name(endpoint)
+
+    def name(self, endpoint: str) -> None:
+        """Say where the service that has the directory can be reached."""
+        os.ftruncate(self._lock, 0)
+        os.pwrite(self._lock, f"process {os.getpid()} at {endpoint}\n".encode(), 0)
+
+    def close(self) -> None:
+        """Let the next service have it; a second time changes nothing."""
+        if self._lock >= 0:
+            os.close(self._lock)
+            self._lock = -1
+
+    def _take_lock(self) -> None:
+        until = time.monotonic() + PATIENCE_S
+        while True:
+            try:
+                fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            except BlockingIOError:
+                if time.monotonic() >= until:
+                    raise self._is_in_use() from None
+                time.sleep(LOOK_S)
+            except OSError as error:
+                raise ConfigurationInvalid(
+                    f"{self._directory} is on a file system without locks ({error.strerror}); "
+                    "name another with --state-dir",
+                    param="state_dir",
+                ) from None
+            else:
+                return
+
+    def _is_in_use(self) -> ConfigurationInvalid:
+        content = os.pread(self._lock, MAX_NAME_BYTES, 0).decode(errors="replace").strip()
+        owner = f" ({content})" if content else ""
+        return ConfigurationInvalid(
+            f"the state directory {self._directory} is in use by another service{owner}; "
+            "stop that one, or give this one its own with --state-dir",
+            param="state_dir",
+        )
+
+
+def _close_to_others(directory: Path, announce: Callable[[str], None]) -> None:
+    """Tighten a directory of a service that was made when others could still enter.
+
+    What has more in it than a service leaves there is somebody's own business, and only told of.
+    """
+    mode = stat.S_IMODE(directory.stat().st_mode)
+    if not mode & 0o077:
+        return
+    if not _is_services_own(directory):
+        announce(
+            f"others can enter {directory} (mode {mode:04o}), which is not changed, "
+            "since more is in it than a service's own files"
+        )
+        return
+    with contextlib.suppress(PermissionError):  # another user's: what is made in it is private all the same
+        directory.chmod(0o700)
+        announce(f"others could enter {directory} (mode {mode:04o}): its mode is 0700 now")
+
+
+def _is_services_own(directory: Path) -> bool:
+    if directory == DEFAULT_STATE_DIR.expanduser():
+        return True
+    names = [path.name for path in directory.iterdir()]
+    return all(name in _OWN_ENTRIES or name.startswith(_OWN_BEGINNINGS) for name in names)

@@ -1,0 +1,97 @@
+"""A certificate chain and its key as files in PEM: whether they are what TLS can be spoken with."""
+
+from __future__ import annotations
+
+import os
+import ssl
+from pathlib import Path
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+_UNTIMELY = {9: "is not valid yet", 10: "has expired"}
+"""By X509_V_ERR_CERT_NOT_YET_VALID and X509_V_ERR_CERT_HAS_EXPIRED (X509_STORE_CTX_get_error(3))."""
+_MAX_FLIGHTS = 10
+
+
+def check_certificate(certificate: Path | None, key: Path | None) -> None:
+    """Raises ConfigurationInvalid, which names the file, where a service could not start with them.
+
+    That is also where the certificate has expired, or is not valid yet: no client would take it.
+    """
+    if certificate is None and key is None:
+        return
+    for option, path in (("--tls-cert", certificate), ("--tls-key", key)):
+        _check_readable(option, path)
+    assert certificate is not None
+    assert key is not None
+    context = server_context(certificate.expanduser(), key.expanduser())
+    if reason := _UNTIMELY.get(_verify_code(context, certificate.expanduser())):
+        raise _invalid(f"--tls-cert: the certificate in {certificate} {reason}")
+
+
+def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
+    """What connections are accepted with; raises ConfigurationInvalid for files that are no pair."""
+    try:
+        return context_of(certificate, key)
+    except (OSError, ssl.SSLError) as error:
+        raise _invalid(
+            f"TLS: {certificate} and {key} are no certificate and its key: {reason_of(error)}"
+        ) from None
+
+
+def context_of(certificate: Path, key: Path) -> ssl.SSLContext:
+    """The same; raises OSError and SSLError."""
+    context = ssl.create_default_context(ssl.Purpose.CLIENT_AUTH)
+    context.minimum_version = ssl.TLSVersion.TLSv1_2
+    context.load_cert_chain(certificate, key, password=_no_password)
+    return context
+
+
+def reason_of(error: OSError) -> str:
+    """SSLError is an OSError whose text names OpenSSL's reason."""
+    if isinstance(error, ssl.SSLError):
+        if "PEM" in str(error):  # some of these have no reason of their own
+            return "they are not in PEM"
+        return error.reason.replace("_", " ").lower() if error.reason else str(error.args[-1])
+    return f"{error.filename or ''} {error.strerror}".strip()
+
+
+def _check_readable(option: str, path: Path | None) -> None:
+    if path is None:
+        raise _invalid(f"TLS needs both a certificate and its key: {option} is missing")
+    try:
+        os.close(os.open(path.expanduser(), os.O_RDONLY | os.O_NONBLOCK))
+    except OSError as error:
+        raise _invalid(f"{option}: {path} cannot be read: {error.strerror}") from None
+    if not path.expanduser().is_file():
+        raise _invalid(f"{option}: {path} is not a file")
+
+
+def _verify_code(context: ssl.SSLContext, certificate: Path) -> int:
+    """What a client that trusts this very certificate says to it: OpenSSL's number, 0 for nothing."""
+    trusting = ssl.SSLContext(ssl.PROTOCOL_TLS_CLIENT)
+    trusting.check_hostname = False
+    trusting.verify_flags |= ssl.VERIFY_X509_PARTIAL_CHAIN
+    trusting.load_verify_locations(certificate)
+    to_server, to_client = ssl.MemoryBIO(), ssl.MemoryBIO()
+    server = context.wrap_bio(to_server, to_client, server_side=True)
+    client = trusting.wrap_bio(to_client, to_server)
+    for _ in range(_MAX_FLIGHTS):
+        for side in (client, server):
+            try:
+                side.do_handshake()
+            except ssl.SSLWantReadError:
+                continue
+            except ssl.SSLCertVerificationError as error:
+                return error.verify_code
+            except ssl.SSLError:  # about no date
+                return 0
+    return 0
+
+
+def _no_password() -> str:
+    raise ssl.SSLError("the key is encrypted; a service that starts by itself needs it in plain")
+
+
+def _invalid(message: str) -> ConfigurationInvalid:
+    return ConfigurationInvalid(message, param="tls_cert")

@@ -1,0 +1,130 @@
+"""What is wrong with a configuration is said in words before anything is made or placed."""
+
+from __future__ import annotations
+
+import datetime
+import json
+from pathlib import Path
+from typing import Any
+
+import pytest
+import trustme
+
+from cactus_actors.cluster.model_check import check_model
+from cactus_actors.cluster.preflight import check_settings
+from cactus_actors.cluster.service import Service
+from cactus_actors.config import ChatOverrides, ServeConfig, make_config
+from cactus_actors.models import hub
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
+
+
+@pytest.fixture(scope="module")
+def authority() -> trustme.CA:
+    return trustme.CA()
+
+
+def write_pair(directory: Path, authority: trustme.CA, **validity: Any) -> tuple[Path, Path]:
+    issued = authority.issue_cert("127.0.0.1", **validity)
+    certificate, key = directory / "chain.pem", directory / "key.pem"
+    certificate.write_bytes(issued.cert_chain_pems[0].bytes())
+    key.write_bytes(issued.private_key_pem.bytes())
+    return certificate, key
+
+
+def refusal_of(**settings: object) -> str:
+    with pytest.raises(ConfigurationInvalid) as refused:
+        check_settings(make_config(settings), {})
+    assert "Errno" not in refused.value.message
+    return refused.value.message
+
+
+@pytest.mark.parametrize(
+    "endpoint", ["foo", "tcp://foo", "tcp://:5", "tcp://a:65536", "ipc://", "udp://a:1", ""]
+)
+@pytest.mark.parametrize("name", ["jobs_endpoint", "stream_endpoint", "workers_endpoint"])
+def test_what_is_no_endpoint_is_named_with_its_option(name: str, endpoint: str) -> None:
+    message = refusal_of(**{name: endpoint})
+    assert message.startswith(f"--{name.replace('_', '-')}: {endpoint!r} is no endpoint")
+    assert "--curve" not in message
+
+
+def test_endpoints_that_are_some() -> None:
+    for endpoint in ("tcp://127.0.0.1:5555", "tcp://localhost:*", "tcp://[::1]:0"):
+        assert check_settings(ServeConfig(jobs_endpoint=endpoint), {}) == {}
+
+
+def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -> None:
+    missing = str(tmp_path / "none")
+    (tmp_path / "bytes").write_bytes(b"\xff\xfe")
+    assert refusal_of(api_key_file=missing) == (
+        f"--api-key-file: {missing} cannot be read: No such file or directory"
+    )
+    assert "UTF-8" in refusal_of(api_key_file=str(tmp_path / "bytes"))
+    assert refusal_of(corpus=missing) == f"--corpus: {missing} is not a directory"
+    assert missing in refusal_of(curve=True, state_dir=str(tmp_path), worker_key_file=missing)
+    assert not (tmp_path / "keys").exists()
+    assert "--http: 'here' is not HOST:PORT" in refusal_of(http="here")
+
+
+def test_a_certificate_and_its_key(tmp_path: Path, authority: trustme.CA) -> None:
+    certificate, key = write_pair(tmp_path, authority)
+    config = ServeConfig(tls_cert=certificate, tls_key=key)
+    assert check_settings(config, {}) == {}
+    assert "--tls-key is missing" in refusal_of(tls_cert=str(certificate))
+    missing = str(tmp_path / "none")
+    assert f"--tls-cert: {missing} cannot be read" in refusal_of(tls_cert=missing, tls_key=str(key))
+    assert f"--tls-key: {missing} cannot be read" in refusal_of(tls_cert=str(certificate), tls_key=missing)
+    key.write_bytes(authority.issue_cert("127.0.0.1").private_key_pem.bytes())
+    assert "key values mismatch" in refusal_of(tls_cert=str(certificate), tls_key=str(key))
+    key.write_text("no key")
+    assert "not in PEM" in refusal_of(tls_cert=str(certificate), tls_key=str(key))
+
+
+def test_a_certificate_out_of_its_time(tmp_path: Path, authority: trustme.CA) -> None:
+    now, day = datetime.datetime.now(datetime.UTC), datetime.timedelta(days=1)
+    certificate, key = write_pair(tmp_path, authority, not_before=now - 2 * day, not_after=now - day)
+    files = {"tls_cert": str(certificate), "tls_key": str(key)}
+    assert refusal_of(**files) == f"--tls-cert: the certificate in {certificate} has expired"
+    write_pair(tmp_path, authority, not_before=now + day, not_after=now + 2 * day)
+    assert refusal_of(**files) == f"--tls-cert: the certificate in {certificate} is not valid yet"
+
+
+def test_a_model_is_read_before_anything_is_placed(tmp_path: Path) -> None:
+    embedded = resolve_model("cactus-sprout")
+    assert check_model(embedded) == "cactus-sprout"
+    with pytest.raises(ConfigurationInvalid, match="tool_format must be one of"):
+        check_model(embedded, ChatOverrides(tool_format="none"))
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    for file in embedded.iterdir():
+        (copy / file.name).symlink_to(file)
+    config = json.loads((embedded / "config.json").read_text())
+    (copy / "config.json").unlink()
+    (copy / "config.json").write_text(json.dumps(config | {"architectures": ["OtherForCausalLM"]}))
+    lines: list[str] = []
+    settings = {"jobs_endpoint": "tcp://127.0.0.1:*", "stream_endpoint": "tcp://127.0.0.1:*", "http": ""}
+    service = Service(
+        make_config(settings, {"model": str(copy), "state_dir": str(tmp_path / "state")}),
+        announce=lines.append,
+    )
+    with pytest.raises(ModelFileInvalid, match=r"OtherForCausalLM.*see `cactus models`"):
+        service.start()
+    assert lines == []  # such as of a worker that starts
+
+
+def test_a_gguf_file_of_another_family_or_of_none(tmp_path: Path) -> None:
+    (tmp_path / "cut.gguf").write_bytes(b"GGUF\x03")
+    with pytest.raises(ModelFileInvalid, match=r"cut\.gguf"):
+        check_model(tmp_path / "cut.gguf")
+
+
+def test_a_model_that_is_not_there_is_named_as_it_was_given() -> None:
+    with pytest.raises(ModelFileInvalid, match=r"^\./nope: no such file"):
+        resolve_model("./nope")
+
+
+def test_a_hub_out_of_reach_is_told_without_numbers() -> None:
+    for error in (OSError(-2, "Name or service not known"), OSError("[Errno -2] Name or service not known")):
+        assert hub._cause(error).startswith("its name cannot be resolved")
+    assert hub._cause(OSError(111, "Connection refused")) == "Connection refused"

@@ -1,0 +1,105 @@
+"""The state directory: one service's at a time, however that one ends, and closed to others."""
+
+from __future__ import annotations
+
+import os
+import signal
+import stat
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.cluster import state_directory
+from cactus_actors.cluster.state_directory import LOCK, StateDirectory
+from cactus_actors.protocol.errors import ConfigurationInvalid
+
+HOLDER = """
+import sys
+from pathlib import Path
+from cactus_actors.cluster.state_directory import StateDirectory
+state = StateDirectory(Path(sys.argv[1]), "tcp://127.0.0.1:5555", lambda _: None)
+print("held", flush=True)
+sys.stdin.read()
+"""
+
+
+def mode_of(path: Path) -> int:
+    return stat.S_IMODE(path.stat().st_mode)
+
+
+def opened(directory: Path) -> list[str]:
+    """What is announced while it is taken, and left again."""
+    lines: list[str] = []
+    StateDirectory(directory, "tcp://127.0.0.1:1", lines.append).close()
+    return lines
+
+
+def test_a_second_service_is_told_who_has_it_and_the_next_has_it_at_once(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(state_directory, "PATIENCE_S", 0.0)
+    holder = subprocess.Popen(
+        [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
+    )
+    with holder:
+        try:
+            assert holder.stdout is not None
+            assert holder.stdout.readline() == b"held\n"
+            with pytest.raises(ConfigurationInvalid) as refused:
+                opened(tmp_path)
+            assert f"{tmp_path} is in use by another service" in refused.value.message
+            assert f"process {holder.pid} at tcp://127.0.0.1:5555" in refused.value.message
+            assert refused.value.param == "state_dir"
+        finally:
+            holder.send_signal(signal.SIGKILL)
+    assert (tmp_path / LOCK).exists()  # what it left fools nobody
+    assert opened(tmp_path) == []
+
+
+def test_one_that_is_just_ending_is_waited_for(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    first = StateDirectory(tmp_path, "tcp://127.0.0.1:1", lambda _: None)
+    monkeypatch.setattr(state_directory.time, "sleep", lambda _: first.close())
+    assert opened(tmp_path) == []
+
+
+def test_it_names_the_endpoint_that_it_listens_on_at_last(tmp_path: Path) -> None:
+    state = StateDirectory(tmp_path, "tcp://127.0.0.1:*" + "0" * 40, lambda _: None)
+    state.name("tcp://127.0.0.1:7")
+    assert (tmp_path / LOCK).read_text() == f"process {os.getpid()} at tcp://127.0.0.1:7\n"
+    state.close()
+    state.close()
+
+
+def test_a_new_one_is_private(tmp_path: Path) -> None:
+    assert opened(tmp_path / "a" / "b") == []
+    assert [mode_of(tmp_path / name) for name in ("a", "a/b")] == [0o700, 0o700]
+    assert mode_of(tmp_path / "a" / "b" / LOCK) == 0o600
+
+
+def test_an_old_one_that_others_can_enter_is_tightened(tmp_path: Path) -> None:
+    for name in ("journal", "run", "jobs.jsonl.1"):
+        (tmp_path / name).mkdir()
+    tmp_path.chmod(0o755)
+    (line,) = opened(tmp_path)
+    assert "0755" in line
+    assert "0700 now" in line
+    assert mode_of(tmp_path) == 0o700
+    assert opened(tmp_path) == []
+
+
+def test_what_has_more_in_it_is_left_as_it_is(tmp_path: Path) -> None:
+    (tmp_path / "letters").mkdir()
+    tmp_path.chmod(0o755)
+    (line,) = opened(tmp_path)
+    assert "is not changed" in line
+    assert mode_of(tmp_path) == 0o755
+
+
+def test_what_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(
+        ConfigurationInvalid, match=rf"state directory {tmp_path}/file cannot be used: .*--state"
+    ):
+        opened(tmp_path / "file")
