@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.options import (
     FIRST_ANSWER_S,
     AsJson,
@@ -28,6 +29,7 @@ from cactus_actors.cli.options import (
     TopP,
 )
 from cactus_actors.cli.terminal import AnswerWriter, show, summary
+from cactus_actors.cli.waiting import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import Delta
@@ -108,7 +110,10 @@ def complete(
     from cactus_actors.client import Client
 
     writer = AnswerWriter(show_reasoning)
-    with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
+    with (
+        raising_interrupted(),  # what is under way is cancelled by leaving it
+        Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client,
+    ):
         try:
             _answer(client, request, writer, stream=stream, as_json=as_json)
         except NotSupported as error:
@@ -123,7 +128,8 @@ def _answer(
     client: Client, request: dict[str, Any], writer: AnswerWriter, *, stream: bool, as_json: bool
 ) -> None:
     if not stream:
-        result = client.complete(**request)
+        with WaitNotice(client):
+            result = client.complete(**request)
         if not as_json:
             writer.add(
                 Delta(
@@ -136,8 +142,9 @@ def _answer(
             )
         _finish(result, writer, as_json=as_json)
         return
-    with client.stream(**request) as deltas:
+    with client.stream(**request) as deltas, WaitNotice(client) as notice:
         for delta in deltas:
+            notice.came()
             if as_json:
                 _print_json(delta)
             else:

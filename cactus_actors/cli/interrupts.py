@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import asyncio
+import contextlib
 import os
 import signal
-from collections.abc import Coroutine
+from collections.abc import Coroutine, Iterator
+from types import FrameType
 from typing import Any, TypeVar
 
 T = TypeVar("T")
@@ -19,6 +21,25 @@ class Interrupted(Exception):
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
         self.exit_code = 128 + number
+
+
+@contextlib.contextmanager
+def raising_interrupted() -> Iterator[None]:
+    """SIGTERM and SIGHUP raise Interrupted meanwhile, as SIGINT raises KeyboardInterrupt, unless ignored."""
+
+    def on_signal(number: int, _: FrameType | None) -> None:
+        raise Interrupted(number)
+
+    heeded = (signal.SIGTERM, signal.SIGHUP)
+    before = {number: signal.getsignal(number) for number in heeded}
+    for number, handler in before.items():
+        if handler is not signal.SIG_IGN:
+            signal.signal(number, on_signal)
+    try:
+        yield
+    finally:
+        for number, handler in before.items():
+            signal.signal(number, handler)
 
 
 async def interruptible(work: Coroutine[Any, Any, T]) -> T:

@@ -15,6 +15,7 @@ from cactus_actors.cli.calibrate import calibrate
 from cactus_actors.cli.chat import chat
 from cactus_actors.cli.complete import complete
 from cactus_actors.cli.demo import demo
+from cactus_actors.cli.interrupts import Interrupted
 from cactus_actors.cli.keys import keys
 from cactus_actors.cli.models import models
 from cactus_actors.cli.quantize import quantize
@@ -74,7 +75,7 @@ def main() -> None:
     """Run one command.
 
     Exit codes: 0 done, 1 failed, 2 wrong usage, configuration or request, 66 unusable input file, 69 service
-    not available, 74 the disk refused, 130 interrupted.
+    not available, 74 the disk refused, 130 interrupted (129 by SIGHUP, 143 by SIGTERM).
     """
     try:
         app()
@@ -83,6 +84,8 @@ def main() -> None:
         sys.exit(exit_code(error))
     except KeyboardInterrupt:
         sys.exit(EXIT_INTERRUPTED)
+    except Interrupted as interrupt:
+        sys.exit(interrupt.exit_code)
     except BrokenPipeError:
         # who read our output has gone; nothing must be flushed to it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())

@@ -100,10 +100,9 @@ class Client:
 
         Closing or dropping the stream before its end cancels the job.
         """
-        stream = self._client.stream(
-            prompt, messages=messages, tools=tools, model=model, job_id=job_id, **options
+        return self._start(
+            self._client.stream(prompt, messages=messages, tools=tools, model=model, job_id=job_id, **options)
         )
-        return TokenStream(self, self._wait(_started(stream)))
 
     def run(self, submit: Submit) -> Result:
         """`complete` for a message that is already made."""
@@ -111,7 +110,7 @@ class Client:
 
     def follow(self, submit: Submit) -> TokenStream:
         """`stream` for a message that is already made."""
-        return TokenStream(self, self._wait(_started(self._client.follow(submit))))
+        return self._start(self._client.follow(submit))
 
     def submit(
         self,
@@ -147,6 +146,15 @@ class Client:
     def restart_workers(self) -> int:
         """Have every local worker replaced, one after the other, while jobs run; how many there are."""
         return self._wait(self._client.restart_workers())
+
+    def _start(self, stream: AsyncTokenStream) -> TokenStream:
+        try:
+            return TokenStream(self, self._wait(_started(stream)))
+        except (
+            BaseException
+        ):  # an interrupt: the job may be on its way already, and nobody else can cancel it
+            asyncio.run_coroutine_threadsafe(stream.close(), self._loop)
+            raise
 
     def _run_loop(self) -> None:
         with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
