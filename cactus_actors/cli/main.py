@@ -50,7 +50,9 @@ for panel, commands in {
     "The cloud": (auth, calibrate),
 }.items():
     for command in commands:
-        app.command(rich_help_panel=panel)(command)
+        # -1 is a number that is too small, and no option
+        context = {"ignore_unknown_options": True} if command is scale else None
+        app.command(rich_help_panel=panel, context_settings=context)(command)
 app.add_typer(keys, name="keys", rich_help_panel="Serve")
 
 

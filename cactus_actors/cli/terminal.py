@@ -64,13 +64,18 @@ def natural_order(name: str) -> list[tuple[int, str]]:
     return [(int(piece), "") if place % 2 else (-1, piece) for place, piece in enumerate(pieces)]
 
 
+def counted(count: int, noun: str) -> str:
+    """A number and its noun, in the plural where there is not one."""
+    return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
+
+
 def summary(result: Result) -> str:
     """Confidence, tokens and speed in one line."""
     parts = []
     if result.confidence is not None:
         parts.append(f"confidence {result.confidence:.2f}")
     thought = f", {result.usage.reasoning_tokens} of reasoning" if result.usage.reasoning_tokens else ""
-    parts.append(f"{result.usage.completion_tokens} tokens{thought}")
+    parts.append(f"{counted(result.usage.completion_tokens, 'token')}{thought}")
     if result.timings.decode_tokens_per_second:
         parts.append(f"{result.timings.decode_tokens_per_second:.0f} tokens/s")
     if result.finish_reason != "stop":
@@ -78,5 +83,6 @@ def summary(result: Result) -> str:
     if result.cloud_handoff:
         parts.append(f"answered by {result.handoff.provider or 'the cloud'}")
     elif result.handoff.status != "none":
-        parts.append(f"handoff {result.handoff.status}")
+        reason = f": {result.handoff.reason}" if result.handoff.reason else ""
+        parts.append(f"handoff {result.handoff.status}{reason}")
     return " · ".join(parts)

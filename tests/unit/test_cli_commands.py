@@ -14,7 +14,6 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
-import msgspec
 import pytest
 import typer.testing
 from huggingface_hub import constants
@@ -35,7 +34,7 @@ from cactus_actors.protocol.errors import (
     Overloaded,
     Unavailable,
 )
-from cactus_actors.protocol.messages import Cancel, Finished, Rejected, Status, Submit, WorkerStatus
+from cactus_actors.protocol.messages import Cancel, Finished, Rejected, Submit
 from cactus_actors.protocol.results import Handoff, Measures
 from tests.read_integers import inexact_integers
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
@@ -346,60 +345,13 @@ def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
 def test_status_and_scale(cactus: Callable[..., typer.testing.Result]) -> None:
     assert "scripted · serving" in cactus("status").stdout
     assert json.loads(cactus("status", "--json").stdout)["jobs"]["accepted"] == 0
-    assert cactus("scale", "4").stdout == "4 workers are wished for\n"
-    assert cactus("scale", "-1").exit_code == 2
-
-
-def test_status_shows_each_worker_whole(
-    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
-) -> None:
-    def with_worker(request_id: str) -> Status:
-        worker = WorkerStatus(
-            worker_id="a-worker-with-a-long-name",
-            kind="local",
-            node="a-node-with-a-rather-long-name.example",
-            pid=4194304,
-            threads=2,
-            kernels="avx512-vnni",
-            weights="int8",
-            state="ready",
-            num_slots=16,
-            free_slots=3,
-            num_blocks=2048,
-            free_blocks=100,
-            num_running=13,
-            last_seen_s=0.25,
-            tokens_generated=123456,
-            prompt_tokens_computed=1,
-            cached_prompt_tokens=7,
-            queried_prompt_tokens=28,
-            preemptions=0,
-        )
-        return msgspec.structs.replace(status(request_id), workers=[worker])
-
-    status, router.status = router.status, with_worker  # type: ignore[method-assign]
-    heading, row = cactus("status").stdout.splitlines()[-2:]
-    assert (
-        " ".join(heading.split())
-        == "worker kind node pid weights kernels state running slots blocks tokens cached drafts seen"
-    )
-    assert row.split()[:2] == ["a-worker-with-a-long-name", "local"]
-    assert row.split()[3:] == [
-        "4194304",
-        "int8",
-        "avx512-vnni",
-        "x2",
-        "ready",
-        "13",
-        "3/16",
-        "100/2048",
-        "123456",
-        "7",
-        "(25%)",
-        "0",
-        "0.2",
-        "s",
-    ]
+    told = cactus("scale", "4").stdout
+    assert told.startswith("4 workers wished for: 0 of 4 workers, 4 to come (")
+    assert json.loads(cactus("scale", "1", "--json").stdout) == {"num_workers": 1, "num_running": 0}
+    for wrong in ("-1", "many"):
+        refused = cactus("scale", wrong)
+        assert (refused.exit_code, f"0 or more, not {wrong}" in refused.stderr) == (2, True)
+    assert "no option --now" in cactus("scale", "--now").stderr
 
 
 def test_workers_stand_in_natural_order() -> None:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cactus_actors.cli.service import _lines_of
+from cactus_actors.cli.status_page import facts_of
 from cactus_actors.gateway.metrics.service_metrics import families_of
 from cactus_actors.protocol.messages import Status, StatusRequest
 from cactus_actors.protocol.totals import CloudSpending
@@ -59,8 +59,8 @@ def test_metrics_tell_periods_and_no_tenant() -> None:
 
 
 def test_the_terminal_shows_every_row() -> None:
-    lines = [line for line in _lines_of(told(spender())) if line.startswith("cloud")]
+    lines = [fact for label, fact in facts_of(told(spender())) if label == "cloud"]
     assert lines == [
-        "cloud     2026-02, all tenants: 3 requests, 120 tokens, 0.5000 EUR",
-        "cloud     2026-02, ann: 1 requests, 20 tokens, 0.2500 EUR",
+        "2026-02, all tenants: 3 requests, 120 tokens, 0.5000 EUR",
+        "2026-02, ann: 1 requests, 20 tokens, 0.2500 EUR",
     ]

@@ -1,0 +1,170 @@
+"""How `cactus status` shows a service: what it does and its workers, as wide as the terminal allows."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Iterator, Sequence
+from typing import TYPE_CHECKING
+
+from cactus_actors.cli.terminal import counted, natural_order
+from cactus_actors.cli.watching import changes_of, latencies_of
+
+if TYPE_CHECKING:
+    from rich.console import Console, ConsoleOptions, RenderableType, RenderResult
+    from rich.table import Table
+
+    from cactus_actors.protocol.messages import Status, WorkerStatus
+
+_GAP = 2
+_LEFT: dict[str, Callable[[WorkerStatus], str]] = {
+    "worker": lambda worker: worker.worker_id,
+    "kind": lambda worker: worker.kind,
+    "node": lambda worker: worker.node,
+    "pid": lambda worker: str(worker.pid),
+    "weights": lambda worker: worker.weights,
+    "kernels": lambda worker: worker.kernels and f"{worker.kernels} x{worker.threads}",
+    "state": lambda worker: worker.state,
+}
+_RIGHT: dict[str, Callable[[WorkerStatus], str]] = {
+    "running": lambda worker: str(worker.num_running),
+    "slots": lambda worker: f"{worker.free_slots}/{worker.num_slots}",
+    "blocks": lambda worker: f"{worker.free_blocks}/{worker.num_blocks}",
+    "tokens": lambda worker: str(worker.tokens_generated),
+    "cached": lambda worker: _with_share(worker.cached_prompt_tokens, worker.queried_prompt_tokens),
+    "drafts": lambda worker: _with_share(worker.accepted_draft_tokens, worker.draft_tokens),
+    "seen": lambda worker: f"{worker.last_seen_s:.1f} s",
+}
+_COLUMNS = _LEFT | _RIGHT
+_LOAD = ("worker", "state", "running", "slots", "blocks", "tokens", "seen")
+_KIND = ("worker", "kind", "node", "pid", "weights", "kernels", "cached", "drafts")
+
+
+def status_page(answer: Status, before: Status | None = None, seconds: float = 0.0) -> RenderableType:
+    """All that is shown; with an earlier look, so many seconds ago, the rates since then too."""
+    from rich.console import Group
+    from rich.table import Table
+    from rich.text import Text
+
+    facts = Table.grid(padding=(0, 1, 0, 0))
+    for label, fact in (*facts_of(answer), *_changes(before, answer, seconds)):
+        facts.add_row(Text(label, no_wrap=True), Text(fact))
+    parts: list[RenderableType] = [Text(_heading(answer)), facts]
+    if answer.workers:
+        parts.append(_Workers(answer))
+    return Group(*parts)
+
+
+def workers_told(num_running: int, num_wished: int) -> str:
+    """How many workers there are, and how many are on their way or about to leave."""
+    if num_running == num_wished:
+        return counted(num_running, "worker") if num_running else "no worker"
+    if num_running < num_wished:
+        return f"{num_running} of {counted(num_wished, 'worker')}, {num_wished - num_running} to come"
+    return f"{counted(num_running, 'worker')}, {num_running - num_wished} to go"
+
+
+def num_local(answer: Status) -> int:
+    """How many model workers are connected."""
+    return sum(worker.kind == "local" for worker in answer.workers)
+
+
+class _Workers:
+    """One table where there is room for it, else two: the load of each worker, and what it is."""
+
+    def __init__(self, answer: Status) -> None:
+        self._workers = sorted(answer.workers, key=lambda worker: natural_order(worker.worker_id))
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        if self._width() <= options.max_width:
+            yield self._table([*_COLUMNS])
+        else:
+            yield self._table(_LOAD)
+            yield ""
+            yield self._table(_KIND)
+
+    def _width(self) -> int:
+        widths = [
+            max(len(heading), *(len(read(worker)) for worker in self._workers))
+            for heading, read in _COLUMNS.items()
+        ]
+        return sum(widths) + _GAP * len(widths)
+
+    def _table(self, headings: Sequence[str]) -> Table:
+        """Names that are too long for their column go on in its next line."""
+        from rich.table import Table
+        from rich.text import Text
+
+        table = Table(box=None, pad_edge=False, padding=(0, _GAP, 0, 0))
+        for heading in headings:
+            is_name = heading in ("worker", "node")
+            table.add_column(
+                heading,
+                justify="right" if heading in _RIGHT else "left",
+                no_wrap=not is_name,
+                overflow="fold",
+            )
+        for worker in self._workers:
+            table.add_row(*(Text(_COLUMNS[heading](worker)) for heading in headings))
+        return table
+
+
+def _heading(answer: Status) -> str:
+    state = "draining" if answer.draining else "serving"
+    workers = workers_told(num_local(answer), answer.desired_workers)
+    uptime = _long_time(answer.uptime_s)
+    return f"{answer.model} · {state} for {uptime} · context {answer.max_context} · {workers}"
+
+
+def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
+    """Labels and what is told under them."""
+    jobs = answer.jobs
+    yield (
+        "jobs",
+        f"{jobs.queued} queued, {jobs.running} running, {jobs.finished} finished, "
+        f"{jobs.failed} failed, {jobs.cancelled} cancelled, {jobs.rejected} rejected",
+    )
+    if jobs.queued:
+        yield "", f"the oldest waits for {answer.held.oldest_waiting_s:.1f} s"
+    if jobs.queued and not num_local(answer) and not answer.desired_workers:
+        yield "", "no worker runs; `cactus scale 1` starts one"
+    yield (
+        "handoffs",
+        f"{jobs.handoffs_completed} completed, {jobs.handoffs_recommended} recommended, "
+        f"{jobs.handoffs_failed} failed, {jobs.handoffs_suppressed} suppressed",
+    )
+    for row in (row for worker in answer.workers for row in worker.spent):
+        tenant = "all tenants" if row.tenant is None else row.tenant or "no tenant"
+        spent = f"{counted(row.requests, 'request')}, {counted(row.tokens, 'token')}"
+        yield "cloud", f"{row.period}, {tenant}: {spent}, {row.cost:.4f} {row.currency}"
+    if answer.refused:
+        yield "refused", ", ".join(f"{count} {reason}" for reason, count in answer.refused.items())
+    if answer.storage_error:
+        yield "journal", f"cannot be written: {answer.storage_error}"
+
+
+def _changes(before: Status | None, now: Status, seconds: float) -> Iterator[tuple[str, str]]:
+    if before is None:
+        return
+    rates = changes_of(before, now, seconds)
+    yield "a second", ", ".join(f"{rate:.1f} {name}" for name, rate in rates.items()) or "-"
+    if now.totals is not None:
+        latencies = latencies_of(before.totals if before.epoch == now.epoch else None, now.totals)
+        told = [f"{name} {_time(half)} / {_time(most)}" for name, (half, most) in latencies.items()]
+        yield "p50 / p95", ", ".join(told) or "-"
+
+
+def _time(seconds: float) -> str:
+    return f"{1000 * seconds:.0f} ms" if seconds < 1 else f"{seconds:.1f} s"
+
+
+def _long_time(seconds: float) -> str:
+    minutes, hours, days = (int(seconds // unit) for unit in (60, 3600, 86_400))
+    if days:
+        return f"{days} d {hours % 24} h"
+    if hours:
+        return f"{hours} h {minutes % 60} min"
+    return f"{minutes} min {seconds % 60:.0f} s" if minutes else f"{seconds:.0f} s"
+
+
+def _with_share(count: int, total: int) -> str:
+    """A count, and how much of the total it is."""
+    return f"{count} ({count / total:.0%})" if total else str(count)
