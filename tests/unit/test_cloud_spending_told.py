@@ -62,5 +62,5 @@ def test_the_terminal_shows_every_row() -> None:
     lines = [fact for label, fact in facts_of(told(spender())) if label == "cloud"]
     assert lines == [
         "2026-02, all tenants: 3 requests, 120 tokens, 0.5000 EUR",
-        "2026-02, ann: 1 requests, 20 tokens, 0.2500 EUR",
+        "2026-02, ann: 1 request, 20 tokens, 0.2500 EUR",
     ]
