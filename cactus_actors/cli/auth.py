@@ -1,22 +1,31 @@
-"""`cactus auth`: the cloud key."""
+"""`cactus auth`: the cloud key, and to whom it goes."""
 
 from __future__ import annotations
 
 import sys
+from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
+MIN_SHOWN = 20  # of a shorter key four characters would be too much
+
 
 def auth(
     show: Annotated[bool, typer.Option("--show", help="Say which key is stored, masked.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Remove the stored key.")] = False,
+    config: Annotated[
+        Path | None,
+        typer.Option(help="The service's TOML file, whose [handoff] base_url says to whom the key goes."),
+    ] = None,
 ) -> None:
     """Store the key of the cloud that takes handoffs, readable by you alone.
 
-    The key is asked for, or read from stdin; never from the command line, which others can see.
+    The key goes to the endpoint that `cactus serve` hands answers off to and nowhere else: OpenAI's, unless
+    `base_url` in `[handoff]` of its configuration names another (docs/handoff.md). It is asked for, or read
+    from stdin; never from the command line, which others can see.
 
     Example: cactus auth < key.txt
     """
@@ -38,8 +47,9 @@ def auth(
         if key is None:
             typer.echo(f"no key: neither {KEY_VARIABLE} nor {credentials_path()}")
         else:
-            typer.echo(_masked(key.reveal()))
+            typer.echo(masked(key.reveal()))
     else:
+        typer.echo(_destination(config), err=True)
         if not (key_given := _ask_for_key()):
             raise ConfigurationInvalid("no key was given; nothing is stored")
         typer.echo(f"stored in {store_key(CloudKey(key_given))}")
@@ -56,5 +66,23 @@ def _ask_for_key() -> str:
         return ""
 
 
-def _masked(key: str) -> str:
-    return f"{key[:3]}…{key[-4:]}" if len(key) >= 16 else "…"
+def _destination(config: Path | None) -> str:
+    """To whom a key goes that is stored now."""
+    import httpx
+
+    from cactus_actors.config import make_config, read_config_file
+
+    settings = make_config(read_config_file(config) if config else {}, {}).handoff
+    url = httpx.URL(settings.base_url)
+    told = (
+        f"the key goes to {url.host} ({settings.base_url}, asked for the model {settings.model}), "
+        "with the prompts that are handed off"
+    )
+    if config is None:
+        told += "; [handoff] base_url in the --config file of cactus serve names another (docs/handoff.md)"
+    return told
+
+
+def masked(key: str) -> str:
+    """Enough of a key to tell it from others: its last four characters, of a short one nothing."""
+    return f"…{key[-4:]} ({len(key)} characters)" if len(key) >= MIN_SHOWN else f"{len(key)} characters"

@@ -147,13 +147,13 @@ def test_a_handoff_is_told_even_when_nobody_sits_at_the_terminal(
     cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
 ) -> None:
     def hand_off(job: ScriptedJob, finished: Finished) -> None:
-        end(job, job.finish(handoff=Handoff(status="recommended")))
+        end(job, job.finish(handoff=Handoff(status="failed", reason="the cloud answered 401")))
 
     assert cactus("complete", "hello").stderr == ""
     end, router.end = router.end, hand_off  # type: ignore[method-assign]
     result = cactus("complete", "hello")
     assert result.stdout == "hello w1 w2 w3 w4\n"
-    assert "handoff recommended" in result.stderr
+    assert "handoff failed: the cloud answered 401" in result.stderr
 
 
 def test_complete_options_reach_the_service(
@@ -401,9 +401,16 @@ def test_auth_keeps_a_key_that_nobody_else_reads(
     assert cactus("auth", "--show").stdout.startswith("no key")
     stored = cactus("auth", input="sk-abcdefghijklmnop\n")
     assert "sk-abcdefghijklmnop" not in stored.output
+    assert "the key goes to api.openai.com (https://api.openai.com/v1" in stored.stderr
     path = tmp_path / "home" / "credentials.json"
     assert stat.S_IMODE(path.stat().st_mode) == 0o600
-    assert cactus("auth", "--show").stdout == "sk-…mnop\n"
+    assert cactus("auth", "--show").stdout == "19 characters\n"
+    (tmp_path / "c.toml").write_text('[handoff]\nbase_url = "https://api.mistral.ai/v1"\nmodel = "m"\n')
+    told = cactus("auth", "--config", "c.toml", input="sk-abcdefghijklmnopqrst\n").stderr
+    assert told.startswith(
+        "the key goes to api.mistral.ai (https://api.mistral.ai/v1, asked for the model m)"
+    )
+    assert cactus("auth", "--show").stdout == "…qrst (23 characters)\n"
     assert "forgotten" in cactus("auth", "--forget").stdout
     assert not path.exists()
     for nothing in ("\n", ""):
