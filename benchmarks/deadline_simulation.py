@@ -92,6 +92,12 @@ def requests_of(trace: Path | None, count: int, seed: int) -> list[Request]:
     ]
 
 
+def forced_requests(lengths: list[int], count: int, seed: int) -> list[Request]:
+    """Requests with short prompts that must generate one of these lengths each."""
+    chooser = random.Random(seed)
+    return [Request(50, one, one, one) for one in (chooser.choice(lengths) for _ in range(count))]
+
+
 @dataclass
 class Sequence:
     """A job at the simulated worker."""
@@ -174,7 +180,8 @@ class Simulation:
         if isinstance(message, Dispatch):
             _, request = self._requests[message.job_id]
             self._num_accepted += 1
-            self._deck.append(Sequence(message, request, request.prompt))
+            num_emitted = len(message.emitted_ids)
+            self._deck.append(Sequence(message, request, request.prompt + num_emitted, num_emitted))
             if self._next_step == math.inf:
                 self._begin_step()
         elif isinstance(message, Abort):

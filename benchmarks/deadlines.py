@@ -5,9 +5,9 @@ python -m benchmarks.deadlines --trace azure.csv --seconds 60
 
 `--simulate` runs the router's decisions in virtual time; otherwise `cactus serve` is started with one worker
 and asked over ZeroMQ. Requests are drawn from a CSV file with the columns ContextTokens and GeneratedTokens
-(https://github.com/Azure/AzurePublicDataset), or from distributions like its own. They come at random
-moments, `--loads` times as often as the service could answer them. Goodput is what ends within the deadline,
-per second, and its ratio is to that at the first load.
+(https://github.com/Azure/AzurePublicDataset), from distributions like its own, or have `--forced` lengths.
+They come at random moments, `--loads` times as often as the service could answer them. Goodput is what ends
+within the deadline, per second, and its ratio is to that at the first load.
 """
 
 from __future__ import annotations
@@ -23,6 +23,7 @@ from benchmarks.deadline_simulation import (
     NUM_SLOTS,
     Outcome,
     Request,
+    forced_requests,
     requests_of,
     simulated,
     simulated_capacity,
@@ -100,8 +101,11 @@ def main() -> None:
     parser.add_argument("--seconds", type=float, default=60.0)
     parser.add_argument("--timeout", type=float, default=30.0)
     parser.add_argument("--users", type=int, default=1, help="in the simulation")
+    parser.add_argument("--forced", type=int, nargs="+", help="lengths to draw from, told as min_tokens")
     arguments = parser.parse_args()
     requests = requests_of(arguments.trace, 3000, seed=1)
+    if arguments.forced:
+        requests = forced_requests(arguments.forced, 500, seed=5)
     base: Outcome | None = None
     if arguments.simulate:
         capacity = simulated_capacity(requests)

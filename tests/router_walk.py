@@ -97,6 +97,10 @@ def _check_users(users: Users, ledger: Ledger, queue: JobQueue) -> None:
         if not own and keys:
             newcomers.append(keys[0])
     assert users._several == sorted(several)
+    places = users.places
+    assert set(places._running) == {number for own in users._running.values() for number in own}
+    assert places._left == sorted(left for _, left in places._running.values())
+    assert places._total == pytest.approx(sum(places._left), abs=1e-6)
     assert users._newcomers == sorted(newcomers)
     assert set(users._running) | set(users._waiting) <= names
 

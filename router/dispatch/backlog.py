@@ -22,6 +22,7 @@ class Backlog:
 
     def __init__(self) -> None:
         self._users: dict[str, _Waiting] = {}
+        self._num_jobs = 0
         self._total = 0.0
         self._total_weight = 0
         self._background = 0.0
@@ -37,6 +38,7 @@ class Backlog:
             known.weight = weight
             self._total_weight += weight
         known.num_jobs += 1
+        self._num_jobs += 1
         known.work += work
         self._total += work
 
@@ -50,6 +52,7 @@ class Backlog:
             self._background = max(0.0, self._background - work)
             return
         known.num_jobs -= 1
+        self._num_jobs -= 1
         known.work = known.work - work if known.num_jobs else 0.0
         self._total = max(0.0, self._total - work)
         if not known.num_jobs:
@@ -60,15 +63,20 @@ class Backlog:
         known = self._users.get(user)
         return Load() if known is None else known.load
 
-    def ahead_of(self, user: str, weight: int, *, is_background: bool) -> float:
-        """At most so much runs before a job of this user that comes now.
+    @property
+    def mean(self) -> float:
+        """The work of a waiting job on average, background work aside; 0 where none waits."""
+        return self._total / self._num_jobs if self._num_jobs else 0.0
 
-        While its own work before it is served, each other user who waits is served by weight.
+    def ahead_of(self, user: str, weight: int, work: float, *, is_background: bool) -> float:
+        """So much runs before a job of this user and of this `work` that comes now.
+
+        While it and its user's own work before it are served, each other user who waits is served by weight,
+        also with what comes later.
         """
         if is_background:
             return self._total + self._background
         known = self._users.get(user)
-        if known is None or not known.num_jobs:
-            return 0.0
-        others = self._total_weight - known.weight
-        return min(self._total, known.work * (1 + others / weight))
+        own, own_weight = (known.work, known.weight) if known and known.num_jobs else (0.0, 0)
+        others = self._total_weight - own_weight
+        return own + (own + work) * others / weight

@@ -29,7 +29,7 @@ class Dispatcher:
 
     def __init__(self, settings: RouterSettings, outbox: Outbox, tally: Tally) -> None:
         self.users = Users()
-        self.forecast = Forecast()
+        self.forecast = Forecast(self.users)
         self.queue = JobQueue(
             self.users,
             self.forecast.backlog,
@@ -65,6 +65,7 @@ class Dispatcher:
     def look_again(self) -> None:
         """Time has passed: what gave no way may give one now."""
         self.users.is_settled = False
+        self.users.places.look_again()
         self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.ledger.local.values())
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:

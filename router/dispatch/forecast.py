@@ -8,6 +8,7 @@ from cactus_actors.protocol.errors import Overloaded
 from cactus_actors.protocol.options import Options
 from router.dispatch.backlog import Backlog
 from router.dispatch.cost import MAX_GENERATED, must_generate, work_of
+from router.dispatch.users import Users
 from router.jobs.job import Job
 from router.prepare.prepared import Prepared
 
@@ -38,13 +39,15 @@ class _Mean:
 class Forecast:
     """Learns from jobs that end how long work takes in a full batch; nothing is known before.
 
-    Work is counted in generated tokens. With `num_slots` places in the workers' batches, each of which takes
-    `pace` seconds for a unit of work, work w is over after w * pace / num_slots.
+    Work is counted in generated tokens. There are `num_slots` places in the workers' batches, each of which
+    takes `pace` seconds for a unit of work. A job begins when a place is free for it, behind what runs and
+    what waits before it.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, users: Users) -> None:
         self.num_slots = 0
         self.backlog = Backlog()
+        self._users = users
         self._seconds = _Mean()
         self._work = _Mean()
         self._generated = _Mean()
@@ -104,10 +107,10 @@ class Forecast:
         pace = self.pace
         if timeout_s is None or pace is None or not self.num_slots:
             return
-        ahead = self.backlog.ahead_of(user, weight, is_background=is_background)
-        if not ahead:
+        starts_after = self._starts_after(user, weight, work, is_background=is_background)
+        if not starts_after:
             return
-        ends_after_s = (ahead / self.num_slots + work) * pace
+        ends_after_s = (starts_after + work) * pace
         missing_s = MARGIN * ends_after_s - timeout_s
         if missing_s > 0:
             raise Overloaded(
@@ -115,6 +118,16 @@ class Forecast:
                 param="timeout_ms",
                 retry_after=round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, missing_s)), 3),
             )
+
+    def _starts_after(self, user: str, weight: int, work: float, *, is_background: bool) -> float:
+        """How much work each place does before a job of this user that comes now begins."""
+        users = self._users
+        is_new = not (users.num_running(user) or self.backlog.load_of(user).num_jobs)
+        if is_new and users.some_run_several and not is_background:
+            return 0.0  # one of them makes room
+        ahead = self.backlog.ahead_of(user, weight, work, is_background=is_background)
+        mean = self.backlog.mean or 1.0
+        return users.places.free_after(self.num_slots, ahead / mean, mean)
 
     def is_too_late(self, job: Job, now: float) -> bool:
         """Whether a job that has generated nothing yet would run in vain."""

@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
+from router.dispatch.places import Places
 from router.jobs.job import Job
 
 if TYPE_CHECKING:
@@ -24,6 +25,7 @@ class Users:
 
     def __init__(self) -> None:
         self.is_settled = True
+        self.places = Places()
         self.background: dict[int, Assignment] = {}  # that runs, by dispatch number, the latest last
         self._waiting: dict[str, list[Key]] = {}
         self._running: dict[str, dict[int, Assignment]] = {}
@@ -83,6 +85,7 @@ class Users:
         if assignment.job.is_background:
             self.background[assignment.dispatch_id] = assignment
             return
+        self.places.begins(assignment)
         user = assignment.job.user
         self._leave_lists(user)
         self._running.setdefault(user, {})[assignment.dispatch_id] = assignment
@@ -98,6 +101,7 @@ class Users:
         running = self._running.get(user)
         if running is None or assignment.dispatch_id not in running:
             return
+        self.places.ends(assignment)
         self._leave_lists(user)
         del running[assignment.dispatch_id]
         if not running:

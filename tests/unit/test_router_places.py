@@ -1,0 +1,57 @@
+"""When a place becomes free: against places that are given jobs one by one."""
+
+from __future__ import annotations
+
+import heapq
+from types import SimpleNamespace
+from typing import Any
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from router.dispatch.places import Places
+
+NUM_SLOTS = 4
+
+
+def running(number: int, work: float) -> Any:
+    """A dispatch of a job that has generated nothing yet."""
+    return SimpleNamespace(dispatch_id=number, job=SimpleNamespace(local=[], work=work))
+
+
+def places_of(left: list[float]) -> Places:
+    places = Places()
+    for number, work in enumerate(left):
+        places.begins(running(number, work))
+    return places
+
+
+def free_in_turn(left: list[float], num_ahead: int, work: float) -> float:
+    """Each job in its turn goes to the place that is free first."""
+    free = [0.0] * (NUM_SLOTS - len(left)) + left
+    heapq.heapify(free)
+    for _ in range(num_ahead):
+        heapq.heappushpop(free, free[0] + work)
+    return free[0]
+
+
+@given(st.lists(st.floats(0, 100), max_size=NUM_SLOTS), st.integers(0, 20), st.floats(100, 1000))
+def test_jobs_of_one_length_are_told_exactly(left: list[float], num_ahead: int, work: float) -> None:
+    expected = free_in_turn(left, num_ahead, work)
+    assert places_of(left).free_after(NUM_SLOTS, num_ahead, work) == pytest.approx(expected)
+
+
+def test_one_long_job_delays_nobody_behind_it_for_its_whole_time() -> None:
+    places = places_of([1.0, 1.0, 1.0, 1000.0])
+    assert places.free_after(NUM_SLOTS, 0, 2.0) == 1.0
+    assert places.free_after(NUM_SLOTS, 3, 2.0) == (3 * 2.0 + 1003.0) / NUM_SLOTS
+
+
+def test_what_waits_at_a_worker_goes_first() -> None:
+    places = places_of([3.0, 5.0, 7.0, 9.0, 20.0])
+    assert places.free_after(NUM_SLOTS, 0, 10.0) == 5.0
+    places.ends(running(0, 3.0))
+    places.ends(running(0, 3.0))
+    assert places.free_after(NUM_SLOTS, 0, 10.0) == 5.0
+    assert places.free_after(NUM_SLOTS + 1, 0, 10.0) == 0.0
