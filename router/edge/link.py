@@ -6,6 +6,7 @@ import socket
 from typing import Any, Generic, TypeVar
 
 import msgspec
+import zmq
 
 CHUNK = 256 * 1024
 MAX_WAITING_BYTES = 1024 * 1024
@@ -35,9 +36,9 @@ class Link(Generic[M]):
         return self._connection.fileno()
 
     @property
-    def has_waiting(self) -> bool:
-        """Whether something that was put is still to be sent."""
-        return bool(self._outgoing)
+    def events(self) -> int:
+        """What ZeroMQ's poller is to look for: something to receive, and room for what waits."""
+        return int(zmq.POLLIN | zmq.POLLOUT) if self._outgoing else int(zmq.POLLIN)
 
     @property
     def is_congested(self) -> bool:

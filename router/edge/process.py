@@ -13,6 +13,7 @@ import time
 from collections.abc import Callable, Iterable, Sequence
 
 import msgspec
+import zmq
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 from cactus_actors.starvation import FairSeconds
@@ -91,9 +92,8 @@ class EdgeProcess:
 
     @property
     def events(self) -> int:
-        """What to poll for, as the flags of `select.poll`."""
-        has_waiting = self._link is not None and self._link.has_waiting
-        return select.POLLIN | (select.POLLOUT if has_waiting else 0)
+        """What ZeroMQ's poller is to look for."""
+        return int(zmq.POLLIN) if self._link is None else self._link.events
 
     def fileno(self) -> int:
         """What to poll; negative, which a poll passes over, while there is no process."""
@@ -190,12 +190,12 @@ class EdgeProcess:
         if self._link is not None and self._process is not None:
             self.put(Close())
             until = time.monotonic() + CLOSE_LIMIT_S
-            poll = select.poll()
+            poller = zmq.Poller()
             with contextlib.suppress(EOFError):
                 while (left := until - time.monotonic()) > 0:
-                    poll.register(self, self.events)
                     self._link.flush()
-                    poll.poll(1000 * left)
+                    poller.register(self, self.events)
+                    poller.poll(round(1000 * left))
                     self._link.receive()
         self._end()
 

@@ -116,7 +116,7 @@ class EdgeServer:
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
         """What is ready, when anybody speaks to whom there is room to listen, or at the next tick."""
-        poller.register(self._link, zmq.POLLIN | (zmq.POLLOUT if self._link.has_waiting else 0))
+        poller.register(self._link, self._link.events)
         poller.register(self._stream, 0 if self._link.is_congested else zmq.POLLIN)
         poller.register(self._jobs, zmq.POLLIN if self._may_take_requests() else 0)
         return dict(poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000))))

@@ -16,6 +16,7 @@ from router.journal.records import EndedRecord
 
 REPLAY_CHUNK = 256
 MAX_CREDIT = 2048
+"""Items of one replay, with the likely tokens that are told of them: none holds up what others ask."""
 PROGRESS_INTERVAL_S = 1.0
 
 
@@ -106,7 +107,8 @@ class Streams:
         for a while.
         """
         length, stream = job.length, job.stream
-        stop = _stop(request, length, max(length, job.prepared.params.max_tokens))
+        params = job.prepared.params
+        stop = _stop(request, length, max(length, params.max_tokens), params.num_logprobs)
         deltas = [
             stream.delta(job.job_id, index, min(stop, index + REPLAY_CHUNK))
             for index in range(request.next_index, stop, REPLAY_CHUNK)
@@ -119,7 +121,7 @@ class Streams:
     def replay_ended(self, request: Resume, ended: EndedRecord) -> Replay:
         """The same of a job that has ended, and its end behind the last item."""
         length = ended.finished.length
-        stop = _stop(request, length, length)
+        stop = _stop(request, length, length, _num_likely(ended))
         self._tally.on_replay(max(0, stop - request.next_index), is_gap=False)
         deltas = [
             _delta_of(ended, index, min(stop, index + REPLAY_CHUNK))
@@ -145,15 +147,22 @@ class Streams:
         )
 
 
-def _stop(request: Resume, length: int, limit: int) -> int:
-    """Where the items that are asked for end."""
+def _stop(request: Resume, length: int, limit: int, num_likely: int) -> int:
+    """Where the items end that are told of those asked for, with so many likely tokens each."""
     if not 0 <= request.next_index <= limit:
         raise InvalidRequest(
             f"next_index {request.next_index} is outside the stream of {length} items", param="next_index"
         )
     if request.credit < 0:
         raise InvalidRequest(f"credit must not be negative, got {request.credit}", param="credit")
-    return min(length, request.next_index + min(request.credit, MAX_CREDIT))
+    max_items = MAX_CREDIT // (1 + max(0, num_likely))
+    return min(length, request.next_index + min(request.credit, max_items))
+
+
+def _num_likely(ended: EndedRecord) -> int:
+    """How many likely tokens are told of each item."""
+    logprobs = ended.finished.result.logprobs
+    return len(logprobs[0].top) if logprobs else 0
 
 
 def _delta_of(ended: EndedRecord, start: int, stop: int) -> Delta:

@@ -22,8 +22,9 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
-from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, Welcome
+from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, SequenceExtras, Welcome
 from router.jobs.generation import MAX_VAIN
+from router.jobs.streams import MAX_CREDIT
 from tests.router_harness import RouterHarness, job_id, make_delta
 
 STOP = Finish("stop", stop_match=2)
@@ -430,6 +431,28 @@ def test_a_replay_of_a_long_stream_comes_in_several_deltas(router: RouterHarness
         (256, 256),
         (512, 88),
     ]
+
+
+@pytest.mark.parametrize("has_ended", [False, True])
+def test_a_replay_tells_so_many_likely_tokens_and_no_more(router: RouterHarness, has_ended: bool) -> None:
+    """A stream of many is read in several turns, so that no replay holds up what others ask."""
+    worker = router.connect()
+    router.submit(1, max_tokens=1000, logprobs=True, top_logprobs=20)
+    num_tokens = 300
+    top = [[(97 + place, -1.0 - place) for place in range(20)]] * num_tokens
+    delta = make_delta(1, 0, "x" * num_tokens, extras=SequenceExtras(top=top))
+    router.report(worker, delta)
+    if has_ended:
+        router.report(worker, make_delta(1, num_tokens, "", finish=STOP))
+    start, told = 0, []
+    while start < num_tokens:
+        [replay] = router.client(Resume(job_id=job_id(1), next_index=start))
+        items = [item for delta in replay.deltas for item in delta.logprobs or []]
+        assert 0 < sum(1 + len(item.top) for item in items) <= MAX_CREDIT
+        assert (replay.finished is None) == (not has_ended or start + len(items) < num_tokens)
+        told += items
+        start += len(items)
+    assert [item.logprob for item in told] == delta.logprobs
 
 
 @pytest.mark.parametrize(
