@@ -355,7 +355,8 @@ class RouterCore:
         for worker in self._dispatcher.ledger.silent(self._settings.worker_timeout_s, now):
             self._generation.on_worker_gone(worker, "silent", now)
         for job in self._table.overdue(now):
-            error = DeadlineExceeded(f"the job's {job.prepared.policy.timeout_s:g} s are over")
+            seconds = job.prepared.policy.timeout_s
+            error = DeadlineExceeded(f"the job's {seconds:g} s are over", param="timeout_ms")
             self._closing.fail(job, error, now)
         self._membership.on_tick(now)
         self._desk.pump(now)
@@ -370,7 +371,8 @@ class RouterCore:
         self._dispatcher.pump(now)
         while late := self._dispatcher.take_late():
             for job in late:
-                error = DeadlineExceeded(f"the job cannot end within its {job.prepared.policy.timeout_s:g} s")
+                seconds = job.prepared.policy.timeout_s
+                error = DeadlineExceeded(f"the job cannot end within its {seconds:g} s", param="timeout_ms")
                 self._closing.fail(job, error, now)
             self._dispatcher.pump(now)
 

@@ -1,4 +1,4 @@
-"""The process's memory: what it has, giving back what is free, and a limit for what ZeroMQ does not bound.
+"""A limit of the process's memory, for what ZeroMQ does not bound.
 
 ZeroMQ ends the process when it gets no more memory; Python raises MemoryError, in whichever thread asked for
 it. Either way the whole process ends, so that it is started again and goes on from the journal.
@@ -6,8 +6,6 @@ it. Either way the whole process ends, so that it is started again and goes on f
 
 from __future__ import annotations
 
-import contextlib
-import ctypes
 import logging
 import os
 import resource
@@ -15,7 +13,7 @@ import threading
 from pathlib import Path
 
 EXIT_CODE = os.EX_OSERR
-STATUS, STATM = Path("/proc/self/status"), Path("/proc/self/statm")
+STATUS = Path("/proc/self/status")
 
 _log = logging.getLogger(__name__)
 
@@ -37,20 +35,6 @@ def limit_memory(max_bytes: int) -> None:
         usual(failure)
 
     threading.excepthook = on_failed_thread
-
-
-def resident_bytes() -> int:
-    """Memory of this process that is in RAM; 0 where the system does not say."""
-    try:
-        return int(STATM.read_bytes().split()[1]) * resource.getpagesize()
-    except OSError:
-        return 0
-
-
-def give_back_memory() -> None:
-    """Give the system what was freed here; a C library other than GNU's does so by itself, or never."""
-    with contextlib.suppress(OSError, AttributeError):
-        ctypes.CDLL(None).malloc_trim(0)
 
 
 def out_of_memory() -> None:

@@ -21,9 +21,11 @@ from cactus_actors.gateway.gateway import Gateway
 from cactus_actors.gateway.http.http_protocol import BoundedProtocol
 from cactus_actors.gateway.http.http_server import HttpServer
 from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
+from cactus_actors.gateway.memory_return import MemoryReturn
 from cactus_actors.gateway.tls import certificate_of
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.resident_memory import resident_bytes
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.wall_clock import unix_offset
 
@@ -135,6 +137,7 @@ class GatewayServer:
             if self._is_stopping:
                 server.end()
             gateway.start(gateway.watch())
+            gateway.start(MemoryReturn(resident_bytes()).run())
             gateway.start(gateway.batches.run())
             gateway.start(gateway.batches.expire())
             try:

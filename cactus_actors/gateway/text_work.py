@@ -6,6 +6,7 @@ import asyncio
 import functools
 from collections import Counter, OrderedDict, deque
 from collections.abc import Callable, Hashable
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Any, TypeVar
 
@@ -31,6 +32,7 @@ class _Work:
 class TextWork:
     """One thread: more would leave the loop too little of the interpreter.
 
+    It is always the same one, since tokenizers keep memory of their own for each thread that they ran in.
     An asker is an API key, or an address where nobody has one. Belongs to one event loop.
     """
 
@@ -41,6 +43,7 @@ class TextWork:
         self._num_in_all = 0
         self._is_busy = False
         self._pace = FIRST_PACE
+        self._thread = ThreadPoolExecutor(1, thread_name_prefix="text")
 
     async def result(self, asker: Hashable, num_characters: int, work: Callable[[], T]) -> T:
         """What comes of `work` on so many characters; raises Overloaded for more than the asker may have."""
@@ -72,7 +75,7 @@ class TextWork:
                 continue
             self._is_busy = True
             loop = asyncio.get_running_loop()
-            doing = loop.run_in_executor(None, work.do)
+            doing = loop.run_in_executor(self._thread, work.do)
             doing.add_done_callback(functools.partial(self._end, work, loop.time()))
 
     def _take(self) -> _Work | None:

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 import re
 from typing import Any
 
@@ -11,6 +12,13 @@ import msgspec
 from cactus_actors.protocol.errors import InvalidJSON
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
+MAX_DIGITS = 4300
+"""Of an integer; Python reads no longer ones (sys.int_info.default_max_str_digits)."""
+
+# a string, which is passed over, or a number
+_NUMBER = re.compile(
+    rb'"(?:[^"\\]|\\.)*+"|(?P<number>-?[0-9]+(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))', re.S
+)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
@@ -20,7 +28,8 @@ def decode_strictly(text: bytes, what: str) -> Any:
         value = msgspec.json.decode(text)
         _TELLING_NAMES_APART.decode(text.decode())
     except msgspec.ValidationError as error:
-        raise InvalidJSON(f"{what} is not JSON that is taken here: {mismatch_of(error).message}") from None
+        reason = _number_out_of_range(text) or mismatch_of(error).message
+        raise InvalidJSON(f"{what} is not JSON that is taken here: {reason}") from None
     except msgspec.DecodeError as error:
         raise InvalidJSON(f"{what} is not JSON: {_placed(str(error), text)}") from None
     except UnicodeDecodeError as error:
@@ -28,7 +37,8 @@ def decode_strictly(text: bytes, what: str) -> Any:
     except RecursionError:
         raise InvalidJSON(f"{what} is not JSON that is taken here: nested too deeply") from None
     except ValueError as error:  # of json: a number of thousands of digits
-        raise InvalidJSON(f"{what} is not JSON that is taken here: {error}") from None
+        reason = _number_out_of_range(text) or str(error)
+        raise InvalidJSON(f"{what} is not JSON that is taken here: {reason}") from None
     return value
 
 
@@ -50,6 +60,15 @@ def _placed(reason: str, text: bytes) -> str:
     if not _is_cut(text) and (half := _SURROGATE.search(text)):
         return f"half of a surrogate pair (byte {half.start()})"
     return f"{reason} (byte {len(text)})"
+
+
+def _number_out_of_range(text: bytes) -> str | None:
+    """The first number that no reader here can hold, by its place."""
+    for found in _NUMBER.finditer(text):
+        number = found["number"]
+        if number and (math.isinf(float(number)) if found["rest"] else len(number) > MAX_DIGITS):
+            return f"a number is out of range (byte {found.start()})"
+    return None
 
 
 def _is_cut(text: bytes) -> bool:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cactus_actors.protocol.errors import Overloaded
+from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
 from cactus_actors.protocol.options import Options
 from router.dispatch.backlog import Backlog
 from router.dispatch.cost import MAX_GENERATED, must_generate, work_of
@@ -103,7 +103,10 @@ class Forecast:
     def check(
         self, timeout_s: float | None, user: str, weight: int, work: float, *, is_background: bool
     ) -> None:
-        """Raise Overloaded, saying when to come back, for a job that cannot end within its time."""
+        """Raise Overloaded, saying when to come back, for a job that cannot end within its time.
+
+        One that could not do so alone either is told so by DeadlineExceeded: no other time is better.
+        """
         pace = self.pace
         if timeout_s is None or pace is None or not self.num_slots:
             return
@@ -113,6 +116,8 @@ class Forecast:
         ends_after_s = (starts_after + work) * pace
         missing_s = MARGIN * ends_after_s - timeout_s
         if missing_s > 0:
+            if self._is_more_than(work, timeout_s):
+                raise DeadlineExceeded(f"the job cannot end within its {timeout_s:g} s", param="timeout_ms")
             raise Overloaded(
                 f"the job would end after {ends_after_s:.1f} s, which its {timeout_s:g} s may not allow",
                 param="timeout_ms",
@@ -131,7 +136,10 @@ class Forecast:
 
     def is_too_late(self, job: Job, now: float) -> bool:
         """Whether a job that has generated nothing yet would run in vain."""
-        pace = self.pace
-        if job.deadline is None or pace is None or job.attempts:
+        if job.deadline is None or job.attempts:
             return False
-        return job.work * pace > LATE * (job.deadline - now)
+        return self._is_more_than(job.work, job.deadline - now)
+
+    def _is_more_than(self, work: float, seconds: float) -> bool:
+        """Whether work takes longer, by itself."""
+        return self.pace is not None and work * self.pace > LATE * seconds

@@ -108,10 +108,11 @@ class Intake:
             is_keyed=submit.keyed,
         )
         self._note_work(arrival, submit.options)
-        self._dispatcher.queue.check_room(arrival.load, arrival.user, now)  # before it costs anything
         timeout_ms = submit.options.timeout_ms
         timeout_s = None if timeout_ms is None else timeout_ms / 1000
+        # Both before it costs anything; a queue that is full is no reason where a deadline means nothing.
         self._check_deadline(arrival, self._timeout_s(timeout_s, arrival), arrival.work)
+        self._dispatcher.queue.check_room(arrival.load, arrival.user, now)
         self._prepare(arrival)
 
     def restore(self, record: AcceptedRecord, now: float) -> None:
@@ -198,9 +199,9 @@ class Intake:
         job = self._new_job(arrival, prepared, load)
         self._forecast.on_prepared(len(arrival.content), len(prepared.prompt_ids))
         if arrival.record is None:
-            self._dispatcher.queue.check_room(load, arrival.user, now)
             time_left = None if timeout_s is None else timeout_s - (now - arrival.arrived_at)
             self._check_deadline(arrival, time_left, job.work)
+            self._dispatcher.queue.check_room(load, arrival.user, now)
         job.attached.update(arrival.askers)
         self._table.add(job)
         self._streams.follow(job, now)

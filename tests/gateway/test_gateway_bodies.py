@@ -10,6 +10,7 @@ import httpx
 import pytest
 
 from tests.gateway.played_service import JSON, STORY, PlayedService
+from tests.gateway.raw_http import connection, statuses, until_closed
 
 CHAT, COMPLETIONS = "/v1/chat/completions", "/v1/completions"
 MESSAGES = [{"role": "user", "content": "hi"}]
@@ -76,6 +77,21 @@ def test_the_place_of_a_mistake_is_told(http: httpx.Client) -> None:
     assert "surrogate pair (byte 12)" in error["message"]
     error = refusal(http.post(COMPLETIONS, content=b'{"n": 1, "n": 1}', headers=JSON), 400)
     assert error["param"] == "n"
+
+
+@pytest.mark.parametrize("number", [b"1e400", b"-1.5E999", b"1" * 5000])
+def test_the_place_of_a_number_out_of_range_is_told(http: httpx.Client, number: bytes) -> None:
+    content = b'{"prompt": "1e400 \\" 1e400", "top_k": [1e3, 1' + b"0" * 400 + b", " + number + b"]}"
+    error = refusal(http.post(COMPLETIONS, content=content, headers=JSON), 400)
+    assert error["type"] == "invalid_json"
+    assert f"a number is out of range (byte {content.rindex(number)})" in error["message"]
+
+
+@pytest.mark.parametrize("host", [b"", b"Host: a b\r\n", b"Host: a\r\nHost: b\r\n"])
+def test_a_connection_without_a_host_is_closed_with_its_answer(service: PlayedService, host: bytes) -> None:
+    with connection(service.url) as opened:
+        opened.sendall(b"GET /v1/models HTTP/1.1\r\n" + host + b"\r\n")
+        assert statuses(until_closed(opened)) == [400]  # long before an idle one would be closed
 
 
 def test_a_body_has_a_size(http: httpx.Client) -> None:

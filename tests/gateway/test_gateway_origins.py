@@ -101,6 +101,19 @@ def test_an_allowed_page_sends_and_reads(friendly: PlayedService) -> None:
         assert "access-control-allow-origin" not in other.headers
 
 
+def test_a_page_of_the_same_host_by_another_scheme_is_foreign(service: PlayedService) -> None:
+    with service.http() as http:
+        other = {"origin": f"https://{http.base_url.netloc.decode()}"}
+        assert http.post("/v1/chat/completions", json=CHAT, headers=other).status_code == 403
+
+
+def test_behind_a_proxy_a_page_may_have_either_scheme(tmp_path: Path) -> None:
+    with played_service(tmp_path, gateway={"behind_proxy": True}) as service, service.http() as http:
+        for scheme in ("http", "https"):
+            own = {"origin": f"{scheme}://{http.base_url.netloc.decode()}"}
+            assert http.post("/v1/chat/completions", json=CHAT, headers=own).status_code == 200
+
+
 def test_the_default_port_may_be_said() -> None:
     policy = OriginPolicy()
     for origin, host in (

@@ -15,7 +15,7 @@ from benchmarks.deadline_simulation import (
     simulated,
     simulated_capacity,
 )
-from cactus_actors.protocol.errors import Overloaded
+from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
 from router.dispatch.backlog import Backlog
 from router.dispatch.forecast import Forecast
 from router.dispatch.load import Load
@@ -120,6 +120,25 @@ def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
     forecast.check(5.0, "b", 1, 100.0, is_background=False)
     with pytest.raises(Overloaded):
         forecast.check(13.1, "b", 1, 100.0, is_background=True)
+
+
+def test_a_deadline_that_no_load_is_the_reason_for() -> None:
+    """The same code with a backlog and without: at rest such a job is given up before it runs."""
+    forecast = forecast_of(pace=0.01)
+    for ahead in (16_000.0, 1e9):
+        forecast.backlog.add("a", 1, ahead, Load(1), is_background=False)
+        for timeout_s in (0.001, 0.79):  # alone it takes 1 s
+            with pytest.raises(DeadlineExceeded) as refused:
+                forecast.check(timeout_s, "a", 1, 100.0, is_background=False)
+            assert refused.value.param == "timeout_ms"
+            assert refused.value.retry_after is None
+
+
+def test_a_deadline_that_load_is_the_reason_for() -> None:
+    forecast = forecast_of(pace=0.01)
+    forecast.backlog.add("a", 1, 16_000.0, Load(1), is_background=False)
+    with pytest.raises(Overloaded):
+        forecast.check(0.81, "a", 1, 100.0, is_background=False)
 
 
 def test_nothing_is_refused_before_anything_is_known() -> None:

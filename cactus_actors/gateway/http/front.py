@@ -11,6 +11,7 @@ from typing import Any
 from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
+from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.failures import failure_response, info_of
 from cactus_actors.gateway.gateway import Gateway, is_stopping
 from cactus_actors.gateway.http.holding import Holding, Holdings
@@ -39,7 +40,7 @@ class Front:
         self._max_open = settings.max_open_requests
         self._holdings = Holdings(settings.max_open_bytes)
         self._host = host_and_port(settings.listen)[0]
-        self._origins = OriginPolicy(settings.allowed_origins)
+        self._origins = OriginPolicy(settings.allowed_origins, _schemes_of(settings))
 
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; other kinds of scopes pass through."""
@@ -58,7 +59,7 @@ class Front:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 more = [(b"x-request-id", state["request_id"].encode())]
-                if self._gateway.is_draining or not has_come(scope):
+                if self._gateway.is_draining or state.get("is_broken") or not has_come(scope):
                     more.append((b"connection", b"close"))
                 more += self._origins.granted(scope["headers"])
                 message["headers"] = [*message["headers"], *more]
@@ -79,6 +80,7 @@ class Front:
             abort(scope)
         except Exception as error:
             info = info_of(error, state["request_id"])
+            state["is_broken"] = info.param == "Host"  # nothing more is expected of such a client
             if status:  # half an answer is out; that the connection closes early says the rest
                 raise
             response = failure_response(info, state["request_id"], is_mistral=self._gateway.is_mistral)
@@ -124,6 +126,13 @@ class Front:
         except ValueError:
             return False
         return True
+
+
+def _schemes_of(settings: GatewaySettings) -> tuple[str, ...]:
+    """What this server's own pages are reached by; a proxy in front of it says which it was to nobody."""
+    if settings.behind_proxy:
+        return "http", "https"
+    return ("http",) if settings.tls_cert is None else ("https",)
 
 
 def _comes_back(headers: Iterable[tuple[bytes, bytes]]) -> bool:

@@ -24,10 +24,12 @@ _DEFAULT_PORTS = {"http": ":80", "https": ":443"}
 class OriginPolicy:
     """Refuses unsafe requests of pages that this server did not serve, but for the `allowed` origins.
 
-    Raises ConfigurationInvalid for an allowed origin that is not SCHEME://HOST[:PORT].
+    Its own pages come by one of `schemes`. Raises ConfigurationInvalid for an allowed origin that is not
+    SCHEME://HOST[:PORT].
     """
 
-    def __init__(self, allowed: Collection[str] = ()) -> None:
+    def __init__(self, allowed: Collection[str] = (), schemes: Collection[str] = ("http", "https")) -> None:
+        self._schemes = frozenset(schemes)
         self._allowed = frozenset(_checked(origin) for origin in allowed)
 
     def check(self, method: str, headers: Headers) -> None:
@@ -83,7 +85,7 @@ class OriginPolicy:
             return True
         scheme, separator, server = text.partition("://")
         port = _DEFAULT_PORTS.get(scheme)
-        if not separator or port is None:
+        if not separator or port is None or scheme not in self._schemes:
             return False
         return [server.removesuffix(port)] == [host.decode("latin-1").removesuffix(port) for host in hosts]
 

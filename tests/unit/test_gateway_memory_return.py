@@ -1,0 +1,33 @@
+"""When the gateway looks whether it can give memory back."""
+
+from __future__ import annotations
+
+import sys
+
+import pytest
+
+from cactus_actors.gateway.memory_return import MUCH_BYTES, MemoryReturn
+from cactus_actors.resident_memory import STATM, give_back_memory, resident_bytes
+
+
+def test_it_looks_after_much_growth_and_no_more_for_what_is_in_use() -> None:
+    memory = MemoryReturn(1000 * MUCH_BYTES)
+    assert not memory.is_due(100 * MUCH_BYTES)
+    assert not memory.is_due(101 * MUCH_BYTES - 1)
+    assert memory.is_due(101 * MUCH_BYTES)
+    memory.settle(101 * MUCH_BYTES)  # all of it is in use
+    assert not memory.is_due(101 * MUCH_BYTES)
+    assert not memory.is_due(99 * MUCH_BYTES)  # freed without a look, and then taken again
+    assert memory.is_due(100 * MUCH_BYTES)
+
+
+@pytest.mark.skipif(sys.platform != "linux" or not STATM.exists(), reason="the system does not tell it")
+def test_what_was_freed_leaves_the_process() -> None:
+    # Below the size from which on the C library asks the system for each alone.
+    pieces = [bytes([1]) * 60_000 for _ in range(2000)]
+    kept = pieces[-1]
+    held = resident_bytes()
+    del pieces
+    give_back_memory()
+    assert held - resident_bytes() > 60_000_000
+    assert len(kept) == 60_000
