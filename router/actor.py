@@ -117,6 +117,7 @@ class RouterActor:
             fingerprint=model.fingerprint,
             max_context=model.max_context,
             vocab_size=model.tokenizer.vocab_size,
+            has_chat_template=model.has_chat_template,
             version=_version(),
             unix_offset=None if self._journal is None else self._journal.unix_offset,
             texts=model.tokenizer,

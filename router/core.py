@@ -66,6 +66,7 @@ class RouterCore:
         fingerprint: str = "",
         max_context: int = 0,
         vocab_size: int = 0,
+        has_chat_template: bool = True,
         version: str = "",
         unix_offset: float | None = None,
         texts: TokenTexts | None = None,
@@ -165,6 +166,7 @@ class RouterCore:
             model=model,
             max_context=max_context,
             vocab_size=vocab_size,
+            has_chat_template=has_chat_template,
             fingerprint=fingerprint,
         )
         self._board = StatusBoard(

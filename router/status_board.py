@@ -26,6 +26,7 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     model: str
     max_context: int
     vocab_size: int
+    has_chat_template: bool = True
     fingerprint: str = ""
 
 
@@ -66,6 +67,7 @@ class StatusBoard:
             model=facts.model,
             max_context=facts.max_context,
             vocab_size=facts.vocab_size,
+            has_chat_template=facts.has_chat_template,
             fingerprint=facts.fingerprint,
             draining=self._intake.is_closed,
             desired_workers=num_workers_wished,

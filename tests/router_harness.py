@@ -78,6 +78,7 @@ class LetterModel:
     name = "letters"
     fingerprint = ""
     max_context = 4096
+    has_chat_template = True
     tool_markup: str | None = "hermes"
     tool_tokens: tuple[tuple[int, str], ...] = ()
     fill_tokens: tuple[int, int, int] | None = (2, 3, 4)

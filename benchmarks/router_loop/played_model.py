@@ -39,6 +39,7 @@ class PlayedModel:
     name = MODEL
     fingerprint = ""
     max_context = 1 << 20
+    has_chat_template = False
     tool_markup: str | None = None
     tool_tokens: tuple[tuple[int, str], ...] = ()
     fill_tokens: tuple[int, int, int] | None = None

@@ -8,7 +8,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
-from cactus_actors.cli.chat_input import ReadLine, reader
+from cactus_actors.cli.chat_input import ReadLine, is_conversation, reader, unechoed
+from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.options import (
     FIRST_ANSWER_S,
     Endpoint,
@@ -23,6 +24,7 @@ from cactus_actors.cli.options import (
     ThinkingBudget,
 )
 from cactus_actors.cli.terminal import AnswerWriter, summary
+from cactus_actors.cli.waiting import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, NotSupported, Unavailable
 from cactus_actors.protocol.options import Options
@@ -30,6 +32,7 @@ from cactus_actors.protocol.params import resolve_options
 
 if TYPE_CHECKING:
     from cactus_actors.client import Client
+    from cactus_actors.protocol.messages import Status
 
 HELP = """\
 /system TEXT      open the conversation with this, from its start; alone: show it
@@ -71,9 +74,24 @@ def chat(
     from cactus_actors.client import Client
 
     resolve_options(Options(**options))  # a mistake is told before anybody has typed a word
-    with Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
-        _whisper(f"{client.status().model} · /help for commands")
+    with (
+        raising_interrupted(),
+        Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client,
+    ):
+        _greet(client.status())
         Conversation(client, system, options, show_reasoning).run(reader())
+
+
+def _greet(status: Status) -> None:
+    """Say who answers, where somebody reads it; raises NotSupported for a model without conversations."""
+    if not status.has_chat_template:
+        raise NotSupported(
+            f"the model {status.model} has no chat template, which a conversation needs: "
+            "`cactus complete --raw` continues text, `cactus serve --chat-template FILE` gives it a template",
+            param="messages",
+        )
+    if is_conversation():
+        _whisper(f"{status.model} · /help for commands")
 
 
 class Conversation:
@@ -136,8 +154,8 @@ class Conversation:
             if value.strip():
                 changed[name] = _value(value.strip())
             try:
-                resolve_options(msgspec.convert(changed, Options))
-            except (CactusError, msgspec.ValidationError) as error:
+                resolve_options(_known_options(name, changed))
+            except CactusError as error:
                 _whisper(f"/set {name}: {error}")
                 return
             self._options = changed
@@ -170,8 +188,13 @@ class Conversation:
         answer, reasoning = "", ""
         writer = AnswerWriter(self._shows_reasoning)
         try:
-            with self._client.stream(messages=asked, **self._options) as stream:
+            with (
+                unechoed(),
+                self._client.stream(messages=asked, **self._options) as stream,
+                WaitNotice(self._client) as notice,
+            ):
                 for delta in stream:
+                    notice.came()
                     answer += delta.text
                     reasoning += delta.reasoning_content
                     writer.add(delta)
@@ -195,6 +218,15 @@ class Conversation:
             return
         thought = {"reasoning_content": reasoning} if reasoning else {}
         self._turns = [*asked, {"role": "assistant", "content": answer, **thought}]
+
+
+def _known_options(name: str, given: dict[str, Any]) -> Options:
+    """Raises InvalidRequest for one that there is not, and for a wrong type."""
+    from cactus_actors.client.request import make_options
+
+    if name not in Options.__struct_fields__ and name not in given:
+        make_options({name: None})  # taking back what there is not is a slip, too
+    return make_options(given)
 
 
 def _value(text: str) -> Any:

@@ -4,8 +4,11 @@ from __future__ import annotations
 
 import contextlib
 import sys
-from collections.abc import Callable
+import termios
+from collections.abc import Callable, Iterator
 from pathlib import Path
+
+import typer
 
 from cactus_actors.cli.terminal import show
 from cactus_actors.config import DEFAULT_STATE_DIR
@@ -21,18 +24,42 @@ def reader(state_dir: Path | None = None) -> ReadLine:
     At a terminal several lines that are pasted are one message, and earlier ones come back from a file that
     its owner alone can read.
     """
-    ask = _terminal_session(state_dir) if sys.stdin.isatty() and sys.stdout.isatty() else input
+    ask = _terminal_session(state_dir) if is_conversation() else input
 
     def read() -> str | None:
         while True:
             try:
                 return ask()
             except KeyboardInterrupt:
-                show("\n")
+                if is_conversation():
+                    typer.secho("/exit or Ctrl-D leaves", dim=True, err=True)
+                else:
+                    show("\n")
             except EOFError:
                 return None
 
     return read
+
+
+def is_conversation() -> bool:
+    """Whether somebody types and reads at a terminal."""
+    return sys.stdin.isatty() and sys.stdout.isatty()
+
+
+@contextlib.contextmanager
+def unechoed() -> Iterator[None]:
+    """What is typed meanwhile does not show amid what is written; it is there for the next prompt."""
+    if not is_conversation():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    changed = termios.tcgetattr(sys.stdin)
+    changed[3] &= ~termios.ECHO
+    termios.tcsetattr(sys.stdin, termios.TCSADRAIN, changed)
+    try:
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)
 
 
 def _terminal_session(state_dir: Path | None) -> Callable[[], str]:

@@ -300,7 +300,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     `refused_workers` says of workers that came lately why they get no jobs.
 
     `totals` are there for who asked for them; `storage_error` is why the journal cannot be written, if so.
-    `fingerprint` is that of the model's files.
+    `fingerprint` is that of the model's files. A model without a chat template takes no `messages`.
     """
 
     request_id: str = ""
@@ -320,6 +320,7 @@ class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
     storage_error: str = ""
     refused_workers: dict[str, str] = {}
     fingerprint: str = ""
+    has_chat_template: bool = True
 
     @property
     def system_fingerprint(self) -> str:

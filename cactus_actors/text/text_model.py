@@ -55,6 +55,11 @@ class TextModel:
     fingerprint: str = ""
     reasoning: ModelReasoning | None = None
 
+    @property
+    def has_chat_template(self) -> bool:
+        """Whether conversations can be made prompts."""
+        return self.chat_template is not None
+
     def chat_text(
         self,
         messages: Sequence[Mapping[str, Any]],

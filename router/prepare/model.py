@@ -47,6 +47,9 @@ class PromptModel(Protocol):
     def max_context(self) -> int: ...
 
     @property
+    def has_chat_template(self) -> bool: ...
+
+    @property
     def tool_markup(self) -> str | None: ...
 
     @property

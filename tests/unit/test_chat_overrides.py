@@ -4,21 +4,25 @@ from __future__ import annotations
 
 import json
 import shutil
+import threading
 from pathlib import Path
 from typing import Any
 
 import gguf
 import pytest
 
+from cactus_actors import Client
 from cactus_actors.cluster.actor_settings import overrides_of
-from cactus_actors.config import ChatOverrides, make_config, read_config_file
+from cactus_actors.config import ChatOverrides, RouterSettings, make_config, read_config_file
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.tools.table import MARKUPS
+from router.actor import RouterActor
 from router.preparing import PreparingProcess
 from tests.gateway.played_service import played_service
+from tests.secured_router import LOOPBACK
 from tests.tiny_gguf import TOKEN_TYPES, TOKENS
 
 TEMPLATE = "{% for message in messages %}[{{ message.role }}] {{ message.content }}\n{% endfor %}[assistant] "
@@ -57,6 +61,21 @@ def test_a_model_without_a_template_is_given_one(bare: Path, template: str) -> N
     assert model.tool_markup == "json"
     assert model.abilities.tools_name is None
     assert "time" in prompt_of(model, tools=TOOLS)  # told in words
+
+
+def test_a_status_tells_whether_there_is_a_template(bare: Path, template: str) -> None:
+    for overrides, has_one in ((ChatOverrides(), False), (ChatOverrides(chat_template=template), True)):
+        settings = RouterSettings(model=str(bare), overrides=overrides, **LOOPBACK)
+        actor = RouterActor(settings, load_text_model(bare, overrides))
+        endpoints = actor.start()
+        running = threading.Thread(target=actor.run)
+        running.start()
+        try:
+            with Client(endpoints.jobs, endpoints.stream) as client:
+                assert client.status().has_chat_template == has_one
+        finally:
+            actor.stop()
+            running.join(60)
 
 
 def test_another_template_takes_the_place_of_the_models_own(template: str) -> None:

@@ -11,12 +11,14 @@ import sys
 from collections.abc import Callable
 from pathlib import Path
 
+import msgspec
 import pytest
 import typer.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.cli.wrapping import WordWrapper
+from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.protocol.messages import Submit
 from tests.scripted_router import ScriptedRouter, until
 
@@ -57,12 +59,32 @@ def test_options_are_set_checked_and_taken_back(
     assert (first.options.temperature, first.options.max_tokens, first.options.stop) == (0.25, 3, "END")
     assert (second.options.temperature, second.options.max_tokens) == (None, 3)
     assert "options: max_tokens 3, stop END" in result.stderr
-    refused = chat("/set temperature 9", "/set temperature hot", "/set warmth 1", "c")
-    assert "temperature must be between" in refused.stderr
-    assert refused.stderr.count("/set ") == 3
+    assert "/help for commands" not in result.stderr  # nobody sits at a terminal
+    refused = chat(
+        "/set temperature 9", "/set temperature hot", "/set banana 1", "/set banana", "/set top-q 1", "c"
+    )
+    assert refused.stderr.splitlines()[:5] == [
+        "/set temperature: temperature must be between 0.0 and 2.0, got 9.0",
+        "/set temperature: temperature must be a number, got 'hot'",
+        "/set banana: unknown option 'banana'",
+        "/set banana: unknown option 'banana'",
+        "/set top_q: unknown option 'top_q'; did you mean 'top_p'?",
+    ]
     last = router.received_of(Submit)[-1]
     assert isinstance(last, Submit)
     assert last.options.temperature is None
+
+
+def test_a_model_without_a_chat_template_is_told_before_anybody_types(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    status = router.status
+    router.status = lambda request_id: msgspec.structs.replace(  # type: ignore[method-assign]
+        status(request_id), has_chat_template=False
+    )
+    with pytest.raises(NotSupported, match="the model scripted has no chat template"):
+        cactus("chat", input="one\n")
+    assert not router.received_of(Submit)
 
 
 def test_the_last_question_is_asked_again(
@@ -115,6 +137,9 @@ def test_what_is_pasted_at_a_terminal_is_one_message_and_comes_back(
         until(lambda: num_prompts() == 2, 60)
         os.write(ours, b"\x1b[A\r")  # the message before
         until(lambda: num_prompts() == 3, 60)
+        os.write(ours, b"\x03")
+        until(lambda: num_prompts() == 4, 60)
+        assert b"/exit or Ctrl-D leaves" in told
         os.write(ours, b"\x04")
         assert process.wait(60) == 0
     finally:
@@ -153,3 +178,31 @@ def wide(text: str) -> int:
     from rich.cells import cell_len
 
     return cell_len(text)
+
+
+def test_what_is_typed_during_an_answer_does_not_show_in_it() -> None:
+    program = "import sys; from cactus_actors.cli.chat_input import unechoed\n"
+    program += "with unechoed():\n    print('answering', flush=True)\n    line = input()\n"
+    program += "print('read ' + line, flush=True)\nprint('again ' + input(), flush=True)\n"
+    ours, theirs = pty.openpty()
+    process = subprocess.Popen([sys.executable, "-c", program], stdin=theirs, stdout=theirs, stderr=theirs)
+    os.close(theirs)
+    told = bytearray()
+
+    def shows(text: bytes) -> bool:
+        if select.select([ours], [], [], 0.1)[0]:
+            told.extend(os.read(ours, 65536))
+        return text in told
+
+    try:
+        until(lambda: shows(b"answering"), 60)
+        os.write(ours, b"secret\n")
+        until(lambda: shows(b"read secret"), 60)
+        os.write(ours, b"plain\n")
+        until(lambda: shows(b"again plain"), 60)
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    assert told.count(b"secret") == 1
+    assert told.count(b"plain") == 2  # echoed again
