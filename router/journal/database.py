@@ -12,6 +12,7 @@ from typing import IO
 
 from cactus_actors.directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from router.journal.records import Progress
 from router.journal.salvage import has_hole, log_of, refill, salvaged
 
 FILE_NAME = "jobs.sqlite"
@@ -74,7 +75,7 @@ def opened(path: Path) -> sqlite3.Connection:
     try:
         hole = has_hole(path)
         if hole is not None:
-            return reopened(path, f"its log has a hole after {hole.num_jobs} jobs", since=hole.at)
+            return reopened(path, f"its log has a hole after {hole.num_jobs} jobs", hole)
         return _writable(path)
     except sqlite3.DatabaseError as error:
         if is_no_damage(error) and path.exists():
@@ -84,18 +85,18 @@ def opened(path: Path) -> sqlite3.Connection:
         return reopened(path, str(error))
 
 
-def reopened(path: Path, reason: str, since: float | None = None) -> sqlite3.Connection:
+def reopened(path: Path, reason: str, hole: Progress | None = None) -> sqlite3.Connection:
     """A new database for a damaged one, which gets another name, with everything in it that is whole.
 
-    `since` is the Unix time before which nothing of it is lost, if that is known. Raises ConfigurationInvalid
-    where the new one cannot be written, with the damaged one where it was.
+    `hole` is how far the journal had come where what is lost begins, if that is known. Raises
+    ConfigurationInvalid where the new one cannot be written, with the damaged one where it was.
     """
     part = path.with_name(f"{path.name}.part")
     try:
         for old in (part, log_of(part)):
             old.unlink(missing_ok=True)
         with contextlib.closing(_writable(part)) as database:
-            refill(database, salvaged(path), since, path)
+            refill(database, salvaged(path), hole, path)
         aside = _put_aside(path)
         part.rename(path)
     except (OSError, sqlite3.Error) as error:

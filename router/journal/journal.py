@@ -19,7 +19,7 @@ import logging
 import sqlite3
 import threading
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
@@ -93,10 +93,22 @@ class Journal:
 
     def _read(self) -> list[Recovered]:
         """All jobs, the first accepted first; raises sqlite3.DatabaseError for a damaged file."""
-        self._progress = ProgressWriter(self._database)
+        num_rows, known = 0, []
+        # the id as bytes: a damaged one is no text, and must not hide the others
+        for row in self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs"):
+            num_rows += 1
+            try:
+                known.append(_recovered(row[1], row[2]))
+            except Damaged as error:
+                name = (row[0] or b"of no name").decode(errors="replace")
+                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
+        known.sort(key=lambda pair: pair[0])
+        oldest_at = known[0][0] if known else None
+        is_readable = len(known) == num_rows
+        self._progress = ProgressWriter(self._database, num_rows, oldest_at, is_readable=is_readable)
         if self._progress.is_short:
             raise sqlite3.DatabaseError("jobs are missing")
-        return [job for _, job in sorted(self._known(), key=lambda pair: pair[0])]
+        return [job for _, job in known]
 
     def _without_old(self, jobs: list[Recovered], retention_s: float) -> list[Recovered]:
         """Delete the jobs that ended too long ago, by their records: no other column has a sum."""
@@ -109,21 +121,6 @@ class Journal:
             _log.error("the journal %s cannot be written: %s", self._path, error)
             return jobs
         return [job for job in jobs if not (isinstance(job, RecoveredEnd) and job.job_id in old)]
-
-    def _known(self) -> Iterator[tuple[float, Recovered]]:
-        """The jobs and when they were accepted; of those that have ended only what finds them again."""
-        # the id as bytes: a damaged one is no text, and must not hide the others
-        rows = self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs")
-        for job_id, accepted_bytes, ended_bytes in rows:
-            try:
-                accepted = decoded_accepted(accepted_bytes)
-                if ended_bytes is None:
-                    yield accepted.accepted_at, accepted
-                else:
-                    yield accepted.accepted_at, end_of(accepted, decoded_ended(ended_bytes))
-            except Damaged as error:
-                name = (job_id or b"of no name").decode(errors="replace")
-                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
 
     def start(
         self,
@@ -193,7 +190,9 @@ class Journal:
     def _commit(self, entries: Sequence[Entry | _Trial]) -> None:
         """Write entries as one transaction; raises sqlite3.Error, and then none is written."""
         if self._progress is None:
-            self._progress = ProgressWriter(self._database)
+            self._read()
+        assert self._progress is not None
+        accepted_at = [entry.record.accepted_at for entry in entries if isinstance(entry, WriteAccepted)]
         with self._using:
             if not self._has_tables:  # a disk that was full when it was opened
                 make_tables(self._database)
@@ -201,7 +200,7 @@ class Journal:
             with self._database:
                 num_added = sum(map(self._apply, entries))
                 now = time.monotonic() + self.unix_offset
-                progress = self._progress.write(self._database, num_added, now)
+                progress = self._progress.write(self._database, num_added, accepted_at, now)
         self._progress.commit(progress)
 
     def _next_entries(self) -> list[Entry | _Trial]:
@@ -242,6 +241,14 @@ class Journal:
 
 class _Trial:
     """An entry that changes nothing and has to be written all the same."""
+
+
+def _recovered(accepted_bytes: object, ended_bytes: object) -> tuple[float, Recovered]:
+    """A row's job, of one that has ended only what finds it again, and when it came; raises Damaged."""
+    accepted = decoded_accepted(accepted_bytes)
+    if ended_bytes is None:
+        return accepted.accepted_at, accepted
+    return accepted.accepted_at, end_of(accepted, decoded_ended(ended_bytes))
 
 
 def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:

@@ -7,34 +7,57 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+from collections.abc import Sequence
 
 from router.journal.encoding import Damaged, decoded_progress, encoded
 from router.journal.records import Progress
 
 
 class ProgressWriter:
-    """Counts the transactions of one journal and the jobs in it."""
+    """Counts the transactions of one journal and the jobs in it.
 
-    def __init__(self, database: sqlite3.Connection) -> None:
+    It holds `num_jobs`, of which the oldest that can be read was accepted at `oldest_at`; `is_readable` says
+    whether all can.
+    """
+
+    def __init__(
+        self,
+        database: sqlite3.Connection,
+        num_jobs: int,
+        oldest_at: float | None = None,
+        *,
+        is_readable: bool = True,
+    ) -> None:
         """Raises sqlite3.DatabaseError."""
-        (self.num_jobs,) = database.execute("SELECT count(*) FROM jobs").fetchone()
-        self._number = 0
         self.is_short = False
         """Whether jobs are missing that the last transaction left here."""
+        self._last = Progress(0, num_jobs, 0.0, oldest_at, 0.0)
         is_kept = database.execute("SELECT 1 FROM sqlite_master WHERE name = 'progress'").fetchone()
         row = database.execute("SELECT record FROM progress").fetchone() if is_kept else None
         with contextlib.suppress(Damaged):
             if row is not None:
                 last = decoded_progress(row[0])
-                self._number = last.number
-                self.is_short = self.num_jobs < last.num_jobs
+                self.is_short = num_jobs < last.num_jobs
+                if not is_readable and last.oldest_at is not None:
+                    oldest_at = last.oldest_at
+                self._last = Progress(last.number, num_jobs, last.at, oldest_at, last.max_delay_s or 0.0)
 
-    def write(self, database: sqlite3.Connection, num_added: int, now: float) -> Progress:
+    @property
+    def num_jobs(self) -> int:
+        return self._last.num_jobs
+
+    def write(
+        self, database: sqlite3.Connection, num_added: int, accepted_at: Sequence[float], now: float
+    ) -> Progress:
         """Write where a transaction leads that adds so many jobs, at Unix time `now`; then `commit`."""
-        progress = Progress(self._number + 1, self.num_jobs + num_added, now)
+        last = self._last
+        known = [last.oldest_at] if last.num_jobs and last.oldest_at is not None else []
+        oldest_at = min([*known, *accepted_at], default=None)
+        max_delay_s = max([last.max_delay_s or 0.0, *(now - at for at in accepted_at)])
+        progress = Progress(last.number + 1, last.num_jobs + num_added, now, oldest_at, max_delay_s)
         database.execute("INSERT OR REPLACE INTO progress VALUES (1, ?)", (encoded(progress),))
         return progress
 
     def commit(self, progress: Progress) -> None:
         """The transaction is on disk."""
-        self._number, self.num_jobs = progress.number, progress.num_jobs
+        self._last = progress

@@ -47,12 +47,16 @@ class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
 class Progress(msgspec.Struct, frozen=True, array_like=True):
     """How far the journal has come, written with every transaction, at Unix time `at`.
 
-    `number` is the transaction's, `num_jobs` how many jobs the journal holds after it.
+    `number` is the transaction's, `num_jobs` how many jobs the journal holds after it, none of which has an
+    `accepted_at` before `oldest_at`. No job was written more than `max_delay_s` after its `accepted_at`. Both
+    are None where an older version wrote it.
     """
 
     number: int
     num_jobs: int
     at: float
+    oldest_at: float | None = None
+    max_delay_s: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import logging
+import math
 import mmap
 import sqlite3
 from collections.abc import Iterator
@@ -75,19 +76,16 @@ def salvaged(path: Path) -> Salvage:
     return salvage
 
 
-def refill(database: sqlite3.Connection, salvage: Salvage, since: float | None, path: Path) -> None:
+def refill(database: sqlite3.Connection, salvage: Salvage, hole: Progress | None, path: Path) -> None:
     """Put what was salvaged into a new journal, and say in the log what is missing.
 
-    `since` is the Unix time before which nothing is, None where that is not known.
+    `hole` is how far the journal had come where what is missing begins, None where that may be anywhere.
     """
     with database:
         database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", salvage.rows())
-    found = [accepted_at for accepted_at, _ in salvage.accepted.values()]
+    num_found = len(salvage.accepted)
     _log.error(
-        "journal %s: %d jobs are salvaged, %s",
-        path,
-        len(found),
-        _missing(salvage.progress, len(found), min(found, default=None) if since is None else since),
+        "journal %s: %d jobs are salvaged, %s", path, num_found, _missing(salvage.progress, num_found, hole)
     )
 
 
@@ -121,19 +119,27 @@ def _progress_by_sqlite(path: Path) -> Progress | None:
     return None
 
 
-def _missing(progress: Progress | None, num_found: int, since: float | None) -> str:
+def _missing(progress: Progress | None, num_found: int, hole: Progress | None) -> str:
     if progress is None:
         return "how many are missing is not known"
     if progress.num_jobs <= num_found:
         return "none is known to be missing"
-    between = f"before {_told(progress.at)}"
-    if since is not None:
-        between = f"between {_told(since)} and {_told(progress.at)}"
+    since = _since(progress, hole)
+    until = _told(math.ceil(progress.at))
+    between = f"before {until}" if since is None else f"between {_told(since)} and {until}"
     return f"at least {progress.num_jobs - num_found} are missing, accepted {between}"
 
 
+def _since(progress: Progress, hole: Progress | None) -> float | None:
+    """The Unix time before which no job of those that may be missing was accepted, if that is known."""
+    bounds = [] if progress.oldest_at is None else [progress.oldest_at]
+    if hole is not None and progress.max_delay_s is not None:
+        bounds.append(hole.at - progress.max_delay_s)
+    return max(bounds, default=None)
+
+
 def _told(unix_s: float) -> str:
-    return datetime.fromtimestamp(unix_s, UTC).isoformat(timespec="seconds")
+    return datetime.fromtimestamp(math.floor(unix_s), UTC).isoformat(timespec="seconds")
 
 
 @contextlib.contextmanager

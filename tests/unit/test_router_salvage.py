@@ -8,12 +8,13 @@ import re
 import shutil
 import sqlite3
 import time
+from datetime import datetime
 from pathlib import Path
 
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.journal.encoding import encoded
+from router.journal.encoding import decoded_accepted, encoded
 from router.journal.journal import Journal
 from router.journal.pages import Pages
 from router.journal.reader import JournalReader
@@ -26,7 +27,7 @@ from router.journal.records import (
     WriteEnded,
 )
 from router.journal.salvage import Salvage, has_hole
-from tests.unit.test_router_journal import Writer, accepted, ended, found, remembered
+from tests.unit.test_router_journal import PATIENCE_S, Writer, accepted, ended, found, remembered
 
 PAGE = 4096
 FRAME = 24 + PAGE
@@ -55,7 +56,8 @@ def cut_off(directory: Path, jobs: int) -> tuple[Path, list[str]]:
     writer = Writer(directory / "killed")
     names = [f"{number:03}" for number in range(jobs)]
     for name in names:
-        writer.accept(name)
+        writer.journal.add(WriteAccepted(name, accepted(name, time.time() - 5)))
+        writer.said.get(timeout=PATIENCE_S)
     copy = directory / "copy"
     copy.mkdir()
     for file in ("jobs.sqlite", "jobs.sqlite-wal"):
@@ -70,6 +72,60 @@ def missing(text: str) -> int:
         return 0
     (number,) = re.findall(r"at least (\d+) are missing", text)
     return int(number)
+
+
+def told_span(text: str) -> tuple[float, float]:
+    """Between which Unix times the log says that what is missing was accepted."""
+    ((since, until),) = re.findall(r"accepted between (\S+) and (\S+)$", text, re.MULTILINE)
+    return datetime.fromisoformat(since).timestamp(), datetime.fromisoformat(until).timestamp()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_the_time_that_is_told_holds_what_is_missing(
+    tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The pages of the first, the middle or the last jobs are lost."""
+    jobs = filled(tmp_path)
+    path = tmp_path / "jobs.sqlite"
+    content = bytearray(path.read_bytes())
+    leaves = [start for start in range(PAGE, len(content), PAGE) if content[start] == 10]
+    later = [f"{number:03}-".encode() for number in range(int(share * NUM_JOBS), NUM_JOBS)]
+    leaf = next(at for name in later for at in leaves if name in content[at : at + PAGE])
+    content[leaf : leaf + PAGE] = bytes(PAGE)
+    path.write_bytes(content)
+    salvaged = found(tmp_path)
+    lost = [record.accepted_at for name, record in jobs.items() if name not in salvaged]
+    assert len(lost) == missing(caplog.text) > 0
+    since, until = told_span(caplog.text)
+    assert since == 1e9
+    assert until >= max(lost)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_the_time_of_a_hole_in_the_log_holds_what_is_missing(
+    tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each job came five seconds before it was written; only how far the journal had come survives behind."""
+    copy, names = cut_off(tmp_path, 60)
+    log = copy / "jobs.sqlite-wal"
+    content = bytearray(log.read_bytes())
+    written_at = {}
+    num_frames = (len(content) - 32) // FRAME
+    for frame in range(num_frames):
+        start = 32 + frame * FRAME
+        rows = [*Pages(b"", bytes(content[:32] + content[start : start + FRAME])).rows()]
+        for row in rows:
+            if len(row) == 4 and isinstance(row[1], bytes):
+                written_at[row[0]] = decoded_accepted(row[1]).accepted_at
+        if frame >= share * num_frames and not any(len(row) == 2 for row in rows):
+            content[start : start + FRAME] = bytes(FRAME)
+    log.write_bytes(content)
+    salvaged = found(copy)
+    lost = [written_at[name.encode()] for name in names if name not in salvaged]
+    assert len(lost) == missing(caplog.text) > 0
+    since, until = told_span(caplog.text)
+    assert since <= min(lost) <= max(lost) <= until
+    assert until - since < 60
 
 
 def test_pages_hold_what_sqlite_reads(tmp_path: Path) -> None:
