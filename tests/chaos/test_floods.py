@@ -17,7 +17,8 @@ from pathlib import Path
 import pytest
 import zmq
 
-from benchmarks.overload import Target, frozen_subscribers
+from benchmarks.overload.frozen import frozen_subscribers
+from benchmarks.overload.target import Target
 from cactus_actors.client import AsyncClient, Client
 from cactus_actors.protocol.messages import Cancel, StatusRequest, Submit
 from cactus_actors.protocol.options import Options

@@ -11,7 +11,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from benchmarks.overload import Flood, Target, cancellations, percentile, prompt_file, two_users
+from benchmarks.overload.cancellations import cancellations
+from benchmarks.overload.first_tokens import prompt_file, two_users
+from benchmarks.overload.refusals import Flood
+from benchmarks.overload.target import Target, percentile
 from cactus_actors.client import Client
 from cactus_actors.protocol.options import Options
 from tests.chaos.processes import Processes

@@ -1,0 +1,1 @@
+"""A service under more work than it can do."""
