@@ -137,6 +137,8 @@ def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
         yield "cloud", f"{row.period}, {tenant}: {spent}, {row.cost:.4f} {row.currency}"
     if answer.refused:
         yield "refused", ", ".join(f"{count} {reason}" for reason, count in answer.refused.items())
+    for worker, reason in answer.refused_workers.items():
+        yield "", f"{worker}: {reason}"
     if answer.storage_error:
         yield "journal", f"cannot be written: {answer.storage_error}"
 

@@ -275,7 +275,11 @@ class Connection:
                 was_connected = True
             elif event != DISCONNECTED:
                 self._refusal = refusal(event, self._jobs_endpoint, self._credentials)
-            elif handshakes.on_disconnected() and handshakes.num_broken in (1, MAX_BROKEN_HANDSHAKES):
+            elif (
+                handshakes.on_disconnected()
+                and not was_connected  # else it was the right peer, and comes back
+                and handshakes.num_broken in (1, MAX_BROKEN_HANDSHAKES)
+            ):
                 peer = await look(self._jobs_endpoint)
                 self._refusal = mismatch(peer, self._jobs_endpoint, self._credentials, handshakes.num_broken)
         for socket, endpoint in self._connected():
