@@ -20,12 +20,9 @@ def check_certificate(certificate: Path | None, key: Path | None) -> None:
     """
     if certificate is None and key is None:
         return
-    for option, path in (("--tls-cert", certificate), ("--tls-key", key)):
-        _check_readable(option, path)
-    assert certificate is not None
-    assert key is not None
-    context = server_context(certificate.expanduser(), key.expanduser())
-    if reason := _UNTIMELY.get(_verify_code(context, certificate.expanduser())):
+    chain, secret = _readable("--tls-cert", certificate), _readable("--tls-key", key)
+    context = server_context(chain, secret)
+    if reason := _UNTIMELY.get(_verify_code(context, chain)):
         raise _invalid(f"--tls-cert: the certificate in {certificate} {reason}")
 
 
@@ -56,15 +53,17 @@ def reason_of(error: OSError) -> str:
     return f"{error.filename or ''} {error.strerror}".strip()
 
 
-def _check_readable(option: str, path: Path | None) -> None:
-    if path is None:
+def _readable(option: str, given: Path | None) -> Path:
+    if given is None:
         raise _invalid(f"TLS needs both a certificate and its key: {option} is missing")
+    path = given.expanduser()
     try:
-        os.close(os.open(path.expanduser(), os.O_RDONLY | os.O_NONBLOCK))
+        os.close(os.open(path, os.O_RDONLY | os.O_NONBLOCK))
     except OSError as error:
         raise _invalid(f"{option}: {path} cannot be read: {error.strerror}") from None
-    if not path.expanduser().is_file():
+    if not path.is_file():
         raise _invalid(f"{option}: {path} is not a file")
+    return path
 
 
 def _verify_code(context: ssl.SSLContext, certificate: Path) -> int:

@@ -18,7 +18,8 @@ def read_private(path: Path) -> bytes:
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
-        raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
+        reason = "is a symbolic link, which is not followed" if path.is_symlink() else None
+        raise ConfigurationInvalid(f"{path} {reason or f'cannot be read: {error.strerror}'}") from None
     try:
         # of the open file: between two look-ups by name the file may be exchanged
         mode = os.fstat(descriptor).st_mode

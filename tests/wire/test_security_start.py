@@ -197,7 +197,7 @@ def test_key_files_that_are_none(tmp_path: Path, monkeypatch: pytest.MonkeyPatch
             read_key_file(path)
     link = tmp_path / "link.key"
     link.symlink_to(good)
-    with pytest.raises(ConfigurationInvalid):
+    with pytest.raises(ConfigurationInvalid, match=r"link\.key is a symbolic link"):
         read_key_file(link)
     monkeypatch.setenv(KEY_FILE_VARIABLE, str(good))
     found = find_credentials(None)
