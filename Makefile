@@ -44,8 +44,9 @@ $(VENV)/.dev: $(VENV)/.runtime deploy/requirements-dev.lock
 demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file, print what happened; the same on a Ray that loses a node
 	$(BIN)/cactus demo
 
+# Tests wait for a quarter of their time: three processes keep two cores busy.
 test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
-	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 2 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 3 --dist loadgroup
 
 clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients

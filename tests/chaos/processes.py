@@ -5,6 +5,7 @@ from __future__ import annotations
 import contextlib
 import json
 import os
+import secrets
 import signal
 import socket
 import subprocess
@@ -15,6 +16,8 @@ from typing import Any
 
 from cactus_actors.keys.store import KeyStore
 
+PORTS = range(10_000, 32_768)
+"""Below those that systems give to connections: ip(7), net.ipv4.ip_local_port_range."""
 ROUTER = """
 import json
 import sys
@@ -39,10 +42,15 @@ WorkerActor(WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or
 
 
 def free_endpoints(count: int, host: str = "127.0.0.1") -> list[str]:
-    sockets = [socket.socket() for _ in range(count)]
+    """Ports that nobody has, and that no system gives to a connection before they are bound again."""
+    sockets: list[socket.socket] = []
     try:
-        for each in sockets:
-            each.bind(("127.0.0.1", 0))
+        while len(sockets) < count:
+            sockets.append(socket.socket())
+            try:
+                sockets[-1].bind(("127.0.0.1", secrets.choice(PORTS)))
+            except OSError:  # somebody has it
+                sockets.pop().close()
         return [f"tcp://{host}:{each.getsockname()[1]}" for each in sockets]
     finally:
         for each in sockets:

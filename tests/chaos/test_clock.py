@@ -145,6 +145,6 @@ def prompt_file(directory: Path, service: RestartableService, clock: Clock) -> l
 
 def is_ready(service: RestartableService) -> bool:
     try:
-        return httpx.get(f"{service.url}/readyz", timeout=5.0).status_code == 200
+        return httpx.get(f"{service.url}/readyz", timeout=30.0).status_code == 200
     except httpx.HTTPError:
         return False

@@ -23,8 +23,8 @@ from tests.scripted_router import until
 
 pytestmark = pytest.mark.chaos
 
-UNREADY_S = 1.0
-"""A tenth of that, as measured; the rest is for a machine that is busy."""
+UNREADY_S = 3.0
+"""A tenth of a second, as measured; the rest is for a machine that is busy."""
 OPTIONS: dict[str, Any] = {"ignore_eos": True, "temperature": 0.9}
 SHORT, LONG, NUM_LINES = 20, 1000, 40
 """Tokens of jobs that end in the time which the service is given, and of those that together do not."""

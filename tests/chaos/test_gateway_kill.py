@@ -134,7 +134,7 @@ def read_to_the_end(reader: EventReader) -> None:
 
 def is_ready(service: RestartableService) -> bool:
     try:
-        return httpx.get(f"{service.url}/readyz", timeout=5.0).status_code == 200
+        return httpx.get(f"{service.url}/readyz", timeout=30.0).status_code == 200
     except httpx.HTTPError:
         return False
 

@@ -227,8 +227,8 @@ async def test_another_user_s_requests_do_not_wait_for_hostile_ones(
     service = Processes(tmp_path, num_workers=0, has_journal=False, model=str(hostile_model))
     try:
         async with (
-            AsyncClient(service.jobs, service.stream) as hostile,
-            AsyncClient(service.jobs, service.stream) as other,
+            AsyncClient(service.jobs, service.stream, timeout=60.0) as hostile,
+            AsyncClient(service.jobs, service.stream, timeout=60.0) as other,
         ):
             await other.submit("Once", user="other")
             message = [ChatMessage(role="user", content="nested loops")]

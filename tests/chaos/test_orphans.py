@@ -1,4 +1,4 @@
-"""Whatever is killed, ten seconds later nothing of it is left: no process, port, socket or shared memory."""
+"""Whatever is killed, half a minute later nothing of it is left: no process, port, socket, shared memory."""
 
 from __future__ import annotations
 
@@ -25,7 +25,8 @@ pytestmark = [
     pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc"),
 ]
 
-NOTHING_LEFT_S = 10.0
+NOTHING_LEFT_S = 30.0
+"""A second or two, as printed; the rest is for a machine that is busy."""
 LISTENS = "0A"  # the state of a socket in /proc/net/tcp: proc_pid_net(5)
 
 
@@ -64,8 +65,17 @@ def socket_files_of(pids: set[int]) -> set[Path]:
     return {Path(row[7]) for row in rows if len(row) > 7 and row[6] in inodes and row[7].startswith("/")}
 
 
-def shared_memory() -> set[str]:
-    return {path.name for path in Path("/dev/shm").iterdir()}
+def shared_memory_of(pids: set[int]) -> set[Path]:
+    """The files in shared memory that these processes have open or mapped: others' lie beside them."""
+    found = set()
+    for pid in pids:
+        with suppress(OSError):
+            rows = [line.split(maxsplit=5) for line in Path(f"/proc/{pid}/maps").read_text().splitlines()]
+            found |= {row[5] for row in rows if len(row) > 5}
+        for link in Path(f"/proc/{pid}/fd").glob("*"):
+            with suppress(OSError):
+                found.add(str(link.readlink()))
+    return {Path(name) for name in found if name.startswith("/dev/shm/")}
 
 
 def is_alive(pid: int) -> bool:
@@ -98,9 +108,10 @@ async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: 
         await client.complete("hello", max_tokens=4)
         parts = Counter(parts_of(service).values())
         num_ports = len(ports_of(set(parts_of(service))))
-        files, memory = socket_files_of(set(parts_of(service))), shared_memory()
+        files = socket_files_of(set(parts_of(service)))
         killed = next(pid for pid, part in parts_of(service).items() if part == victim)
         dead = {killed, *below(killed)}
+        memory = shared_memory_of(dead)
         os.kill(killed, signal.SIGKILL)
         killed_at = time.monotonic()
         while left := [pid for pid in dead if is_alive(pid)]:
@@ -115,7 +126,8 @@ async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: 
             assert time.monotonic() < killed_at + 60.0, (parts_of(service), num_ports)
             await asyncio.sleep(0.1)
         assert socket_files_of(set(parts_of(service))) <= files
-        await until(lambda: shared_memory() <= memory, NOTHING_LEFT_S)
+        shared = shared_memory_of(set(in_sessions(*sessions_of(service.process.pid))))
+        await until(lambda: {path for path in memory if path.exists()} <= shared, NOTHING_LEFT_S)
 
 
 def parts_of(service: Serving) -> dict[int, str]:
@@ -133,7 +145,7 @@ def test_a_prompt_file_s_run_that_is_killed_leaves_no_job_for_ever(service: Serv
     command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", str(source), "-o", f"{source}.out"]
     command += ["--endpoint", service.jobs, "--stream-endpoint", service.stream]
     running = subprocess.Popen(command, stderr=subprocess.DEVNULL, start_new_session=True)
-    with Client(service.jobs, service.stream) as client:
+    with Client(service.jobs, service.stream, timeout=60.0) as client:
         while not client.status().jobs.running:
             assert running.poll() is None
             time.sleep(0.05)
@@ -159,10 +171,10 @@ def test_a_service_that_is_killed_leaves_nothing(service: Serving) -> None:
 
 
 def check_nothing_is_left_by(service: Serving, ending: signal.Signals) -> None:
-    memory, sessions = shared_memory(), sessions_of(service.process.pid)
+    sessions = sessions_of(service.process.pid)
     pids = set(in_sessions(*sessions))
     assert len(pids) >= 5  # the service, a router, a gateway, a handoff actor and a worker
-    ports, files = ports_of(pids), socket_files_of(pids)
+    ports, files, memory = ports_of(pids), socket_files_of(pids), shared_memory_of(pids)
     assert len(ports) >= 3  # jobs, stream and HTTP
     assert files
     service.process.send_signal(ending)
@@ -170,7 +182,6 @@ def check_nothing_is_left_by(service: Serving, ending: signal.Signals) -> None:
     print(f"the last process ended {wait_for_nothing(sessions, NOTHING_LEFT_S):.1f} s later")
     deadline = time.monotonic() + NOTHING_LEFT_S
     # A process counts as ended with its first thread; the last one takes its ports with it.
-    while left := {path for path in files if path.exists()} | (ports & listening()):
+    while left := {path for path in files | memory if path.exists()} | (ports & listening()):
         assert time.monotonic() < deadline, left
         time.sleep(0.1)
-    assert shared_memory() <= memory

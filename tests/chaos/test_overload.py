@@ -54,7 +54,7 @@ async def test_what_does_not_fit_is_refused_at_once_and_the_rest_is_done(target:
     async with target.client() as client:
         jobs = (await client.status()).jobs
         assert jobs.queued <= MAX_QUEUED
-        for _ in range(600):
+        for _ in range(3000):
             jobs = (await client.status()).jobs
             if not jobs.queued and not jobs.running:
                 break

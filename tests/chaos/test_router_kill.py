@@ -48,7 +48,9 @@ async def test_no_accepted_job_is_lost_and_no_token_changes(processes: Processes
             assert tokens == result.token_ids == expected.token_ids
             assert result.text == expected.text
 
-    async with AsyncClient(processes.jobs, processes.stream) as another:  # which never sent these jobs
+    async with AsyncClient(
+        processes.jobs, processes.stream, timeout=60.0
+    ) as another:  # which never sent these jobs
         for expected, job_id in zip(undisturbed, left, strict=True):
             result = await another.result(job_id)
             assert result.token_ids == expected.token_ids
@@ -74,7 +76,7 @@ def test_a_result_is_readable_after_a_kill_long_after_its_client_left(processes:
             return await client.complete(prompt(1), job_id="a" * 32, seed=1, **OPTIONS)
 
     async def after() -> Result:
-        async with AsyncClient(processes.jobs, processes.stream) as client:
+        async with AsyncClient(processes.jobs, processes.stream, timeout=60.0) as client:
             return await client.result("a" * 32)
 
     expected = asyncio.run(before())

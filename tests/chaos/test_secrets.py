@@ -186,7 +186,7 @@ def do_usual_work(planted: Planted) -> None:
         "/v1/batches",
         json={"input_file_id": uploaded["id"], "endpoint": "/v1/completions", "completion_window": "24h"},
     ).json()
-    for _ in range(100):
+    for _ in range(1200):
         found = planted.ask("GET", f"/v1/batches/{batch['id']}").json()
         if found["status"] == "completed":
             break

@@ -52,7 +52,7 @@ async def test_a_reset_stream_that_is_not_resumed(
     async with (
         staged(tmp_path, processes.jobs, processes.stream) as stage,
         proxied(processes.stream) as stream,
-        AsyncClient(processes.jobs, stream.endpoint) as client,
+        AsyncClient(processes.jobs, stream.endpoint, timeout=60.0) as client,
     ):
         await stage.reference.complete(1)
         await stage.witness("behind", client).stream(1, once_after(50, stream.reset))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import os
 import secrets
-import shutil
 import tempfile
 import threading
 import time
@@ -27,23 +26,25 @@ CPUS_A_NODE = 3
 def ray_cluster() -> Iterator[Any]:
     """A Ray cluster of two nodes on this machine."""
     # Ray's unix sockets need a short path, shorter than pytest's own temporary directories.
-    temp_dir = Path(tempfile.mkdtemp(prefix="cactus-"))
-    token = temp_dir / "token"
-    token.touch(mode=0o600)
-    token.write_text(secrets.token_hex(32))
-    os.environ |= {
-        "RAY_AUTH_MODE": "token",
-        "RAY_AUTH_TOKEN_PATH": str(token),
-        "RAY_worker_niceness": "0",  # as in a service with a Ray of its own
-    }
-    from ray.cluster_utils import Cluster
+    with tempfile.TemporaryDirectory(prefix="ca-", ignore_cleanup_errors=True) as temp_dir:
+        token = Path(temp_dir) / "token"
+        token.touch(mode=0o600)
+        token.write_text(secrets.token_hex(32))
+        os.environ |= {
+            "RAY_AUTH_MODE": "token",
+            "RAY_AUTH_TOKEN_PATH": str(token),
+            "RAY_TMPDIR": temp_dir,  # else each process that joins makes a directory that all users share
+            "RAY_worker_niceness": "0",  # as in a service with a Ray of its own
+        }
+        from ray.cluster_utils import Cluster
 
-    head = {"num_cpus": CPUS_A_NODE, "include_dashboard": False, "temp_dir": str(temp_dir / "ray")}
-    cluster = Cluster(initialize_head=True, head_node_args=head)
-    cluster.add_node(num_cpus=CPUS_A_NODE)
-    yield cluster
-    cluster.shutdown()
-    shutil.rmtree(temp_dir, ignore_errors=True)
+        head = {"num_cpus": CPUS_A_NODE, "include_dashboard": False, "temp_dir": f"{temp_dir}/ray"}
+        cluster = Cluster(initialize_head=True, head_node_args=head)
+        try:
+            cluster.add_node(num_cpus=CPUS_A_NODE)
+            yield cluster
+        finally:
+            cluster.shutdown()
 
 
 @pytest.fixture(scope="session")
@@ -81,7 +82,7 @@ def running_service(config: ServeConfig) -> Iterator[Running]:
     tending = threading.Thread(target=service.tend, args=(stop,))
     tending.start()
     try:
-        with Client(service.endpoints.jobs, service.endpoints.stream) as client:
+        with Client(service.endpoints.jobs, service.endpoints.stream, timeout=60.0) as client:
             yield Running(client, service.endpoints, lines, said_at, service.http)
     finally:
         stop.set()

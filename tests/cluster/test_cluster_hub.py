@@ -55,7 +55,7 @@ def test_a_model_of_the_hub_is_downloaded_once_and_then_served_offline(tmp_path:
                     first, *words = service.stdout.readline().split()
                     told = dict(word.split("=", 1) for word in words)
                     assert (first, told["model"]) == ("ready", "owner/sprout")
-                    with Client(told["jobs"], told["stream"]) as client:
+                    with Client(told["jobs"], told["stream"], timeout=60.0) as client:
                         assert client.status().model == "owner/sprout"
                         assert client.complete(prompt="Hello", max_tokens=3).usage.completion_tokens > 0
                     service.send_signal(signal.SIGTERM)

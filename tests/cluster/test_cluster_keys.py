@@ -84,9 +84,9 @@ def test_keys_open_the_service_to_who_has_them_and_show_nowhere(
     with serving_with_keys(place_options, state_dir, outside / "output") as told:
         jobs, stream = told["jobs"], told["stream"]
         with (
-            Client(jobs, stream, key_file=alice) as first,
-            Client(jobs, stream, key_file=anna) as second,
-            Client(jobs, stream, key_file=bob) as foreign,
+            Client(jobs, stream, key_file=alice, timeout=60.0) as first,
+            Client(jobs, stream, key_file=anna, timeout=60.0) as second,
+            Client(jobs, stream, key_file=bob, timeout=60.0) as foreign,
         ):
             options = {"max_tokens": 4, "cache_salt": "shared", "seed": 1}
             assert first.complete(LONG_PROMPT, **options).usage.cached_tokens == 0

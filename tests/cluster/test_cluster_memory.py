@@ -89,16 +89,17 @@ def fill_edge(running: Running) -> None:
 
 
 def fill_router(running: Running) -> None:
-    """Requests that are read faster than they can be prepared."""
+    """Requests that are read faster than they can be prepared, until the router has ended."""
+    router = Path(f"/proc/{pid_of_router(running.endpoints.jobs)}/fd/0")
     context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
     with context, context.socket(zmq.DEALER) as peer:
         peer.setsockopt(zmq.LINGER, 0)
-        peer.setsockopt(zmq.SNDTIMEO, 1000)
+        peer.setsockopt(zmq.SNDTIMEO, 60_000)
         peer.connect(running.endpoints.jobs)
         text = "word " * (MAX_MESSAGE_BYTES // 6)
         for number in range(32):
             peer.send_multipart(encode(Submit(job_id=job_id(number), prompt=text)))
-        time.sleep(1.0)  # until they have left
+        until(lambda: not router.exists())
 
 
 @pytest.mark.parametrize(

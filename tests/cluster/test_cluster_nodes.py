@@ -21,7 +21,7 @@ pytestmark = pytest.mark.chaos
 
 ANY_PORT = "tcp://127.0.0.1:*"
 CPUS = 2
-GONE_WITHIN_S = 9.0
+GONE_WITHIN_S = 20.0
 """The router misses a worker within 3 s, 2.3 as measured; the rest is for a machine that is busy."""
 
 
@@ -35,7 +35,7 @@ def raylet(ray_cluster: Any) -> Iterator[subprocess.Popen[bytes]]:
 
 def kill(raylet: subprocess.Popen[bytes]) -> None:
     raylet.kill()
-    raylet.wait(10.0)  # as long as nobody takes note of its end, it lives in the eyes of its workers
+    raylet.wait(60.0)  # as long as nobody takes note of its end, it lives in the eyes of its workers
 
 
 def config_of(ray_address: str, state_dir: Path, workers: int) -> ServeConfig:

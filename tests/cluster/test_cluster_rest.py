@@ -36,7 +36,7 @@ def num_wakes(root: int) -> Wakes:
 
 def test_at_rest_nobody_polls(tmp_path: Path) -> None:
     with serving(tmp_path) as service:
-        with Client(service.jobs, service.stream) as client:
+        with Client(service.jobs, service.stream, timeout=60.0) as client:
             client.complete("Hello", max_tokens=4)
         time.sleep(SETTLE_S)
         before, began = num_wakes(service.process.pid), time.monotonic()

@@ -148,7 +148,7 @@ def test_what_a_router_accepted_the_next_one_finishes_though_nobody_sends_it_aga
     with serve(workers=1) as running:
         undisturbed = running.client.complete(prompt=STORY, job_id=ended, **OPTIONS)
         before = running.client.status()
-        with Client(running.endpoints.jobs, running.endpoints.stream) as leaving:
+        with Client(running.endpoints.jobs, running.endpoints.stream, timeout=60.0) as leaving:
             leaving.submit(prompt=STORY, job_id=left, **OPTIONS)
         os.kill(pid_of_router(running.endpoints.jobs), signal.SIGKILL)
         assert running.client.result(left).token_ids == undisturbed.token_ids

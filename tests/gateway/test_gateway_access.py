@@ -296,7 +296,7 @@ def test_headers_that_do_not_come_are_not_waited_for(
     monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.3)
     host, port = service.url.removeprefix("http://").split(":")
     for begun in (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(begun)
             if begun:  # an answer to nothing would be taken for one to what is sent just then
                 assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
@@ -310,7 +310,7 @@ def test_a_body_that_does_not_come_is_not_waited_for(
     host, port = service.url.removeprefix("http://").split(":")
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     for body in (b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"):
-        with socket.create_connection((host, int(port)), timeout=10) as connection:
+        with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(head + body)
             assert connection.recv(4096).startswith(b"HTTP/1.1 408 ")
 

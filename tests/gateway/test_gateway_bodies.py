@@ -252,7 +252,7 @@ def test_what_is_not_a_request_of_http_reaches_nothing(
     service: PlayedService, http: httpx.Client, request_lines: bytes, status: int
 ) -> None:
     host, port = service.url.removeprefix("http://").split(":")
-    with socket.create_connection((host, int(port)), timeout=10) as connection:
+    with socket.create_connection((host, int(port)), timeout=60) as connection:
         connection.sendall(request_lines)
         answer = connection.recv(65536)
     assert answer.startswith(b"HTTP/1.1 %d " % status), answer[:80]

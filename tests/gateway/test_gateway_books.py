@@ -37,12 +37,9 @@ class Written:
 
     def lines(self, count: int) -> list[dict[str, Any]]:
         """The last lines of the log, once there are so many."""
-        for _ in range(100):
-            found = [json.loads(line) for line in self.job_log.read_text().splitlines()]
-            if len(found) >= count:
-                return found
-            time.sleep(0.05)
-        raise AssertionError(f"{len(found)} of {count} lines were written")
+        until(lambda: self.job_log.read_text().count("\n") >= count)
+        *lines, _ = self.job_log.read_text().split("\n")  # of the last one a part may be written
+        return [json.loads(line) for line in lines]
 
 
 @pytest.fixture(scope="module")
@@ -163,11 +160,7 @@ def test_the_collector_gets_the_conventions_histograms(written: Written) -> None
         counts = [point.count for point in duration.histogram.data_points] if duration else []
         return sum(counts) == num_jobs
 
-    for _ in range(100):
-        if told():
-            break
-        time.sleep(0.05)
-    assert told()
+    until(told)
     assert written.collector.metrics.keys() == names
     for metric in written.collector.metrics.values():
         assert metric.unit == "s"

@@ -156,7 +156,7 @@ def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: Pl
         until(lambda: http.get("/readyz").status_code == 503)
         started = time.monotonic()
         refused = http.post(COMPLETIONS, json={"prompt": "a"})
-        assert time.monotonic() - started < 10.0
+        assert time.monotonic() - started < 30.0
         assert (refused.status_code, error_of(refused)["type"]) == (503, "unavailable_error")
         assert int(refused.headers["retry-after"]) >= 1
         assert http.get("/healthz").status_code == 200

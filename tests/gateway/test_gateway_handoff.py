@@ -38,7 +38,7 @@ class Cloud:
     def answer(self, request: Request) -> None:
         request.rfile.read(int(request.headers["content-length"]))
         if self.is_silent:
-            self.is_over.wait(30)
+            self.is_over.wait(60)
             return
         request.send_response(200)
         request.send_header("content-type", "text/event-stream")

@@ -319,7 +319,7 @@ def test_an_answer_that_is_not_taken_is_not_kept(
     body = json.dumps({"content": "a " * 200_000, "with_pieces": True}).encode()
     with socket.socket() as opened:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
-        opened.settimeout(20)
+        opened.settimeout(60)
         opened.connect(("127.0.0.1", int(service.url.rpartition(":")[2])))
         opened.sendall(post(key=ANN, target=b"/tokenize", body=body))
         assert opened.recv(1) == b"H"

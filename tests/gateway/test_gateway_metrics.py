@@ -140,7 +140,7 @@ def test_whoever_asks_at_once_is_told_by_one_status(tmp_path: Path, monkeypatch:
         monkeypatch.setattr(AsyncClient, "status", slow)
         monkeypatch.setattr(Gateway, "status_with_totals", counted)
         monkeypatch.setattr("cactus_actors.gateway.gateway.WATCHER_PATIENCE_S", 20.0)
-        scrapes = [pool.submit(httpx.get, f"{service.url}/metrics", timeout=20.0) for _ in range(20)]
+        scrapes = [pool.submit(httpx.get, f"{service.url}/metrics", timeout=60.0) for _ in range(20)]
         try:
             until(lambda: len(told) == len(scrapes), 20.0)
         finally:

@@ -87,7 +87,7 @@ def test_uploads_side_by_side_share_the_bytes(bounded: PlayedService) -> None:
     def slowly() -> Iterator[bytes]:
         yield b'--b\r\ncontent-disposition: form-data; name="purpose"\r\n\r\nbatch\r\n'
         yield b'--b\r\ncontent-disposition: form-data; name="file"; filename="a"\r\n\r\n'
-        begun.wait(30)
+        begun.wait(60)
         yield b"x" * 40_000
         yield b"\r\n--b--\r\n"
 

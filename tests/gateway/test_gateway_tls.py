@@ -52,7 +52,7 @@ def fingerprint_of(service: PlayedService) -> str:
     context = service.verify
     assert isinstance(context, ssl.SSLContext)
     with (
-        socket.create_connection((host, int(port)), timeout=20) as plain,
+        socket.create_connection((host, int(port)), timeout=60) as plain,
         context.wrap_socket(plain, server_hostname=host) as connection,
     ):
         return hashlib.sha256(connection.getpeercert(binary_form=True) or b"").hexdigest()
@@ -84,7 +84,7 @@ def test_an_answer_before_the_body_ends_the_connection(served: PlayedService) ->
 
 def test_plain_text_is_not_answered(served: PlayedService) -> None:
     with pytest.raises(httpx.TransportError):
-        httpx.get(served.url.replace("https", "http") + "/health", timeout=20)
+        httpx.get(served.url.replace("https", "http") + "/health", timeout=60)
     with served.http() as http:
         assert http.get("/health").status_code == 200
 

@@ -134,7 +134,7 @@ def test_stop_from_another_thread(shared_model: CactusModel) -> None:
         )
     )
     thread.start()
-    assert begun.wait(30)
+    assert begun.wait(60)
     cactus_stop(shared_model)
     thread.join(30)
     assert results[0]["stop_reason"] == "cancelled"

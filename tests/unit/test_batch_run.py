@@ -730,7 +730,7 @@ async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
 
     def open_slowly(paths: BatchPaths) -> BatchOutput:
         is_opening.set()
-        assert may_open.wait(10)
+        assert may_open.wait(60)
         return BatchOutput(paths)
 
     monkeypatch.setattr(runner, "BatchOutput", open_slowly)
@@ -743,7 +743,7 @@ async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
         assert task.cancelled()
         may_open.set()
         monkeypatch.undo()
-        async with asyncio.timeout(10):
+        async with asyncio.timeout(60):
             while not (tmp_path / "out.jsonl").exists():
                 with contextlib.suppress(OutputLocked):  # until the thread has opened and closed them
                     await run_batch(request, client)

@@ -31,7 +31,7 @@ class Thread:
             with self._lock:
                 self.num_at_once += 1
                 self.most_at_once = max(self.most_at_once, self.num_at_once)
-            assert self._may_go.acquire(timeout=20.0)
+            assert self._may_go.acquire(timeout=60.0)
             with self._lock:
                 self.num_at_once -= 1
             self.done.append(name)

@@ -80,7 +80,7 @@ def test_a_plain_prompt_and_a_question_about_nothing_stay_as_they_are(
 
 def test_a_changed_file_is_noticed(documents: Documents, corpus: Path) -> None:
     (corpus / "ferry.md").write_text("The ferry leaves at noon.")
-    until = time.monotonic() + 10
+    until = time.monotonic() + 60
     while "noon" not in prepared(documents, chat())[0]:
         assert time.monotonic() < until
         time.sleep(0.02)

@@ -30,7 +30,7 @@ def client(router: ScriptedRouter) -> Iterator[Client]:
 def test_every_call(client: Client) -> None:
     assert client.complete("hello", max_tokens=2).text == "hello w1"
     job_id = client.submit(messages=[{"role": "user", "content": "hi"}])
-    assert client.result(job_id, timeout=5).text == "hi w1 w2 w3 w4"
+    assert client.result(job_id, timeout=60).text == "hi w1 w2 w3 w4"
     assert client.cancel(job_id) == "finished"
     assert client.status().jobs.accepted == 2
     assert client.scale(2) == 2

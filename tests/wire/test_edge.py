@@ -85,7 +85,7 @@ def reset_while_pinging(service: Service, kind: str) -> None:
         (service.endpoints.jobs, STATUS) if kind == "DEALER" else (service.endpoints.stream, SUBSCRIBE)
     )
     before = edge_of(service)
-    deadline = time.monotonic() + 20.0
+    deadline = time.monotonic() + 60.0
     while not is_another(service, before):
         assert time.monotonic() < deadline, "nothing came of it"
         try:

@@ -24,7 +24,7 @@ from tests.secured_router import (
     submit,
 )
 
-WITHIN_S = 20.0
+WITHIN_S = 60.0
 """Half a second, as measured; the rest is for a machine that is busy."""
 
 
