@@ -14,14 +14,15 @@ if TYPE_CHECKING:
 class Places:
     """The work that is left of each job that runs, in generated tokens; kept as they come and go.
 
-    What has been generated since is taken into account by `look_again`. Background work is not counted: it
-    gives way.
+    What has been generated since is counted when it is asked for, once after each `look_again`. Background
+    work is not counted: it gives way.
     """
 
     def __init__(self) -> None:
         self._running: dict[int, tuple[Assignment, float]] = {}  # by dispatch number, with what is left
         self._left: list[float] = []  # the same, least first
         self._total = 0.0
+        self._is_old = False
 
     def begins(self, assignment: Assignment) -> None:
         """A job takes a place, or waits at a worker for the next one."""
@@ -38,7 +39,11 @@ class Places:
             self._total -= known[1]
 
     def look_again(self) -> None:
-        """Count anew what is left."""
+        """Time has passed: what is left is less."""
+        self._is_old = True
+
+    def _count(self) -> None:
+        self._is_old = False
         self._running = {number: (it, work_left(it.job)) for number, (it, _) in self._running.items()}
         self._left = sorted(left for _, left in self._running.values())
         self._total = sum(self._left)
@@ -48,6 +53,8 @@ class Places:
 
         `num_ahead` jobs of `work` each are given a place before it.
         """
+        if self._is_old:
+            self._count()
         num_free = num_slots - len(self._left)
         # What waits at a worker has its place after those that run: it has most left.
         num_ahead += max(0, -num_free)

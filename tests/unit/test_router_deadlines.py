@@ -37,7 +37,7 @@ def test_goodput_stays_whatever_the_load(capacity: float, num_users: int) -> Non
     assert not outcomes[0].refusal_s
     for outcome in outcomes[1:]:
         assert outcome.num_in_time >= 0.95 * outcomes[0].num_in_time
-        assert outcome.num_too_late <= 0.02 * outcome.num_in_time
+        assert outcome.num_too_late <= 0.03 * outcome.num_in_time
         assert outcome.num_in_time + outcome.num_too_late + len(outcome.refusal_s) == outcome.num_sent
 
 
@@ -95,7 +95,7 @@ def test_short_and_long_jobs_of_several_users_end_in_time() -> None:
     """A user with more waiting than others waits for what those send later, too."""
     requests = forced_requests([50, 100, 300], 500, seed=5)
     outcome = simulated(requests, 3.0, simulated_capacity(requests, 200), 20.0, 5.0, num_users=7)
-    assert outcome.num_too_late <= 0.02 * outcome.num_in_time
+    assert outcome.num_too_late <= 0.03 * outcome.num_in_time
     assert outcome.refusal_s
 
 
@@ -107,12 +107,16 @@ def forecast_of(pace: float) -> Forecast:
     return forecast
 
 
+def add_jobs(forecast: Forecast, count: int) -> None:
+    for _ in range(count):
+        forecast.backlog.add("a", 1, 100.0, Load(1), is_background=False)
+
+
 def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
     forecast = forecast_of(pace=0.01)
     for timeout_s in (None, 10.0):
         forecast.check(timeout_s, "a", 1, 100.0, is_background=False)
-    for _ in range(160):
-        forecast.backlog.add("a", 1, 100.0, Load(1), is_background=False)  # 10 s
+    add_jobs(forecast, 160)  # 10 s
     forecast.check(None, "a", 1, 100.0, is_background=False)
     forecast.check(13.3, "a", 1, 100.0, is_background=False)
     with pytest.raises(Overloaded, match="after 11"):
@@ -125,8 +129,8 @@ def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
 def test_a_deadline_that_no_load_is_the_reason_for() -> None:
     """The same code with a backlog and without: at rest such a job is given up before it runs."""
     forecast = forecast_of(pace=0.01)
-    for ahead in (16_000.0, 1e9):
-        forecast.backlog.add("a", 1, ahead, Load(1), is_background=False)
+    for num_jobs in (160, 10_000):
+        add_jobs(forecast, num_jobs)
         for timeout_s in (0.001, 0.79):  # alone it takes 1 s
             with pytest.raises(DeadlineExceeded) as refused:
                 forecast.check(timeout_s, "a", 1, 100.0, is_background=False)
@@ -136,7 +140,7 @@ def test_a_deadline_that_no_load_is_the_reason_for() -> None:
 
 def test_a_deadline_that_load_is_the_reason_for() -> None:
     forecast = forecast_of(pace=0.01)
-    forecast.backlog.add("a", 1, 16_000.0, Load(1), is_background=False)
+    add_jobs(forecast, 160)
     with pytest.raises(Overloaded):
         forecast.check(0.81, "a", 1, 100.0, is_background=False)
 
