@@ -37,7 +37,7 @@ def run(router: ScriptedRouter, source: Path, tmp_path: Path) -> Callable[..., B
         request = BatchRequest(**{"source": source, "output": tmp_path / "out.jsonl", **changes})
 
         async def run_it() -> BatchProgress:
-            async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=5.0) as client:
+            async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=30.0) as client:
                 return await run_batch(request, client)
 
         return asyncio.run(run_it())

@@ -48,6 +48,7 @@ from cactus_actors.protocol.messages import Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 
+WAITS = "waiting up to 120 s for the service"
 FINISHED = {"out.jsonl", "out.errors.jsonl", "out.jsonl.journal"}
 
 
@@ -67,11 +68,11 @@ def source(tmp_path: Path) -> Path:
 
 @pytest.fixture
 def run(router: ScriptedRouter, source: Path, tmp_path: Path) -> Callable[..., BatchProgress]:
-    def run(**changes: Any) -> BatchProgress:
+    def run(timeout: float = 30.0, **changes: Any) -> BatchProgress:
         arguments = {"source": source, "output": tmp_path / "out.jsonl", **changes}
 
         async def run_it() -> BatchProgress:
-            async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=2) as client:
+            async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=timeout) as client:
                 return await run_batch(BatchRequest(**arguments), client)
 
         return asyncio.run(run_it())
@@ -427,11 +428,15 @@ def test_a_service_that_is_away_for_a_while_is_waited_for(
         if len(router.jobs_run) == 8:
             router.on_submit = on_submit  # type: ignore[method-assign]
             router.is_silent.set()
-            threading.Timer(2.5, router.is_silent.clear).start()
+            threading.Thread(target=come_back).start()
+
+    def come_back() -> None:
+        until(lambda: WAITS in caplog.text)
+        router.is_silent.clear()
 
     on_submit, router.on_submit = router.on_submit, go_away  # type: ignore[method-assign]
-    assert run(max_in_flight=2).num_succeeded == 20
-    assert "waiting up to 120 s for the service" in caplog.text
+    assert run(timeout=2.0, max_in_flight=2).num_succeeded == 20
+    assert WAITS in caplog.text
 
 
 def test_a_service_that_refuses_one_line_and_answers_another_is_spoken_of_once(
@@ -735,7 +740,7 @@ async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
 
     monkeypatch.setattr(runner, "BatchOutput", open_slowly)
     request = BatchRequest(source=source, output=tmp_path / "out.jsonl", resume=True)
-    async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=2) as client:
+    async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=30.0) as client:
         task = asyncio.create_task(run_batch(request, client))
         await asyncio.to_thread(is_opening.wait)
         task.cancel()

@@ -36,12 +36,12 @@ def router() -> Iterator[ScriptedRouter]:
 
 @pytest.fixture
 async def client(router: ScriptedRouter) -> AsyncIterator[AsyncClient]:
-    async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=3) as client:
+    async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=30.0) as client:
         yield client
 
 
 async def streamed(client: AsyncClient) -> list[Delta]:
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         return [delta async for delta in client.stream("hello", seed=7)]
 
 
@@ -131,7 +131,7 @@ async def test_a_stream_goes_on_without_gap_or_repeat_over_a_restart(
     stream = client.stream("hello")
     deltas = [await anext(stream), await anext(stream)]
     await asyncio.to_thread(router.restart)
-    async with asyncio.timeout(10):
+    async with asyncio.timeout(60):
         deltas += [delta async for delta in stream]
     assert [delta.index for delta in deltas] == [0, 1, 2, 3, 4]
     first, second = router.received_of(Submit)
@@ -161,7 +161,7 @@ async def test_a_lost_submit_is_sent_again(client: AsyncClient, router: Scripted
 async def test_the_service_may_start_after_the_client() -> None:
     with ScriptedRouter() as router:
         endpoint, stream_endpoint = router.endpoint, router.stream_endpoint
-    async with AsyncClient(endpoint, stream_endpoint, timeout=8) as client:
+    async with AsyncClient(endpoint, stream_endpoint, timeout=60.0) as client:
         waiting = asyncio.create_task(client.complete("hello", seed=7))
         await asyncio.sleep(0)
         late = ScriptedRouter()

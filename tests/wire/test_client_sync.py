@@ -23,7 +23,7 @@ def router() -> Iterator[ScriptedRouter]:
 
 @pytest.fixture
 def client(router: ScriptedRouter) -> Iterator[Client]:
-    with Client(router.endpoint, router.stream_endpoint, timeout=3) as client:
+    with Client(router.endpoint, router.stream_endpoint, timeout=30.0) as client:
         yield client
 
 
@@ -91,7 +91,7 @@ def test_close_ends_the_thread_and_what_waits(router: ScriptedRouter) -> None:
 
 def test_closing_in_many_threads_beside_calls_leaves_nobody_waiting(router: ScriptedRouter) -> None:
     for _ in range(20):
-        client = Client(router.endpoint, router.stream_endpoint, timeout=3)
+        client = Client(router.endpoint, router.stream_endpoint, timeout=30.0)
         start = threading.Barrier(8)
 
         def close(client: Client = client, start: threading.Barrier = start) -> None:
