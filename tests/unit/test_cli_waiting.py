@@ -28,6 +28,12 @@ def holding(router: ScriptedRouter) -> ScriptedRouter:
     return router
 
 
+def _heed_signals() -> None:
+    """What runs in the background, or under nohup, may have been started with some of them ignored."""
+    signal.signal(signal.SIGINT, signal.default_int_handler)
+    signal.signal(signal.SIGHUP, signal.SIG_DFL)
+
+
 def start(router: ScriptedRouter, *arguments: str) -> subprocess.Popen[str]:
     endpoints = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
     return subprocess.Popen(
@@ -37,7 +43,7 @@ def start(router: ScriptedRouter, *arguments: str) -> subprocess.Popen[str]:
         stderr=subprocess.PIPE,
         text=True,
         env=os.environ | endpoints,
-        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+        preexec_fn=_heed_signals,
     )
 
 
