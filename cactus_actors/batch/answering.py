@@ -21,6 +21,7 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
     CactusError,
+    DeadlineExceeded,
     JobConflict,
     NotSupported,
     Overloaded,
@@ -139,8 +140,11 @@ class LineAnswerer:
         return [choice.result() for choice in choices]
 
     async def _result(self, submit: Submit, job_id_of: JobIdOf, choice: int) -> Result:
-        """Of one choice, whose seed, and so its tokens, are the same at every attempt."""
-        attempt = 0
+        """Of one choice, whose seed, and so its tokens, are the same at every attempt.
+
+        Raises DeadlineExceeded where the service has no room for it within its own timeout.
+        """
+        attempt, first_tried_at = 0, time.monotonic()
         while attempt < MAX_ATTEMPTS:
             job_id = job_id_of(choice, attempt + MAX_ATTEMPTS * self._round)
             submit = msgspec.structs.replace(submit, job_id=job_id, account=self._account)
@@ -150,8 +154,12 @@ class LineAnswerer:
                 attempt += 1
             except Overloaded as error:
                 self._hear()
+                _check_time(submit, first_tried_at, error)
                 await _pause(error)
             except (Unavailable, StorageFailure) as error:
+                # One that cannot be asked may have the result.
+                if error.result is not None or isinstance(error, StorageFailure):
+                    _check_time(submit, first_tried_at, error)
                 if time.monotonic() - self._heard_at > STALLED_S:
                     raise
                 self._miss(error)
@@ -181,6 +189,14 @@ class LineAnswerer:
         form = "chat" if as_chat else "as written"
         name = f"{self._run.run_id}/{self._run.input_sha256}/{line.number}/{form}/{attempt}/{choice}"
         return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
+
+
+def _check_time(submit: Submit, first_tried_at: float, error: CactusError) -> None:
+    """Raise DeadlineExceeded for a job that was refused, by `error`, after its own timeout."""
+    timeout_ms = submit.options.timeout_ms
+    if timeout_ms is not None and time.monotonic() - first_tried_at >= timeout_ms / 1000:
+        message = f"the service had no room for this line within {timeout_ms} ms: {error.message}"
+        raise DeadlineExceeded(message, param="timeout_ms") from error
 
 
 async def _pause(error: CactusError) -> None:

@@ -414,6 +414,40 @@ def test_a_full_queue_is_waited_for(run: Callable[..., BatchProgress], router: S
     assert len(refused) == 20
 
 
+@pytest.mark.parametrize("refusal", [Overloaded, StorageFailure])
+def test_a_line_that_is_refused_beyond_its_own_timeout_fails_alone(
+    run: Callable[..., BatchProgress],
+    router: ScriptedRouter,
+    source: Path,
+    tmp_path: Path,
+    refusal: type[CactusError],
+) -> None:
+    def refuse_hurried(identity: bytes, submit: Submit) -> None:
+        if submit.options.timeout_ms is None:
+            on_submit(identity, submit)
+        else:
+            error = refusal("no room", retry_after=0.01)
+            router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
+
+    on_submit, router.on_submit = router.on_submit, refuse_hurried  # type: ignore[method-assign]
+    with source.open("a") as file:
+        file.write(json.dumps({"custom_id": "hurried", "prompt": "a", "timeout_ms": 30}) + "\n")
+    progress = run(max_in_flight=4)
+    assert (progress.num_succeeded, progress.num_failed) == (20, 1)
+    [hurried] = records(tmp_path / "out.errors.jsonl").values()
+    assert (hurried["custom_id"], hurried["response"]["status_code"]) == ("hurried", 504)
+    assert (hurried["error"]["code"], hurried["error"]["param"]) == ("timeout_error", "timeout_ms")
+
+
+def test_a_line_with_a_timeout_outlives_a_service_that_is_away(
+    run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path
+) -> None:
+    """It may have the result by then."""
+    refuse_each_once(router, Unavailable("the service is draining", retry_after=0.05))
+    source.write_text(json.dumps({"custom_id": "hurried", "prompt": "a", "timeout_ms": 1}) + "\n")
+    assert run().num_succeeded == 1
+
+
 def test_a_service_that_is_away_for_a_while_is_waited_for(
     run: Callable[..., BatchProgress],
     router: ScriptedRouter,
