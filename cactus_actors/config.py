@@ -193,7 +193,7 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
     `key_digests` are SHA-256 of the API keys, the keys themselves are never passed. Of a `chat_profile` and a
     `completions_profile` come the defaults of their endpoints. `strict` refuses fields that are not known;
-    `public_metrics` tells /metrics without a key. Batches run `batch_in_flight` lines at once.
+    `public_metrics` tells /metrics without a key. Batches of all keys together run `batch_in_flight` lines.
     The bodies of all open requests hold at most `max_open_bytes`. Web pages of `allowed_origins`
     (SCHEME://HOST[:PORT]) may send requests. Each API key keeps at most `max_files` files, of
     `max_stored_bytes` in all, and as many batches; both are removed after `file_retention_s`.

@@ -5,6 +5,7 @@ from __future__ import annotations
 import asyncio
 import secrets
 import time
+from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
@@ -30,10 +31,12 @@ async def run_batch(
     request: BatchRequest,
     client: AsyncClient,
     observe: Observer | None = None,
+    slot: AbstractAsyncContextManager[None] | None = None,
 ) -> BatchProgress:
     """Run every line of the source that is not done yet; the final files are there when this returns.
 
-    `observe` is called at the start and after each line, with its result if it has one. Raises InvalidRequest
+    `observe` is called at the start and after each line, with its result if it has one; every line is run
+    within `slot`, which bounds what several runs have in flight together. Raises InvalidRequest
     for options out of range, InputInvalid, InputChanged, OutputRefused, OutputLocked before anything runs;
     InputChanged, OutputFailed or one of SERVICE_FAILURES in the middle. After that, and where the task is
     cancelled, which cancels what is in flight, the run can be resumed.
@@ -87,7 +90,7 @@ async def run_batch(
         output = await _opened_output(paths)
         try:
             answerer = LineAnswerer(client, request, begun, scanned.model, journal.round)
-            progress = await _Runner(request, form, scanned, answerer, output, observe).run()
+            progress = await _Runner(request, form, scanned, answerer, output, observe, slot).run()
             await asyncio.to_thread(output.sync)
         finally:
             output.close()
@@ -131,6 +134,7 @@ class _Runner:
         answerer: LineAnswerer,
         output: BatchOutput,
         observe: Observer | None,
+        slot: AbstractAsyncContextManager[None] | None,
     ) -> None:
         self._request = request
         self._form = form
@@ -138,6 +142,7 @@ class _Runner:
         self._answerer = answerer
         self._output = output
         self._observe = observe
+        self._slot = nullcontext() if slot is None else slot
         self._progress = BatchProgress(
             num_lines=scanned.num_lines,
             num_succeeded=output.num_succeeded,
@@ -169,8 +174,12 @@ class _Runner:
             await asyncio.to_thread(self._output.sync)
 
     async def _work(self, lines: OpenLines) -> None:
-        while (line := await lines.next()) is not None:
-            await self._run_line(line)
+        while True:
+            async with self._slot:
+                line = await lines.next()
+                if line is None:
+                    return
+                await self._run_line(line)
 
     async def _run_line(self, line: PromptLine) -> None:
         outcome = await self._answerer.answer(line)

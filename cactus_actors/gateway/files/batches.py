@@ -1,4 +1,4 @@
-"""Batches: taken, run one after another behind everybody else, and gone on with after a restart."""
+"""Batches: taken, run in the order of each tenant behind everybody else, and gone on with after a restart."""
 
 from __future__ import annotations
 
@@ -25,6 +25,7 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.files.batch_check import checked
 from cactus_actors.gateway.files.batch_record import BatchFault, BatchRecord, BatchStatus, Endpoint
 from cactus_actors.gateway.files.file_store import FileStore, new_file_id
+from cactus_actors.gateway.files.line_slots import LineSlots
 from cactus_actors.gateway.files.records import Records
 from cactus_actors.protocol.errors import (
     CactusError,
@@ -49,8 +50,9 @@ T = TypeVar("T")
 
 
 class Batches:
-    """All batches under a directory; `run` works on them, the oldest first.
+    """All batches under a directory; `run` works on them, of each tenant on the oldest first.
 
+    `in_flight` lines run at once, of all tenants together.
     `unix_offset` makes of the monotonic clock the one that tells a batch's age, across restarts too.
     """
 
@@ -61,11 +63,11 @@ class Batches:
         self._files = files
         self._client = client
         self._in_flight = in_flight
+        self._slots = LineSlots(in_flight)
         self._unix_offset = unix_offset
         self._records = Records(directory, BatchRecord)
         self._arrived = asyncio.Event()
-        self._working: asyncio.Task[None] | None = None
-        self._working_on = ""
+        self._working: dict[str, asyncio.Task[None]] = {}
 
     def create(
         self, endpoint: Endpoint, input_file_id: str, tenant: str, metadata: dict[str, str] | None
@@ -115,12 +117,12 @@ class Batches:
                 self._forget(batch_id)
 
     def cancel(self, batch_id: str, tenant: str) -> BatchRecord:
-        """Let what runs end, and the batch with it; one that has ended stays as it is."""
+        """Let what runs end, and the batch with it, out of turn too; one that has ended stays as it is."""
         record = self.get(batch_id, tenant)
         if not record.has_ended and record.status != "cancelling":
             self._enter(record, "cancelling")
-            if self._working is not None and self._working_on == batch_id:
-                self._working.cancel()
+            if batch_id in self._working:
+                self._working[batch_id].cancel()
             self._arrived.set()
         return record
 
@@ -133,13 +135,29 @@ class Batches:
 
     async def run(self) -> None:
         """Work, for ever."""
-        while True:
-            self._arrived.clear()
-            waiting = [record for _, record in self._records.items() if not record.has_ended]
-            if not waiting:
+        try:
+            while True:
+                self._arrived.clear()
+                for record in self._due():
+                    self._work_on(record)
                 await self._arrived.wait()
-                continue
-            await self._work_on(min(waiting, key=lambda record: record.begins_at))
+        finally:
+            working = [*self._working.values()]
+            for task in working:
+                task.cancel()
+            await asyncio.gather(*working, return_exceptions=True)
+
+    def _due(self) -> list[BatchRecord]:
+        """What to begin now: each tenant's oldest batch, and all that are to be cancelled."""
+        waiting = [record for _, record in self._records.items() if not record.has_ended]
+        cancelled = [record for record in waiting if record.status == "cancelling"]
+        turns: dict[str, BatchRecord] = {}
+        for record in sorted(
+            waiting, key=lambda record: (record.batch_id not in self._working, record.begins_at)
+        ):
+            if record.status != "cancelling":
+                turns.setdefault(record.tenant, record)
+        return [record for record in (*turns.values(), *cancelled) if record.batch_id not in self._working]
 
     def _make_room(self, tenant: str) -> None:
         """Forget a tenant's oldest ended batch where it has too many.
@@ -158,16 +176,13 @@ class Batches:
         shutil.rmtree(self._directory / batch_id, ignore_errors=True)
         self._records.remove(batch_id)
 
-    async def _work_on(self, record: BatchRecord) -> None:
-        self._working_on = record.batch_id
-        self._working = asyncio.create_task(self._advance(record))
-        try:
-            await asyncio.wait([self._working])
-        finally:
-            working, self._working = self._working, None
-            working.cancel()
-            with contextlib.suppress(asyncio.CancelledError):
-                await working
+    def _work_on(self, record: BatchRecord) -> None:
+        def end(_: asyncio.Task[None]) -> None:
+            del self._working[record.batch_id]
+            self._arrived.set()
+
+        self._working[record.batch_id] = asyncio.create_task(self._advance(record))
+        self._working[record.batch_id].add_done_callback(end)
 
     async def _advance(self, record: BatchRecord) -> None:
         """Bring a batch to its end; what a cancelled call left undone the next one does."""
@@ -175,6 +190,9 @@ class Batches:
             await self._take_steps(record)
         except _PASSING as error:
             _log.warning("%s waits: %s", record.batch_id, error.message)
+            await asyncio.sleep(RETRY_S)
+        except Exception:
+            _log.exception("%s waits", record.batch_id)
             await asyncio.sleep(RETRY_S)
 
     async def _take_steps(self, record: BatchRecord) -> None:
@@ -218,7 +236,8 @@ class Batches:
 
         try:
             async with asyncio.timeout(record.seconds_left(self._now())):
-                await run_batch(self._request(record), self._client, observe)
+                with self._slots.share() as share:
+                    await run_batch(self._request(record), self._client, observe, share)
         except TimeoutError:
             await _to_its_end(lambda: self._write_off(record))
             await self._finalize(record, "expired")
