@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
 from cactus_actors.gateway.http.request_body import HttpRequest, body_chunks
-from cactus_actors.protocol.errors import InvalidRequest, UnsupportedMediaType
+from cactus_actors.protocol.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 
 MAX_FIELD_BYTES = 4096
 MAX_PARTS = 16
@@ -30,6 +30,7 @@ class Upload:
             raise UnsupportedMediaType(f"a file comes as multipart/form-data, not {content_type[:60]!r}")
         segment: MultipartSegment | None = None
         value = bytearray()
+        num_file_bytes = 0
         try:
             with PushMultipartParser(options.get("boundary", ""), max_segment_count=MAX_PARTS) as parser:
                 async for chunk in body_chunks(request, max_file_bytes + FORM_BYTES):
@@ -42,6 +43,9 @@ class Upload:
                         elif event is None:
                             self._end(segment, value)
                         elif segment is not None and segment.name == "file":
+                            num_file_bytes += len(event)
+                            if num_file_bytes > max_file_bytes:
+                                raise PayloadTooLarge(f"the file is above {max_file_bytes} bytes")
                             yield bytes(event)
                         else:
                             value += event
