@@ -118,7 +118,11 @@ def test_a_form_that_is_none_leaves_nothing(service: PlayedService, http: httpx.
 def test_a_file_has_a_size(tmp_path: Path) -> None:
     with played_service(tmp_path, gateway={"max_file_bytes": 1000}) as service, service.http() as http:
         assert upload(http, b"x" * 1000).status_code == 200
-        for too_many in (1001, 60_000, 100_000):  # the last is above what the form may have around its file, too
+        for too_many in (
+            1001,
+            60_000,
+            100_000,
+        ):  # the last is above what the form may have around its file, too
             refused = upload(http, b"x" * too_many)
             assert (refused.status_code, refused.json()["error"]["type"]) == (413, "payload_too_large")
         assert len(http.get("/v1/files").json()["data"]) == 1
