@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import socket
 from typing import Any
 
@@ -203,10 +204,20 @@ def test_a_prompt_is_required_in_the_words_of_the_documentation(http: httpx.Clie
     assert (error["message"], error["type"]) == ("prompt is required", "invalid_request_error")
 
 
-@pytest.mark.parametrize("field", ["chat_template", "guided_decoding_backend", "trace"])
-def test_an_unknown_field_is_ignored_and_counted(http: httpx.Client, field: str) -> None:
+@pytest.mark.parametrize(
+    ("field", "counted"),
+    [("chat_template", "chat_template"), ("trace", "other")],
+)
+def test_an_unknown_field_is_ignored_and_counted(http: httpx.Client, field: str, counted: str) -> None:
+    def count() -> float:
+        found = re.search(
+            rf'cactus_http_ignored_fields_total{{field="{counted}"}} (.*)', http.get("/metrics").text
+        )
+        return float(found[1]) if found else 0
+
+    before = count()
     assert http.post(COMPLETIONS, json={"prompt": "a", field: "x"}).status_code == 200
-    assert f'cactus_http_ignored_fields_total{{field="{field}"}} 1' in http.get("/metrics").text
+    assert count() == before + 1
 
 
 def test_a_model_name_is_any_string_of_some_length(http: httpx.Client) -> None:

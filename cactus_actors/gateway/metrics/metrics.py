@@ -17,15 +17,13 @@ from prometheus_client import (
 )
 from prometheus_client.registry import Collector
 
+from cactus_actors.gateway.metrics.request_fields import counted_name
 from cactus_actors.gateway.metrics.service_metrics import families_of
 from cactus_actors.protocol.messages import Status
 
 CONTENT_TYPE = CONTENT_TYPE_PLAIN_0_0_4.removesuffix("; charset=utf-8")
 """Responses add the character set."""
 SECONDS = (0.005, 0.01, 0.025, 0.05, 0.1, 0.25, 0.5, 1.0, 2.5, 5.0, 10.0, 30.0, 60.0, 120.0, 300.0)
-MAX_NAMES = 100
-MAX_NAME_LENGTH = 64
-OTHER_NAMES = "(others)"
 
 
 class Metrics:
@@ -56,7 +54,6 @@ class Metrics:
         self._inter_token_seconds = self._seconds(
             "cactus_http_inter_token_latency_seconds", "Between tokens of a stream, as they come here."
         )
-        self._names: set[str] = set()
         self.num_open = 0
         self.num_streams = 0
         self._gauge("cactus_http_requests_open", "Requests that are open.", lambda: self.num_open)
@@ -68,13 +65,9 @@ class Metrics:
         self._request_seconds.observe(seconds)
 
     def note_ignored(self, fields: Iterable[str]) -> None:
-        """Count fields that nobody reads; clients choose the names, so all behind MAX_NAMES count as one."""
+        """Count fields that nobody reads; clients choose the names, so those that no API has count as one."""
         for field in fields:
-            name = field[:MAX_NAME_LENGTH]
-            if name not in self._names and len(self._names) >= MAX_NAMES:
-                name = OTHER_NAMES
-            self._names.add(name)
-            self._ignored_fields.labels(name).inc()
+            self._ignored_fields.labels(counted_name(field)).inc()
 
     def note_gone(self) -> None:
         """An asker left before its answer."""
