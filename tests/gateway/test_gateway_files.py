@@ -128,6 +128,56 @@ def test_a_file_has_a_size(tmp_path: Path) -> None:
         assert len(http.get("/v1/files").json()["data"]) == 1
 
 
+@pytest.mark.parametrize("name", ["a\0b", "a\x1fb", "a\x7fb", "n" * 256, "é" * 128])
+def test_a_file_with_a_name_that_is_none_is_refused(
+    service: PlayedService, http: httpx.Client, name: str
+) -> None:
+    kept = sorted(Path(service.settings.state_dir, "http/files").iterdir())
+    form = b'--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b\r\n'
+    form += (
+        b'Content-Disposition: form-data; name="file"; filename="'
+        + name.encode()
+        + b'"\r\n\r\nx\r\n--b--\r\n'
+    )
+    headers = {"content-type": "multipart/form-data; boundary=b"}
+    refused = http.post("/v1/files", content=form, headers=headers)
+    assert refused.status_code == 400
+    assert sorted(Path(service.settings.state_dir, "http/files").iterdir()) == kept
+
+
+def test_a_file_name_has_255_bytes_at_most(http: httpx.Client) -> None:
+    name = "é" * 127 + "n"
+    stored = http.post("/v1/files", files={"file": (name, b"x")}, data={"purpose": "batch"})
+    assert (stored.status_code, stored.json()["filename"]) == (200, name)
+
+
+@pytest.mark.parametrize(
+    ("metadata", "param"),
+    [
+        ({f"{number}": "" for number in range(17)}, "metadata"),
+        ({"k" * 65: "v"}, "metadata"),
+        ({"k": "v" * 513}, "metadata.k"),
+        ({"k": 1}, "metadata[...]"),
+        ({"k": None}, "metadata[...]"),
+        (["k"], "metadata"),
+    ],
+)
+def test_the_metadata_of_a_batch_is_bounded(http: httpx.Client, metadata: Any, param: str) -> None:
+    before = http.get("/v1/batches").json()["data"]
+    batch = {"input_file_id": upload(http, line("a")).json()["id"], "endpoint": COMPLETIONS}
+    refused = http.post("/v1/batches", json=batch | {"metadata": metadata})
+    assert (refused.status_code, refused.json()["error"]["param"]) == (400, param)
+    assert [one["id"] for one in http.get("/v1/batches").json()["data"]] == [one["id"] for one in before]
+
+
+def test_metadata_at_its_bounds_is_kept(http: httpx.Client) -> None:
+    metadata = {f"{number:02}" + "é" * 62: "é" * 512 for number in range(16)}
+    batch = {"input_file_id": upload(http, line("a")).json()["id"], "endpoint": COMPLETIONS}
+    created = http.post("/v1/batches", json=batch | {"metadata": metadata})
+    assert (created.status_code, created.json()["metadata"]) == (200, metadata)
+    ended(http, created.json()["id"])
+
+
 def test_a_batch_is_run_to_its_end(http: httpx.Client) -> None:
     content = line("good") + line("bad", prompt="a", temperature=9) + line("more", prompt="a", n=2)
     batch = ended(http, create(http, content))

@@ -14,8 +14,6 @@ from cactus_actors.gateway.files.quota import FileQuota
 from cactus_actors.gateway.files.records import Record, Records
 from cactus_actors.protocol.errors import ResourceNotFound, StorageFailure
 
-MAX_FILE_NAME = 255
-
 
 class FileRecord(Record, kw_only=True):
     """A file as its owner sees it; `num_bytes` is its size."""
@@ -144,7 +142,7 @@ class FileStore:
             taken_at=self._now(),
             tenant=tenant,
             file_id=file_id,
-            filename=filename[:MAX_FILE_NAME],
+            filename=filename,
             purpose=purpose,
             num_bytes=content.stat().st_size,
         )

@@ -7,6 +7,7 @@ from dataclasses import dataclass, field
 
 from multipart import MultipartError, MultipartSegment, PushMultipartParser, parse_options_header
 
+from cactus_actors.gateway.files.metadata import check_file_name
 from cactus_actors.gateway.http.request_body import HttpRequest, body_chunks
 from cactus_actors.protocol.errors import InvalidRequest, PayloadTooLarge, UnsupportedMediaType
 
@@ -60,6 +61,7 @@ class Upload:
         if segment.name == "file":
             if self.filename is not None:
                 raise InvalidRequest("the form holds two files", param="file")
+            check_file_name(segment.filename or "")
             self.filename = segment.filename or "file"
         return segment
 

@@ -9,6 +9,7 @@ from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answers.answering import json_response
 from cactus_actors.gateway.files.batch_record import Endpoint
+from cactus_actors.gateway.files.metadata import check_metadata
 from cactus_actors.gateway.gateway import gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.gateway.http.typed_body import typed
@@ -35,6 +36,7 @@ async def create_batch(request: HttpRequest) -> ASGIResponse:
     body = typed(await read_json(request, gateway.settings.max_body_bytes), BatchBody)
     if body.completion_window != WINDOW:
         raise InvalidRequest(f"completion_window must be {WINDOW!r}", param="completion_window")
+    check_metadata(body.metadata)
     record = gateway.batches.create(body.endpoint, body.input_file_id, tenant_name(request), body.metadata)
     return json_response(record.body())
 
