@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
+import math
 import time
 from collections.abc import Coroutine
 from dataclasses import dataclass, field
@@ -17,7 +18,7 @@ from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.keys import ApiKeys
 from cactus_actors.gateway.metrics.metrics import Metrics
 from cactus_actors.gateway.text_work import TextWork
-from cactus_actors.protocol.errors import CactusError, Unavailable
+from cactus_actors.protocol.errors import CactusError, StorageFailure, Unavailable
 from cactus_actors.protocol.messages import Status
 from cactus_actors.text import TextModel
 
@@ -48,6 +49,7 @@ class Gateway:
     stopped: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     _status: Status | None = None
     _status_at: float = 0.0
+    _storage_failed_at: float = -math.inf
     _has_served: bool = False
     _asking: asyncio.Task[None] | None = None
     _counting: asyncio.Task[Status] | None = None
@@ -84,8 +86,15 @@ class Gateway:
     async def check_ready(self) -> None:
         """Raise Unavailable while new work should go elsewhere: nobody could answer, or keep it on disk."""
         await self.check_serves()
-        if self._status is not None and self._status.storage_error:
+        # A status that was asked for before the router refused a job does not know of that.
+        has_failed_since = self._storage_failed_at >= self._status_at
+        if has_failed_since or (self._status is not None and self._status.storage_error):
             raise Unavailable("the journal cannot be written", retry_after=5.0)
+
+    def note_failure(self, error: BaseException) -> None:
+        """Hear what the router answered; after a StorageFailure no work comes here until a later status."""
+        if isinstance(error, StorageFailure):
+            self._storage_failed_at = time.monotonic()
 
     def _check(self, status: Status | None) -> None:
         if self.is_draining or (status is not None and status.draining):

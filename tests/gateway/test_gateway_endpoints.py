@@ -11,6 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
+from cactus_actors.client.connection import Connection
 from cactus_actors.gateway.infill import ExtraFile, InfillBody, infill_ids
 from cactus_actors.gateway.openapi.openapi import OPERATIONS, document
 from cactus_actors.gateway.routes import (
@@ -26,6 +27,7 @@ from cactus_actors.gateway.routes import (
 )
 from cactus_actors.models.files import resolve_model
 from cactus_actors.models.fingerprint import model_fingerprint
+from cactus_actors.protocol.errors import StorageFailure
 from tests.gateway.played_service import STORY, PlayedService, played_service
 from tests.read_integers import inexact_integers
 from tests.scripted_router import until
@@ -191,6 +193,28 @@ def test_without_a_worker_there_is_no_health(tmp_path: Path) -> None:
         with service.client() as client:
             client.scale(0)
         until(lambda: "without model workers" in http.get("/readyz").text)
+
+
+@pytest.mark.parametrize("stream", [False, True])
+def test_after_a_507_there_is_no_health_until_a_later_status(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, stream: bool
+) -> None:
+    async def refuse(*_: object, **__: object) -> None:
+        raise StorageFailure("the journal cannot be written")
+
+    monkeypatch.setattr("cactus_actors.gateway.gateway.STATUS_INTERVAL_S", 3600.0)
+    monkeypatch.setattr("cactus_actors.gateway.gateway.STATUS_VALID_S", 3600.0)
+    with played_service(tmp_path) as service, service.http() as http:
+        paths = ("/health", "/readyz")
+        assert [http.get(path).status_code for path in paths] == [200, 200]
+        monkeypatch.setattr(Connection, "follow", refuse)
+        refused = http.post("/v1/completions", json={"prompt": "a", "stream": stream})
+        assert (refused.status_code, refused.json()["error"]["type"]) == (507, "storage_error")
+        assert [http.get(path).status_code for path in paths] == [503, 503]
+        monkeypatch.setattr("cactus_actors.gateway.gateway.STATUS_VALID_S", 0.0)
+        assert http.get("/health").status_code == 503  # asks for a status, which is too old at once
+        monkeypatch.setattr("cactus_actors.gateway.gateway.STATUS_VALID_S", 3600.0)
+        assert [http.get(path).status_code for path in paths] == [200, 200]
 
 
 def test_until_the_first_worker_is_ready_the_model_is_loading(tmp_path: Path) -> None:

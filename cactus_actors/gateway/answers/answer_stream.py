@@ -98,6 +98,7 @@ class AnswerStream:
                     yield PING
             yield b"".join([event(chunk) for chunk in self._chunks.usage()]) + self._done
         except Exception as failure:
+            self._gateway.note_failure(failure)
             request_id = self._identity.request_id
             body = error_body(
                 info_of(failure, request_id), request_id=request_id, is_mistral=self._gateway.is_mistral

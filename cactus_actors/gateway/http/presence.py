@@ -32,6 +32,8 @@ async def unless_gone(
     try:
         await asyncio.wait((task, gone, gateway.stopped), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
+            if (error := task.exception()) is not None:
+                gateway.note_failure(error)
             return task.result()
         raise ClientGone if gone.done() else is_stopping()
     finally:
