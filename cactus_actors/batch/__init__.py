@@ -1,10 +1,17 @@
 """Prompt files: lines in, OpenAI batch lines out, each exactly once whatever is killed in between."""
 
-from cactus_actors.batch.failures import InputChanged, InputInvalid, OutputFailed, OutputLocked, OutputRefused
+from cactus_actors.batch.failures import (
+    InputChanged,
+    InputInvalid,
+    OptionsChanged,
+    OutputFailed,
+    OutputLocked,
+    OutputRefused,
+)
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.reasons import Reason, reasons_of
-from cactus_actors.batch.request import BatchProgress, BatchRequest
+from cactus_actors.batch.request import BatchProgress, BatchRequest, check_for_all
 from cactus_actors.batch.runner import run_batch
 from cactus_actors.batch.standard_input import keep_input
 
@@ -14,11 +21,13 @@ __all__ = [
     "BatchRequest",
     "InputChanged",
     "InputInvalid",
+    "OptionsChanged",
     "OutputFailed",
     "OutputLocked",
     "OutputRefused",
     "PromptLine",
     "Reason",
+    "check_for_all",
     "keep_input",
     "reasons_of",
     "run_batch",

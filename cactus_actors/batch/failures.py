@@ -12,9 +12,15 @@ class InputInvalid(ConfigurationInvalid):
 
 
 class InputChanged(InputInvalid):
-    """The input, or the parameters, are not those that the unfinished run began with."""
+    """The input, or the model, is not the one that the unfinished run began with."""
 
     type = "input_changed"
+
+
+class OptionsChanged(InputChanged):
+    """The options are not those that the unfinished run began with; the input may well be."""
+
+    type = "options_changed"
 
 
 class OutputRefused(ConfigurationInvalid):

@@ -24,7 +24,7 @@ def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: R
     if not (request.resume or request.retry_failed):
         raise OutputRefused(f"{paths.output}: exists already; --overwrite replaces it")
     if made_by is not None:
-        made_by.check_same(wanted, request.source)
+        made_by.check_same(wanted, paths)
     keys = [_keys_in(path) for path in (paths.output, paths.errors)]
     with PromptFile(request.source) as file:
         for raw in file.lines():

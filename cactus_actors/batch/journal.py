@@ -11,9 +11,10 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.batch.failures import InputChanged, OutputFailed, OutputRefused
+from cactus_actors.batch.failures import InputChanged, OptionsChanged, OutputFailed, OutputRefused
 from cactus_actors.batch.locked_file import open_locked, write_at
-from cactus_actors.batch.paths import sync_directory
+from cactus_actors.batch.option_changes import changes_in_words
+from cactus_actors.batch.paths import BatchPaths, sync_directory
 
 JOURNAL_VERSION = 3
 _COMPLETE = b'{"complete":true}'
@@ -41,21 +42,29 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """CRC-32 of all fields but `checksum`."""
         return zlib.crc32(msgspec.json.encode(msgspec.structs.replace(self, checksum=0)))
 
-    def check_same(self, now: Run, source: Path) -> None:
-        """Raise InputChanged unless `now` is the same input under the same parameters."""
+    def check_same(self, now: Run, paths: BatchPaths) -> None:
+        """Raise InputChanged unless `now` has the same input and model, OptionsChanged for other options."""
         if self.input_sha256 != now.input_sha256:
-            what = "it is not the file that the run here began with"
-        elif self.parameters != now.parameters:
-            what = (
-                f"the run here began with other parameters: {msgspec.json.encode(self.parameters).decode()}"
+            raise InputChanged(
+                f"{paths.source}: input_changed: the run of {paths.output} began with an input of "
+                f"{_input_in_words(self)}, this one has {_input_in_words(now)}; "
+                "restore the input, or start again with --overwrite"
             )
-        elif self.model and now.model and self.model != now.model:
-            what = f"the run here began with the model {self.model}, the service has {now.model}"
-        else:
-            return
-        raise InputChanged(
-            f"{source}: input_changed: {what}; go on with what it began with, or start again with --overwrite"
-        )
+        if changes := changes_in_words(self.parameters, now.parameters):
+            raise OptionsChanged(
+                f"{paths.output}: options_changed: the run here began with other options: "
+                f"{'; '.join(changes)}. Give the options that it began with, or start again with --overwrite"
+            )
+        if self.model and now.model and self.model != now.model:
+            raise InputChanged(
+                f"{paths.output}: input_changed: the run here began with the model {self.model}, "
+                f"the service has {now.model}; start the service with the first one, "
+                "or start again with --overwrite"
+            )
+
+
+def _input_in_words(run: Run) -> str:
+    return f"{run.num_lines} line{'' if run.num_lines == 1 else 's'} (SHA-256 {run.input_sha256[:12]})"
 
 
 class Journal:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import difflib
+from collections.abc import Collection
 from dataclasses import dataclass
 from typing import Any
 
@@ -103,6 +105,7 @@ def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: st
         case str():
             return make_submit(value, job_id=job_id, options={})
         case dict() as fields:
+            _check_known(fields)
             return make_submit(
                 fields.get("prompt"),
                 messages=_with_system(fields.get("messages"), system),
@@ -112,6 +115,19 @@ def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: st
                 options={name: value for name, value in fields.items() if name not in _NATIVE_FIELDS},
             )
     raise InvalidRequest("a line is a JSON string or a JSON object", param="line")
+
+
+def _check_known(fields: dict[str, Any]) -> None:
+    """Raise InvalidRequest for the first unknown field, before what may be missing because of it is told."""
+    known = (*sorted(_NATIVE_FIELDS), *Options.__struct_fields__)
+    for name in fields:
+        if name not in known:
+            raise InvalidRequest(f"unknown field {name!r:.80}{_similar(name, known)}", param=name)
+
+
+def _similar(name: str, known: Collection[str]) -> str:
+    nearest = difflib.get_close_matches(name, known, n=1)
+    return f"; did you mean {nearest[0]!r}?" if nearest else ""
 
 
 def _with_system(messages: Any, system: str | None) -> Any:
@@ -129,7 +145,9 @@ def _request_of_batch_line(
 ) -> BodyRequest:
     if unknown := sorted(fields.keys() - _BATCH_FIELDS):
         raise InvalidRequest(
-            f"unknown field {unknown[0]!r} beside custom_id, method, url and body", param="line"
+            f"unknown field {unknown[0]!r:.80} beside custom_id, method, url and body"
+            f"{_similar(unknown[0], _BATCH_FIELDS)}",
+            param="line",
         )
     if fields.get("method") != "POST":
         raise InvalidRequest("method must be POST", param="method")

@@ -103,8 +103,16 @@ def discard_failed(paths: BatchPaths) -> None:
 
 
 def publish(paths: BatchPaths) -> None:
-    """Rename the partial files to the final ones; can be repeated after a kill in between."""
+    """Rename the partial files to the final ones; can be repeated after a kill in between.
+
+    An error file without a line is none, and replaces what an earlier run left by none.
+    """
     try:
+        if paths.partial_errors.exists() and not paths.partial_errors.stat().st_size:
+            if paths.errors.exists():
+                paths.errors.unlink()
+                sync_directory(paths.output.parent)  # it may not come back where the partial one is gone
+            paths.partial_errors.unlink()
         for partial, final in (
             (paths.partial_errors, paths.errors),
             (paths.partial_output, paths.output),

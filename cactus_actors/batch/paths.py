@@ -38,6 +38,7 @@ class BatchPaths:
 
     def check(self) -> None:
         """Raise OutputRefused where a run could never write, or would write over what is no result."""
+        check_name(self.output)
         try:
             if not self.output.parent.is_dir():
                 raise OutputRefused(f"{self.output}: there is no directory {self.output.parent}")
@@ -55,6 +56,12 @@ class BatchPaths:
                 )
 
 
+def check_name(output: Path) -> None:
+    """Raise OutputRefused for what can name no file beside it."""
+    if not output.name:
+        raise OutputRefused(f"{output}: is a directory")
+
+
 def _check_replaceable(path: Path, source: Path) -> None:
     if path.is_dir():
         raise OutputRefused(f"{path}: is a directory")
@@ -62,7 +69,7 @@ def _check_replaceable(path: Path, source: Path) -> None:
         return
     if not path.is_file():
         raise OutputRefused(f"{path}: is not a regular file; choose another output")
-    if path.samefile(source):
+    if source.exists() and path.samefile(source):
         raise OutputRefused(f"{path}: is the input; choose another output")
 
 

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import gzip
 import hashlib
-import io
 import os
 import stat
 import zlib
@@ -51,18 +50,24 @@ class PromptFile:
         self.path = path
         self._hash = hashlib.sha256()
         self._stored = _open_regular(path)
-        self._file = self._stored
+        self._file: BinaryIO | gzip.GzipFile = self._stored
+        self._num_whole = 0
         status = os.fstat(self._stored.fileno())
         self.stamp = (status.st_dev, status.st_ino, status.st_size, status.st_mtime_ns)
         try:
             self._head = self._file.peek(4096)[:4096]  # type: ignore[attr-defined]
             if self._head.startswith(GZIP):
-                self._file = io.BufferedReader(gzip.GzipFile(fileobj=self._stored))
+                self._file = gzip.GzipFile(fileobj=self._stored)
                 self._head = self._file.peek(4096)[:4096]
+            elif path.suffix.lower() == ".gz":
+                raise InputInvalid(
+                    f"{path}: not_gzip: the name ends in .gz and the content is not gzip; "
+                    "a file that is not packed needs another name"
+                )
             _check_text(path, self._head)
         except (OSError, EOFError, zlib.error) as error:
             self._close()
-            raise InputInvalid(f"{path}: {_reason(error)}") from None
+            raise self._unreadable(error) from None
         except BaseException:
             self._close()
             raise
@@ -123,15 +128,21 @@ class PromptFile:
         try:
             chunk = self._file.readline(limit)
         except (OSError, EOFError, zlib.error) as error:
-            raise InputInvalid(f"{self.path}: {_reason(error)}") from None
+            raise self._unreadable(error) from None
         self._hash.update(chunk)
+        self._num_whole += chunk.endswith(b"\n")
         return chunk
 
-
-def _reason(error: Exception) -> str:
-    if isinstance(error, OSError) and error.strerror:
-        return error.strerror
-    return "the gzip file is damaged or cut short"
+    def _unreadable(self, error: Exception) -> InputInvalid:
+        if isinstance(error, OSError) and error.strerror:
+            return InputInvalid(f"{self.path}: {error.strerror}")
+        what = "cut short" if isinstance(error, EOFError) else "damaged"
+        whole = (
+            f"lines 1 to {self._num_whole} were read before it"
+            if self._num_whole
+            else "no line of it is whole"
+        )
+        return InputInvalid(f"{self.path}: the gzip file is {what}; {whole}, and nothing was run")
 
 
 def _open_regular(path: Path) -> BinaryIO:

@@ -3,15 +3,22 @@
 from __future__ import annotations
 
 import contextlib
+import re
 from pathlib import Path
 
 import msgspec
 
 from cactus_actors.batch.failures import OutputFailed
 
+MAX_KINDS = 100
+"""Lines beyond these many kinds of messages are told apart by code and param alone."""
+_OF_ONE_LINE = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d+")
+
+_Key = tuple[str, str | None, str]
+
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines that failed alike: with the same `code` and `param`; `message` is that of `first_line`."""
+    """Lines that failed alike: with the same `code`, `param` and words; `message` is that of `first_line`."""
 
     code: str
     param: str | None
@@ -36,20 +43,27 @@ def reasons_of(path: Path) -> list[Reason]:
 
     Raises OutputFailed.
     """
-    reasons: dict[tuple[str, str | None], Reason] = {}
+    reasons: dict[_Key, Reason] = {}
     decoder = msgspec.json.Decoder(_ErrorLine)
     try:
         with path.open("rb") as file:
             for line in file:
                 with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
                     error = decoder.decode(line).error
-                    key = error.code, error.param
+                    key = _key(error)
+                    if key not in reasons and len(reasons) >= MAX_KINDS:
+                        key = error.code, error.param, ""
                     reasons[key] = _with(reasons.get(key), error)
     except FileNotFoundError:
         return []
     except OSError as error:
         raise OutputFailed(f"{path}: {error.strerror}") from None
     return sorted(reasons.values(), key=lambda reason: (-reason.count, reason.code, reason.param or ""))
+
+
+def _key(error: _Error) -> _Key:
+    """What lines have in common that failed alike: quoted words and numbers are those of one line."""
+    return error.code, error.param, _OF_ONE_LINE.sub("_", error.message)
 
 
 def _with(known: Reason | None, error: _Error) -> Reason:

@@ -13,7 +13,9 @@ import msgspec
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.reader import Format
+from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.results import Result
 
 DEFAULT_MAX_IN_FLIGHT = 64
@@ -52,6 +54,15 @@ class BatchRequest:
         options = msgspec.structs.replace(self.options, priority=None)
         parameters = {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
         return parameters if self.system is None else {**parameters, "system": self.system}
+
+
+def check_for_all(options: Options, system: str | None) -> None:
+    """Raise InvalidRequest for what stands for all lines and could be right for none."""
+    resolve_options(options)
+    try:
+        (system or "").encode()
+    except UnicodeEncodeError:
+        raise InvalidRequest("system is not UTF-8 text", param="system") from None
 
 
 @dataclass

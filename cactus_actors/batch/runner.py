@@ -10,7 +10,7 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import msgspec
 
 from cactus_actors.batch.answering import LineAnswerer
-from cactus_actors.batch.failures import OutputRefused
+from cactus_actors.batch.failures import InputInvalid, OutputRefused
 from cactus_actors.batch.finished import finished_before
 from cactus_actors.batch.journal import Journal, Run
 from cactus_actors.batch.lines import PromptLine
@@ -18,10 +18,9 @@ from cactus_actors.batch.open_lines import OpenLines
 from cactus_actors.batch.output import BatchOutput, discard_failed, discard_partial, publish, reopen_failed
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.reader import Format, PromptFile
-from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer
+from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer, check_for_all
 from cactus_actors.batch.scan import Scan, check_unchanged, scan
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.results import Result
 
 SYNC_EVERY_S = 1.0
@@ -41,12 +40,14 @@ async def run_batch(
     InputChanged, OutputFailed or one of SERVICE_FAILURES in the middle. After that, and where the task is
     cancelled, which cancels what is in flight, the run can be resumed.
     """
-    resolve_options(request.options)
+    check_for_all(request.options, request.system)
     paths = request.paths
     with PromptFile(request.source) as file:
         paths.check()
         form = request.form or file.format()
         scanned = await scan(file, form)
+    if not scanned.num_lines:
+        raise InputInvalid(f"{request.source}: there is no prompt in it: no line, or only blank ones")
     wanted = Run(
         run_id=secrets.token_hex(8),
         created=int(time.time()),
@@ -82,7 +83,7 @@ async def run_batch(
             journal.begin(wanted)
             begun = wanted
         else:
-            begun.check_same(wanted, request.source)
+            begun.check_same(wanted, paths)
             if retries:
                 reopen_failed(paths)
                 journal.begin_again(begun)

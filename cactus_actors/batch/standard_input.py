@@ -7,8 +7,8 @@ import shutil
 from pathlib import Path
 from typing import BinaryIO
 
-from cactus_actors.batch.failures import OutputFailed, OutputRefused
-from cactus_actors.batch.paths import BatchPaths, sync_directory
+from cactus_actors.batch.failures import OutputFailed
+from cactus_actors.batch.paths import BatchPaths, check_name, sync_directory
 
 
 def kept_input(output: Path) -> Path:
@@ -21,11 +21,11 @@ def keep_input(stream: BinaryIO, output: Path, *, overwrite: bool) -> Path:
 
     Raises OutputRefused or OutputFailed.
     """
+    check_name(output)
     path = kept_input(output)
     if path.exists() and BatchPaths(path, output).journal.exists() and not overwrite:
         return path
-    if not output.parent.is_dir():
-        raise OutputRefused(f"{output}: there is no directory {output.parent}")
+    BatchPaths(path, output).check()  # what is refused leaves no input behind
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:

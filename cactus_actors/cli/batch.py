@@ -94,32 +94,34 @@ def batch(
 
     Results are added to OUT.partial as they finish and become OUT when all are there; lines that fail go to
     the error file beside it in the same way. OUT.journal stays, so that --resume notices a changed input.
-    A first Ctrl-C (SIGTERM, SIGHUP) gives back what is in flight, a second one ends at once.
+    A first Ctrl-C (SIGTERM, SIGHUP) cancels what is in flight and says so, a second one ends at once.
 
     Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
-    not usable or has changed, 69 if the service went away, 74 if the disk refused, 130 if interrupted (143 by
-    SIGTERM, 129 by SIGHUP). The same command with --resume continues.
+    not usable, has no prompt or has changed, 69 if the service went away, 74 if the disk refused, 130 if
+    interrupted (143 by SIGTERM, 129 by SIGHUP). The same command with --resume continues.
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume
 
     Example: zcat questions.gz | cactus batch - -o answers.jsonl --system "Answer briefly."
     """
-    from cactus_actors.batch import BatchRequest, keep_input
+    from cactus_actors.batch import BatchRequest, check_for_all, keep_input
     from cactus_actors.protocol.options import Options
 
+    options = Options(
+        json_schema=None if json_schema is None else schema_of(json_schema),
+        max_tokens=max_tokens,
+        temperature=temperature,
+        seed=seed,
+        priority=priority,
+        cloud_handoff_threshold=cloud_handoff_threshold,
+    )
+    check_for_all(options, system)  # before a pipe is read and kept
     if str(source) == "-":
         source = keep_input(sys.stdin.buffer, output, overwrite=overwrite)
     request = BatchRequest(
         source=source,
         output=output,
-        options=Options(
-            json_schema=None if json_schema is None else schema_of(json_schema),
-            max_tokens=max_tokens,
-            temperature=temperature,
-            seed=seed,
-            priority=priority,
-            cloud_handoff_threshold=cloud_handoff_threshold,
-        ),
+        options=options,
         form=form,
         raw=raw,
         system=system,
@@ -172,7 +174,7 @@ class _Run:
                 ) as client:
                     return await run_batch(self._request, client, observe)
 
-            return await interruptible(work())
+            return await interruptible(work(), _say_how_it_ends)
 
     def so_far(self) -> str:
         """What is done, and how to go on."""
@@ -182,6 +184,14 @@ class _Run:
             f"{self.progress.num_done} of {self.progress.num_lines} lines are done; "
             "the same command with --resume continues"
         )
+
+
+def _say_how_it_ends() -> None:
+    typer.secho(
+        "interrupted: cancelling what is in flight and saving what is done; a second signal ends at once",
+        fg=typer.colors.YELLOW,
+        err=True,
+    )
 
 
 def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) -> None:
@@ -199,13 +209,10 @@ def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) ->
             "completion_tokens": progress.completion_tokens,
             "tokens_per_second": round(progress.tokens_per_second, 1),
             "output": str(paths.output),
-            "errors": str(paths.errors),
+            "errors": str(paths.errors) if progress.num_failed else None,
             "reasons": msgspec.to_builtins(reasons_of(paths.errors)),
         }
         typer.echo(msgspec.json.encode(report).decode())
-        return
-    if progress.num_lines == 0:
-        typer.echo(f"{paths.source}: empty_input, there is no prompt in it")
         return
     failed = f", {progress.num_failed} failed ({paths.errors})" if progress.num_failed else ""
     earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""

@@ -86,19 +86,24 @@ def _bar(name: str, console: Console) -> Iterator[Callable[[BatchProgress], None
         TextColumn("{task.fields[failed]} failed"),
         TimeRemainingColumn(),
     )
-    with Progress(*columns, console=console) as bar:
-        task = bar.add_task(name, total=None, rate=0.0, failed=0)
+    bar = Progress(*columns, console=console)
+    task = bar.add_task(name, total=None, rate=0.0, failed=0)
 
-        def show(progress: BatchProgress) -> None:
-            bar.update(
-                task,
-                total=progress.num_lines,
-                completed=progress.num_done,
-                rate=progress.tokens_per_second,
-                failed=progress.num_failed,
-            )
+    def show(progress: BatchProgress) -> None:
+        bar.start()  # not before the run may begin: an error that stops it has no bar
+        bar.update(
+            task,
+            total=progress.num_lines,
+            completed=progress.num_done,
+            rate=progress.tokens_per_second,
+            failed=progress.num_failed,
+        )
 
+    try:
         yield show
+    finally:
+        if bar.live.is_started:
+            bar.stop()
 
 
 def _duration(seconds: float) -> str:

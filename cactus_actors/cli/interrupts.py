@@ -6,7 +6,7 @@ import asyncio
 import contextlib
 import os
 import signal
-from collections.abc import Coroutine, Iterator
+from collections.abc import Callable, Coroutine, Iterator
 from types import FrameType
 from typing import Any, TypeVar
 
@@ -42,8 +42,10 @@ def raising_interrupted() -> Iterator[None]:
             signal.signal(number, handler)
 
 
-async def interruptible(work: Coroutine[Any, Any, T]) -> T:
+async def interruptible(work: Coroutine[Any, Any, T], on_first: Callable[[], None] | None = None) -> T:
     """What `work` returns; the first signal cancels it and raises Interrupted, a second ends the process.
+
+    `on_first` is called when the first one comes, before what is in flight is put away.
 
     Signals that the process was started to ignore stay ignored, as after `nohup`.
     """
@@ -55,6 +57,8 @@ async def interruptible(work: Coroutine[Any, Any, T]) -> T:
         if received:
             os._exit(128 + number)
         received.append(number)
+        if on_first is not None:
+            on_first()
         task.cancel()
 
     heeded = [number for number in _ENDING if signal.getsignal(number) is not signal.SIG_IGN]

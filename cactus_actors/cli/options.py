@@ -7,7 +7,7 @@ from typing import Annotated, Any
 
 import typer
 
-from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.errors import CactusError, InvalidRequest
 
 FIRST_ANSWER_S = 5.0  # somebody sits at the terminal
 
@@ -98,16 +98,23 @@ HandoffThreshold = Annotated[
 
 def schema_of(given: str) -> Any:
     """A JSON Schema that is given as JSON or as the name of a file; raises InvalidRequest."""
-    import msgspec
+    from cactus_actors.protocol.options import Options
+    from cactus_actors.protocol.strict_json import decode_strictly
+    from cactus_actors.structured.request import check_form
 
-    text = given.strip()
+    text, name = given.strip(), "--json-schema"
     if not text.startswith("{"):
+        name = f"--json-schema: {given}"
         try:
             text = Path(given).read_text(encoding="utf-8")
         except (OSError, UnicodeDecodeError) as error:
             reason = error.strerror if isinstance(error, OSError) else "is not UTF-8"
             raise InvalidRequest(f"--json-schema: {given}: {reason}", param="json_schema") from None
     try:
-        return msgspec.json.decode(text)
-    except msgspec.DecodeError as error:
-        raise InvalidRequest(f"--json-schema: {error}", param="json_schema") from None
+        schema = decode_strictly(text.encode(), "it")
+        if schema is None:
+            raise InvalidRequest("a schema is an object or a boolean, not null")
+        check_form(Options(json_schema=schema))
+    except CactusError as error:
+        raise InvalidRequest(f"{name}: {error.message}", param="json_schema") from None
+    return schema

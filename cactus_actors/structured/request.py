@@ -66,6 +66,12 @@ def compile_request(
     return compiled
 
 
+def check_form(options: Options) -> None:
+    """Raise what `compile_request` would for the `json_schema` of any job, whatever its model."""
+    if options.json_schema is not None:
+        _checked(json_grammar(options.json_schema, param="json_schema"), "json_schema")
+
+
 def _forms(options: Options) -> dict[str, Any]:
     """What `options` asks of the text, by the option's name; a response format as its schema."""
     named = {name: getattr(options, name) for name in ("json_schema", "regex", "grammar", "grammar_root")}

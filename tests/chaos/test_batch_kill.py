@@ -199,7 +199,7 @@ class Stories:
         for line in map(json.loads, self.output(name).read_text().splitlines()):
             assert line["custom_id"] not in answers
             answers[line["custom_id"]] = line["response"]["body"]["choices"]
-        assert not self.output(f"{name}.errors").read_text()
+        assert not self.output(f"{name}.errors").exists()
         return answers
 
     def counts(self) -> JobCounts:

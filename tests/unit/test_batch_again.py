@@ -15,8 +15,10 @@ import pytest
 import typer.testing
 
 from cactus_actors.batch import BatchProgress, BatchRequest, OutputRefused, keep_input, reasons_of, run_batch
+from cactus_actors.cli.batch_progress import shown_progress
+from cactus_actors.cli.main import EXIT_USAGE, exit_code
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.errors import ModelFailure
+from cactus_actors.protocol.errors import InvalidRequest, ModelFailure
 from cactus_actors.protocol.messages import Finished, Submit
 from tests.scripted_router import ScriptedJob, ScriptedRouter
 
@@ -185,6 +187,11 @@ def test_input_from_a_pipe_is_kept_for_going_on(
 def test_input_that_cannot_be_kept(tmp_path: Path) -> None:
     with pytest.raises(OutputRefused, match="no directory"):
         keep_input(io.BytesIO(b"a"), tmp_path / "none" / "out.jsonl", overwrite=False)
+    (tmp_path / "directory").mkdir()
+    for output in (tmp_path / "directory", Path()):
+        with pytest.raises(OutputRefused, match="is a directory"):
+            keep_input(io.BytesIO(b"a"), output, overwrite=False)
+    assert [path.name for path in tmp_path.iterdir()] == ["directory"]
 
 
 def test_a_system_message_and_a_schema_for_lines_that_have_none(
@@ -210,14 +217,71 @@ def test_a_system_message_and_a_schema_for_lines_that_have_none(
     schemas = [submit.options.json_schema for submit in submits]
     assert schemas == [{"type": "integer"}] * 2 + [{"type": "null"}] + [{"type": "integer"}] * 2
     changed = cactus(*command, "--json-schema", '{"type": "null"}', "--resume")
-    assert "other parameters" in str(changed.exception)
+    expected = '--json-schema was {"type":"integer"} and is {"type":"null"} now'
+    assert expected in str(changed.exception)
 
 
 @pytest.mark.parametrize(
-    ("given", "reason"), [("{broken", "--json-schema"), ("none.json", "No such file"), (".", "directory")]
+    ("given", "reason"),
+    [
+        ("{broken", "--json-schema: it is not JSON"),
+        ('{"type": "strng"}', "--json-schema: at #/type: "),
+        ("none.json", "--json-schema: none.json: No such file"),
+        (".", "--json-schema: .: Is a directory"),
+        ("wrong.json", "--json-schema: wrong.json: at #/type: "),
+        ("null.json", "--json-schema: null.json: a schema is an object or a boolean"),
+        ("text.json", "--json-schema: text.json: it is not JSON"),
+    ],
 )
-def test_a_schema_that_is_none(
-    cactus: Callable[..., typer.testing.Result], source: Path, given: str, reason: str
+def test_a_schema_that_is_none_runs_nothing(
+    cactus: Callable[..., typer.testing.Result],
+    router: ScriptedRouter,
+    tmp_path: Path,
+    given: str,
+    reason: str,
 ) -> None:
-    refused = cactus("batch", str(source), "-o", "out.jsonl", "--json-schema", given)
-    assert reason in str(refused.exception)
+    files = {"wrong.json": '{"type": "strng"}', "null.json": "null", "text.json": "no schema"}
+    for name, content in files.items():
+        (tmp_path / name).write_text(content)
+    refused = cactus("batch", "-", "-o", "out.jsonl", "--json-schema", given, input='"p"\n')
+    assert isinstance(refused.exception, InvalidRequest)
+    assert exit_code(refused.exception) == EXIT_USAGE
+    assert refused.exception.message.startswith(reason)
+    assert sorted(path.name for path in tmp_path.iterdir()) == sorted(files)
+    assert not router.received_of(Submit)
+
+
+def test_a_system_message_that_is_no_text_runs_nothing(run: Callable[..., BatchProgress]) -> None:
+    with pytest.raises(InvalidRequest, match="system is not UTF-8"):
+        run(system="caf\udce9")
+
+
+def test_unlike_reasons_are_told_apart(tmp_path: Path) -> None:
+    told = [
+        ("the line is not JSON (byte 7)", 1),
+        ("the line is not JSON (byte 12)", 2),
+        ("'a' is given twice", 3),
+    ]
+    lines = [
+        {"error": {"code": "invalid_request_error", "param": "line", "message": message, "line": number}}
+        for message, number in [*told, ("'b' is given twice", 4), ("the line is longer than 4 bytes", 5)]
+    ]
+    path = tmp_path / "errors.jsonl"
+    path.write_text("".join(json.dumps(line) + "\n" for line in lines))
+    found = [(reason.count, reason.first_line, reason.message) for reason in reasons_of(path)]
+    assert sorted(found, key=lambda reason: reason[1] or 0) == [
+        (2, 1, "the line is not JSON (byte 7)"),
+        (2, 3, "'a' is given twice"),
+        (1, 5, "the line is longer than 4 bytes"),
+    ]
+
+
+def test_no_bar_is_drawn_before_a_line_may_run() -> None:
+    terminal = io.StringIO()
+    terminal.isatty = lambda: True  # type: ignore[method-assign]
+    with pytest.raises(OutputRefused), shown_progress("in.jsonl", terminal):
+        raise OutputRefused("no")
+    assert terminal.getvalue() == ""
+    with shown_progress("in.jsonl", terminal) as show:
+        show(BatchProgress(3, 1, 1, 0, 5, 0.0))
+    assert "2/3" in terminal.getvalue()

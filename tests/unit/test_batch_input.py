@@ -7,6 +7,7 @@ import gzip
 import hashlib
 import os
 import socket
+import zlib
 from collections.abc import Callable
 from pathlib import Path
 
@@ -148,6 +149,24 @@ def test_a_packed_file_that_is_damaged_is_refused(tmp_path: Path, damage: Callab
         read(write(tmp_path, damage(gzip.compress(lines)), "a.txt.gz"))
 
 
+@pytest.mark.parametrize("content", [b"\x8a\x03random", b"plain text\n", b""])
+def test_a_name_in_gz_is_a_promise(tmp_path: Path, content: bytes) -> None:
+    with pytest.raises(InputInvalid, match=r"a\.jsonl\.gz: not_gzip: "):
+        read(write(tmp_path, content, "a.jsonl.gz"))
+
+
+def test_a_packed_file_that_is_cut_short_tells_what_was_whole(tmp_path: Path) -> None:
+    lines = [hashlib.sha256(bytes([number])).hexdigest().encode() + b"\n" for number in range(200)]
+    packed = gzip.compress(b"".join(lines))
+    unpacker = zlib.decompressobj(31)
+    num_whole = unpacker.decompress(packed[:5000]).count(b"\n")
+    assert 0 < num_whole < 200
+    with pytest.raises(InputInvalid, match=f"is cut short; lines 1 to {num_whole} were read before it"):
+        read(write(tmp_path, packed[:5000], "a.txt.gz"))
+    with pytest.raises(InputInvalid, match="is cut short; no line of it is whole"):
+        read(write(tmp_path, packed[:12], "a.txt.gz"))
+
+
 def test_what_is_packed_is_text_too(tmp_path: Path) -> None:
     with pytest.raises(InputInvalid, match="zero byte"):
         read(write(tmp_path, gzip.compress(b"a\0b")))
@@ -284,6 +303,8 @@ def test_defaults_fill_in_what_a_line_leaves_out() -> None:
         ("[]", "line"),
         ("null", "line"),
         ("{}", "prompt"),
+        ('{"promt": "x"}', "promt"),
+        ('{"prompt": "x", "note": 1}', "note"),
         ('{"prompt": 7}', "prompt"),
         ('{"prompt": "x", "messages": []}', "prompt"),
         ('{"prompt": "x", "temprature": 1}', "temprature"),
@@ -303,6 +324,21 @@ def test_lines_that_ask_for_what_cannot_be(text: str, param: str) -> None:
     with pytest.raises(InvalidRequest) as caught:
         submit_of(text)
     assert caught.value.param == param
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ('{"promt": "x"}', "unknown field 'promt'; did you mean 'prompt'?"),
+        ('{"mesages": []}', "unknown field 'mesages'; did you mean 'messages'?"),
+        ('{"prompt": "x", "temprature": 1}', "unknown field 'temprature'; did you mean 'temperature'?"),
+        ('{"qqqq": 1}', "unknown field 'qqqq'"),
+    ],
+)
+def test_an_unknown_field_is_named(text: str, message: str) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        submit_of(text)
+    assert caught.value.message == message
 
 
 def test_what_the_service_lacks_is_said() -> None:

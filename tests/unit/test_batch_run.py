@@ -6,6 +6,7 @@ import asyncio
 import contextlib
 import json
 import os
+import signal
 import subprocess
 import sys
 import threading
@@ -22,6 +23,7 @@ from cactus_actors.batch import (
     BatchRequest,
     InputChanged,
     InputInvalid,
+    OptionsChanged,
     OutputFailed,
     OutputLocked,
     OutputRefused,
@@ -49,7 +51,7 @@ from cactus_actors.protocol.options import Options
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 
 WAITS = "waiting up to 120 s for the service"
-FINISHED = {"out.jsonl", "out.errors.jsonl", "out.jsonl.journal"}
+FINISHED = {"out.jsonl", "out.jsonl.journal"}  # an error file only where a line failed
 
 
 @pytest.fixture
@@ -158,7 +160,7 @@ def test_malformed_lines_and_failed_jobs_are_error_lines(
         "line-5": (400, 5),
     }
     assert errors["line-3"]["error"]["code"] == "model_error"
-    assert "unknown option 'n'" in errors["line-5"]["error"]["message"]
+    assert "unknown field 'n'" in errors["line-5"]["error"]["message"]
 
 
 def plain_source(source: Path) -> None:
@@ -242,7 +244,7 @@ def test_a_raw_run_keeps_plain_lines_from_the_template_and_is_no_other_run(
 ) -> None:
     plain_source(source)
     interrupted(lambda **changes: run(raw=True, **changes), router, after=1)
-    with pytest.raises(InputChanged, match="parameters"):
+    with pytest.raises(OptionsChanged, match="--raw was given and is not given now"):
         run(resume=True)
     assert run(resume=True, raw=True).num_succeeded == 4
     assert objects(tmp_path / "out.jsonl")["line-4"] == "text_completion"
@@ -278,11 +280,40 @@ def test_exit_codes(router: ScriptedRouter, source: Path, tmp_path: Path) -> Non
     changed = command(router, *arguments, "--resume")
     assert changed.returncode == 66
     assert "input_changed" in changed.stderr
+    other = command(router, *arguments, "--overwrite", "--max-tokens", "5")
+    assert other.returncode == 1
+    refused = command(router, *arguments, "--resume")
+    assert refused.returncode == 2
+    assert "--max-tokens was 5 and is not given now" in refused.stderr
     for how in ("--overwrite", "--resume"):
         failed = command(router, *arguments, how)
         assert failed.returncode == 1
         assert failed.stdout.startswith("20 of 21 lines done")
         assert "1 failed" in failed.stdout
+
+
+def test_an_interrupt_says_what_it_does_and_how_to_go_on(
+    router: ScriptedRouter, source: Path, tmp_path: Path
+) -> None:
+    router.on_submit = lambda *_: None  # type: ignore[method-assign]
+    environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
+    arguments = ["batch", str(source), "-o", str(tmp_path / "out.jsonl")]
+    with subprocess.Popen(
+        [sys.executable, "-m", "cactus_actors.cli.main", *arguments],
+        stderr=subprocess.PIPE,
+        text=True,
+        env=os.environ | environment,
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.SIG_DFL),
+    ) as running:
+        until(lambda: len(router.received_of(Submit)) == 20, 60)
+        running.send_signal(signal.SIGINT)
+        _, told = running.communicate(timeout=60)
+    assert running.returncode == 130
+    first, last = told.splitlines()[-2:]
+    assert first == (
+        "interrupted: cancelling what is in flight and saving what is done; a second signal ends at once"
+    )
+    assert last == "interrupted; 0 of 20 lines are done; the same command with --resume continues"
 
 
 def test_a_priority_is_the_callers_and_no_parameter_of_the_run(
@@ -482,12 +513,45 @@ def test_a_service_that_refuses_one_line_and_answers_another_is_spoken_of_once(
     assert caplog.text.count("waiting up to 120 s for the service") == 1
 
 
-def test_an_empty_file_makes_empty_results(
+@pytest.mark.parametrize("content", [b"", b"\n \n"])
+def test_a_file_without_a_prompt_is_refused(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path, content: bytes
+) -> None:
+    source.write_bytes(content)
+    with pytest.raises(InputInvalid, match="there is no prompt in it"):
+        run()
+    assert names(tmp_path) == set()
+
+
+def test_errors_of_an_earlier_run_do_not_outlive_one_without_any(
     run: Callable[..., BatchProgress], source: Path, tmp_path: Path
 ) -> None:
-    source.write_bytes(b"\n\n")
-    assert run().num_lines == 0
-    assert (tmp_path / "out.jsonl").read_bytes() == b""
+    good = source.read_bytes()
+    source.write_bytes(good + b"no JSON\n")
+    assert run().num_failed == 1
+    assert names(tmp_path) == {*FINISHED, "out.errors.jsonl"}
+    source.write_bytes(good)
+    assert run(overwrite=True).num_failed == 0
+    assert names(tmp_path) == FINISHED
+    assert run(resume=True).num_resumed == 20
+    assert run(retry_failed=True).num_resumed == 20
+
+
+def test_what_a_resumed_run_was_given_otherwise_is_told(
+    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
+) -> None:
+    run(options=Options(max_tokens=16, seed=3), system="Be brief.")
+    with pytest.raises(OptionsChanged) as caught:
+        run(resume=True, options=Options(max_tokens=5, json_schema={"type": "null"}))
+    assert caught.value.message == (
+        f"{tmp_path}/out.jsonl: options_changed: the run here began with other options: "
+        '--system was "Be brief." and is not given now; --max-tokens was 16 and is 5 now; '
+        '--seed was 3 and is not given now; --json-schema was not given and is {"type":"null"} now. '
+        "Give the options that it began with, or start again with --overwrite"
+    )
+    source.write_bytes(source.read_bytes() + b'"one more"\n')
+    with pytest.raises(InputChanged, match=r"prompts.jsonl: input_changed: .* 20 lines .* has 21 lines"):
+        run(resume=True)
 
 
 def test_a_finished_output_is_not_written_over(run: Callable[..., BatchProgress], tmp_path: Path) -> None:
@@ -511,7 +575,7 @@ def test_resuming_a_changed_input_into_a_finished_output_is_refused(
     with pytest.raises(InputChanged, match="input_changed"):
         run(resume=True)
     source.write_bytes(original)
-    with pytest.raises(InputChanged, match=r"input_changed.*parameters"):
+    with pytest.raises(OptionsChanged, match="--max-tokens was not given and is 2 now"):
         run(resume=True, options=Options(max_tokens=2))
     router.received.clear()
     assert run(resume=True).num_resumed == 20
@@ -648,7 +712,7 @@ def test_resume_refuses_another_input_or_other_parameters(
     run: Callable[..., BatchProgress], router: ScriptedRouter, source: Path
 ) -> None:
     interrupted(run, router, after=3)
-    with pytest.raises(InputChanged, match=r"input_changed.*parameters"):
+    with pytest.raises(OptionsChanged, match="--max-tokens was not given and is 2 now"):
         run(resume=True, options=Options(max_tokens=2))
     original = source.read_bytes()
     source.write_bytes(original + b'"one more"\n')
@@ -812,6 +876,8 @@ def test_outputs_that_are_refused(
     for changes in ({}, {"overwrite": True}, {"resume": True}):
         with pytest.raises(OutputRefused):
             run(output=tmp_path / output, **changes)
+    with pytest.raises(OutputRefused, match="is a directory"):
+        run(output=Path())
     assert source.read_bytes() == before
     assert names(tmp_path) == {"directory", "link.jsonl", "fifo.jsonl"}
 

@@ -1,0 +1,49 @@
+"""What is different between the options of two runs, in words."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+MAX_SHOWN_LENGTH = 80
+_OPTION_NAMES = {"form": "--format"}
+
+
+def changes_in_words(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
+    """A phrase for each option that differs, by the name that the command line has for it."""
+    first, second = _flat(before), _flat(now)
+    names = [name for name in (first | second) if first.get(name) != second.get(name)]
+    return [f"{_shown_name(name)} {_change(first.get(name), second.get(name))}" for name in names]
+
+
+def _flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
+    """Options beside the other parameters; what was not given is left out."""
+    others = {name: value for name, value in parameters.items() if name not in ("options", "raw")}
+    if parameters.get("raw"):
+        others["raw"] = True
+    every = {**others, **parameters.get("options", {})}
+    return {name: value for name, value in every.items() if value is not None}
+
+
+def _shown_name(name: str) -> str:
+    return _OPTION_NAMES.get(name, "--" + name.replace("_", "-"))
+
+
+def _change(before: Any, now: Any) -> str:
+    match before, now:
+        case None, True:
+            return "was not given and is given now"
+        case True, None:
+            return "was given and is not given now"
+        case None, _:
+            return f"was not given and is {_shown(now)} now"
+        case _, None:
+            return f"was {_shown(before)} and is not given now"
+    return f"was {_shown(before)} and is {_shown(now)} now"
+
+
+def _shown(value: Any) -> str:
+    text = msgspec.json.encode(value).decode()
+    return text if len(text) <= MAX_SHOWN_LENGTH else f"{text[:MAX_SHOWN_LENGTH]}..."
