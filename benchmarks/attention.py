@@ -146,9 +146,7 @@ def measure(case: Case, threads: int, repeats: int) -> tuple[float, float]:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--formats", default="float32,float16,int8")
     parser.add_argument("--contexts", default="128,1024,4096")
     parser.add_argument("--shapes", default=",".join(SHAPES))

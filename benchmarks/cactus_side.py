@@ -58,9 +58,7 @@ class CactusSide:
             seconds += timed_step(engine)[0]
         return {"seconds": seconds, "tokens": batch * prompt_tokens}
 
-    def decode(
-        self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool
-    ) -> dict[str, float]:
+    def decode(self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool) -> dict[str, float]:
         """Steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
         while_others_prefill = -(-prompt_tokens * batch // TOKEN_BUDGET)
         longest = prompt_tokens + decode_tokens + while_others_prefill + 2
@@ -77,9 +75,7 @@ class CactusSide:
             "tokens": sum(len(delta.token_ids) for _, deltas in steps for delta in deltas),
         }
 
-    def first_token(
-        self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool
-    ) -> dict[str, float]:
+    def first_token(self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool) -> dict[str, float]:
         """The first token of a lone prompt whose prefix is in the cache, or of a new one."""
         engine = self._sized(4, prefix_tokens + suffix_tokens + 1)
         prefix = self._prompts(-1 if cached else seed, 1, prefix_tokens)[0]
@@ -152,9 +148,7 @@ class CactusSide:
     def _prompts(self, seed: int, batch: int, num_tokens: int) -> list[list[int]]:
         generator = np.random.default_rng(seed + 1)
         size = (batch, num_tokens)
-        prompts: list[list[int]] = generator.integers(
-            FIRST_ORDINARY_ID, self._model.config.vocab_size, size
-        ).tolist()
+        prompts: list[list[int]] = generator.integers(FIRST_ORDINARY_ID, self._model.config.vocab_size, size).tolist()
         return prompts
 
     def _add(

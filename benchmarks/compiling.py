@@ -70,9 +70,7 @@ def print_record(record: Record) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--weights", choices=("float32", "bfloat16", "int8", "int4"), default="int8")
     parser.add_argument("--json", type=Path, help="save everything here")
     arguments = parser.parse_args()

@@ -80,10 +80,7 @@ def requests_of(trace: Path | None, count: int, seed: int) -> list[Request]:
         with trace.open() as file:
             rows = [(int(row["ContextTokens"]), int(row["GeneratedTokens"])) for row in csv.DictReader(file)]
     else:
-        rows = [
-            (int(chooser.lognormvariate(6.6, 0.9)), int(chooser.lognormvariate(5.0, 0.8)))
-            for _ in range(3000)
-        ]
+        rows = [(int(chooser.lognormvariate(6.6, 0.9)), int(chooser.lognormvariate(5.0, 0.8))) for _ in range(3000)]
     drawn = [chooser.choice(rows) for _ in range(count)]
     return [
         Request(max(1, min(prompt, MAX_PROMPT)), length, length * chooser.choice((1, 1, 2)))

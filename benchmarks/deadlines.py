@@ -92,9 +92,7 @@ async def measured(
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--simulate", action="store_true")
     parser.add_argument("--trace", type=Path)
     parser.add_argument("--loads", type=float, nargs="+", default=[1.0, 3.0, 10.0])
@@ -110,9 +108,7 @@ def main() -> None:
     if arguments.simulate:
         capacity = simulated_capacity(requests)
         for load in arguments.loads:
-            outcome = simulated(
-                requests, load, capacity, arguments.seconds, arguments.timeout, arguments.users
-            )
+            outcome = simulated(requests, load, capacity, arguments.seconds, arguments.timeout, arguments.users)
             print(json.dumps(outcome.report(base)), flush=True)
             base = base or outcome
         return
@@ -121,9 +117,7 @@ def main() -> None:
         capacity = asyncio.run(measured_capacity(target, requests, min(20.0, arguments.seconds)))
         print(json.dumps({"requests_per_second": round(capacity, 2)}), flush=True)
         for load in arguments.loads:
-            outcome = asyncio.run(
-                measured(target, requests, load, capacity, arguments.seconds, arguments.timeout)
-            )
+            outcome = asyncio.run(measured(target, requests, load, capacity, arguments.seconds, arguments.timeout))
             print(json.dumps(outcome.report(base)), flush=True)
             base = base or outcome
 

@@ -51,9 +51,7 @@ def measure_service(config: ServeConfig, decode_tokens: int) -> dict[int, tuple[
                 }
                 asyncio.run(bench_service(jobs, stream, requests=concurrency, seed=1, **load))  # warms up
                 before = kernel_and_step_seconds(client.status())
-                record = asyncio.run(
-                    bench_service(jobs, stream, requests=concurrency * REQUESTS_A_STREAM, **load)
-                )
+                record = asyncio.run(bench_service(jobs, stream, requests=concurrency * REQUESTS_A_STREAM, **load))
                 after = kernel_and_step_seconds(client.status())
                 kernel_s, step_s = after[0] - before[0], after[1] - before[1]
                 wall_s = record.seconds * config.workers
@@ -64,9 +62,7 @@ def measure_service(config: ServeConfig, decode_tokens: int) -> dict[int, tuple[
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--model", default=DEFAULT_MODEL)
     parser.add_argument("--weights", default="int8", choices=["float32", "int8"])
     parser.add_argument("--workers", type=int, default=1)
@@ -100,9 +96,7 @@ def main() -> None:
             arguments.decode_tokens,
         )
 
-    table = Table(
-        title=f"{arguments.model} {arguments.weights}, {arguments.workers} x {arguments.threads} threads"
-    )
+    table = Table(title=f"{arguments.model} {arguments.weights}, {arguments.workers} x {arguments.threads} threads")
     for column in ("jobs at once", "service tokens/s", "first token p50 ms", "between tokens p50 ms"):
         table.add_column(column, justify="right")
     for column in ("outside kernels: steps", "outside kernels: wall", "engine alone tokens/s"):

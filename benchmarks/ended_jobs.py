@@ -136,9 +136,7 @@ def fill(directory: Path, num_jobs: int, num_tokens: int) -> None:
         grown, num_ended = resident_mib() - before, router.num_ended
     on_disk = sum(path.stat().st_size for path in directory.iterdir())
     print(
-        json.dumps(
-            {"ended_jobs": num_ended, "memory_mib": round(grown, 1), "journal_mib": round(on_disk / MIB, 1)}
-        ),
+        json.dumps({"ended_jobs": num_ended, "memory_mib": round(grown, 1), "journal_mib": round(on_disk / MIB, 1)}),
         flush=True,
     )
 

@@ -148,8 +148,7 @@ def measure(placement: str, rounds: int, seconds: float) -> Record:
             processes = at_rest(service, seconds)
             kinds = [kind for kind in KINDS if processes_of_kind(kind, service.pid)]
             back_s = {
-                kind: statistics.median(seconds_until_back(service, kind) for _ in range(rounds))
-                for kind in kinds
+                kind: statistics.median(seconds_until_back(service, kind) for _ in range(rounds)) for kind in kinds
             }
             nothing_left_s = seconds_until_nothing_is_left(service)
     return Record(
@@ -169,9 +168,7 @@ def print_record(record: Record) -> None:
     """What people want to know of it."""
     console = Console()
     warm = statistics.median(record.ready_warm_s)
-    console.print(
-        f"placement {record.placement}: ready after {record.ready_cold_s:.1f} s with nothing compiled"
-    )
+    console.print(f"placement {record.placement}: ready after {record.ready_cold_s:.1f} s with nothing compiled")
     console.print(f"ready after {warm:.1f} s warm (median of {len(record.ready_warm_s)})")
     table = Table("process", "resident MiB", "proportional MiB", "CPU % of a core", "back after s")
     for process in record.processes:
@@ -190,9 +187,7 @@ def print_record(record: Record) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--placement", choices=("local", "ray"), default="local")
     parser.add_argument("--rounds", type=int, default=3, help="warm starts, and kills of each kind")
     parser.add_argument("--seconds", type=float, default=20.0, help="for which it is at rest")

@@ -104,9 +104,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=2000)
     parser.add_argument("--in-flight", type=int, default=64)
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--dir", type=Path, help="a directory on the disk to measure; default: a temporary one"
-    )
+    parser.add_argument("--dir", type=Path, help="a directory on the disk to measure; default: a temporary one")
     arguments = parser.parse_args()
     for _ in range(arguments.rounds):
         directory = Path(tempfile.mkdtemp(dir=arguments.dir))

@@ -137,9 +137,7 @@ def main() -> None:
     parser.add_argument("--jobs", type=int, default=4000)
     parser.add_argument("--groups", type=int, nargs="+", default=[1, 16, 64])
     parser.add_argument("--rounds", type=int, default=3)
-    parser.add_argument(
-        "--dir", type=Path, help="a directory on the disk to measure; default: a temporary one"
-    )
+    parser.add_argument("--dir", type=Path, help="a directory on the disk to measure; default: a temporary one")
     arguments = parser.parse_args()
     for group in arguments.groups:
         for _ in range(arguments.rounds):

@@ -186,9 +186,7 @@ def report_arithmetic(names: list[str], instructions: InstructionSet) -> None:
             product = Product(FORMATS[name][instructions], num_outputs, 576, num_rows)
             times = max(1, int(1e9 / product.num_operations))
             rate = best_rate(product.num_operations * times, 1, partial(product.run, 1, times))
-            print(
-                f"  {name:9}{num_rows:4} rows, {num_outputs:5} x 576: {rate:6.0f} GOP/s  {rate / peak:4.0%}"
-            )
+            print(f"  {name:9}{num_rows:4} rows, {num_outputs:5} x 576: {rate:6.0f} GOP/s  {rate / peak:4.0%}")
 
 
 def _peak(instructions: InstructionSet | None, operations: int) -> float:
@@ -201,9 +199,7 @@ def main() -> None:
     """Print both tables."""
     parser = argparse.ArgumentParser(description=__doc__.splitlines()[0] if __doc__ else None)
     parser.add_argument("--formats", nargs="+", choices=list(FORMATS), default=list(FORMATS))
-    parser.add_argument(
-        "--megabytes", type=int, default=256, help="weights at one row, more than caches hold"
-    )
+    parser.add_argument("--megabytes", type=int, default=256, help="weights at one row, more than caches hold")
     arguments = parser.parse_args()
     instructions = choose_instruction_set()
     print(f"kernels: {instructions.name} (CACTUS_KERNELS chooses others)")

@@ -35,9 +35,7 @@ class LlamaCppSide:
     def __init__(self, path: str, threads: int) -> None:
         llama_cpp.llama_log_set(quiet, ctypes.c_void_p(0))
         llama_cpp.llama_backend_init()
-        self._model = llama_cpp.llama_model_load_from_file(
-            path.encode(), llama_cpp.llama_model_default_params()
-        )
+        self._model = llama_cpp.llama_model_load_from_file(path.encode(), llama_cpp.llama_model_default_params())
         if self._model is None:
             sys.exit(f"llama.cpp cannot load {path}")
         self._vocab_size = llama_cpp.llama_vocab_n_tokens(llama_cpp.llama_model_get_vocab(self._model))
@@ -61,9 +59,7 @@ class LlamaCppSide:
         self._prefill(prompts)
         return {"seconds": time.perf_counter() - started, "tokens": batch * prompt_tokens}
 
-    def decode(
-        self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool
-    ) -> dict[str, float]:
+    def decode(self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool) -> dict[str, float]:
         """Steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
         holds = (batch, prompt_tokens, seed)
         if repeated and self._cached == holds:
@@ -80,9 +76,7 @@ class LlamaCppSide:
             tokens = self._decode(tokens, np.full(batch, prompt_tokens + step), sequences, sequences)
         return {"seconds": time.perf_counter() - started, "tokens": batch * decode_tokens}
 
-    def first_token(
-        self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool
-    ) -> dict[str, float]:
+    def first_token(self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool) -> dict[str, float]:
         """The first token of a lone prompt whose prefix is in the cache, or of a new one."""
         holds = ("prefix", prefix_tokens)
         if not cached or self._cached != holds:

@@ -41,9 +41,7 @@ def read_bandwidth(threads: int) -> float:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--threads", type=int, default=2)
     print(f"{read_bandwidth(parser.parse_args().threads) / 1e9:.1f} GB/s")
 

@@ -50,9 +50,7 @@ class OpenVinoSide:
         assert num_tokens == batch
         return {"seconds": seconds, "tokens": batch * prompt_tokens}
 
-    def decode(
-        self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool
-    ) -> dict[str, float]:
+    def decode(self, batch: int, prompt_tokens: int, decode_tokens: int, seed: int, repeated: bool) -> dict[str, float]:
         """Steps of a batch after its prompts; `repeated` prompts may be found in the cache."""
         while_others_prefill = -(-prompt_tokens * batch // MAX_BATCH_TOKENS)
         longest = prompt_tokens + decode_tokens + while_others_prefill + 2
@@ -72,9 +70,7 @@ class OpenVinoSide:
         finish(pipeline, handles)
         return {"seconds": seconds, "tokens": num_tokens}
 
-    def first_token(
-        self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool
-    ) -> dict[str, float]:
+    def first_token(self, prefix_tokens: int, suffix_tokens: int, seed: int, cached: bool) -> dict[str, float]:
         """The first token of a lone prompt whose prefix is in the cache, or of a new one."""
         pipeline = self._of_kind(4, prefix_tokens + suffix_tokens + 1, keeps=cached)
         prefix = self._prompts(-1 if cached else seed, 1, prefix_tokens)

@@ -147,9 +147,7 @@ def measure_row(
     return list(figures.values())
 
 
-def sides_of(
-    arguments: argparse.Namespace, model: Path, weights: str
-) -> list[tuple[str, list[str], dict[str, str]]]:
+def sides_of(arguments: argparse.Namespace, model: Path, weights: str) -> list[tuple[str, list[str], dict[str, str]]]:
     """Name, command and environment of every side; ours is the first."""
     threads = str(arguments.threads)
     command = [sys.executable, str(FOLDER / "cactus_side.py"), str(model), weights, threads]
@@ -213,9 +211,7 @@ def table_of(record: Record, sides: Sequence[str]) -> Table:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=sorted(SHAPES), default="A")
     parser.add_argument("--format", choices=FORMATS, default="Q8_0")
     parser.add_argument("--model", type=Path, help="a GGUF file instead of --shape and --format")
@@ -261,9 +257,7 @@ def main() -> None:
                 with console.status(row.title):
                     record.rows.append(row)
                     record.figures.extend(
-                        measure_row(
-                            sides, row, arguments.rounds, quiet, record.read_bandwidth, arguments.threads
-                        )
+                        measure_row(sides, row, arguments.rounds, quiet, record.read_bandwidth, arguments.threads)
                     )
                 if arguments.json:
                     arguments.json.write_bytes(msgspec.json.format(msgspec.json.encode(record)))

@@ -146,9 +146,7 @@ def windows(text: TextModel, content: str, window: int) -> list[Document]:
     opening = [] if text.tokenizer.bos_id is None else [text.tokenizer.bos_id]
     num_windows = max(1, -(-len(token_ids) // (window - len(opening))))
     return [
-        [*opening, *piece.tolist()]
-        for piece in np.array_split(token_ids, num_windows)
-        if len(opening) + len(piece) > 1
+        [*opening, *piece.tolist()] for piece in np.array_split(token_ids, num_windows) if len(opening) + len(piece) > 1
     ]
 
 

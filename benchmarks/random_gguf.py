@@ -49,9 +49,7 @@ class Shape:
             "ffn_down": (self.hidden, self.ffn),
         }
         layers = {
-            f"blk.{layer}.{name}.weight": shape
-            for layer in range(self.layers)
-            for name, shape in of_layer.items()
+            f"blk.{layer}.{name}.weight": shape for layer in range(self.layers) for name, shape in of_layer.items()
         }
         return {"token_embd.weight": (self.vocab, self.hidden), **layers}
 
@@ -157,9 +155,7 @@ def _add_vocabulary(writer: gguf.GGUFWriter, vocab_size: int) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=sorted(SHAPES), default="A")
     parser.add_argument("--format", choices=FORMATS, default="Q8_0")
     parser.add_argument("--directory", type=Path, default=cache_directory())

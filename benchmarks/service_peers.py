@@ -72,9 +72,7 @@ def measure(asks: dict[str, Ask], num_rounds: int, quiet: Quiet) -> list[Service
     for ask in asks.values():
         ask(SLOTS, SLOTS, next(seeds))
     figures = [
-        ServiceFigure(load=load, side=side, rounds=[], client_share=[], others=[])
-        for load in LOADS
-        for side in asks
+        ServiceFigure(load=load, side=side, rounds=[], client_share=[], others=[]) for load in LOADS for side in asks
     ]
     for _ in range(num_rounds):
         for figure in figures:
@@ -169,9 +167,7 @@ def table_of(figures: list[ServiceFigure], title: str) -> Table:
 
 
 def parse_arguments() -> argparse.Namespace:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=sorted(SHAPES), default="A")
     parser.add_argument("--format", choices=FORMATS, default="Q8_0")
     parser.add_argument("--weights", help="how our side holds them; int8 for Q8_0, int4 for Q4_0")

@@ -22,9 +22,7 @@ class SideFailed(Exception):
 class Side:
     """The process `command`; use it as a context manager."""
 
-    def __init__(
-        self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None
-    ) -> None:
+    def __init__(self, name: str, command: Sequence[str], environment: Mapping[str, str] | None = None) -> None:
         self.name = name
         self._process = subprocess.Popen(
             list(command),

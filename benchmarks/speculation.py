@@ -106,9 +106,7 @@ def main() -> None:
     text = load_text_model(path)
     model = load_model(path, weights=arguments.weights, threads=arguments.threads)
     texts = {arguments.prompt.name: arguments.prompt.read_text()} if arguments.prompt else PROMPTS
-    params = SamplingParams(
-        max_tokens=arguments.tokens, temperature=arguments.temperature, seed=1, ignore_eos=True
-    )
+    params = SamplingParams(max_tokens=arguments.tokens, temperature=arguments.temperature, seed=1, ignore_eos=True)
     for name, prompt in texts.items():
         prompts = [text.tokenizer.encode(prompt, add_special=True)] * arguments.batch
         pairs = [

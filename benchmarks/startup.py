@@ -86,9 +86,7 @@ def print_record(record: Record) -> None:
     console = Console(width=WIDTH)
     console.print(f"{record.model}, {record.weights}, {record.threads} threads")
     empty, filled = record.first_token_s
-    console.print(
-        f"first token of a new process: {empty:.1f} s with empty caches, {filled:.1f} s with filled"
-    )
+    console.print(f"first token of a new process: {empty:.1f} s with empty caches, {filled:.1f} s with filled")
     empty, filled = record.serve_ready_s
     console.print(f"cactus serve ready after {empty:.1f} s, the second time {filled:.1f} s")
     [one], two = record.one_worker, record.two_workers
@@ -105,9 +103,7 @@ def print_record(record: Record) -> None:
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--shape", choices=sorted(SHAPES), default="A")
     parser.add_argument("--format", choices=FORMATS, default="Q8_0")
     parser.add_argument("--threads", type=int, default=2)

@@ -123,9 +123,7 @@ def print_decode(name: str, weights: WeightFormat, threads: int) -> None:
             if turn:  # the first warms up
                 measured.append(num_tokens / (time.perf_counter() - started))
     free, held = (max(measured) for measured in rates.values())  # other work only slows down
-    print(
-        f"{NUM_SEQUENCES} sequences: {free:.0f} tokens/s free, {held:.0f} with a grammar: {held / free:.2f}"
-    )
+    print(f"{NUM_SEQUENCES} sequences: {free:.0f} tokens/s free, {held:.0f} with a grammar: {held / free:.2f}")
     model.close()
 
 

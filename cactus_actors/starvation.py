@@ -60,9 +60,7 @@ class FairSeconds:
         before, self._threads = self._threads, _thread_times(self._pid)
         stalled_s = self._pressure.stalled_s()
         if before and self._threads:
-            excused_s = max(
-                _waited_s(before.get(name), times, elapsed) for name, times in self._threads.items()
-            )
+            excused_s = max(_waited_s(before.get(name), times, elapsed) for name, times in self._threads.items())
         else:
             excused_s = (1 - STALLED_WEIGHT) * min(stalled_s, elapsed)
         self.seconds += min(max(0.0, elapsed - excused_s), self._max_step_s)

@@ -140,9 +140,7 @@ class RouterActor:
                 self._perform(self._core.recover(jobs, time.monotonic()))
                 self._journal.start(self._on_recorded, self._on_unrecorded, self._on_results_written)
                 assert self._settings.journal_dir is not None
-                self._reader = JournalReader(
-                    Path(self._settings.journal_dir), self._on_recalled, self._journal.shared
-                )
+                self._reader = JournalReader(Path(self._settings.journal_dir), self._on_recalled, self._journal.shared)
             workers = sockets.bind(self._workers, self._settings.workers_endpoint)
             listening = self._edge.listening()
             self._crowding.watch([workers])

@@ -77,9 +77,7 @@ class Requests:
         self._read_status = read_status
         self._rates = RequestRates()
 
-    def receive(
-        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
-    ) -> None:
+    def receive(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller) -> None:
         """Answer now or later, if the client does not ask too often."""
         try:
             self._rates.check(asker_of(caller, identity), message, now)
@@ -88,9 +86,7 @@ class Requests:
         else:
             self.hear(identity, message, encoding, now, caller)
 
-    def hear(
-        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
-    ) -> None:
+    def hear(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller) -> None:
         """Answer now or later; whatever is wrong with a request is answered with Rejected."""
 
         def hear_again(then: float) -> None:
@@ -110,9 +106,7 @@ class Requests:
         except CactusError as error:
             self._reject(identity, error, encoding, _concerns(message))
 
-    def refuse_frames(
-        self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns
-    ) -> None:
+    def refuse_frames(self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns) -> None:
         """Answer frames that are not a message, or that are not read from this client."""
         self._tally.bad_frames[error.type] += 1
         self._reject(identity, error, encoding, concerns)
@@ -128,9 +122,7 @@ class Requests:
         ended = self._table.ended.get(job_id)
         return ended is not None and ended.tenant == caller.tenant and self._recalling.must_wait(job_id)
 
-    def _answer(
-        self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller
-    ) -> None:
+    def _answer(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller) -> None:
         if isinstance(message, Scale | Restart) and caller.role != "operator":
             self._refused["wrong_role"] += 1
             raise PermissionDenied(

@@ -71,9 +71,7 @@ class FakeCloud:
         try:
             head = (await reader.readuntil(b"\r\n\r\n")).decode()
             length = next(
-                int(line.split(":")[1])
-                for line in head.split("\r\n")
-                if line.lower().startswith("content-length")
+                int(line.split(":")[1]) for line in head.split("\r\n") if line.lower().startswith("content-length")
             )
             body = json.loads(await reader.readexactly(length))
             answering = self.script[min(len(self.requests), len(self.script) - 1)]

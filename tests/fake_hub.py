@@ -20,9 +20,7 @@ class FakeHub:
 
     token = "hf_of_the_test"
 
-    def __init__(
-        self, repositories: dict[str, dict[str, bytes]], gated: frozenset[str] = frozenset()
-    ) -> None:
+    def __init__(self, repositories: dict[str, dict[str, bytes]], gated: frozenset[str] = frozenset()) -> None:
         self.repositories = repositories
         self.gated = gated
         self.fails_with: int | None = None
@@ -37,9 +35,7 @@ class FakeHub:
     @property
     def downloaded(self) -> list[str]:
         """The files whose content was asked for, in order of name."""
-        return sorted(
-            path.split("/resolve/")[1].split("/", 1)[1] for path in self.asked if "/resolve/" in path
-        )
+        return sorted(path.split("/resolve/")[1].split("/", 1)[1] for path in self.asked if "/resolve/" in path)
 
     def answer(self, request: Request) -> None:
         with_body = request.command == "GET"
@@ -57,9 +53,7 @@ class FakeHub:
     def _response(self, path: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
         if self.fails_with is not None:
             return self.fails_with, {}, b"out of order"
-        match = re.fullmatch(
-            r"/(?:api/models/)?([^/]+/[^/]+)(?:/(revision|tree|resolve)/([^/]+)(?:/(.*))?)?", path
-        )
+        match = re.fullmatch(r"/(?:api/models/)?([^/]+/[^/]+)(?:/(revision|tree|resolve)/([^/]+)(?:/(.*))?)?", path)
         if match is None or match[1] not in self.repositories:
             return 404, {"X-Error-Code": "RepoNotFound"}, b"{}"
         repository, what, revision, name = match.groups()
@@ -79,9 +73,7 @@ class FakeHub:
         about = {"id": repository, "sha": commit, "siblings": [{"rfilename": file} for file in files]}
         return 200, {}, json.dumps(about).encode()
 
-    def _file(
-        self, repository: str, commit: str, name: str, authorization: str
-    ) -> tuple[int, dict[str, str], bytes]:
+    def _file(self, repository: str, commit: str, name: str, authorization: str) -> tuple[int, dict[str, str], bytes]:
         if repository in self.gated and authorization != f"Bearer {self.token}":
             return 401, {"X-Error-Code": "GatedRepo", "X-Repo-Commit": commit}, b"{}"
         content = self.repositories[repository].get(name)

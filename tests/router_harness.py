@@ -101,9 +101,7 @@ class LetterModel:
         names = [f"[{tool['function']['name']}]" for tool in tools or ()]
         turns = "|".join(message.get("content") or "" for message in messages)
         text = "".join([*names, "[reason]" * bool(thinking), turns, ">" * bool(answer_begins), answer_begins])
-        return ChatPrompt(
-            self.tokenizer.encode(text, add_special=True), "answer" if answer_begins else "undecided"
-        )
+        return ChatPrompt(self.tokenizer.encode(text, add_special=True), "answer" if answer_begins else "undecided")
 
 
 def job_id(number: int) -> str:
@@ -296,9 +294,7 @@ class RouterHarness:
 
     def submit(self, number: int, prompt: Any = "hello", identity: bytes = CLIENT, **options: Any) -> Any:
         options.setdefault("seed", 3)
-        [first, *_] = self.client(
-            Submit(job_id=job_id(number), prompt=prompt, options=Options(**options)), identity
-        )
+        [first, *_] = self.client(Submit(job_id=job_id(number), prompt=prompt, options=Options(**options)), identity)
         return first
 
     def report(self, worker: Worker, *deltas: SequenceDelta, unavailable: str | None = None) -> None:
@@ -410,9 +406,7 @@ class RouterHarness:
 
     def deltas(self, number: int) -> list[Delta]:
         return [
-            message
-            for message in self.published
-            if isinstance(message, Delta) and message.job_id == job_id(number)
+            message for message in self.published if isinstance(message, Delta) and message.job_id == job_id(number)
         ]
 
     def streamed_text(self, number: int) -> str:

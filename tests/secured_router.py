@@ -138,9 +138,7 @@ def secured_router(directory: Path, **settings: Any) -> Iterator[SecuredRouter]:
     """Run a router whose keys are in `directory`."""
     store = KeyStore(directory / "keys")
     store.make_server_pair()
-    actor = RouterActor(
-        RouterSettings(**{**LOOPBACK, "keys_dir": str(store.directory), **settings}), LetterModel()
-    )
+    actor = RouterActor(RouterSettings(**{**LOOPBACK, "keys_dir": str(store.directory), **settings}), LetterModel())
     router = SecuredRouter(store, actor, actor.start())
     thread = threading.Thread(target=actor.run)
     thread.start()

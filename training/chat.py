@@ -30,9 +30,7 @@ class Chat:
         tools: Sequence[Mapping[str, Any]] = (),
         add_generation_prompt: bool = False,
     ) -> str:
-        return self._template.render(
-            messages=messages, tools=list(tools), add_generation_prompt=add_generation_prompt
-        )
+        return self._template.render(messages=messages, tools=list(tools), add_generation_prompt=add_generation_prompt)
 
     def tokens_and_answers(self, tokenizer: Tokenizer, sample: Sample) -> tuple[list[int], list[bool]]:
         """Return a sample's tokens, and for each whether it is the assistant's (its end of turn included)."""

@@ -55,13 +55,9 @@ class Report:
 
     @classmethod
     def of(cls, samples: Sequence[Sample], answers: Sequence[Answer], probe: Probe | None) -> Report:
-        judged = [
-            (sample, answer, is_right(sample, answer))
-            for sample, answer in zip(samples, answers, strict=True)
-        ]
+        judged = [(sample, answer, is_right(sample, answer)) for sample, answer in zip(samples, answers, strict=True)]
         accuracy = {
-            kind: _mean([right for sample, _, right in judged if sample.kind == kind])
-            for kind in EXAMINED_KINDS
+            kind: _mean([right for sample, _, right in judged if sample.kind == kind]) for kind in EXAMINED_KINDS
         }
         answered = [
             (answer, right and sample.kind != NOT_ANSWERABLE, sample.kind != NOT_ANSWERABLE)
@@ -83,10 +79,7 @@ class Report:
             *(f"  {kind:20s} {share:6.1%}" for kind, share in self.accuracy.items()),
             f"  {'all facts':20s} {self.facts:6.1%}",
             "AUROC of confidence (unanswerable questions count as not answered; in brackets: without them)",
-            *(
-                f"  {name:20s} {area:.3f}  ({self.auroc_of_answerable[name]:.3f})"
-                for name, area in self.auroc.items()
-            ),
+            *(f"  {name:20s} {area:.3f}  ({self.auroc_of_answerable[name]:.3f})" for name, area in self.auroc.items()),
             "A minimum of the confidence by entropies (stories left out)",
             *(at.line() for at in self.handoff),
         ]

@@ -26,9 +26,7 @@ def export(run: Path, target: Path) -> None:
     save_file(tensors, target / "model.safetensors", metadata={"format": "pt"})
     (target / "model.safetensors").chmod(0o644)
     shutil.copyfile(run / "tokenizer.json", target / "tokenizer.json")
-    ids = {
-        text: place for place, text in enumerate((END_OF_TEXT, TURN_START, TURN_END, CALL_START, CALL_END))
-    }
+    ids = {text: place for place, text in enumerate((END_OF_TEXT, TURN_START, TURN_END, CALL_START, CALL_END))}
     shape = Shape()
     _write(
         target / "config.json",
@@ -101,9 +99,7 @@ def _write(path: Path, content: dict[str, object]) -> None:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--directory", type=Path, default=RUN_DIRECTORY, help="where the training kept its state"
-    )
+    parser.add_argument("--directory", type=Path, default=RUN_DIRECTORY, help="where the training kept its state")
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="the directory to write")
     options = parser.parse_args()
     export(options.directory, options.model)

@@ -38,9 +38,7 @@ def set_copying_start(model: Decoder, seed: int) -> None:
     random = torch.randn(shape.hidden_size - 1, 2 * shape.head_dim, generator=generator)
     basis = torch.zeros(2 * shape.head_dim, shape.hidden_size)
     basis[:, 1:] = torch.linalg.qr(random).Q.T
-    reading, writing = basis.chunk(
-        2
-    )  # (head_dim, hidden) each, orthogonal to the constant and to one another
+    reading, writing = basis.chunk(2)  # (head_dim, hidden) each, orthogonal to the constant and to one another
     half = shape.head_dim // 2
     angles = shape.rope_theta ** (-torch.arange(half) / half)
 

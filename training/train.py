@@ -110,8 +110,7 @@ class Trainer:
             chat = Chat()
             samples = training_samples(SEED, -1, 0.5)
             texts = (
-                chat.render(sample.messages, sample.tools)
-                for _, sample in zip(range(60_000), samples, strict=False)
+                chat.render(sample.messages, sample.tools) for _, sample in zip(range(60_000), samples, strict=False)
             )
             train_tokenizer(texts).save(str(path))
         return Tokenizer.from_file(str(path))
@@ -201,9 +200,7 @@ class Trainer:
 
 def main() -> None:
     parser = argparse.ArgumentParser(description=__doc__)
-    parser.add_argument(
-        "--minutes", type=float, default=75.0, help="training time; the rate falls to zero over it"
-    )
+    parser.add_argument("--minutes", type=float, default=75.0, help="training time; the rate falls to zero over it")
     parser.add_argument("--directory", type=Path, default=RUN_DIRECTORY, help="checkpoint and tokenizer")
     parser.add_argument("--model", type=Path, default=MODEL_DIRECTORY, help="where the weights go at the end")
     parser.add_argument("--threads", type=int, default=os.cpu_count() or 1)

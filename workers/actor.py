@@ -62,9 +62,7 @@ def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> L
         compiler.end()
 
 
-def load_from(
-    path: Path, text: TextModel, settings: WorkerSettings, on_packed: OnProgress = lambda *_: None
-) -> Loaded:
+def load_from(path: Path, text: TextModel, settings: WorkerSettings, on_packed: OnProgress = lambda *_: None) -> Loaded:
     """`load` for a model whose files are found and whose text side is known."""
     from cactus_actors.structured.matcher import Matchers
     from workers.engine import Engine
@@ -146,9 +144,7 @@ class WorkerActor:
         gc.collect()
         gc.freeze()  # what the model holds lives as long as the process
         try:
-            hello = msgspec.structs.replace(
-                hello_of(self._settings, loaded), max_reports_ahead=MAX_REPORTS_AHEAD
-            )
+            hello = msgspec.structs.replace(hello_of(self._settings, loaded), max_reports_ahead=MAX_REPORTS_AHEAD)
             self._core = WorkerCore(loaded.engine, hello)
             with RouterLink(router_endpoint, credentials) as link:
                 return self._serve(self._core, link)

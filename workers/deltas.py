@@ -74,9 +74,7 @@ def flags_of(sequence: Sequence) -> list[int]:
     return [] if reasoning is None else reasoning.told()
 
 
-def extras_of(
-    sequence: Sequence, samples: Samples, rows: range, told: SequenceExtras | None
-) -> SequenceExtras | None:
+def extras_of(sequence: Sequence, samples: Samples, rows: range, told: SequenceExtras | None) -> SequenceExtras | None:
     """What is told of the tokens of these rows beside what is told of the prompt."""
     extras = told
     if sequence.is_steered:
@@ -125,9 +123,7 @@ def last_delta_of(sequence: Sequence, finish: Finish, extras: SequenceExtras | N
     """The last delta of a sequence, with the text that was held back."""
     shown = sequence.detokenizer.flush()
     cached_tokens = sequence.num_cached_prompt_tokens or 0
-    delta = last_delta(
-        sequence.dispatch_id, sequence.num_completion_tokens, finish, shown.text, cached_tokens, extras
-    )
+    delta = last_delta(sequence.dispatch_id, sequence.num_completion_tokens, finish, shown.text, cached_tokens, extras)
     return replace(delta, reasoning=shown.reasoning, reasoning_flags=flags_of(sequence))
 
 

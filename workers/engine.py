@@ -155,9 +155,7 @@ class Engine:
         self._scheduler.on_step(schedule, seconds)
         return deltas
 
-    def _compute(
-        self, chunks: list[Chunk], run: Callable[[list[Chunk], Batch], Commit]
-    ) -> list[SequenceDelta]:
+    def _compute(self, chunks: list[Chunk], run: Callable[[list[Chunk], Batch], Commit]) -> list[SequenceDelta]:
         """Forward and what follows from it, then commit."""
         if not chunks:
             return []
@@ -238,9 +236,7 @@ class Engine:
             return self._end(sequence, length_of(sequence), told)
         return delta_of(sequence, told) if told is not None else None
 
-    def _extend(
-        self, chunk: Chunk, samples: Samples, first_row: int, told: SequenceExtras | None
-    ) -> SequenceDelta:
+    def _extend(self, chunk: Chunk, samples: Samples, first_row: int, told: SequenceExtras | None) -> SequenceDelta:
         """Append what was sampled up to the first token that was not drafted, and end what is complete."""
         sequence = chunk.sequence
         drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()

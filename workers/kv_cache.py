@@ -64,9 +64,7 @@ class KVCache:
     arrays: Arrays
 
     @classmethod
-    def allocate(
-        cls, shape: CacheShape, num_blocks: int, block_size: int = 16, format: str = "float32"
-    ) -> KVCache:
+    def allocate(cls, shape: CacheShape, num_blocks: int, block_size: int = 16, format: str = "float32") -> KVCache:
         """A zeroed cache; its pages are taken from the system when they are first written."""
         arrays = {
             name: aligned_zeros(extents, dtype)

@@ -90,9 +90,7 @@ class Sampler:
         no_surveys = np.zeros((0, survey_width(1)), np.float32)
         self._run(np.zeros((0, 1), np.float32), no_surveys, RowsWanted(self._end_ids).rows(1), 0)
 
-    def _run(
-        self, logits: NDArray[np.float32], surveys: NDArray[np.float32], rows: Rows, max_top: int
-    ) -> Samples:
+    def _run(self, logits: NDArray[np.float32], surveys: NDArray[np.float32], rows: Rows, max_top: int) -> Samples:
         num_rows = len(rows.wanted)
         outcomes = Outcomes(
             np.empty(num_rows, OUTCOME),

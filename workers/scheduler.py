@@ -153,9 +153,7 @@ class Scheduler:
         if num_left <= 0:
             return
         indices = [
-            index
-            for index, chunk in enumerate(schedule.chunks)
-            if chunk.num_rows and chunk.sequence.may_be_drafted
+            index for index, chunk in enumerate(schedule.chunks) if chunk.num_rows and chunk.sequence.may_be_drafted
         ]
         sequences = [schedule.chunks[index].sequence for index in indices]
         places = [DraftPlace(each.drafter, each.token_ids, self._room(each)) for each in sequences]

@@ -56,8 +56,7 @@ class Sequence:
         self.mirostat_mu = 2 * self.params.mirostat_tau if mu is None else mu
         self.is_steered = self.params.mirostat != 0 and self.params.temperature > 0
         self.is_penalised = not (
-            self.params.repeat_penalty == 1.0
-            and self.params.presence_penalty == self.params.frequency_penalty == 0.0
+            self.params.repeat_penalty == 1.0 and self.params.presence_penalty == self.params.frequency_penalty == 0.0
         )
         self.bias_ids, self.biases = _biases(self.params)
         tells_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pool

@@ -91,9 +91,7 @@ class DraftPlace(NamedTuple):
     room: int
 
 
-def propose(
-    places: Sequence[DraftPlace], num_rows: int, limit: int, cost: StepCost
-) -> list[NDArray[np.int32]]:
+def propose(places: Sequence[DraftPlace], num_rows: int, limit: int, cost: StepCost) -> list[NDArray[np.int32]]:
     """The drafts for each place, at most `limit` in all, in a step that has `num_rows` rows without them."""
     hopes = [(place.drafter.chance, min(limit, place.room)) for place in places]
     is_due = any(place.drafter.is_due(place.token_ids.size) for place in places)
@@ -111,19 +109,13 @@ def propose(
     return [drafts[:count] for drafts, count in zip(found, counts, strict=True)]
 
 
-def worthwhile(
-    proposals: Sequence[tuple[float, int]], num_rows: int, limit: int, cost: StepCost
-) -> list[int]:
+def worthwhile(proposals: Sequence[tuple[float, int]], num_rows: int, limit: int, cost: StepCost) -> list[int]:
     """How many drafts of each (chance, number of drafts) make a step yield the most tokens a second.
 
     Without drafts the step has `num_rows` rows and as many tokens come of it; at most `limit` are made.
     """
     likelihoods = sorted(
-        (
-            (chance**place, index)
-            for index, (chance, size) in enumerate(proposals)
-            for place in range(1, size + 1)
-        ),
+        ((chance**place, index) for index, (chance, size) in enumerate(proposals) for place in range(1, size + 1)),
         key=lambda pair: (-pair[0], pair[1]),
     )[:limit]
     num_expected, num_best, best_rate = float(num_rows), 0, num_rows / cost.of(num_rows)

@@ -22,9 +22,7 @@ from benchmarks.fleet.simulation import Fleet, Simulation
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, nargs="+", default=[2, 4, 8, 16])
     parser.add_argument("--chats-per-slot", type=float, nargs="+", default=[2.0, 3.5, 5.0])
     parser.add_argument("--seconds", type=float, default=60.0, help="of virtual time that count")

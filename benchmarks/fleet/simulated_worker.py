@@ -41,15 +41,11 @@ class SimulatedWorker:
     """Commands in; `begin_step` says how long a step takes, `end_step` what it brought."""
 
     def __init__(self, worker_id: str, *, num_slots: int, num_blocks: int, speed: Speed) -> None:
-        self.hello = Hello(
-            worker_id, "local", "simulated", num_slots, num_blocks, BLOCK_SIZE, MAX_CONTEXT, "here", 1
-        )
+        self.hello = Hello(worker_id, "local", "simulated", num_slots, num_blocks, BLOCK_SIZE, MAX_CONTEXT, "here", 1)
         self._speed = speed
         self._pool = BlockPool(num_blocks)
         self.counters = Counters()
-        self._scheduler = Scheduler(
-            self._pool, self.counters, max_sequences=num_slots, token_budget=TOKEN_BUDGET
-        )
+        self._scheduler = Scheduler(self._pool, self.counters, max_sequences=num_slots, token_budget=TOKEN_BUDGET)
         self._sequences: dict[int, Sequence] = {}
         self._num_accepted = 0
         self._schedule: Schedule | None = None

@@ -99,9 +99,7 @@ class Simulation:
         self._perform(self.core.on_tick(self._now))
         if self._now >= self._fleet.warm_up_s:
             self._num_looked += 1
-            self._num_busy += sum(
-                min(worker.num_sequences, self._fleet.slots) for worker in self.workers.values()
-            )
+            self._num_busy += sum(min(worker.num_sequences, self._fleet.slots) for worker in self.workers.values())
         self._at(self._now + TICK_S, self._tick)
 
     def _say_later(self, chat: Chat) -> None:
@@ -115,9 +113,7 @@ class Simulation:
         self._num_jobs += 1
         job_id = f"{self._num_jobs:032x}"
         self._of_job[job_id] = chat
-        options = Options(
-            max_tokens=num_tokens, seed=chat.number * 31 % MAX_TOKEN, user=f"chat-{chat.number}"
-        )
+        options = Options(max_tokens=num_tokens, seed=chat.number * 31 % MAX_TOKEN, user=f"chat-{chat.number}")
         submit = Submit(job_id=job_id, prompt="", options=options)
         [wish] = self.core.on_client(b"client", submit, "m", self._now)
         assert isinstance(wish, Prepare)

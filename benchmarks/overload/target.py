@@ -47,9 +47,7 @@ def milliseconds(values: list[float], share: float) -> float:
 def newest_router() -> int:
     """The process of the router actor that was started last, on either placement."""
     routers = [
-        int(path.parent.name)
-        for path in Path("/proc").glob("[0-9]*/cmdline")
-        if b"RouterActor" in path.read_bytes()
+        int(path.parent.name) for path in Path("/proc").glob("[0-9]*/cmdline") if b"RouterActor" in path.read_bytes()
     ]
     return max(routers, key=_started_at)
 

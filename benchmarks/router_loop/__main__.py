@@ -26,9 +26,7 @@ JOB_TOKENS, JOB_TOKENS_OVER_SOCKETS = 128, 512
 
 
 def main() -> None:
-    parser = argparse.ArgumentParser(
-        description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter
-    )
+    parser = argparse.ArgumentParser(description=__doc__, formatter_class=argparse.RawDescriptionHelpFormatter)
     parser.add_argument("--workers", type=int, default=1)
     parser.add_argument("--sequences", type=int, default=16, help="that each worker runs")
     parser.add_argument("--waiting", type=int, default=0, help="jobs behind those that run")

@@ -42,9 +42,7 @@ class PlayedWorker:
     jobs do not all end in one step.
     """
 
-    def __init__(
-        self, worker_id: str, num_slots: int, *, age: bool = False, max_reports_ahead: int = 0
-    ) -> None:
+    def __init__(self, worker_id: str, num_slots: int, *, age: bool = False, max_reports_ahead: int = 0) -> None:
         num_blocks = (num_slots + 1) * BLOCKS_PER_SLOT
         self.hello = Hello(
             worker_id,
@@ -90,8 +88,7 @@ class PlayedWorker:
         return Report(
             num_accepted=self._num_accepted,
             free_slots=self.hello.num_slots - len(held),
-            free_blocks=self.hello.num_blocks
-            - sum(sequence.num_blocks for sequence in held[: self.hello.num_slots]),
+            free_blocks=self.hello.num_blocks - sum(sequence.num_blocks for sequence in held[: self.hello.num_slots]),
             num_running=self.num_running,
             deltas=deltas,
             tokens_generated=self._num_tokens,

@@ -140,9 +140,7 @@ class Readers:
         connection.subscribe(topic)
         self._by_topic[topic] = connection
         self._on_the_way.add(topic)
-        options = Options(
-            max_tokens=self._job_tokens, seed=number, ignore_eos=True, user=f"user-{number % NUM_USERS}"
-        )
+        options = Options(max_tokens=self._job_tokens, seed=number, ignore_eos=True, user=f"user-{number % NUM_USERS}")
         prompt: list[int | str] = [1000 + number % 50_000] * PROMPT_TOKENS
         self._jobs.send_multipart(encode(Submit(job_id=topic, prompt=prompt, options=options)))
 

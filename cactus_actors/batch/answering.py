@@ -96,9 +96,7 @@ class LineAnswerer:
         """What became of `line`; raises NotSupported for one `as_chat` where the model has no template."""
         job_id_of = partial(self._job_id, line, as_chat=as_chat)
         try:
-            request = request_of_line(
-                line, job_id_of, self._options, self._model, as_chat=as_chat, system=self._system
-            )
+            request = request_of_line(line, job_id_of, self._options, self._model, as_chat=as_chat, system=self._system)
             results = await self._results(request.submits, job_id_of)
             fingerprint = await self._system_fingerprint()
             rendered = render_result(line, request, results, self._run.created, fingerprint)
@@ -132,8 +130,7 @@ class LineAnswerer:
         try:
             async with asyncio.TaskGroup() as tasks:
                 choices = [
-                    tasks.create_task(self._result(submit, job_id_of, choice))
-                    for choice, submit in enumerate(submits)
+                    tasks.create_task(self._result(submit, job_id_of, choice)) for choice, submit in enumerate(submits)
                 ]
         except BaseExceptionGroup as group:
             raise group.exceptions[0] from None

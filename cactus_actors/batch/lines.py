@@ -41,9 +41,7 @@ class PromptLine:
     @property
     def is_batch_line(self) -> bool:
         """Whether it has the OpenAI batch form."""
-        return isinstance(self.value, dict) and not _BATCH_FIELDS.isdisjoint(
-            self.value.keys() - {"custom_id"}
-        )
+        return isinstance(self.value, dict) and not _BATCH_FIELDS.isdisjoint(self.value.keys() - {"custom_id"})
 
     @property
     def model(self) -> str | None:
@@ -182,7 +180,5 @@ def _checked_custom_id(custom_id: object, number: int) -> str:
     if not isinstance(custom_id, str) or not custom_id:
         raise InputInvalid(f"line {number}: custom_id is required and must be a string")
     if len(custom_id) > MAX_CUSTOM_ID_LENGTH or not custom_id.isprintable():
-        raise InputInvalid(
-            f"line {number}: custom_id must be at most {MAX_CUSTOM_ID_LENGTH} printable characters"
-        )
+        raise InputInvalid(f"line {number}: custom_id must be at most {MAX_CUSTOM_ID_LENGTH} printable characters")
     return custom_id

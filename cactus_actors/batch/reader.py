@@ -137,11 +137,7 @@ class PromptFile:
         if isinstance(error, OSError) and error.strerror:
             return InputInvalid(f"{self.path}: {error.strerror}")
         what = "cut short" if isinstance(error, EOFError) else "damaged"
-        whole = (
-            f"lines 1 to {self._num_whole} were read before it"
-            if self._num_whole
-            else "no line of it is whole"
-        )
+        whole = f"lines 1 to {self._num_whole} were read before it" if self._num_whole else "no line of it is whole"
         return InputInvalid(f"{self.path}: the gzip file is {what}; {whole}, and nothing was run")
 
 

@@ -71,6 +71,4 @@ def _with(known: Reason | None, error: _Error) -> Reason:
     count = 1 if known is None else known.count + 1
     if known is not None and (known.first_line or 0) <= (error.line or 0):
         return msgspec.structs.replace(known, count=count)
-    return Reason(
-        code=error.code, param=error.param, count=count, message=error.message, first_line=error.line
-    )
+    return Reason(code=error.code, param=error.param, count=count, message=error.message, first_line=error.line)

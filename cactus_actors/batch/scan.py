@@ -67,8 +67,7 @@ class Scanner:
             lines = (decode_line(raw, self._form) for raw in file.lines())
             earlier = next((one.number for one in lines if id_key(one.custom_id) == key), line.number)
         return InputInvalid(
-            f"{self._file.path}: custom_id {line.custom_id[:60]!r} is on line {earlier} "
-            f"and on line {line.number}"
+            f"{self._file.path}: custom_id {line.custom_id[:60]!r} is on line {earlier} and on line {line.number}"
         )
 
 

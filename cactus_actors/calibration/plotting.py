@@ -15,9 +15,7 @@ def write_plot(calibration: Calibration, path: Path) -> None:
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()
-    for number, signal in enumerate(
-        signal for signal in calibration.signals if signal.name in (*SIGNALS, NEW_PROBE)
-    ):
+    for number, signal in enumerate(signal for signal in calibration.signals if signal.name in (*SIGNALS, NEW_PROBE)):
         colour = f"C{number}"
         shares = [point.handed_off for point in signal.curve]
         label = signal.name if signal.auroc is None else f"{signal.name} (AUROC {signal.auroc:.3f})"

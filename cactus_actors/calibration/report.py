@@ -77,9 +77,7 @@ class Calibration:
     probe: Probe | None
 
     @classmethod
-    def of(
-        cls, outcomes: Sequence[Outcome], wish: Wish, second: Sequence[Outcome] | None = None
-    ) -> Calibration:
+    def of(cls, outcomes: Sequence[Outcome], wish: Wish, second: Sequence[Outcome] | None = None) -> Calibration:
         """Calibrate on `outcomes`, which `second` answers better; InvalidRequest if nothing was answered."""
         places = [
             place
@@ -171,8 +169,7 @@ def _accuracy_of_all(
     if second_right is None:
         return None
     chosen = [
-        second if score < cut.threshold else own
-        for score, own, second in zip(scores, right, second_right, strict=True)
+        second if score < cut.threshold else own for score, own, second in zip(scores, right, second_right, strict=True)
     ]
     return sum(chosen) / len(chosen)
 

@@ -64,9 +64,7 @@ def batch(
     raw: Annotated[
         bool, typer.Option("--raw", help="Continue plain lines as they stand, without the chat template.")
     ] = False,
-    system: Annotated[
-        str | None, typer.Option(help="A system message for questions and chats that have none.")
-    ] = None,
+    system: Annotated[str | None, typer.Option(help="A system message for questions and chats that have none.")] = None,
     json_schema: Annotated[
         str | None, typer.Option(metavar="FILE|JSON", help="A JSON Schema that answers must obey.")
     ] = None,
@@ -148,9 +146,7 @@ def batch(
 class _Run:
     """One run; `progress` is the last that was told, None before the first line may run."""
 
-    def __init__(
-        self, request: BatchRequest, endpoint: str, stream_endpoint: str | None, key_file: str | None
-    ) -> None:
+    def __init__(self, request: BatchRequest, endpoint: str, stream_endpoint: str | None, key_file: str | None) -> None:
         self._request = request
         self._endpoint = endpoint
         self._stream_endpoint = stream_endpoint
@@ -216,8 +212,6 @@ def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) ->
         return
     failed = f", {progress.num_failed} failed ({paths.errors})" if progress.num_failed else ""
     earlier = f", {progress.num_resumed} of them before" if progress.num_resumed else ""
-    typer.echo(
-        f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output}){failed}{earlier}"
-    )
+    typer.echo(f"{progress.num_succeeded} of {progress.num_lines} lines done ({paths.output}){failed}{earlier}")
     if progress.num_failed:
         show_reasons(reasons_of(paths.errors))

@@ -26,12 +26,8 @@ def bench(
     batch: Annotated[str, typer.Option(help="Batch sizes to measure.")] = "1,4,16",
     prompt_tokens: Annotated[int, typer.Option(min=1, help="Tokens of each prompt.")] = 128,
     decode_tokens: Annotated[int, typer.Option(min=1, help="Tokens that each sequence makes.")] = 48,
-    endpoint: Annotated[
-        str | None, typer.Option(help="Measure the service at tcp://HOST:PORT instead.")
-    ] = None,
-    stream_endpoint: Annotated[
-        str | None, typer.Option(help="Its stream endpoint, if not the next port.")
-    ] = None,
+    endpoint: Annotated[str | None, typer.Option(help="Measure the service at tcp://HOST:PORT instead.")] = None,
+    stream_endpoint: Annotated[str | None, typer.Option(help="Its stream endpoint, if not the next port.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Requests at once; with --endpoint.")] = 16,
     requests: Annotated[int, typer.Option(min=1, help="Requests in all; with --endpoint.")] = 64,
     as_json: AsJson = False,
@@ -44,12 +40,8 @@ def bench(
     """
     if endpoint is not None:
         if model is not None or random is not None:
-            raise ConfigurationInvalid(
-                "--endpoint measures what is served there; leave --model and --random out"
-            )
-        _bench_service(
-            endpoint, stream_endpoint, concurrency, requests, prompt_tokens, decode_tokens, as_json=as_json
-        )
+            raise ConfigurationInvalid("--endpoint measures what is served there; leave --model and --random out")
+        _bench_service(endpoint, stream_endpoint, concurrency, requests, prompt_tokens, decode_tokens, as_json=as_json)
         return
     if model is not None and random is not None:
         raise ConfigurationInvalid("give one of --model and --random")

@@ -117,9 +117,7 @@ async def bench_service(
     )
 
 
-def _prompts(
-    generator: random.Random, vocab_size: int, count: int, num_tokens: int
-) -> Iterator[list[int | str]]:
+def _prompts(generator: random.Random, vocab_size: int, count: int, num_tokens: int) -> Iterator[list[int | str]]:
     ids = range(min(FIRST_ORDINARY_ID, vocab_size // 2), vocab_size)
     for _ in range(count):
         yield list(generator.choices(ids, k=num_tokens))

@@ -49,9 +49,7 @@ def calibrate(
     ] = None,
     second: Annotated[
         str | None,
-        typer.Option(
-            metavar="ENDPOINT", help="A better service that stands for the cloud: asked everything."
-        ),
+        typer.Option(metavar="ENDPOINT", help="A better service that stands for the cloud: asked everything."),
     ] = None,
     max_in_flight: Annotated[int, typer.Option(min=1, max=1000, help="Jobs in the service at once.")] = 32,
     max_tokens: MaxTokens = None,
@@ -113,9 +111,7 @@ async def _ask(
     with _progress() as bar:
         for endpoint, stream_endpoint in services:
             task = bar.add_task(endpoint, total=len(examples))
-            async with AsyncClient(
-                endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file
-            ) as client:
+            async with AsyncClient(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
                 answered.append(
                     await run_examples(
                         client,
@@ -165,9 +161,7 @@ def _print(calibration: Calibration, wish: Wish, *, as_json: bool) -> None:
         typer.echo(msgspec.json.encode(calibration.to_builtins()).decode())
         return
     failed = f", {calibration.num_failed} could not be answered" if calibration.num_failed else ""
-    beside = (
-        "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
-    )
+    beside = "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
     typer.echo(f"{calibration.num_answers} answers, {calibration.accuracy:.1%} right{beside}{failed}")
     for line in report_lines(calibration, wish):
         typer.echo(line)

@@ -65,9 +65,7 @@ def complete(
     thinking_budget: ThinkingBudget = None,
     show_reasoning: ShowReasoning = None,
     cloud_handoff_threshold: HandoffThreshold = None,
-    no_cloud: Annotated[
-        bool, typer.Option("--no-cloud", help="Never hand off, whatever confidence.")
-    ] = False,
+    no_cloud: Annotated[bool, typer.Option("--no-cloud", help="Never hand off, whatever confidence.")] = False,
     timeout_ms: Annotated[int | None, typer.Option(help="The job's deadline in milliseconds.")] = None,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
@@ -124,9 +122,7 @@ def complete(
             _answer(client, {**request, "prompt": text}, writer, stream=stream, as_json=as_json)
 
 
-def _answer(
-    client: Client, request: dict[str, Any], writer: AnswerWriter, *, stream: bool, as_json: bool
-) -> None:
+def _answer(client: Client, request: dict[str, Any], writer: AnswerWriter, *, stream: bool, as_json: bool) -> None:
     if not stream:
         with WaitNotice(client):
             result = client.complete(**request)

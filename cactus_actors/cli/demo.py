@@ -69,13 +69,9 @@ def _report(tally: Tally, output: Path, console: Console) -> None:
     table.add_row("jobs", f"{len(tally.first_token_ms)} done, {tally.num_failed} failed")
     table.add_row("tokens/s", f"{tally.completion_tokens / tally.seconds:.0f}")
     first = sorted(tally.first_token_ms)
-    table.add_row(
-        "time to first token", f"p50 {_percentile(first, 50):.0f} ms, p99 {_percentile(first, 99):.0f} ms"
-    )
+    table.add_row("time to first token", f"p50 {_percentile(first, 50):.0f} ms, p99 {_percentile(first, 99):.0f} ms")
     table.add_row("by worker", ", ".join(f"{name} {count}" for name, count in sorted(tally.workers.items())))
-    table.add_row(
-        "escalated", f"{tally.handoffs.total()} of {len(first)} fell under their confidence threshold"
-    )
+    table.add_row("escalated", f"{tally.handoffs.total()} of {len(first)} fell under their confidence threshold")
     for outcome, count in tally.handoffs.most_common():
         table.add_row("", f"{count} {outcome}")
     console.print(table)

@@ -40,9 +40,7 @@ def show_on_cluster(config: ServeConfig, output: Path, before: Tally, console: C
         with running(on_ray, console) as endpoints:
             lost = _workers_on(cluster.added, endpoints)
             tally = asyncio.run(run_prompt_file(endpoints, output, console, cluster.added.kill))
-    console.print(
-        f"\n{num_workers} workers on 2 nodes; one was killed, with {', '.join(lost)}, at the first answer"
-    )
+    console.print(f"\n{num_workers} workers on 2 nodes; one was killed, with {', '.join(lost)}, at the first answer")
     _compare(tally, before, console)
 
 
@@ -60,6 +58,5 @@ def _compare(tally: Tally, before: Tally, console: Console) -> None:
     if differing or tally.num_failed:
         raise ServerFailure(f"{len(differing)} answers have other tokens, and {tally.num_failed} failed")
     console.print(
-        f"{tally.num_retried} answers went on elsewhere; "
-        f"all {len(lines)} have the tokens that they had without Ray"
+        f"{tally.num_retried} answers went on elsewhere; all {len(lines)} have the tokens that they had without Ray"
     )

@@ -54,13 +54,9 @@ def new(
     """
     terms = Terms(weight=weight, allow_cloud=not no_cloud)
     path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output, terms=terms)
-    typer.echo(
-        f"{path} holds the secret key of {name}: move it to where it is used, readable by its user alone"
-    )
+    typer.echo(f"{path} holds the secret key of {name}: move it to where it is used, readable by its user alone")
     if role == "worker":
-        typer.echo(
-            "workers on other machines: put it at one path on each, cactus serve --worker-key-file PATH"
-        )
+        typer.echo("workers on other machines: put it at one path on each, cactus serve --worker-key-file PATH")
     else:
         typer.echo(f"used by: {KEY_FILE_VARIABLE}=PATH, --key-file PATH, or Client(..., key_file=PATH)")
 

@@ -57,15 +57,11 @@ MinP = Annotated[
     float | None,
     typer.Option(rich_help_panel=SAMPLING, help="Drop tokens below this share of the likeliest one's."),
 ]
-Seed = Annotated[
-    int | None, typer.Option(rich_help_panel=SAMPLING, help="The same seed makes the same tokens.")
-]
+Seed = Annotated[int | None, typer.Option(rich_help_panel=SAMPLING, help="The same seed makes the same tokens.")]
 Stop = Annotated[
     list[str] | None, typer.Option(rich_help_panel=SAMPLING, help="End before this text; may be repeated.")
 ]
-RepeatPenalty = Annotated[
-    float | None, typer.Option(rich_help_panel=SAMPLING, help="Above 1 discourages repetition.")
-]
+RepeatPenalty = Annotated[float | None, typer.Option(rich_help_panel=SAMPLING, help="Above 1 discourages repetition.")]
 Think = Annotated[
     bool | None,
     typer.Option(
@@ -76,9 +72,7 @@ Think = Annotated[
 ]
 ThinkingBudget = Annotated[
     int | None,
-    typer.Option(
-        rich_help_panel=REASONING, help="End the reasoning after so many tokens; -1 leaves it its time."
-    ),
+    typer.Option(rich_help_panel=REASONING, help="End the reasoning after so many tokens; -1 leaves it its time."),
 ]
 ShowReasoning = Annotated[
     bool | None,
@@ -90,9 +84,7 @@ ShowReasoning = Annotated[
 ]
 HandoffThreshold = Annotated[
     float | None,
-    typer.Option(
-        rich_help_panel=SAMPLING, help="Hand off to the cloud when confidence is below; 0 never does."
-    ),
+    typer.Option(rich_help_panel=SAMPLING, help="Hand off to the cloud when confidence is below; 0 never does."),
 ]
 
 

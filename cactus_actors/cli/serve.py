@@ -90,9 +90,7 @@ def serve(
     workers_endpoint: Annotated[
         str | None, _of_zeromq(help="Where workers report; an address of this machine on a cluster.")
     ] = None,
-    http: Annotated[
-        str | None, _of_http(help="HOST:PORT of the HTTP gateway.", show_default=DEFAULTS.http)
-    ] = None,
+    http: Annotated[str | None, _of_http(help="HOST:PORT of the HTTP gateway.", show_default=DEFAULTS.http)] = None,
     no_http: Annotated[bool, _of_http("--no-http", help="Serve without the HTTP gateway.")] = False,
     api_key_file: Annotated[
         Path | None,
@@ -129,9 +127,7 @@ def serve(
     ] = None,
     journal: Annotated[
         bool | None,
-        _of_state(
-            "--journal/--no-journal", help="Keep accepted jobs on disk, so that they survive a restart."
-        ),
+        _of_state("--journal/--no-journal", help="Keep accepted jobs on disk, so that they survive a restart."),
     ] = None,
     drain_timeout: Annotated[
         float | None,
@@ -158,9 +154,7 @@ def serve(
     ] = None,
     log_format: Annotated[
         LogFormat | None,
-        _of_state(
-            help="How standard error says what becomes of the service.", show_default=DEFAULTS.log_format
-        ),
+        _of_state(help="How standard error says what becomes of the service.", show_default=DEFAULTS.log_format),
     ] = None,
     otlp_endpoint: Annotated[
         str | None,

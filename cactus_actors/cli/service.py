@@ -104,12 +104,8 @@ def _worker_count(text: str) -> int:
 
 
 def scale(
-    num_workers: Annotated[
-        int, typer.Argument(parser=_worker_count, metavar="N", help="Model workers to keep alive.")
-    ],
-    wait: Annotated[
-        bool, typer.Option("--wait", help="Return when there are so many, and tell of each.")
-    ] = False,
+    num_workers: Annotated[int, typer.Argument(parser=_worker_count, metavar="N", help="Model workers to keep alive.")],
+    wait: Annotated[bool, typer.Option("--wait", help="Return when there are so many, and tell of each.")] = False,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     key_file: KeyFile = None,
@@ -149,9 +145,7 @@ def _still_wished(client: Client, wished: int) -> int:
     return num_local(status)
 
 
-def restart(
-    as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT, key_file: KeyFile = None
-) -> None:
+def restart(as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT, key_file: KeyFile = None) -> None:
     """Replace every model worker by a new one, one after the other; running jobs lose nothing.
 
     Example: cactus restart

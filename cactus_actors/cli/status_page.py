@@ -83,8 +83,7 @@ class _Workers:
 
     def _width(self) -> int:
         widths = [
-            max(len(heading), *(len(read(worker)) for worker in self._workers))
-            for heading, read in _COLUMNS.items()
+            max(len(heading), *(len(read(worker)) for worker in self._workers)) for heading, read in _COLUMNS.items()
         ]
         return sum(widths) + _GAP * len(widths)
 

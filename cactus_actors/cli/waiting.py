@@ -56,7 +56,5 @@ def notice_of(status: Status) -> str | None:
     if any(worker.kind == "local" for worker in status.workers):
         return None
     if status.desired_workers == 0:
-        return (
-            "no worker runs: the job waits in the queue; `cactus scale 1` starts one, Ctrl-C cancels the job"
-        )
+        return "no worker runs: the job waits in the queue; `cactus scale 1` starts one, Ctrl-C cancels the job"
     return "no worker is ready yet: the job waits in the queue until one is; Ctrl-C cancels it"

@@ -62,12 +62,8 @@ class AsyncClient:
     ) -> None:
         self.jobs_endpoint = jobs_endpoint
         self.stream_endpoint = stream_endpoint or next_port(jobs_endpoint)
-        patience = Patience(
-            endpoint=jobs_endpoint, first_answer_s=timeout, reconnect_s=max(timeout, reconnect_timeout)
-        )
-        self._connection = Connection(
-            self.jobs_endpoint, self.stream_endpoint, patience, find_credentials(key_file)
-        )
+        patience = Patience(endpoint=jobs_endpoint, first_answer_s=timeout, reconnect_s=max(timeout, reconnect_timeout))
+        self._connection = Connection(self.jobs_endpoint, self.stream_endpoint, patience, find_credentials(key_file))
         self._submitted: OrderedDict[str, Followed] = OrderedDict()
 
     async def __aenter__(self) -> Self:
@@ -94,9 +90,7 @@ class AsyncClient:
         **options: Any,
     ) -> Result:
         """The whole result of one job; a task that is cancelled while it waits here cancels its job."""
-        submit = make_submit(
-            prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
-        )
+        submit = make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         return await self.run(submit)
 
     async def run(self, submit: Submit) -> Result:
@@ -123,9 +117,7 @@ class AsyncClient:
 
         The job is submitted at the first await. Closing or dropping the stream before its end cancels it.
         """
-        submit = make_submit(
-            prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options
-        )
+        submit = make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         return self.follow(submit)
 
     def follow(self, submit: Submit) -> AsyncTokenStream:

@@ -168,9 +168,7 @@ class Connection:
         self.open()
         if streamed:
             self._listening.subscribe(job_id.encode())
-        follower = JobFollower(
-            job_id, submit, streamed=streamed, patience=self._patience, now=time.monotonic()
-        )
+        follower = JobFollower(job_id, submit, streamed=streamed, patience=self._patience, now=time.monotonic())
         job = Followed(follower)
         self._followed.setdefault(job_id, []).append(job)
         self._is_awaiting.set()

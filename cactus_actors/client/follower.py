@@ -67,9 +67,7 @@ class JobFollower:
     With `is_abandoned` only the result is still taken, and no deltas.
     """
 
-    def __init__(
-        self, job_id: str, submit: Submit | None, *, streamed: bool, patience: Patience, now: float
-    ) -> None:
+    def __init__(self, job_id: str, submit: Submit | None, *, streamed: bool, patience: Patience, now: float) -> None:
         self.job_id = job_id
         self.streamed = streamed
         self.deltas: deque[Delta] = deque()
@@ -151,9 +149,7 @@ class JobFollower:
         elif self._reopen_at is not None:
             if now >= self._reopen_at:
                 self._open_again(now)
-        elif now - max(self._heard_at, self._asked_at) >= (
-            STREAM_SILENCE_S if self.streamed else RESULT_SILENCE_S
-        ):
+        elif now - max(self._heard_at, self._asked_at) >= (STREAM_SILENCE_S if self.streamed else RESULT_SILENCE_S):
             self._resume_pending = False
             self._resume(now)
 
@@ -289,9 +285,7 @@ class JobFollower:
             self.outcome = result
             return
         error = (
-            CactusError("the job failed without a reason")
-            if result.error is None
-            else error_from_info(result.error)
+            CactusError("the job failed without a reason") if result.error is None else error_from_info(result.error)
         )
         error.result = result
         self.outcome = error

@@ -90,9 +90,7 @@ def make_options(given: Mapping[str, Any]) -> Options:
         try:
             msgspec.convert(value, types[name])
         except msgspec.ValidationError:
-            raise InvalidRequest(
-                f"{name} must be {_IN_WORDS[types[name]]}, got {value!r:.80}", param=name
-            ) from None
+            raise InvalidRequest(f"{name} must be {_IN_WORDS[types[name]]}, got {value!r:.80}", param=name) from None
     return msgspec.convert(dict(given), Options)
 
 
@@ -107,9 +105,7 @@ def ready_to_send(submit: Submit) -> Submit:
     except UNSENDABLE as error:
         raise _unsendable(submit, error) from None
     if size > MAX_MESSAGE_BYTES:
-        raise InvalidRequest(
-            f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent", param=asked
-        )
+        raise InvalidRequest(f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent", param=asked)
     return submit
 
 

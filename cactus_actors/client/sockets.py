@@ -37,9 +37,7 @@ CONNECTING, CONNECTED, DISCONNECTED = (
 REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 
 
-def make_socket(
-    context: zmq.asyncio.Context, kind: int, credentials: Credentials | None
-) -> zmq.asyncio.Socket:
+def make_socket(context: zmq.asyncio.Context, kind: int, credentials: Credentials | None) -> zmq.asyncio.Socket:
     """A socket that is not connected yet."""
     socket = context.socket(kind)
     set_options(socket, SOCKET_OPTIONS)
@@ -90,9 +88,7 @@ def refusal(event: int, endpoint: str, credentials: Credentials | None) -> Authe
     return AuthenticationFailed(reason)
 
 
-def mismatch(
-    peer: Peer, endpoint: str, credentials: Credentials | None, num_broken: int
-) -> CactusError | None:
+def mismatch(peer: Peer, endpoint: str, credentials: Credentials | None, num_broken: int) -> CactusError | None:
     """Why handshakes with `peer` break off, if that will not change."""
     if peer == "http":
         return ConfigurationInvalid(

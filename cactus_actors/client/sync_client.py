@@ -81,9 +81,7 @@ class Client:
     ) -> Result:
         """The whole result of one job; an interrupted wait cancels it."""
         return self._wait(
-            self._client.complete(
-                prompt, messages=messages, tools=tools, model=model, job_id=job_id, **options
-            )
+            self._client.complete(prompt, messages=messages, tools=tools, model=model, job_id=job_id, **options)
         )
 
     def stream(
@@ -150,9 +148,7 @@ class Client:
     def _start(self, stream: AsyncTokenStream) -> TokenStream:
         try:
             return TokenStream(self, self._wait(_started(stream)))
-        except (
-            BaseException
-        ):  # an interrupt: the job may be on its way already, and nobody else can cancel it
+        except BaseException:  # an interrupt: the job may be on its way already, and nobody else can cancel it
             asyncio.run_coroutine_threadsafe(stream.close(), self._loop)
             raise
 

@@ -45,9 +45,7 @@ class ActorSettings:
     job_log: str | None
     otlp_endpoint: str | None
 
-    def router(
-        self, *, jobs: str, stream: str, workers: str, desired_workers: int, has_cloud: bool
-    ) -> RouterSettings:
+    def router(self, *, jobs: str, stream: str, workers: str, desired_workers: int, has_cloud: bool) -> RouterSettings:
         """A router that listens on these endpoints."""
         config = self.config
         return RouterSettings(
@@ -99,9 +97,7 @@ class ActorSettings:
         spending_file = self.config.handoff.spending_file or str(
             self.config.state_dir.expanduser().resolve() / "cloud-spending.json"
         )
-        return msgspec.structs.replace(
-            self.config.handoff, key_file=self.keys.worker, spending_file=spending_file
-        )
+        return msgspec.structs.replace(self.config.handoff, key_file=self.keys.worker, spending_file=spending_file)
 
     def gateway(self, listen: str) -> GatewaySettings:
         """A gateway that listens there, HOST:PORT."""

@@ -12,9 +12,7 @@ ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 DISABLED_VARIABLE = "OTEL_SDK_DISABLED"
 
 
-def otlp_endpoint(
-    config: ServeConfig, environment: Mapping[str, str], announce: Callable[[str], None]
-) -> str | None:
+def otlp_endpoint(config: ServeConfig, environment: Mapping[str, str], announce: Callable[[str], None]) -> str | None:
     """The configured one, else the one of the environment.
 
     Raises ConfigurationInvalid for a configured one that is no address. The environment may speak to all

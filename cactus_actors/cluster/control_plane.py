@@ -40,9 +40,7 @@ class ControlPlane:
             self._missing_since = None
         elif self._missing_since is None:
             self._missing_since = now
-            self._announce(
-                "control_plane_down: Ray's server does not answer; what runs goes on, nothing is replaced"
-            )
+            self._announce("control_plane_down: Ray's server does not answer; what runs goes on, nothing is replaced")
         elif now - self._missing_since > PATIENCE_S:
             raise PlacementLost(
                 f"control_plane_down: Ray's server did not answer for {PATIENCE_S:.0f} s; the service ends, "

@@ -36,9 +36,7 @@ class PrivateRay:
     Unavailable when it cannot be started.
     """
 
-    def __init__(
-        self, output: RayOutput, announce: Callable[[str], None], num_cpus: int | None = None
-    ) -> None:
+    def __init__(self, output: RayOutput, announce: Callable[[str], None], num_cpus: int | None = None) -> None:
         self._output = output
         self._announce = announce
         self._num_cpus = os.cpu_count() if num_cpus is None else num_cpus

@@ -65,9 +65,7 @@ class PrivateRayPlacement:
         try:
             self._ray = self._started()
         except CactusError as error:
-            raise PlacementLost(
-                f"{error.message}; the service ends, and finds its jobs in the journal"
-            ) from None
+            raise PlacementLost(f"{error.message}; the service ends, and finds its jobs in the journal") from None
         self._backoff.on_failed(now, now - self._started_at)
         self._started_at = now
         return True

@@ -37,13 +37,10 @@ class StateDirectory:
         try:
             make_private(directory)
             _close_to_others(directory, announce)
-            self._lock = os.open(
-                directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600
-            )
+            self._lock = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
         except OSError as error:
             raise ConfigurationInvalid(
-                f"the state directory {directory} cannot be used: {error.strerror}; "
-                "name another with --state-dir",
+                f"the state directory {directory} cannot be used: {error.strerror}; name another with --state-dir",
                 param="state_dir",
             ) from None
         try:

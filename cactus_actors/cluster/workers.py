@@ -110,9 +110,7 @@ class Workers:
             self._announce(f"{worker_id} left")
             return
         delay = self.fleet.on_died(worker_id, now)
-        self._announce(
-            f"{worker_id} ended ({ending.reason}); its jobs go on elsewhere, a new one in {delay:.0f} s"
-        )
+        self._announce(f"{worker_id} ended ({ending.reason}); its jobs go on elsewhere, a new one in {delay:.0f} s")
         self._on_lost(worker_id)
 
     def _is_stuck(self, worker_id: str, health: WorkerHealth | None, now: float) -> bool:

@@ -91,9 +91,7 @@ class Calls:
         model = sdk.cactus_init(name, self._text(corpus_dir), bool(cache_index))
         return self._ffi.cast("void *", self._handles.add(model))
 
-    def complete(
-        self, model: Any, messages: Any, options: Any, tools: Any, callback: Any, user_data: Any
-    ) -> str:
+    def complete(self, model: Any, messages: Any, options: Any, tools: Any, callback: Any, user_data: Any) -> str:
         def on_token(text: str, token_id: int) -> None:
             callback(self._ffi.new("char[]", text.encode()), token_id, user_data)
 
@@ -113,9 +111,7 @@ class Calls:
         token_ids = sdk.cactus_tokenize(self._model(model), self._required(text, "text"))
         return self._copy(token_ids, buffer, size, out_len)
 
-    def score_window(
-        self, model: Any, tokens: Any, num_tokens: int, start: int, end: int, context: int
-    ) -> str:
+    def score_window(self, model: Any, tokens: Any, num_tokens: int, start: int, end: int, context: int) -> str:
         if not tokens:
             raise CallFailed("tokens is NULL")
         token_ids = self._ffi.unpack(tokens, num_tokens)

@@ -31,9 +31,7 @@ def server_context(certificate: Path, key: Path) -> ssl.SSLContext:
     try:
         return context_of(certificate, key)
     except (OSError, ssl.SSLError) as error:
-        raise _invalid(
-            f"TLS: {certificate} and {key} are no certificate and its key: {reason_of(error)}"
-        ) from None
+        raise _invalid(f"TLS: {certificate} and {key} are no certificate and its key: {reason_of(error)}") from None
 
 
 def context_of(certificate: Path, key: Path) -> ssl.SSLContext:

@@ -70,11 +70,7 @@ def _files_ids(files: list[ExtraFile], model: TextModel) -> list[int]:
     for repository, file in _FILE_TOKENS:
         repository_id, file_id = model.tokenizer.id_of(repository), model.tokenizer.id_of(file)
         if repository_id is not None and file_id is not None:
-            named = [
-                token
-                for extra in files
-                for token in (file_id, *_plain(f"{extra.filename}\n{extra.text}", model))
-            ]
+            named = [token for extra in files for token in (file_id, *_plain(f"{extra.filename}\n{extra.text}", model))]
             return [repository_id, *_plain(_REPOSITORY, model), *named, file_id, *_plain(_HERE, model)]
     return [token for extra in files for token in _plain(extra.text + _BETWEEN, model)]
 

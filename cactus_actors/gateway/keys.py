@@ -88,9 +88,7 @@ def host_and_port(listen: str) -> tuple[str, int]:
     """HOST and PORT of `HOST:PORT`, an IPv6 address in brackets; raises ConfigurationInvalid."""
     host, _, port = listen.rpartition(":")
     if not host or not port.isdigit() or int(port) > 65535:
-        raise ConfigurationInvalid(
-            f"--http: {listen!r} is not HOST:PORT, such as 127.0.0.1:8080", param="http"
-        )
+        raise ConfigurationInvalid(f"--http: {listen!r} is not HOST:PORT, such as 127.0.0.1:8080", param="http")
     return host.removeprefix("[").removesuffix("]"), int(port)
 
 

@@ -58,9 +58,7 @@ def instead_of(method: str, path: str, served: Sequence[str]) -> str:
         if found is not None:
             return f"{shown}: this is {whose}, and there is nothing like it here{_MORE}"
     if path.startswith("/v1/v1/"):
-        return (
-            f"{shown}: the base URL and the path both have /v1; use {path[3:][:MAX_SHOWN_CHARACTERS]}{_MORE}"
-        )
+        return f"{shown}: the base URL and the path both have /v1; use {path[3:][:MAX_SHOWN_CHARACTERS]}{_MORE}"
     nearest = difflib.get_close_matches(path[:MAX_SHOWN_CHARACTERS], served, n=1, cutoff=0.8)
     if nearest:
         return f"{shown}: there is no such path; did you mean {nearest[0]}?{_MORE}"

@@ -188,9 +188,7 @@ class Cloud:
         }
         if exchange.key is not None:
             headers["Authorization"] = f"Bearer {exchange.key.reveal()}"
-        async with self._client.stream(
-            "POST", self._url, content=exchange.content, headers=headers
-        ) as response:
+        async with self._client.stream("POST", self._url, content=exchange.content, headers=headers) as response:
             if response.status_code != 200:
                 detail = exchange.redact(await _error_message(response))[:MAX_DETAIL_CHARACTERS]
                 told = response.headers

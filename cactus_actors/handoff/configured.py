@@ -18,7 +18,6 @@ def is_cloud_configured(settings: HandoffSettings, environment: Mapping[str, str
     Whether that can be used is for the actor to say.
     """
     of_router = {
-        name: getattr(settings, name)
-        for name in ("confidence_signal", "probe_file", "max_share", "max_wait_s")
+        name: getattr(settings, name) for name in ("confidence_signal", "probe_file", "max_share", "max_wait_s")
     }
     return has_key(environment) or settings != msgspec.structs.replace(_DEFAULTS, **of_router)

@@ -34,9 +34,7 @@ LOG = logging.getLogger(__name__)
 class Desk:
     """Everything here happens on one event loop; `wake` is called when a job has news."""
 
-    def __init__(
-        self, settings: HandoffSettings, environment: Mapping[str, str], wake: Callable[[], None]
-    ) -> None:
+    def __init__(self, settings: HandoffSettings, environment: Mapping[str, str], wake: Callable[[], None]) -> None:
         self._settings = settings
         self._environment = environment
         self._wake = wake

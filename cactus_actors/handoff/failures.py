@@ -50,9 +50,7 @@ class CloudFailure(HandoffFailed):
         self.is_refused = is_refused
 
 
-def status_failure(
-    status: int, detail: str, retry_after: str | None = None, date: str | None = None
-) -> CloudFailure:
+def status_failure(status: int, detail: str, retry_after: str | None = None, date: str | None = None) -> CloudFailure:
     """The failure that a response status other than 200 means; `detail` is the cloud's own message.
 
     `retry_after` and `date` are headers of the response.

@@ -49,6 +49,4 @@ def check_way_to(path: Path) -> None:
                 f"{path}: {directory} belongs to another user (uid {status.st_uid}), who can exchange it"
             )
         if status.st_mode & stat.S_IWOTH and not status.st_mode & stat.S_ISVTX:
-            raise ConfigurationInvalid(
-                f"{path}: every user can rename what is in {directory}; run chmod +t on it"
-            )
+            raise ConfigurationInvalid(f"{path}: every user can rename what is in {directory}; run chmod +t on it")

@@ -26,9 +26,7 @@ def read_private(path: Path) -> bytes:
         if not stat.S_ISREG(mode):
             raise ConfigurationInvalid(f"{path} is not a file")
         if mode & 0o077:
-            raise ConfigurationInvalid(
-                f"{path} is open to others (mode {stat.S_IMODE(mode):04o}); run chmod 600 on it"
-            )
+            raise ConfigurationInvalid(f"{path} is open to others (mode {stat.S_IMODE(mode):04o}); run chmod 600 on it")
         with os.fdopen(descriptor, "rb", closefd=False) as file:
             return file.read(MAX_BYTES)
     finally:

@@ -98,8 +98,7 @@ def _checked_file(path: Path, given: str) -> Path:
     if not path.is_file():
         embedded = ", ".join(list_models()) or "none"
         raise ModelFileInvalid(  # what was given, as it was: a path would lose its `./`
-            f"{given[:MAX_SHOWN_CHARACTERS]}: no such file or directory; "
-            f"embedded: {embedded}; on the hub: owner/name",
+            f"{given[:MAX_SHOWN_CHARACTERS]}: no such file or directory; embedded: {embedded}; on the hub: owner/name",
             param="model",
         )
     with path.open("rb") as file:

@@ -167,9 +167,7 @@ class _Header:
         name = self.string("a tensor name", MAX_KEY_BYTES)
         num_dimensions = self.u32(f"the dimension count of {name!r}")
         if not 1 <= num_dimensions <= MAX_DIMENSIONS:
-            raise self.error(
-                f"tensor {name!r} has {num_dimensions} dimensions (1 to {MAX_DIMENSIONS} allowed)"
-            )
+            raise self.error(f"tensor {name!r} has {num_dimensions} dimensions (1 to {MAX_DIMENSIONS} allowed)")
         shape = tuple(self.u64(f"a dimension of {name!r}") for _ in range(num_dimensions))[::-1]
         kind = self.u32(f"the type of {name!r}")
         offset = self.u64(f"the offset of {name!r}")

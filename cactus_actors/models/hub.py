@@ -130,17 +130,13 @@ def _plain_errors(model: HubModel) -> Iterator[None]:
         raise _invalid(model, f"{place} has no revision {model.revision!r}") from error
     except errors.HfHubHTTPError as error:
         if error.response.status_code in (401, 403):
-            raise _invalid(
-                model, f"{place} refuses access; set HF_TOKEN to a token that may read it"
-            ) from error
+            raise _invalid(model, f"{place} refuses access; set HF_TOKEN to a token that may read it") from error
         raise _unreachable(model, f"it answered {error.response.status_code}") from error
     except errors.OfflineModeIsEnabled as error:
         raise _unreachable(model, "HF_HUB_OFFLINE is set") from error
     except OSError as error:
         if error.errno is not None:
-            raise ModelFileInvalid(
-                f"{model}: cannot be stored in {cache_directory()}: {error.strerror}"
-            ) from error
+            raise ModelFileInvalid(f"{model}: cannot be stored in {cache_directory()}: {error.strerror}") from error
         raise _unreachable(model, _cause(error)) from error
     except Exception as error:  # the errors of the HTTP package below, which differ between versions of it
         raise _unreachable(model, _cause(error)) from error

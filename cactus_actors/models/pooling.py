@@ -49,7 +49,5 @@ def _of_json(path: Path, values: Mapping[str, Any]) -> Pooling:
     if named is not None:
         modes.append(next((key for key, kind in _KEYS.items() if kind == named), str(named)))
     if len(set(modes)) != 1 or modes[0] not in _KEYS:
-        raise invalid(
-            path, f"pooling by {', '.join(modes) or 'nothing':.200}; supported: one of {', '.join(_KEYS)}"
-        )
+        raise invalid(path, f"pooling by {', '.join(modes) or 'nothing':.200}; supported: one of {', '.join(_KEYS)}")
     return _KEYS[modes[0]]

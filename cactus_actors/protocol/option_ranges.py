@@ -84,21 +84,13 @@ def _shown(key: int | str) -> str:
 
 def _check_logit_bias(bias: Mapping[str, float] | Sequence[tuple[int | str, float | bool]]) -> None:
     if len(bias) > MAX_LOGIT_BIAS:
-        raise InvalidRequest(
-            f"logit_bias holds {len(bias)} entries, at most {MAX_LOGIT_BIAS}", param="logit_bias"
-        )
+        raise InvalidRequest(f"logit_bias holds {len(bias)} entries, at most {MAX_LOGIT_BIAS}", param="logit_bias")
     for key, value in bias.items() if isinstance(bias, Mapping) else bias:
         if value is True:
-            raise InvalidRequest(
-                f"logit_bias[{_shown(key)}] must be a number, or false for never", param="logit_bias"
-            )
+            raise InvalidRequest(f"logit_bias[{_shown(key)}] must be a number, or false for never", param="logit_bias")
         if value is not False:
             _check(f"logit_bias[{_shown(key)}]", value, *_BIAS_RANGE)
         if isinstance(bias, Mapping) and not (str(key).isascii() and str(key).isdecimal()):
-            raise InvalidRequest(
-                f"logit_bias[{_shown(key)}]: the keys of an object are token ids", param="logit_bias"
-            )
+            raise InvalidRequest(f"logit_bias[{_shown(key)}]: the keys of an object are token ids", param="logit_bias")
         if len(str(key)) > MAX_LABEL:
-            raise InvalidRequest(
-                f"logit_bias holds a text of more than {MAX_LABEL} characters", param="logit_bias"
-            )
+            raise InvalidRequest(f"logit_bias holds a text of more than {MAX_LABEL} characters", param="logit_bias")

@@ -87,9 +87,7 @@ def num_logprobs(given: Mapping[str, Any], profile: Profile) -> int:
         return top or 0
     check_num_logprobs("logprobs", logprobs, profile)
     if top is not None and top != logprobs:
-        raise InvalidRequest(
-            f"logprobs asks for {logprobs} tokens and top_logprobs for {top}", param="top_logprobs"
-        )
+        raise InvalidRequest(f"logprobs asks for {logprobs} tokens and top_logprobs for {top}", param="top_logprobs")
     return int(logprobs)
 
 

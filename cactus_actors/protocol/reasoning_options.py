@@ -36,9 +36,7 @@ def reasoning_request(given: Mapping[str, Any]) -> ReasoningRequest:
     _check_variables(variables)
     effort = _said_once(given, variables, "reasoning_effort")
     if effort is not None and effort not in EFFORTS:
-        raise InvalidRequest(
-            f"reasoning_effort must be one of {', '.join(EFFORTS)}", param="reasoning_effort"
-        )
+        raise InvalidRequest(f"reasoning_effort must be one of {', '.join(EFFORTS)}", param="reasoning_effort")
     budget = _said_once(given, variables, "thinking_budget")
     lowest, highest = RANGES["thinking_budget"]
     if budget is not None and not lowest <= budget <= highest:

@@ -16,9 +16,7 @@ MAX_DIGITS = 4300
 """Of an integer; Python reads no longer ones (sys.int_info.default_max_str_digits)."""
 
 # a string, which is passed over, or a number
-_NUMBER = re.compile(
-    rb'"(?:[^"\\]|\\.)*+"|(?P<number>-?[0-9]+(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))', re.S
-)
+_NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+"|(?P<number>-?[0-9]+(?P<rest>(?:\.[0-9]+)?(?:[eE][+-]?[0-9]+)?))', re.S)
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 

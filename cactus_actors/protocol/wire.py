@@ -23,9 +23,7 @@ JSON: Encoding = "j"
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 JOB_ID_LENGTH = 32
 
-_HEADERS: dict[Encoding, bytes] = {
-    code: bytes([PROTOCOL_VERSION]) + code.encode() for code in (MSGPACK, JSON)
-}
+_HEADERS: dict[Encoding, bytes] = {code: bytes([PROTOCOL_VERSION]) + code.encode() for code in (MSGPACK, JSON)}
 _ENCODINGS: dict[bytes, Encoding] = {header: code for code, header in _HEADERS.items()}
 _MSGPACK_ENCODER = msgspec.msgpack.Encoder()
 _JSON_ENCODER = msgspec.json.Encoder()

@@ -24,9 +24,7 @@ class TagSplitter(PhasedSplitter):
         self._closed_answer = re.compile(rf"{space}(?:{self._answer_closes.pattern})\s*\Z")
         self._is_open = start == "reasoning"
         self._keeps_space = keeps_space
-        self._phase: Literal["begin", "reasoning", "between", "answer"] = (
-            "answer" if start == "answer" else "begin"
-        )
+        self._phase: Literal["begin", "reasoning", "between", "answer"] = "answer" if start == "answer" else "begin"
         self.has_reasoned = self._is_open
 
     @property

@@ -67,9 +67,7 @@ class Corpus:
         """All chunks, in the order of their files' names."""
         chunks = [chunk for _, document in sorted(self._documents.items()) for chunk in document.chunks]
         if len(chunks) > self._limits.num_chunks:
-            _log.warning(
-                "%s has %d chunks; %d are used", self.directory, len(chunks), self._limits.num_chunks
-            )
+            _log.warning("%s has %d chunks; %d are used", self.directory, len(chunks), self._limits.num_chunks)
         return chunks[: self._limits.num_chunks]
 
     def refresh(self) -> bool:

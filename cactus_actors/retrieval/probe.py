@@ -34,9 +34,7 @@ def probes_of(texts: Sequence[str]) -> list[Probe]:
     return probes
 
 
-def proves_itself(
-    vectors: NDArray[np.float32], probes: Sequence[Probe], probe_vectors: NDArray[np.float32]
-) -> bool:
+def proves_itself(vectors: NDArray[np.float32], probes: Sequence[Probe], probe_vectors: NDArray[np.float32]) -> bool:
     """Whether MIN_SHARE of the probes have their own text among the NUM_BEST nearest; True without probes.
 
     Language models that were never trained to embed often cannot do it, and then their ranking pushes good

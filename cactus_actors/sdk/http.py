@@ -136,11 +136,7 @@ def _check(response: httpx.Response) -> None:
     response.read()
     try:
         error = response.json()["error"]
-        info = ErrorInfo(
-            type=error["type"], status=error["code"], message=error["message"], param=error.get("param")
-        )
+        info = ErrorInfo(type=error["type"], status=error["code"], message=error["message"], param=error.get("param"))
     except (ValueError, LookupError, TypeError):
-        raise CactusError(
-            f"{response.url} answered {response.status_code} {response.reason_phrase}"
-        ) from None
+        raise CactusError(f"{response.url} answered {response.status_code} {response.reason_phrase}") from None
     raise error_from_info(info)

@@ -43,9 +43,7 @@ class LocalBackend:
     ConfigurationInvalid.
     """
 
-    def __init__(
-        self, name_or_path: str, *, weights: WeightFormat, threads: int, handoff: HandoffSettings
-    ) -> None:
+    def __init__(self, name_or_path: str, *, weights: WeightFormat, threads: int, handoff: HandoffSettings) -> None:
         path = resolve_model(name_or_path)
         text = load_text_model(path)
         self._text = text
@@ -174,9 +172,7 @@ class LocalBackend:
                 case Publish(_, Delta() as delta) if self._on_delta is not None:
                     self._on_delta(delta)
                 case Prepare(ticket, content):
-                    self._perform(
-                        self._core.on_prepared(ticket, self._prepared(decode_submit(content)), now), now
-                    )
+                    self._perform(self._core.on_prepared(ticket, self._prepared(decode_submit(content)), now), now)
                 case SendClient(_, Finished() | Rejected() as answer):
                     self._answer = answer
 

@@ -163,9 +163,7 @@ def _each_token(on_token: OnToken | None) -> OnDelta | None:
     return on_delta
 
 
-def window_logprob(
-    model: CactusModel, tokens: list[int], start: int, end: int, context: int
-) -> tuple[float, int]:
+def window_logprob(model: CactusModel, tokens: list[int], start: int, end: int, context: int) -> tuple[float, int]:
     """The sum over tokens[start:end] of log probabilities given at most `context` tokens before `start`.
 
     Returns it with the number of tokens that it is over: without any context the first one has none.

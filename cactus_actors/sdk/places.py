@@ -24,9 +24,7 @@ def service_at(address: str, stream_endpoint: str | None) -> Backend:
     return HttpBackend(address)
 
 
-def model_here(
-    name_or_path: str, weights: WeightFormat, threads: int | None, handoff: HandoffSettings
-) -> Backend:
+def model_here(name_or_path: str, weights: WeightFormat, threads: int | None, handoff: HandoffSettings) -> Backend:
     """A model in this process; raises ModelFileInvalid and ConfigurationInvalid."""
     from cactus_actors.sdk.local import LocalBackend
 

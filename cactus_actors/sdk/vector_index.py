@@ -109,9 +109,7 @@ class CactusIndex:
             scores = self._vectors @ self._unit(embedding)
             order = np.argsort(-scores, kind="stable")[: max(0, top_k)]
             return [
-                (int(self._ids[place]), float(scores[place]))
-                for place in order
-                if scores[place] >= score_threshold
+                (int(self._ids[place]), float(scores[place])) for place in order if scores[place] >= score_threshold
             ]
 
     def compact(self) -> None:

@@ -16,9 +16,7 @@ _SPACE = r"\s{0,8}"
 _TEXT = "(FREE)?"
 
 
-def after_reasoning(
-    grammar: str, markup: str, tokenizer: TokenNames, *, start: Start, is_call: bool = False
-) -> str:
+def after_reasoning(grammar: str, markup: str, tokenizer: TokenNames, *, start: Start, is_call: bool = False) -> str:
     """The texts that reason in the markup of that name and go on as the serialised `grammar` says.
 
     `start` is where the text begins; unless that is in the reasoning, it may have none. A grammar that
@@ -96,9 +94,7 @@ class _Marks:
     def _terms(self, mark: str) -> str:
         pieces = [mark] if self._split is None else self._split.split(mark)
         ids = {text: i for i, text in self._control.items()}
-        return " ".join(
-            f"<[{ids[piece]}]>" if piece in ids else json.dumps(piece) for piece in pieces if piece
-        )
+        return " ".join(f"<[{ids[piece]}]>" if piece in ids else json.dumps(piece) for piece in pieces if piece)
 
 
 def _expression(marks: Iterable[str]) -> str:

@@ -153,9 +153,7 @@ class _Scanner:
             least, _, most = self._pattern[self._at + 1 : max(end, self._at)].partition(",")
             counts = [text for text in (least, most) if text]
             if not least or not all(text.isascii() and text.isdigit() for text in counts):
-                raise self._invalid(
-                    "a repetition is {m}, {m,} or {m,n}; write \\{ for the character", self._at
-                )
+                raise self._invalid("a repetition is {m}, {m,} or {m,n}; write \\{ for the character", self._at)
             if any(len(text) > 9 for text in counts):
                 check_limit(10**9, MAX_REPEATS, f"{self._where}, position {self._at}: too large", self._param)
             if most and int(most) < int(least):

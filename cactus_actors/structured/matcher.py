@@ -140,9 +140,7 @@ class Matchers:
         InvalidRequest for a grammar that does not compile for this vocabulary.
         """
         if self._helper is None:
-            self._helper = threading.Thread(
-                target=_help, args=(self._work,), name="grammar-masks", daemon=True
-            )
+            self._helper = threading.Thread(target=_help, args=(self._work,), name="grammar-masks", daemon=True)
             self._helper.start()
         never = self._end_bits() if _NEGATION in grammar else None
         return GrammarMatcher(grammar, self._compiled, self._num_tokens, self._work.put, never)

@@ -97,9 +97,7 @@ def _schema_of_format(response_format: dict[str, Any] | None) -> Any:
             return schema
         case {"type": "json_schema"}:
             raise InvalidRequest("response_format.json_schema.schema is required", param="response_format")
-    raise InvalidRequest(
-        "response_format.type must be text, json_object or json_schema", param="response_format"
-    )
+    raise InvalidRequest("response_format.type must be text, json_object or json_schema", param="response_format")
 
 
 def _compile(

@@ -39,9 +39,7 @@ _CALLS = ("root", "fcall", "nofcall", "func", "funcarray")
 ROOTS = (*_CALLS, *_EXPRESSIONS, *_SCHEMAS)
 
 
-def root_grammars(
-    root: str, tokenizer: TokenNames, tools: Sequence[Mapping[str, Any]], markup: str
-) -> list[Grammar]:
+def root_grammars(root: str, tokenizer: TokenNames, tools: Sequence[Mapping[str, Any]], markup: str) -> list[Grammar]:
     """The grammars of the language `root`, calls in `markup` and of `tools` if there are any.
 
     Raises InvalidRequest for a name that is not in ROOTS.

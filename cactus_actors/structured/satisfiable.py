@@ -97,9 +97,7 @@ def _type_is_finite(kind: str, schema: dict[str, object], finite: set[str]) -> b
         required = schema.get("required", [])
         assert isinstance(required, list)
         return all(
-            _is_finite(properties[name], finite)
-            if name in properties
-            else patterns or _is_finite(others, finite)
+            _is_finite(properties[name], finite) if name in properties else patterns or _is_finite(others, finite)
             for name in required
         )
     if kind == "array":

@@ -202,9 +202,7 @@ class _Reader:
         self._check(value > 0, where, "a number above 0", value)
         # The automaton has a state for each remainder.
         scaled = Decimal(str(value)).normalize()
-        num_remainders = (
-            int(scaled) if scaled == int(scaled) else int("".join(map(str, scaled.as_tuple().digits)))
-        )
+        num_remainders = int(scaled) if scaled == int(scaled) else int("".join(map(str, scaled.as_tuple().digits)))
         check_limit(num_remainders, MAX_REMAINDERS, f"multiples at {where}", self._param)
         return value
 

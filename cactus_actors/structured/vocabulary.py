@@ -39,8 +39,7 @@ class _Vocabulary(TokenizerWrapper):
         special = {token_id for token_id in ids if tokenizer.is_special(token_id)} | set(end_ids)
         self.special_token_ids = sorted(special)
         self.tokens = [
-            b"<[%d]>" % token_id if token_id in special else tokenizer.token_bytes(token_id)
-            for token_id in ids
+            b"<[%d]>" % token_id if token_id in special else tokenizer.token_bytes(token_id) for token_id in ids
         ]
         self._tokenizer = tokenizer
         self._id_of_bytes = {

@@ -33,9 +33,7 @@ class PromptEnd(NamedTuple):
     is_closed: bool
 
 
-def end_of(
-    prompt: str, markup_name: str, *, thinking: bool | None, past: str, answer_begins: str
-) -> PromptEnd:
+def end_of(prompt: str, markup_name: str, *, thinking: bool | None, past: str, answer_begins: str) -> PromptEnd:
     """How a prompt goes on to where the model begins.
 
     Reasoning that the template opened is closed again where `thinking` is false or the answer has begun,
@@ -50,9 +48,7 @@ def end_of(
     close = f"{line}{markup.closes[0]}{line * 2}"
     if past and not is_closed:
         if markup.has_channels:
-            return PromptEnd(
-                f"{markup.opens[0]}{past}{markup.closes[0]}{markup.answers[0][0]}", "answer", True
-            )
+            return PromptEnd(f"{markup.opens[0]}{past}{markup.closes[0]}{markup.answers[0][0]}", "answer", True)
         opening = "" if is_open else f"{markup.opens[0]}{line}"
         return PromptEnd(f"{opening}{past}{close}", "answer", True)
     if has_begun and markup.has_channels:

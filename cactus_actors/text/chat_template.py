@@ -48,9 +48,7 @@ class ChatTemplate:
     def compile(cls, source: str, path: Path, special_tokens: Mapping[str, str]) -> ChatTemplate:
         """The template in `source`; ModelFileInvalid names `path` and the line if it does not compile."""
         if len(source) > MAX_TEMPLATE_CHARACTERS:
-            raise invalid(
-                path, f"a chat template of {len(source)} characters ({MAX_TEMPLATE_CHARACTERS} allowed)"
-            )
+            raise invalid(path, f"a chat template of {len(source)} characters ({MAX_TEMPLATE_CHARACTERS} allowed)")
         environment = TemplateEnvironment()
         environment.globals |= {"raise_exception": _raise_exception, "strftime_now": _strftime_now}
         try:
@@ -142,9 +140,7 @@ def _plain_variables(variables: Mapping[str, Any], escape: Callable[[str], str])
     try:
         told: dict[str, Any] = plain_data(variables, escape)
     except TemplateInvalid as error:
-        raise TemplateInvalid(
-            "chat_template_kwargs is nested too deep", param="chat_template_kwargs"
-        ) from error
+        raise TemplateInvalid("chat_template_kwargs is nested too deep", param="chat_template_kwargs") from error
     return told
 
 
@@ -190,7 +186,5 @@ def _joined(chunks: Any) -> str:
 
 def _line_of(error: Exception) -> int | None:
     """The line of the template that `error` comes from; jinja2 maps its frames back to template lines."""
-    lines = [
-        frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"
-    ]
+    lines = [frame.lineno for frame in traceback.extract_tb(error.__traceback__) if frame.filename == "<template>"]
     return lines[-1] if lines else None

@@ -61,8 +61,7 @@ class Vocabulary:
         if not isinstance(types, np.ndarray) or types.dtype.kind not in "iu" or len(types) != len(tokens):
             raise invalid(file.path, f"tokenizer.ggml.token_type must be {len(tokens)} integers")
         kinds = [
-            TokenType.CONTROL if token in _END_NAMES else int(kind)
-            for token, kind in zip(tokens, types, strict=True)
+            TokenType.CONTROL if token in _END_NAMES else int(kind) for token, kind in zip(tokens, types, strict=True)
         ]
         return cls(file.path, file.metadata, tokens, kinds)
 

@@ -25,9 +25,7 @@ def optional_json(path: Path) -> dict[str, Any]:
     return read_json_object(path) if path.is_file() else {}
 
 
-def tokenizer_from_json(
-    path: Path, tokenizer_config: Mapping[str, Any], *, ends_texts: bool = False
-) -> Tokenizer:
+def tokenizer_from_json(path: Path, tokenizer_config: Mapping[str, Any], *, ends_texts: bool = False) -> Tokenizer:
     """The tokenizer in a tokenizer.json; ModelFileInvalid if it is corrupt or of an unsupported kind.
 
     With `ends_texts` what it puts behind a text of its own counts: models of embeddings read it there.
@@ -49,9 +47,7 @@ def tokenizer_from_json(
         if token_id in added:
             token_bytes[token_id] = b"" if added[token_id].special else token.encode()
         else:
-            token_bytes[token_id] = (
-                byte_level_bytes(token, table) if byte_level else sentencepiece_bytes(token)
-            )
+            token_bytes[token_id] = byte_level_bytes(token, table) if byte_level else sentencepiece_bytes(token)
     first_id = _first_special_id(path, inner)
     bos_text = token_text(tokenizer_config.get("bos_token"))
     add_bos = tokenizer_config.get("add_bos_token")
@@ -80,9 +76,7 @@ def special_tokens(tokenizer_config: Mapping[str, Any]) -> dict[str, str]:
     return {name: text for name, text in texts.items() if text is not None}
 
 
-def end_ids(
-    path: Path, configs: list[Mapping[str, Any]], tokenizer: Tokenizer, eos_id: int | None
-) -> frozenset[int]:
+def end_ids(path: Path, configs: list[Mapping[str, Any]], tokenizer: Tokenizer, eos_id: int | None) -> frozenset[int]:
     """The tokens that end generation, by `eos_token_id` of every config and by `eos_id`."""
     ids: set[Any] = set() if eos_id is None else {eos_id}
     for config in configs:
@@ -91,9 +85,7 @@ def end_ids(
             if token_id is None:
                 continue
             if type(token_id) is not int or not 0 <= token_id < tokenizer.vocab_size:
-                raise invalid(
-                    path, f"eos_token_id {token_id!r:.50} is not one of the {tokenizer.vocab_size} tokens"
-                )
+                raise invalid(path, f"eos_token_id {token_id!r:.50} is not one of the {tokenizer.vocab_size} tokens")
             ids.add(token_id)
     return frozenset(ids)
 

@@ -26,6 +26,4 @@ def plain_data(value: Any, text: Callable[[str], str] = str, *, depth: int = MAX
         return [plain_data(item, text, depth=depth - 1) for item in value]
     if isinstance(value, Mapping) and all(isinstance(key, str) for key in value):
         return {str(key): plain_data(item, text, depth=depth - 1) for key, item in value.items()}
-    raise TemplateInvalid(
-        f"a value of type {type(value).__name__} cannot be given to a template", param="messages"
-    )
+    raise TemplateInvalid(f"a value of type {type(value).__name__} cannot be given to a template", param="messages")

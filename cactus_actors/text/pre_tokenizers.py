@@ -111,9 +111,7 @@ _DEEPSEEK_LLM = Splitting(
         r"\p{N}",
     )
 )
-_DEEPSEEK_CODER = Splitting(
-    (r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _FROM_ARABIC_TO_CHINESE_OR_HANGUL, r"\p{N}")
-)
+_DEEPSEEK_CODER = Splitting((r"[\r\n]", r"\s?\p{L}+", r"\s?\p{P}+", _FROM_ARABIC_TO_CHINESE_OR_HANGUL, r"\p{N}"))
 _CHAMELEON = Splitting(
     (
         "<sentinel:[0-9]+>",

@@ -20,9 +20,7 @@ _IS_BLOCK = re.compile(r"==\s*['\"]thinking['\"]")
 
 def markup_in_template(source: str) -> str | None:
     """The name in MARKUPS of a template's way, None where it knows of no reasoning."""
-    return next(
-        (name for name, markup in MARKUPS.items() if all(sign in source for sign in markup.signs)), None
-    )
+    return next((name for name, markup in MARKUPS.items() if all(sign in source for sign in markup.signs)), None)
 
 
 def markup_in_vocabulary(tokenizer: Tokenizer) -> str | None:
@@ -71,10 +69,7 @@ class PastReasoning:
 
 def without_reasoning(messages: Sequence[Mapping[str, Any]]) -> list[Mapping[str, Any]]:
     """The messages without what was thought before them."""
-    return [
-        {name: value for name, value in message.items() if name != "reasoning_content"}
-        for message in messages
-    ]
+    return [{name: value for name, value in message.items() if name != "reasoning_content"} for message in messages]
 
 
 def _read_fields(template_source: str, names: Sequence[str]) -> tuple[str, ...]:

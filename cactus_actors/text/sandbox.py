@@ -166,9 +166,7 @@ class _Bounded(NodeTransformer):
     def visit_Concat(self, node: nodes.Concat) -> nodes.Node:  # noqa: N802
         self.generic_visit(node)
         line = node.lineno
-        first, *others = (
-            nodes.Filter(item, "string", [], [], None, None, lineno=line) for item in node.nodes
-        )
+        first, *others = (nodes.Filter(item, "string", [], [], None, None, lineno=line) for item in node.nodes)
         total: nodes.Expr = first
         for text in others:
             total = nodes.Add(total, text, lineno=line)

@@ -16,9 +16,7 @@ _SCHEMA = {
     "required": ["place"],
 }
 _TOOLS = [{"type": "function", "function": {"name": _TOOL, "description": "A tool.", "parameters": _SCHEMA}}]
-_CALLS = [
-    {"id": "a1b2c3d4e", "type": "function", "function": {"name": _CALL, "arguments": '{"place": "Rome"}'}}
-]
+_CALLS = [{"id": "a1b2c3d4e", "type": "function", "function": {"name": _CALL, "arguments": '{"place": "Rome"}'}}]
 _VARIABLES = ("tools", "xml_tools")
 """What templates call the tools; SmolLM3's takes bare functions under the second name."""
 

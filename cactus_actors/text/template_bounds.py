@@ -53,9 +53,7 @@ def to_json(
         raise TemplateLimit(f"an indent of {indent} characters ({MAX_INDENT} allowed)")
     if separators is not None:
         check_size(sum(map(len, separators)) * MAX_INDENT)
-    return json.dumps(
-        value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys
-    )
+    return json.dumps(value, ensure_ascii=ensure_ascii, indent=indent, separators=separators, sort_keys=sort_keys)
 
 
 def bounded_indent(text: str, width: int | str = 4, first: bool = False, blank: bool = False) -> str:
@@ -94,9 +92,7 @@ def bounded_format(template: str, values: object) -> str:
     """`template % values`."""
     if re.search(r"%(\([^)]*\))?[^%a-zA-Z]*(\d{4,}|\*)", template):
         raise TemplateLimit("a format pads to a width that no chat template needs")
-    operands = (
-        values.values() if isinstance(values, dict) else values if isinstance(values, tuple) else [values]
-    )
+    operands = values.values() if isinstance(values, dict) else values if isinstance(values, tuple) else [values]
     longest = max((len(str(measured(value))) for value in operands), default=0)
     check_size(len(template) + template.count("%") * (longest + 1000))
     return template % values

@@ -80,9 +80,7 @@ class TextModel:
         """
         template = self.chat_template
         if template is None:
-            raise NotSupported(
-                f"the model {self.name} has no chat template; send a prompt instead", param="messages"
-            )
+            raise NotSupported(f"the model {self.name} has no chat template; send a prompt instead", param="messages")
         if tools or mentions_tools(messages):
             template = self.tool_template or template
             messages, tools = tool_prompt(

@@ -114,9 +114,7 @@ class Tokenizer:
     def _special_texts(self) -> re.Pattern[str] | None:
         """Finds the first character of all that would be read as a control token, overlapping ones too."""
         decoder = self._inner.get_added_tokens_decoder()
-        texts = [
-            decoder[i].content for i in self._special_ids if i in decoder and len(decoder[i].content) > 1
-        ]
+        texts = [decoder[i].content for i in self._special_ids if i in decoder and len(decoder[i].content) > 1]
         if not texts:
             return None
         return re.compile(rf"(?=(?:{'|'.join(map(re.escape, texts))}))(.)", re.DOTALL)

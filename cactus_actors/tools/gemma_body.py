@@ -80,9 +80,7 @@ class GemmaBody(msgspec.Struct, frozen=True, kw_only=True):
 
     def rule(self, functions: Sequence[Function], grammar: GrammarBuilder) -> str:
         """The terms of a rule for one call of one of `functions`."""
-        calls = [
-            f"{json.dumps(f'call:{one.name}')} {self._object(one.arguments, grammar)}" for one in functions
-        ]
+        calls = [f"{json.dumps(f'call:{one.name}')} {self._object(one.arguments, grammar)}" for one in functions]
         return grammar.rule(" | ".join(calls))
 
     def _object(self, arguments: Sequence[Argument] | None, grammar: GrammarBuilder) -> str | None:

@@ -38,8 +38,7 @@ class GrammarBuilder:
     def literal(self, text: str) -> str:
         """`text` as terms of a rule: control tokens by their id, because they stand for no characters."""
         return " ".join(
-            f"<[{self._control[one]}]>" if one in self._control else json.dumps(one)
-            for one in self._pieces(text)
+            f"<[{self._control[one]}]>" if one in self._control else json.dumps(one) for one in self._pieces(text)
         )
 
     def texts(self, text: str) -> str:

@@ -64,11 +64,6 @@ def _json_opening(names: str) -> str:
 def _behind_tokens(markup: Markup) -> list[str]:
     """The text of marks that begin with what may be a control token."""
     behind = [
-        form.mark.removeprefix(token)
-        for form in markup.forms
-        for token in markup.tokens
-        if form.mark.startswith(token)
+        form.mark.removeprefix(token) for form in markup.forms for token in markup.tokens if form.mark.startswith(token)
     ]
-    return [
-        escaped(re.split(r"[<\[]", text)[0]) for text in dict.fromkeys(behind) if text and text[0] not in "<["
-    ]
+    return [escaped(re.split(r"[<\[]", text)[0]) for text in dict.fromkeys(behind) if text and text[0] not in "<["]

@@ -82,9 +82,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
 
     def write(self, call: ToolCall, _parameters: Any) -> str:
         """The call as text that is read as it, if its names are Python's."""
-        return (
-            f"{call.name}({', '.join(f'{key}={_literal(value)}' for key, value in call.arguments.items())})"
-        )
+        return f"{call.name}({', '.join(f'{key}={_literal(value)}' for key, value in call.arguments.items())})"
 
     def can_write(self, function: Function, _grammar: GrammarBuilder) -> bool:
         """Whether every call of `function` can be written so."""
@@ -94,9 +92,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
 
     def rule(self, functions: Sequence[Function], grammar: GrammarBuilder) -> str:
         """The terms of a rule for one call of one of `functions`."""
-        calls = [
-            f"{grammar.literal(f'{one.name}(')} {self._arguments_rule(one, grammar)}" for one in functions
-        ]
+        calls = [f"{grammar.literal(f'{one.name}(')} {self._arguments_rule(one, grammar)}" for one in functions]
         return grammar.rule(" | ".join(calls))
 
     def parts(self, function: Function, grammar: GrammarBuilder) -> tuple[str, str]:
@@ -112,9 +108,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
 
 def _value(schema: Any, grammar: GrammarBuilder) -> str:
     """The term of a value; truth values in Python's spelling, which the models know."""
-    is_truth = (
-        isinstance(schema, dict) and schema.get("type") == "boolean" and not schema.keys() & {"enum", "const"}
-    )
+    is_truth = isinstance(schema, dict) and schema.get("type") == "boolean" and not schema.keys() & {"enum", "const"}
     return '("True" | "False")' if is_truth else grammar.json(schema)
 
 

@@ -134,16 +134,10 @@ def _harmony(before: str) -> Form:
 
 
 _QWEN = _tags("<parameter=", before="<function=", after="</function>", ends=("</tool_call>",), lines="always")
-_SEED = _tags(
-    "<parameter=", before="<function=", after="</function>", ends=("</seed:tool_call>",), lines="read"
-)
+_SEED = _tags("<parameter=", before="<function=", after="</function>", ends=("</seed:tool_call>",), lines="read")
 _MINIMAX = _tags('<parameter name="', before='<invoke name="', after="</invoke>")
-_MINICPM = _tags(
-    '<param name="', "</param>", before='<function name="', after="</function>", gap="", has_cdata=True
-)
-_MISTRAL_ARGS = Form(
-    begin="[TOOL_CALLS]", body=NamedBody(mark="[ARGS]", may_stand=r"(\[CALL_ID\][\w-]{0,64})?")
-)
+_MINICPM = _tags('<param name="', "</param>", before='<function name="', after="</function>", gap="", has_cdata=True)
+_MISTRAL_ARGS = Form(begin="[TOOL_CALLS]", body=NamedBody(mark="[ARGS]", may_stand=r"(\[CALL_ID\][\w-]{0,64})?"))
 _MISTRAL_LIST = _json_between("[TOOL_CALLS]", "")
 _KIMI = NamedBody(before="functions.", header=":0", number=r":\d+", mark="<|tool_call_argument_begin|>")
 _KIMI_CALL: dict[str, Any] = {"begin": "<|tool_call_begin|>", "end": "<|tool_call_end|>"}

@@ -42,9 +42,7 @@ def text_with_calls_grammar(
 
 
 class _TextWithCalls:
-    def __init__(
-        self, markup: Markup, functions: Sequence[Function], tokenizer: TokenNames, parallel: bool
-    ) -> None:
+    def __init__(self, markup: Markup, functions: Sequence[Function], tokenizer: TokenNames, parallel: bool) -> None:
         self._markup = markup
         self._functions = functions
         self._parallel = parallel

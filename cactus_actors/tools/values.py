@@ -47,9 +47,7 @@ def read_value(source: Source, write: Write, notation: Notation, depth: int = 0)
     write(notation.scalar(text))
 
 
-def read_items(
-    source: Source, write: Write, notation: Notation, bracket: str, depth: int = 0
-) -> Reading[None]:
+def read_items(source: Source, write: Write, notation: Notation, bracket: str, depth: int = 0) -> Reading[None]:
     """Read the inside of an object or list, and the bracket that closes it; `bracket` opened it."""
     if depth >= MAX_DEPTH:
         raise Malformed

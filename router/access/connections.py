@@ -65,9 +65,7 @@ class Connections:
         """
         self._looked_at.clear()
 
-    def note(
-        self, domain: str, public_key: str, identity: bytes, frames: Sequence[zmq.Frame]
-    ) -> Connection | None:
+    def note(self, domain: str, public_key: str, identity: bytes, frames: Sequence[zmq.Frame]) -> Connection | None:
         """These frames came from the owner of the key; over what, if that has not ended."""
         try:
             descriptor = int(frames[-1].get(zmq.SRCFD))

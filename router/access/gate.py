@@ -98,9 +98,7 @@ class OpenGate:
             identity, brought = _of_peer(socket, frames)
             connection = self.connections.note(domain, "", identity, brought)
             caller = _stranger(connection) if domain == "stream" else ANYONE
-            if not self.connections.is_cut(connection) and not _is_too_much(
-                self._floods, caller, connection, frames
-            ):
+            if not self.connections.is_cut(connection) and not _is_too_much(self._floods, caller, connection, frames):
                 yield caller, [frame.bytes for frame in frames]
 
     def cut_listeners(self, tenant: str) -> None:
@@ -172,9 +170,7 @@ class KeyGate:
     def received(self, socket: Socket, limit: int) -> Iterator[Received]:
         for frames in _waiting(lambda: _message(socket), limit):
             caller, connection = self._caller(socket, frames)
-            if not self.connections.is_cut(connection) and not _is_too_much(
-                self._floods, caller, connection, frames
-            ):
+            if not self.connections.is_cut(connection) and not _is_too_much(self._floods, caller, connection, frames):
                 yield caller, [frame.bytes for frame in frames]
 
     def cut_listeners(self, tenant: str) -> None:
@@ -232,9 +228,7 @@ class KeyGate:
         now = time.monotonic()
         if now >= self._next_log_at:  # who knocks often must not fill the log
             self._next_log_at = now + LOG_INTERVAL_S
-            _log.warning(
-                "a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason
-            )
+            _log.warning("a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason)
 
 
 def _is_too_much(

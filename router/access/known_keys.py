@@ -90,9 +90,7 @@ class KnownKeys:
         before = self._callers
         self._callers = _callers_of(self._store.known())
         self._revoked |= {
-            public_key: caller
-            for public_key, caller in before.items()
-            if self._callers.get(public_key) != caller
+            public_key: caller for public_key, caller in before.items() if self._callers.get(public_key) != caller
         }
         self._stamp = stamp
 

@@ -44,9 +44,7 @@ def workers_socket(context: zmq.Context[zmq.Socket[bytes]]) -> zmq.Socket[bytes]
     return _router(context)
 
 
-def stream_socket(
-    context: zmq.Context[zmq.Socket[bytes]], max_unread: int, send_buffer: int
-) -> zmq.Socket[bytes]:
+def stream_socket(context: zmq.Context[zmq.Socket[bytes]], max_unread: int, send_buffer: int) -> zmq.Socket[bytes]:
     """XPUB whose subscriptions take effect only when the router sets them: topics match by prefix, and a
     short or empty one would be everybody's tokens.
 

@@ -15,6 +15,4 @@ def check_collector(endpoint: str) -> None:
     except ValueError:
         is_address = False
     if not is_address:
-        raise ConfigurationInvalid(
-            f"otlp_endpoint: {endpoint!r} is not http://HOST:PORT", param="otlp_endpoint"
-        )
+        raise ConfigurationInvalid(f"otlp_endpoint: {endpoint!r} is not http://HOST:PORT", param="otlp_endpoint")

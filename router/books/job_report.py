@@ -79,9 +79,7 @@ def report_of(job: Job, result: Result, state: JobState, epoch: int, now: float)
     )
 
 
-def report_of_unprepared(
-    submit: Submit, result: Result, tenant: str, epoch: int, seconds: float
-) -> JobReport:
+def report_of_unprepared(submit: Submit, result: Result, tenant: str, epoch: int, seconds: float) -> JobReport:
     """The report of a job that an earlier router accepted and that cannot be prepared any more."""
     return JobReport(
         job_id=submit.job_id,

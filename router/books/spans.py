@@ -80,9 +80,7 @@ class CountedExporter(SpanExporter):
             _log.debug("the collector was not reached: %s", type(error).__name__)
         if result is SpanExportResult.SUCCESS:
             if self._is_failing:
-                _log.warning(
-                    "the OpenTelemetry collector answers again, %d or more spans were lost", self.num_lost
-                )
+                _log.warning("the OpenTelemetry collector answers again, %d or more spans were lost", self.num_lost)
             self._is_failing = False
         else:
             self.num_lost += len(spans)

@@ -100,9 +100,7 @@ class Forecast:
         share = self._generated.value / self._allowed.value if self._allowed.value else 1.0
         return work_of(num_prompt_tokens, max(must, share * min(max_tokens, MAX_GENERATED)))
 
-    def check(
-        self, timeout_s: float | None, user: str, weight: int, work: float, *, is_background: bool
-    ) -> None:
+    def check(self, timeout_s: float | None, user: str, weight: int, work: float, *, is_background: bool) -> None:
         """Raise Overloaded, saying when to come back, for a job that cannot end within its time.
 
         One that could not do so alone either is told so by DeadlineExceeded: no other time is better.

@@ -64,9 +64,7 @@ def _placement_of(
     def num_slots(worker_id: str) -> int:
         return offers.num_slots(worker_id, num_blocks)
 
-    num_held, holders = prefixes.longest(
-        hashes[:num_anywhere], lambda worker_id: num_slots(worker_id) > NO_OFFER
-    )
+    num_held, holders = prefixes.longest(hashes[:num_anywhere], lambda worker_id: num_slots(worker_id) > NO_OFFER)
     holder = max(holders, key=num_slots, default=emptiest)
     num_more = num_held - prefixes.longest(hashes[:num_held], lambda worker_id: worker_id == emptiest)[0]
     bound = min(num_more // BLOCKS_PER_SLOT, int(MAX_IMBALANCE * offers.worker(holder).hello.num_slots))

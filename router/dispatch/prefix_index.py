@@ -43,9 +43,7 @@ class PrefixIndex:
         """How many leading blocks a worker holds at most."""
         return self.longest(hashes)[0] if hashes and hashes[0] in self._holders else 0
 
-    def longest(
-        self, hashes: Sequence[int], counts: Callable[[str], bool] | None = None
-    ) -> tuple[int, list[str]]:
+    def longest(self, hashes: Sequence[int], counts: Callable[[str], bool] | None = None) -> tuple[int, list[str]]:
         """How many leading blocks a worker holds at most, and which workers do, of those that count.
 
         A binary search: a cache reuses the end of a prefix before its beginning.

@@ -43,9 +43,7 @@ class JobQueue:
     accepted.
     """
 
-    def __init__(
-        self, users: Users, backlog: Backlog, max_jobs: int, max_tokens: int, max_bytes: int
-    ) -> None:
+    def __init__(self, users: Users, backlog: Backlog, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
         self.coming = Load()
         self._backlog = backlog
         self._users = users

@@ -45,9 +45,7 @@ class Users:
     def several_latest_first(self) -> Iterator[Assignment]:
         """What runs of those who run several: first of who runs most, and there what came last."""
         return (
-            assignment
-            for _, user in reversed(self._several)
-            for assignment in reversed(self._running[user].values())
+            assignment for _, user in reversed(self._several) for assignment in reversed(self._running[user].values())
         )
 
     @property

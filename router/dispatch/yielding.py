@@ -95,9 +95,7 @@ class _Room:
         return taken
 
 
-def _pop_of_richer(
-    others: list[Assignment], taken: Sequence[Assignment], user: str, users: Users
-) -> Assignment | None:
+def _pop_of_richer(others: list[Assignment], taken: Sequence[Assignment], user: str, users: Users) -> Assignment | None:
     """Take out the last dispatch of somebody who runs several, for a user who runs none; None without one.
 
     `taken` are dispatches that are taken back already and still counted as running.

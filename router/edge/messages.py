@@ -119,14 +119,4 @@ class Alive(EdgeStruct, frozen=True, tag=9):
 
 
 ToEdge = Listen | Reply | Publications | Owner | Taken | Close
-FromEdge = (
-    Listening
-    | NotListening
-    | Request
-    | Subscription
-    | Unsubscription
-    | BadTopic
-    | Revocation
-    | Refusals
-    | Alive
-)
+FromEdge = Listening | NotListening | Request | Subscription | Unsubscription | BadTopic | Revocation | Refusals | Alive

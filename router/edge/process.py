@@ -234,9 +234,7 @@ class EdgeProcess:
 
     def _bound(self, listening: Listening) -> None:
         """Every later process listens where the first one did."""
-        self._wish = msgspec.structs.replace(
-            self._wish, jobs_endpoint=listening.jobs, stream_endpoint=listening.stream
-        )
+        self._wish = msgspec.structs.replace(self._wish, jobs_endpoint=listening.jobs, stream_endpoint=listening.stream)
 
     def _lose(self, how: str) -> None:
         """The process has ended, or is to end."""

@@ -65,9 +65,7 @@ class ClientTraffic:
         """Answer requests, askers in turn, as far as it is not too much for one turn of the loop."""
         until, num_taken = time.monotonic() + MAX_REQUESTS_S, 0
         while (
-            num_taken < MAX_REQUESTS
-            and not self._edge.is_congested
-            and (request := self._waiting.take()) is not None
+            num_taken < MAX_REQUESTS and not self._edge.is_congested and (request := self._waiting.take()) is not None
         ):
             self._answer(request)
             num_taken += 1

@@ -44,9 +44,7 @@ def confidence_of(entropies: Sequence[float]) -> float | None:
     return 1.0 - sum(entropies) / len(entropies) if entropies else None
 
 
-def early_breach(
-    signal: Signal, log: Measured, count: int, threshold: float, commit_tokens: int
-) -> Breach | None:
+def early_breach(signal: Signal, log: Measured, count: int, threshold: float, commit_tokens: int) -> Breach | None:
     """The gate that the first `count` tokens fail, of which all but the last passed, or None.
 
     The first token is a gate, and so is every full window; the window is as short as `commit_tokens` if that

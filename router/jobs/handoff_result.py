@@ -61,9 +61,7 @@ def measures_of(log: Measured, probe: Probe | None) -> Measures | None:
     )
 
 
-def _with_answers(
-    handoff: Handoff, job: Job, cloud: CloudAttempt, ending: Ending, probe: Probe | None
-) -> Handoff:
+def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: Ending, probe: Probe | None) -> Handoff:
     finish = cloud.finish
     if finish is not None and finish.cost is not None:
         handoff = msgspec.structs.replace(handoff, cost=finish.cost, currency=finish.currency or UNSET)

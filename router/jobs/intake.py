@@ -144,9 +144,7 @@ class Intake:
         """A request is prepared, or cannot be."""
         arrival = self.arrivals.take(ticket)
         self._dispatcher.queue.coming -= arrival.load
-        self._forecast.backlog.remove(
-            arrival.user, arrival.work, arrival.load, is_background=arrival.is_background
-        )
+        self._forecast.backlog.remove(arrival.user, arrival.work, arrival.load, is_background=arrival.is_background)
         outcome = arrival.refusal or outcome
         try:
             if isinstance(outcome, CactusError):
@@ -211,9 +209,7 @@ class Intake:
             self._keeper.accepted(job, submit)
             self._on_way_to_disk[job.job_id] = job
             self._dispatcher.queue.coming += load
-            self._forecast.backlog.add(
-                job.user, job.terms.weight, job.work, load, is_background=job.is_background
-            )
+            self._forecast.backlog.add(job.user, job.terms.weight, job.work, load, is_background=job.is_background)
         else:
             self._admit(job)
 
@@ -252,9 +248,7 @@ class Intake:
     def _prepare(self, arrival: Arrival, sources: list[Source] | None = None) -> None:
         self._dispatcher.queue.coming += arrival.load
         user, is_background = arrival.user, arrival.is_background
-        self._forecast.backlog.add(
-            user, arrival.terms.weight, arrival.work, arrival.load, is_background=is_background
-        )
+        self._forecast.backlog.add(user, arrival.terms.weight, arrival.work, arrival.load, is_background=is_background)
         ticket = self.arrivals.add(arrival)
         request = Prepare(ticket, arrival.content, sources, user=user, is_background=is_background)
         self._outbox.own(arrival.job_id, arrival.tenant)
@@ -270,9 +264,7 @@ class Intake:
         return self._usual_timeout_s if given is None and not arrival.is_background else given
 
     def _check_deadline(self, arrival: Arrival, time_left: float | None, work: float) -> None:
-        self._forecast.check(
-            time_left, arrival.user, arrival.terms.weight, work, is_background=arrival.is_background
-        )
+        self._forecast.check(time_left, arrival.user, arrival.terms.weight, work, is_background=arrival.is_background)
 
     def _account(self, submit: Submit) -> str:
         """Whose share the job takes; a name that was made up, or of a key that is gone, has none."""

@@ -10,9 +10,7 @@ from router.jobs.closing import Closing
 from router.jobs.table import JobTable
 
 
-def revoke(
-    revoked: Revoked, arrivals: Arrivals, table: JobTable, closing: Closing, outbox: Outbox, now: float
-) -> None:
+def revoke(revoked: Revoked, arrivals: Arrivals, table: JobTable, closing: Closing, outbox: Outbox, now: float) -> None:
     """Answer everybody who waits at a connection of that key, and let them hear no more.
 
     Jobs belong to tenants: they go on for the tenant's other keys, and end where there is none.
@@ -20,9 +18,7 @@ def revoke(
     error = AuthenticationFailed(f"the key {revoked.caller.name!r} was revoked")
     tenant = revoked.caller.tenant if revoked.is_last else None
     for arrival in arrivals:
-        arrival.later = [
-            (identity, ask) for identity, ask in arrival.later if identity not in revoked.clients
-        ]
+        arrival.later = [(identity, ask) for identity, ask in arrival.later if identity not in revoked.clients]
         for identity in revoked.clients & arrival.askers.keys():
             encoding = arrival.askers.pop(identity)
             outbox.reject(identity, error, encoding, job_id=arrival.job_id)

@@ -77,9 +77,7 @@ class JobTable:
             if job is not None and job.deadline == deadline:
                 jobs.append(job)
         if len(self._deadlines) > 2 * len(self.live) + 1024:
-            self._deadlines = [
-                (job.deadline, job_id) for job_id, job in self.live.items() if job.deadline is not None
-            ]
+            self._deadlines = [(job.deadline, job_id) for job_id, job in self.live.items() if job.deadline is not None]
             heapq.heapify(self._deadlines)
         return jobs
 

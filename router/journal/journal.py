@@ -130,9 +130,7 @@ class Journal:
     ) -> None:
         """Begin to write; to be called once. Whether the disk can be written is told at once."""
         self._entries.append(_Trial())
-        self._thread = threading.Thread(
-            target=self._write, args=(on_written, on_failed, on_kept), name="journal"
-        )
+        self._thread = threading.Thread(target=self._write, args=(on_written, on_failed, on_kept), name="journal")
         self._thread.start()
 
     @property

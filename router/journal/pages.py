@@ -47,9 +47,7 @@ class Pages:
             yield from self._rows_of(number, self._stored(number), 0)
         for number, versions in self._frames.items():
             for position, offset in versions:
-                yield from self._rows_of(
-                    number, self._log[offset : offset + self._size], self._ends[position]
-                )
+                yield from self._rows_of(number, self._log[offset : offset + self._size], self._ends[position])
 
     def _read_log(self) -> list[int]:
         """Take in the log's frames; at which position the transaction of each ends, by the frame's position.

@@ -46,9 +46,7 @@ class ProgressWriter:
     def num_jobs(self) -> int:
         return self._last.num_jobs
 
-    def write(
-        self, database: sqlite3.Connection, num_added: int, accepted_at: Sequence[float], now: float
-    ) -> Progress:
+    def write(self, database: sqlite3.Connection, num_added: int, accepted_at: Sequence[float], now: float) -> Progress:
         """Write where a transaction leads that adds so many jobs, at Unix time `now`; then `commit`."""
         last = self._last
         known = [last.oldest_at] if last.num_jobs and last.oldest_at is not None else []

@@ -85,9 +85,7 @@ class Recalling:
             raise StorageFailure("the job has ended, and its result cannot be read from the journal")
         if found is None:
             raise ResultDropped("the job has ended, and its result was dropped: newer ones needed the room")
-        return msgspec.structs.replace(
-            found, accepted=msgspec.structs.replace(found.accepted, epoch=self._epoch)
-        )
+        return msgspec.structs.replace(found, accepted=msgspec.structs.replace(found.accepted, epoch=self._epoch))
 
     def _read_next(self) -> None:
         while len(self._reading) < MAX_READING and (job_id := self._turns.take()) is not None:

@@ -84,9 +84,7 @@ def refill(database: sqlite3.Connection, salvage: Salvage, hole: Progress | None
     with database:
         database.executemany("INSERT OR REPLACE INTO jobs VALUES (?, ?, ?, ?)", salvage.rows())
     num_found = len(salvage.accepted)
-    _log.error(
-        "journal %s: %d jobs are salvaged, %s", path, num_found, _missing(salvage.progress, num_found, hole)
-    )
+    _log.error("journal %s: %d jobs are salvaged, %s", path, num_found, _missing(salvage.progress, num_found, hole))
 
 
 def has_hole(path: Path) -> Progress | None:

@@ -34,9 +34,7 @@ class Conversation(NamedTuple):
         return text if isinstance(text, str) else ""
 
 
-def conversation_of(
-    messages: Sequence[ChatMessage], given: Mapping[str, Any], model: PromptModel
-) -> Conversation:
+def conversation_of(messages: Sequence[ChatMessage], given: Mapping[str, Any], model: PromptModel) -> Conversation:
     """The conversation that `messages` and the options make; raises InvalidRequest naming the place."""
     if not messages:
         raise InvalidRequest("messages must not be empty", param="messages")
@@ -67,9 +65,7 @@ def _with_text(message: ChatMessage, place: int, model: PromptModel) -> ChatMess
         raise InvalidRequest("a part of type thinking is for an assistant's message", param=path)
     texts = [_text_of(part, path, model) for part in message.content if part.type != "thinking"]
     thought = "".join(_thought_of(part.thinking, path) for part in thoughts)
-    return msgspec.structs.replace(
-        message, content="".join(texts), reasoning_content=reasoning or thought or None
-    )
+    return msgspec.structs.replace(message, content="".join(texts), reasoning_content=reasoning or thought or None)
 
 
 def _text_of(part: ContentPart, path: str, model: PromptModel) -> str:
@@ -104,9 +100,7 @@ def _with_prefix_apart(turns: list[ChatMessage]) -> Conversation:
     if not last.prefix:
         return Conversation(turns)
     if last.tool_calls:
-        raise InvalidRequest(
-            "a message with tool calls is not continued", param=f"messages[{len(turns) - 1}].prefix"
-        )
+        raise InvalidRequest("a message with tool calls is not continued", param=f"messages[{len(turns) - 1}].prefix")
     if len(turns) == 1:
         raise InvalidRequest("there is no message before the prefix", param="messages")
     begun = last.content if isinstance(last.content, str) else ""

@@ -195,9 +195,7 @@ def _block_hashes(ids: list[int], params: SamplingParams, policy: JobPolicy) -> 
     return block_hashes(ids, policy.cache_salt) if params.cache_prompt else ()
 
 
-def _cloud_refusal(
-    submit: Submit, given: dict[str, Any], params: SamplingParams, question: _Question
-) -> str | None:
+def _cloud_refusal(submit: Submit, given: dict[str, Any], params: SamplingParams, question: _Question) -> str | None:
     """What of the request a cloud could not do, None if it could answer."""
     form = structure_of(given)
     if form is not None:

@@ -27,9 +27,7 @@ def filling_ids(prompt: Prompt, suffix: str, model: PromptModel) -> list[int]:
     Both are text: what looks like a control token in them is none.
     """
     if model.fill_tokens is None:
-        raise InvalidRequest(
-            f"the model {model.name} has no tokens for filling in before a suffix", param="suffix"
-        )
+        raise InvalidRequest(f"the model {model.name} has no tokens for filling in before a suffix", param="suffix")
     check_length([prompt, suffix], "suffix", model)
     encode = model.tokenizer.encode
     if isinstance(prompt, str):
@@ -44,9 +42,7 @@ def filling_ids(prompt: Prompt, suffix: str, model: PromptModel) -> list[int]:
 def _mixed_ids(prompt: list[int | str], model: PromptModel, *, add_special: bool = True) -> list[int]:
     """Ids as they are, strings tokenised; special tokens are added only before a string that comes first."""
     if len(prompt) > model.max_context:
-        raise ContextExceeded(
-            f"{len(prompt)} parts cannot fit a context of {model.max_context} tokens", param="prompt"
-        )
+        raise ContextExceeded(f"{len(prompt)} parts cannot fit a context of {model.max_context} tokens", param="prompt")
     ids: list[int] = []
     for index, part in enumerate(prompt):
         if isinstance(part, str):

@@ -58,9 +58,7 @@ def grammar_after(grammar: str, prompt: ChatPrompt, model: PromptModel, *, is_ca
     """The grammar of all that is generated, of which `grammar` is that of the answer."""
     if not grammar or model.reasoning is None or not _precedes(prompt, model):
         return grammar
-    return after_reasoning(
-        grammar, model.reasoning.markup, model.tokenizer, start=prompt.start, is_call=is_call
-    )
+    return after_reasoning(grammar, model.reasoning.markup, model.tokenizer, start=prompt.start, is_call=is_call)
 
 
 def _precedes(prompt: ChatPrompt, model: PromptModel) -> bool:
@@ -83,7 +81,5 @@ def _close_ids(model: PromptModel, has_tools: bool) -> tuple[int, ...]:
     visible = dict(model.reasoning.tokens)
     pieces = (visible[i].encode() if i in visible else model.tokenizer.token_bytes(i) for i in ids)
     if markup.closes[0].encode() not in b"".join(pieces):
-        raise NotSupported(
-            f"the vocabulary of {model.name} cannot write {markup.closes[0]!r}", param="thinking_budget"
-        )
+        raise NotSupported(f"the vocabulary of {model.name} cannot write {markup.closes[0]!r}", param="thinking_budget")
     return ids

@@ -95,9 +95,7 @@ class Processes:
         self.router = self._start_router()
         self.workers = [self.start_worker(f"w{number}") for number in range(num_workers)]
 
-    def start_worker(
-        self, name: str, *, endpoint: str | None = None, program: str = WORKER
-    ) -> subprocess.Popen[bytes]:
+    def start_worker(self, name: str, *, endpoint: str | None = None, program: str = WORKER) -> subprocess.Popen[bytes]:
         """A worker of its own; `endpoint` is another way to the router, `program` another worker."""
         command = [*self._worker_prefix, sys.executable, "-c", program, name]
         command += [endpoint or self.workers_endpoint, self._worker_key]

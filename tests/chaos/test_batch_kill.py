@@ -131,9 +131,7 @@ def test_an_overwrite_killed_as_it_begins_never_passes_old_results_for_new(
         assert b"prompt " not in (tmp_path / "out.jsonl").read_bytes()
 
 
-@pytest.mark.parametrize(
-    ("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)]
-)
+@pytest.mark.parametrize(("number", "exit_code"), [(signal.SIGINT, 130), (signal.SIGTERM, 143), (signal.SIGHUP, 129)])
 def test_an_interrupted_run_gives_back_its_jobs_and_says_how_to_go_on(
     commands: ForkedCommands,
     arguments: list[str],
@@ -167,9 +165,7 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
 
 
 @pytest.fixture(scope="module")
-def stories(
-    commands: ForkedCommands, service: Processes, tmp_path_factory: pytest.TempPathFactory
-) -> Stories:
+def stories(commands: ForkedCommands, service: Processes, tmp_path_factory: pytest.TempPathFactory) -> Stories:
     return Stories(commands, service, tmp_path_factory.mktemp("stories"))
 
 

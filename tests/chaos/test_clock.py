@@ -79,9 +79,7 @@ async def test_a_clock_that_is_set_moves_log_times_and_nothing_else(tmp_path: Pa
             assert await stage.operator.result(ended) == result
 
             # The next router on the same journal knows what the last one knew.
-            left = await stage.operator.submit(
-                "Tell me.", max_tokens=400, ignore_eos=True, timeout_ms=600_000
-            )
+            left = await stage.operator.submit("Tell me.", max_tokens=400, ignore_eos=True, timeout_ms=600_000)
             await asyncio.to_thread(processes.kill_router)
             assert len((await stage.operator.result(left)).token_ids) == 400
             assert await stage.operator.result(ended) == result

@@ -83,9 +83,7 @@ def prompt(number: int) -> str:
     return f"Tell me story number {number} about a fox."
 
 
-LINES = [
-    {"prompt": prompt(number), "seed": number, "max_tokens": 60, **OPTIONS} for number in range(NUM_LINES)
-]
+LINES = [{"prompt": prompt(number), "seed": number, "max_tokens": 60, **OPTIONS} for number in range(NUM_LINES)]
 
 
 def completed(service: RestartableService, number: int, max_tokens: int) -> Result:

@@ -229,9 +229,7 @@ async def test_a_storm_of_cancellations_leaks_nothing(service: Processes) -> Non
 
 
 @pytest.mark.parametrize("count", [200])
-async def test_subscribers_that_never_read_take_no_more_than_their_share(
-    service: Processes, count: int
-) -> None:
+async def test_subscribers_that_never_read_take_no_more_than_their_share(service: Processes, count: int) -> None:
     target = Target(service.jobs, service.stream, service.router.pid)
     topics = [f"{0xF000 + number:032x}" for number in range(4)]
     async with AsyncClient(service.jobs, service.stream, timeout=60.0) as client:

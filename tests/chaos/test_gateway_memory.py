@@ -50,9 +50,7 @@ class Gateway:
 
     def __init__(self, state_dir: Path) -> None:
         command = [sys.executable, "-c", GATEWAY, str(state_dir), str(MAX_OPEN_BYTES)]
-        self._process = subprocess.Popen(
-            command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True
-        )
+        self._process = subprocess.Popen(command, stdout=subprocess.PIPE, stderr=subprocess.DEVNULL, text=True)
         assert self._process.stdout is not None
         self.url = f"http://{self._process.stdout.readline().strip()}"
 
@@ -78,9 +76,7 @@ def test_a_thousand_bodies_above_the_limit_cost_no_more_than_what_may_be_held(ga
     before = gateway.memory()
     with ThreadPoolExecutor(AT_ONCE) as threads:
         all_have_sent, is_full = threading.Barrier(AT_ONCE), threading.Event()
-        asked = threads.map(
-            lambda _: answer_to_a_body(gateway.url, all_have_sent, is_full), range(NUM_BODIES)
-        )
+        asked = threads.map(lambda _: answer_to_a_body(gateway.url, all_have_sent, is_full), range(NUM_BODIES))
         answers = Counter(asked)
     grown = gateway.memory("VmHWM") - before
     print(f"{dict(answers)}, {grown:.0f} MiB more than {before:.0f} at the most")
@@ -118,9 +114,7 @@ def answer_to_a_body(url: str, all_have_sent: threading.Barrier, is_full: thread
 def test_readers_who_take_nothing_cost_little_each(gateway: Gateway) -> None:
     body = json.dumps({"content": "word " * 20_000, "with_pieces": True}).encode()
     size = len(
-        httpx.post(
-            f"{gateway.url}/tokenize", content=body, headers={"content-type": "application/json"}
-        ).content
+        httpx.post(f"{gateway.url}/tokenize", content=body, headers={"content-type": "application/json"}).content
     )
     num_readers = 100
     before = gateway.memory()

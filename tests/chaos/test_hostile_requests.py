@@ -34,9 +34,7 @@ from workers.models import load_model
 
 pytestmark = pytest.mark.chaos
 
-GROWING = (
-    "{% set ns = namespace(x='aaaaaaaa') %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
-)
+GROWING = "{% set ns = namespace(x='aaaaaaaa') %}{% for i in range(60) %}{% set ns.x = [ns.x, ns.x] %}{% endfor %}"
 TEMPLATES = {
     "endless loop": "{% for i in range(10**9) %}{% endfor %}",
     "nested loops": "{% for i in range(99999) %}{% for j in range(99999) %}{% endfor %}{% endfor %}",
@@ -91,9 +89,7 @@ FORMS: dict[str, dict[str, Any]] = {
         }
     },
     "all of many": {
-        "json_schema": {
-            "allOf": [{"anyOf": [{"pattern": f"^{n}.*{m}$"} for n in range(6)]} for m in range(6)]
-        }
+        "json_schema": {"allOf": [{"anyOf": [{"pattern": f"^{n}.*{m}$"} for n in range(6)]} for m in range(6)]}
     },
     "a grammar of 1 MB": {"grammar": 'root ::= "' + "a" * (1 << 20) + '"'},
     "repetitions of repetitions": {"grammar": 'root ::= (("a"{100}){100}){100}'},
@@ -101,10 +97,7 @@ FORMS: dict[str, dict[str, Any]] = {
 }
 REQUESTS: dict[str, Submit] = {
     name: Submit(job_id=job_id(1), messages=[ChatMessage(role="user", content=name)]) for name in TEMPLATES
-} | {
-    name: Submit(job_id=job_id(1), prompt="x", options=Options(max_tokens=5, **form))
-    for name, form in FORMS.items()
-}
+} | {name: Submit(job_id=job_id(1), prompt="x", options=Options(max_tokens=5, **form)) for name, form in FORMS.items()}
 
 
 class Decoding(threading.Thread):
@@ -190,9 +183,7 @@ def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path,
             most = max(most, peak_bytes(process.pid))
             assert process.prepare(sound).prompt_ids, f"after {name}"
         print(f"\n{len(REQUESTS)} requests, the slowest {slowest[0]:.1f} s ({slowest[1]}), ", end="")
-        print(
-            f"{(most - least) >> 20} MiB more than at first; {len(decoding.gaps)} steps beside them, ", end=""
-        )
+        print(f"{(most - least) >> 20} MiB more than at first; {len(decoding.gaps)} steps beside them, ", end="")
         print(f"the longest gap {max(decoding.gaps):.2f} s")
         assert slowest[0] < LIMIT_S + 20.0, slowest
         assert most - least <= MEMORY_BYTES
@@ -221,9 +212,7 @@ def test_a_request_is_ended_when_it_has_computed_for_too_long(
         process.close()
 
 
-async def test_another_user_s_requests_do_not_wait_for_hostile_ones(
-    hostile_model: Path, tmp_path: Path
-) -> None:
+async def test_another_user_s_requests_do_not_wait_for_hostile_ones(hostile_model: Path, tmp_path: Path) -> None:
     service = Processes(tmp_path, num_workers=0, has_journal=False, model=str(hostile_model))
     try:
         async with (
@@ -232,9 +221,7 @@ async def test_another_user_s_requests_do_not_wait_for_hostile_ones(
         ):
             await other.submit("Once", user="other")
             message = [ChatMessage(role="user", content="nested loops")]
-            attacks = [
-                asyncio.create_task(hostile.submit(messages=message, user="hostile")) for _ in range(4)
-            ]
+            attacks = [asyncio.create_task(hostile.submit(messages=message, user="hostile")) for _ in range(4)]
             waits = []
             while sum(attack.done() for attack in attacks) < 2:
                 began = time.monotonic()

@@ -38,9 +38,7 @@ async def stage(processes: Processes, tmp_path: Path) -> AsyncIterator[Stage]:
 
 
 @asynccontextmanager
-async def client_behind_proxies(
-    processes: Processes, stage: Stage
-) -> AsyncIterator[tuple[Witness, Proxy, Proxy]]:
+async def client_behind_proxies(processes: Processes, stage: Stage) -> AsyncIterator[tuple[Witness, Proxy, Proxy]]:
     """A witness whose two connections to the router each go through a proxy: jobs, stream."""
     async with (
         proxied(processes.jobs) as jobs,

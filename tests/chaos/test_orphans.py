@@ -51,9 +51,7 @@ def ports_of(pids: set[int]) -> set[tuple[int, str]]:
 def listening() -> set[tuple[int, str]]:
     """Every TCP port of this machine at which somebody listens, and the socket's inode."""
     rows = [
-        line.split()
-        for table in ("tcp", "tcp6")
-        for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
+        line.split() for table in ("tcp", "tcp6") for line in Path(f"/proc/net/{table}").read_text().splitlines()[1:]
     ]
     return {(int(row[1].rpartition(":")[2], 16), row[9]) for row in rows if row[3] == LISTENS}
 
@@ -120,9 +118,7 @@ async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: 
         print(f"{victim}: {time.monotonic() - killed_at:.1f} s")
         await client.complete("hello", max_tokens=4)
         await until_status(client, lambda status: len(status.workers) == 3)
-        while (
-            Counter(parts_of(service).values()) != parts or len(ports_of(set(parts_of(service)))) != num_ports
-        ):
+        while Counter(parts_of(service).values()) != parts or len(ports_of(set(parts_of(service)))) != num_ports:
             assert time.monotonic() < killed_at + 60.0, (parts_of(service), num_ports)
             await asyncio.sleep(0.1)
         assert socket_files_of(set(parts_of(service))) <= files

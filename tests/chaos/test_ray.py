@@ -60,9 +60,7 @@ async def test_without_its_server_what_runs_goes_on_and_with_it_everything(tmp_p
     storage = {"RAY_gcs_storage": "rocksdb", "RAY_gcs_storage_path": str(tmp_path / "storage")}
     with (
         ray_head(storage) as head,
-        serving(
-            tmp_path, "--ray-address", head.address, "--workers", "2", environment=head.environment
-        ) as service,
+        serving(tmp_path, "--ray-address", head.address, "--workers", "2", environment=head.environment) as service,
     ):
         async with staged(tmp_path, service.jobs, service.stream) as stage:
             for number in range(4):
@@ -160,9 +158,7 @@ async def test_a_private_ray_that_is_killed_is_started_anew_and_the_service_goes
             started_at = time.monotonic()
             await asyncio.gather(*(stage.reference.stream(number, kill_once) for number in range(4)))
             await until_status(stage.operator, lambda status: num_local(status) == 2, RESTORED_WITHIN_S)
-            print(
-                f"the streams had ended and all was there again {time.monotonic() - started_at:.1f} s later"
-            )
+            print(f"the streams had ended and all was there again {time.monotonic() - started_at:.1f} s later")
             assert service.pid(victim) != killed
             assert len(ray_directories(service)) == 1  # the one of the Ray that runs
             status = await stage.judge()

@@ -36,9 +36,7 @@ async def test_no_accepted_job_is_lost_and_no_token_changes(processes: Processes
     print(f"seed {seed}")
     chance = random.Random(seed)
     async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:
-        undisturbed = [
-            await client.complete(prompt(number), seed=number, **OPTIONS) for number in range(NUM_JOBS)
-        ]
+        undisturbed = [await client.complete(prompt(number), seed=number, **OPTIONS) for number in range(NUM_JOBS)]
         running = asyncio.gather(*(streamed(client, number) for number in range(NUM_JOBS)))
         left = [await client.submit(prompt(number), seed=number, **OPTIONS) for number in range(NUM_JOBS)]
         for _ in range(NUM_KILLS):
@@ -48,9 +46,7 @@ async def test_no_accepted_job_is_lost_and_no_token_changes(processes: Processes
             assert tokens == result.token_ids == expected.token_ids
             assert result.text == expected.text
 
-    async with AsyncClient(
-        processes.jobs, processes.stream, timeout=60.0
-    ) as another:  # which never sent these jobs
+    async with AsyncClient(processes.jobs, processes.stream, timeout=60.0) as another:  # which never sent these jobs
         for expected, job_id in zip(undisturbed, left, strict=True):
             result = await another.result(job_id)
             assert result.token_ids == expected.token_ids

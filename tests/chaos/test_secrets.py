@@ -192,9 +192,7 @@ def do_usual_work(planted: Planted) -> None:
             break
         threading.Event().wait(0.1)
     assert found["status"] == "completed"
-    (planted.directory / "prompts.jsonl").write_text(
-        '{"custom_id": "1", "body": {"prompt": "Hi", "max_tokens": 2}}\n'
-    )
+    (planted.directory / "prompts.jsonl").write_text('{"custom_id": "1", "body": {"prompt": "Hi", "max_tokens": 2}}\n')
     planted.run_cactus(
         "batch", planted.directory / "prompts.jsonl", "-o", planted.directory / "results.jsonl",
         "--endpoint", planted.service.jobs, "--stream-endpoint", planted.service.stream,
@@ -206,9 +204,7 @@ def do_usual_work(planted: Planted) -> None:
 def provoke_failures(planted: Planted) -> None:
     service = planted.service
     for headers in ({"authorization": f"Basic {API_KEY}"}, {"authorization": f"Bearer {API_KEY}x"}):
-        assert (
-            planted.ask("POST", "/v1/completions", json={"prompt": "x"}, headers=headers).status_code == 401
-        )
+        assert planted.ask("POST", "/v1/completions", json={"prompt": "x"}, headers=headers).status_code == 401
     for broken in (b"{", API_KEY.encode()):
         sent = {"content": broken, "headers": {"content-type": "application/json"}}
         assert planted.ask("POST", "/v1/completions", **sent).status_code == 400
@@ -248,10 +244,7 @@ def provoke_failures(planted: Planted) -> None:
             os.kill(pid, 9)
     for _ in range(300):
         with suppress(httpx.HTTPError):
-            if (
-                planted.ask("POST", "/v1/completions", json={"prompt": "x", "max_tokens": 1}).status_code
-                == 200
-            ):
+            if planted.ask("POST", "/v1/completions", json={"prompt": "x", "max_tokens": 1}).status_code == 200:
                 return
         threading.Event().wait(0.1)
     raise AssertionError("the service did not come back")

@@ -125,9 +125,7 @@ class Unresumed(PromptFiles):
 
 
 @pytest.mark.parametrize("kind", [PromptFiles, Unresumed])
-async def test_a_prompt_file_whose_run_is_killed(
-    processes: Processes, tmp_path: Path, kind: type[PromptFiles]
-) -> None:
+async def test_a_prompt_file_whose_run_is_killed(processes: Processes, tmp_path: Path, kind: type[PromptFiles]) -> None:
     history = History(tmp_path / "history.jsonl")
     files = kind(tmp_path, processes.jobs, processes.stream, history)
     running = asyncio.create_task(files._run_file(1))

@@ -80,9 +80,7 @@ async def test_an_idle_worker_that_is_killed_is_gone_within_seconds_and_no_job_f
     assert status.jobs.failed == 0
 
 
-async def test_a_worker_that_is_killed_under_four_streams_changes_no_token(
-    processes: Processes, stage: Stage
-) -> None:
+async def test_a_worker_that_is_killed_under_four_streams_changes_no_token(processes: Processes, stage: Stage) -> None:
     for number in range(4):
         await stage.reference.complete(number)
     killed: list[str] = []
@@ -94,9 +92,7 @@ async def test_a_worker_that_is_killed_under_four_streams_changes_no_token(
             os.kill(victim.pid, signal.SIGKILL)
 
     readers = [stage.witness(f"reader {number}", stage.operator) for number in range(4)]
-    results = await asyncio.gather(
-        *(reader.stream(number, kill_busiest) for number, reader in enumerate(readers))
-    )
+    results = await asyncio.gather(*(reader.stream(number, kill_busiest) for number, reader in enumerate(readers)))
     status = await stage.judge()
     assert status.jobs.failed == 0
     attempts = sorted(result.attempts for result in results if result is not None)
@@ -244,9 +240,7 @@ async def test_a_step_that_fails_ends_the_job_that_it_must_and_no_worker(
     assert after.jobs.failed - before.jobs.failed == 3
 
 
-async def test_a_router_that_is_stopped_for_five_seconds_loses_nobody(
-    processes: Processes, stage: Stage
-) -> None:
+async def test_a_router_that_is_stopped_for_five_seconds_loses_nobody(processes: Processes, stage: Stage) -> None:
     for number in range(8):
         await stage.reference.complete(number)
     before = (await stage.operator.status()).jobs

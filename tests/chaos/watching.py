@@ -48,16 +48,13 @@ def is_free(status: Status) -> bool:
     """Whether the router holds nothing for anybody, and every local worker all its slots and blocks."""
     held = status.held
     return held == Held(ended_jobs=held.ended_jobs, result_bytes=held.result_bytes) and all(
-        (worker.free_slots, worker.free_blocks, worker.num_running)
-        == (worker.num_slots, worker.num_blocks, 0)
+        (worker.free_slots, worker.free_blocks, worker.num_running) == (worker.num_slots, worker.num_blocks, 0)
         for worker in status.workers
         if worker.kind == "local"
     )
 
 
-async def until_status(
-    client: AsyncClient, condition: Callable[[Status], bool], seconds: float = 120.0
-) -> Status:
+async def until_status(client: AsyncClient, condition: Callable[[Status], bool], seconds: float = 120.0) -> Status:
     """The first status that fulfils `condition`; fails with the last one."""
     deadline = time.monotonic() + seconds
     while True:

@@ -62,9 +62,7 @@ class RealService:
     def start_gateway(self, **settings: Any) -> str:
         """The URL of one more gateway with these GatewaySettings."""
         directory = self._state_dir / str(len(self._running))
-        gateway = GatewayServer(
-            GatewaySettings(listen="127.0.0.1:0", state_dir=str(directory), **settings), self._text
-        )
+        gateway = GatewayServer(GatewaySettings(listen="127.0.0.1:0", state_dir=str(directory), **settings), self._text)
         self._run(gateway.stop, lambda: gateway.run(self._endpoints.jobs, self._endpoints.stream))
         url = f"http://{gateway.address}"
         until(lambda: httpx.get(f"{url}/healthz").status_code == 200)

@@ -44,9 +44,7 @@ def test_chat_whole_and_streamed(client: cerebras.Cerebras) -> None:
     whole = ask(client)
     assert whole.choices[0].message.content == "The capital of France is Paris."
     chunks = list(ask(client, stream=True))
-    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == (
-        "The capital of France is Paris."
-    )
+    assert "".join(chunk.choices[0].delta.content or "" for chunk in chunks) == ("The capital of France is Paris.")
     assert chunks[-1].choices[0].finish_reason == "stop"
 
 
@@ -124,9 +122,7 @@ def test_refusals(client: cerebras.Cerebras, guarded_url: str, full_url: str, em
     assert refused.value.status_code == 503
 
 
-def test_timeouts_and_closed_streams_leave_nothing_behind(
-    client: cerebras.Cerebras, service: RealService
-) -> None:
+def test_timeouts_and_closed_streams_leave_nothing_behind(client: cerebras.Cerebras, service: RealService) -> None:
     with pytest.raises(cerebras.APITimeoutError):
         client.completions.create(**ENDLESS, timeout=0.3)
     service.becomes_idle()

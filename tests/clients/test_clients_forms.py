@@ -78,6 +78,4 @@ def is_accepted(text: str, grammar: str) -> bool:
     """Whether the whole text is in the language of a grammar."""
     matcher = llguidance.LLMatcher(BYTES, grammar)
     assert not matcher.is_error(), matcher.get_error()
-    return bool(
-        matcher.try_consume_tokens(list(text.encode())) == len(text.encode()) and matcher.is_accepting()
-    )
+    return bool(matcher.try_consume_tokens(list(text.encode())) == len(text.encode()) and matcher.is_accepting())

@@ -41,9 +41,7 @@ def test_chat_whole_and_streamed(service: RealService) -> None:
 
 async def test_the_asynchronous_function(service: RealService) -> None:
     async with openai.AsyncOpenAI(base_url=f"{service.url}/v1", api_key="no-key") as client:
-        answer = await litellm.acompletion(
-            model=f"openai/{MODEL}", client=client, messages=CAPITAL, temperature=0
-        )
+        answer = await litellm.acompletion(model=f"openai/{MODEL}", client=client, messages=CAPITAL, temperature=0)
     assert answer.choices[0].message.content == "The capital of France is Paris."
 
 

@@ -89,13 +89,9 @@ def test_the_context_s_end_has_a_reason_of_its_own(client: mistral.Mistral) -> N
         ask(client, max_tokens=2000)
 
 
-@pytest.mark.parametrize(
-    "choice", ["any", "required", {"type": "function", "function": {"name": "get_weather"}}]
-)
+@pytest.mark.parametrize("choice", ["any", "required", {"type": "function", "function": {"name": "get_weather"}}])
 def test_a_forced_call(client: mistral.Mistral, choice: Any) -> None:
-    answer = ask(
-        client, tools=[WEATHER], tool_choice=choice, parallel_tool_calls=False, random_seed=1, max_tokens=120
-    )
+    answer = ask(client, tools=[WEATHER], tool_choice=choice, parallel_tool_calls=False, random_seed=1, max_tokens=120)
     [said] = answer.choices
     assert said.finish_reason == "tool_calls"
     [call] = said.message.tool_calls

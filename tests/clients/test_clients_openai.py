@@ -64,9 +64,7 @@ def test_the_package_s_own_stream_gathers_an_answer(client: openai.OpenAI) -> No
 
 async def test_the_asynchronous_client(service: RealService) -> None:
     async with openai.AsyncOpenAI(base_url=f"{service.url}/v1", api_key="no-key", timeout=60) as client:
-        stream = await client.chat.completions.create(
-            model=MODEL, messages=CAPITAL, temperature=0, stream=True
-        )
+        stream = await client.chat.completions.create(model=MODEL, messages=CAPITAL, temperature=0, stream=True)
         text = "".join([chunk.choices[0].delta.content or "" async for chunk in stream])
     assert text == "The capital of France is Paris."
 
@@ -79,9 +77,7 @@ def test_several_choices_of_a_chat(client: openai.OpenAI) -> None:
 
 
 def test_logprobs_of_a_chat(client: openai.OpenAI) -> None:
-    answer = client.chat.completions.create(
-        model=MODEL, messages=CAPITAL, temperature=0, logprobs=True, top_logprobs=2
-    )
+    answer = client.chat.completions.create(model=MODEL, messages=CAPITAL, temperature=0, logprobs=True, top_logprobs=2)
     tokens = answer.choices[0].logprobs.content
     assert len(tokens) == answer.usage.completion_tokens
     text = b"".join(bytes(token.bytes or b"") for token in tokens)
@@ -123,9 +119,7 @@ def test_a_completion_of_token_ids_streams(client: openai.OpenAI) -> None:
 
 
 def test_a_prompt_is_scored(client: openai.OpenAI) -> None:
-    answer = client.completions.create(
-        model=MODEL, prompt="Once upon a time", max_tokens=0, echo=True, logprobs=2
-    )
+    answer = client.completions.create(model=MODEL, prompt="Once upon a time", max_tokens=0, echo=True, logprobs=2)
     [choice] = answer.choices
     scores = choice.logprobs
     assert choice.text == "Once upon a time"
@@ -231,9 +225,7 @@ def test_a_batch_from_its_file_to_its_answers(client: openai.OpenAI) -> None:
     )
     batch = ended(client, batch.id)
     assert (batch.status, batch.metadata) == ("completed", {"asked": "twice"})
-    assert (batch.request_counts.total, batch.request_counts.completed, batch.request_counts.failed) == (
-        *(3, 2, 1),
-    )
+    assert (batch.request_counts.total, batch.request_counts.completed, batch.request_counts.failed) == (*(3, 2, 1),)
     answers = [json.loads(line) for line in client.files.content(batch.output_file_id).text.splitlines()]
     assert {answer["custom_id"] for answer in answers} == {"q0", "q1"}
     for answer in answers:

@@ -54,9 +54,7 @@ def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve: Serve) -> None
                 asked = headers if last is None else headers | {"last-event-id": last}
                 try:
                     streamed = body | {"stream": True}
-                    with httpx.stream(
-                        "POST", f"{url}/v1/completions", json=streamed, headers=asked
-                    ) as response:
+                    with httpx.stream("POST", f"{url}/v1/completions", json=streamed, headers=asked) as response:
                         if response.status_code != 200:
                             raise httpx.ReadError("not yet")
                         for line in response.iter_lines():

@@ -73,9 +73,7 @@ def seen_by_others(*directories: Path) -> Iterator[tuple[str, bytes]]:
 
 
 @pytest.mark.parametrize("place", ["local", pytest.param("ray", marks=pytest.mark.slow)], indirect=True)
-def test_keys_open_the_service_to_who_has_them_and_show_nowhere(
-    place_options: list[str], tmp_path: Path
-) -> None:
+def test_keys_open_the_service_to_who_has_them_and_show_nowhere(place_options: list[str], tmp_path: Path) -> None:
     state_dir, outside = tmp_path / "state", tmp_path / "outside"
     store = KeyStore(keys_dir(state_dir))
     alice, anna = store.add("alice", "client", "team"), store.add("anna", "client", "team")
@@ -118,9 +116,7 @@ def test_keys_open_the_service_to_who_has_them_and_show_nowhere(
         seen = dict(seen_by_others(*ray_files, outside, state_dir / "http", state_dir / "journal"))
         assert sum(str(state_dir).encode() in content for content in seen.values()) >= 1  # it would be seen
         assert any("/logs/" in place for place in seen) == with_ray
-        shown = [
-            place for place, content in seen.items() if any(secret.encode() in content for secret in secrets)
-        ]
+        shown = [place for place, content in seen.items() if any(secret.encode() in content for secret in secrets)]
         assert shown == []
     output = (outside / "output").read_text()
     assert not any(secret in output for secret in secrets)
@@ -128,7 +124,5 @@ def test_keys_open_the_service_to_who_has_them_and_show_nowhere(
     logged = [json.loads(line) for line in output.splitlines() if not line.startswith(said_on_stdout)]
     jobs_logged = [line for line in logged if line["event"] == "job"]
     assert job_id in [line["job_id"] for line in jobs_logged]
-    assert {line["tenant_hash"] for line in jobs_logged} == set(
-        map(tenant_hash, ("team", "bob", GATEWAY_KEY))
-    )
+    assert {line["tenant_hash"] for line in jobs_logged} == set(map(tenant_hash, ("team", "bob", GATEWAY_KEY)))
     assert any("starts" in line["message"] for line in logged if line["event"] == "service")

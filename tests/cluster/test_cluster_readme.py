@@ -22,9 +22,7 @@ def test_the_python_of_the_tour_runs(serve_locally: Any, capsys: pytest.CaptureF
     assert PYTHON_BLOCKS
     with serve_locally(workers=1) as running:
         for block in PYTHON_BLOCKS:
-            code = block.replace(
-                '"tcp://127.0.0.1:5555"', f'"{running.endpoints.jobs}", "{running.endpoints.stream}"'
-            )
+            code = block.replace('"tcp://127.0.0.1:5555"', f'"{running.endpoints.jobs}", "{running.endpoints.stream}"')
             assert code != block
             exec(compile(code, "README.md", "exec"), {})
     assert "Paris" in capsys.readouterr().out

@@ -50,9 +50,7 @@ def run(seed: int, numbers: Iterable[int], tells_reasons: bool) -> int:
     verdicts = ("right", "refused", "no reference", "wrong")
     print(f"\n{'':32}" + "".join(f"{verdict:>14}" for verdict in verdicts))
     for name in [*(family.architecture for family in FAMILIES), "all"]:
-        row = [
-            sum(n for key, n in counts.items() if name in (key[0], "all") and key[1] == v) for v in verdicts
-        ]
+        row = [sum(n for key, n in counts.items() if name in (key[0], "all") and key[1] == v) for v in verdicts]
         print(f"{name:32}" + "".join(f"{number:14}" for number in row))
     print(f"largest error {largest:.1e} (up to {BOUND:.0e} is right), {time.monotonic() - began:.0f} s")
     return int(any(verdict == "wrong" for _, verdict in counts))

@@ -31,9 +31,7 @@ def flags(random: Random, shape: Shape) -> list[int]:
 
 
 def any_layer_kinds(random: Random, shape: Shape) -> list[str]:
-    kinds = random.choice(
-        [("full_attention", "sliding_attention"), ("full_attention",), ("sliding_attention",)]
-    )
+    kinds = random.choice([("full_attention", "sliding_attention"), ("full_attention",), ("sliding_attention",)])
     return layer_kinds(*kinds)(random, shape)
 
 

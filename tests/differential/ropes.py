@@ -38,9 +38,7 @@ def rope_scaling(random: Random, shape: Shape, kind: str | None = None) -> dict[
         }
         if random.random() < 0.2:
             section["long_factor"] = section["short_factor"]
-        section |= some(
-            random, factor=random.choice([1.0, 4.0, 32.0]), attention_factor=random.choice([1.0, 1.2])
-        )
+        section |= some(random, factor=random.choice([1.0, 4.0, 32.0]), attention_factor=random.choice([1.0, 1.2]))
     if kind in ("llama3", "yarn", "longrope", "su") and random.random() < 0.7:
         section["original_max_position_embeddings"] = random.choice([8, 16, 32, 64])
     return section
@@ -57,9 +55,7 @@ def rope_parameters(random: Random, shape: Shape, kind: str | None = None) -> di
 
 def rope_parameters_by_layer(random: Random, shape: Shape) -> dict[str, Any]:
     """The value of `rope_parameters` where kinds of layers have embeddings of their own."""
-    kinds = {
-        kind: rope_parameters(random, shape, "default") for kind in ("full_attention", "sliding_attention")
-    }
+    kinds = {kind: rope_parameters(random, shape, "default") for kind in ("full_attention", "sliding_attention")}
     if random.random() < 0.5:
         kinds["full_attention"] = rope_parameters(random, shape)
     if random.random() < 0.15:

@@ -21,10 +21,7 @@ TEMPLATES = "CACTUS_TEMPLATES"
 if TEMPLATES not in os.environ:
     pytest.skip(f"{TEMPLATES} names no directory of templates", allow_module_level=True)
 
-SOURCES = {
-    path.name: path.read_text(encoding="utf-8")
-    for path in sorted(Path(os.environ[TEMPLATES]).glob("*.jinja"))
-}
+SOURCES = {path.name: path.read_text(encoding="utf-8") for path in sorted(Path(os.environ[TEMPLATES]).glob("*.jinja"))}
 REASONING = {name: markup for name, source in SOURCES.items() if (markup := markup_in_template(source))}
 QUESTION = {"role": "user", "content": "What is 2 + 2?"}
 THOUGHT, ANSWER = "Two and two\n\nmake four.", "It is **4**."

@@ -130,9 +130,7 @@ SIMPLIFIED: dict[str, Callable[[str], bool]] = {
     **dict.fromkeys(CASED, with_foreign_letters),
     **dict.fromkeys(("kimi-k2", "youtu"), with_inner_capitals),
     **dict.fromkeys(("tiny_aya", "cohere2moe"), lambda text: with_inner_capitals(text) or with_numbers(text)),
-    **dict.fromkeys(
-        ("deepseek-llm", "deepseek-coder"), lambda text: with_wide_spaces(text) or with_numbers(text)
-    ),
+    **dict.fromkeys(("deepseek-llm", "deepseek-coder"), lambda text: with_wide_spaces(text) or with_numbers(text)),
     "superbpe": with_numbers,
 }
 """Texts that llama.cpp's own expressions split otherwise than those of the models' tokenizer.json."""
@@ -149,9 +147,7 @@ def learned() -> tuple[list[str], list[str]]:
     """Tokens and merges that reach over words."""
     trained = tokenizers.Tokenizer(models.BPE())
     trained.pre_tokenizer = pre_tokenizers.ByteLevel(add_prefix_space=False, use_regex=False)
-    trainer = trainers.BpeTrainer(
-        vocab_size=6000, initial_alphabet=list(byte_of_character()), show_progress=False
-    )
+    trainer = trainers.BpeTrainer(vocab_size=6000, initial_alphabet=list(byte_of_character()), show_progress=False)
     trained.train_from_iterator(random_texts(0, 20_000), trainer)
     model = json.loads(trained.to_str())["model"]
     merges = [" ".join(merge) if isinstance(merge, list) else merge for merge in model["merges"]]
@@ -205,6 +201,4 @@ def test_a_splitting(name: str, learned: tuple[list[str], list[str]], tmp_path: 
     texts = [text for text in random_texts(1, NUM_TEXTS) if not is_split_otherwise(text)]
     assert len(texts) > NUM_TEXTS / 10
     for text in texts:
-        assert tokenizer.encode(text, add_special=False, parse_special=False) == witness.encode(text), repr(
-            text
-        )
+        assert tokenizer.encode(text, add_special=False, parse_special=False) == witness.encode(text), repr(text)

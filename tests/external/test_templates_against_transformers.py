@@ -72,9 +72,7 @@ def conversations() -> dict[str, dict[str, Any]]:
         "system and turns": {"messages": [SYSTEM, HELLO, ANSWER, HELLO]},
         "system too late": {"messages": [HELLO, SYSTEM]},
         "two from the user": {"messages": [HELLO, HELLO]},
-        "thinking": {
-            "messages": [HELLO, {"role": "assistant", "content": "<think>\nhm\n</think>\n\nHi"}, HELLO]
-        },
+        "thinking": {"messages": [HELLO, {"role": "assistant", "content": "<think>\nhm\n</think>\n\nHi"}, HELLO]},
         "empty": {"messages": []},
         "empty text": {"messages": [{"role": "user", "content": ""}]},
         "unknown role": {"messages": [{"role": "critic", "content": "no"}]},
@@ -123,9 +121,7 @@ def outcome_there(source: str, conversation: dict[str, Any], add_generation_prom
     return None
 
 
-def outcome_here(
-    source: str, path: Path, conversation: dict[str, Any], add_generation_prompt: bool
-) -> str | None:
+def outcome_here(source: str, path: Path, conversation: dict[str, Any], add_generation_prompt: bool) -> str | None:
     """What we render, None if the template fails or refuses."""
     template = ChatTemplate.compile(source, path, SPECIAL_TOKENS)
     try:

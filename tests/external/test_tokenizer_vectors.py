@@ -17,9 +17,7 @@ from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
 VARIABLE = "CACTUS_TOKENIZER_VECTORS"
 SEPARATOR = "\n__ggml_vocab_test__\n"
 
-pytestmark = pytest.mark.skipif(
-    VARIABLE not in os.environ, reason=f"{VARIABLE} names no directory of vectors"
-)
+pytestmark = pytest.mark.skipif(VARIABLE not in os.environ, reason=f"{VARIABLE} names no directory of vectors")
 
 
 def vocabularies() -> list[Path]:

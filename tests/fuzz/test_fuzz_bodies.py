@@ -254,9 +254,7 @@ def test_event_streams_of_clouds(stream: bytes, cut: int) -> None:
 
 @fuzzed(8)
 @given(
-    value=texts
-    | st.floats().map(str)
-    | st.sampled_from([*map(str, HUGE_INTEGERS), "Fri, 31 Dec 9999 23:59:59 -9999"])
+    value=texts | st.floats().map(str) | st.sampled_from([*map(str, HUGE_INTEGERS), "Fri, 31 Dec 9999 23:59:59 -9999"])
 )
 def test_retry_after(value: str) -> None:
     seconds = parse_retry_after(value, "Sun, 09 Sep 2001 01:46:40 GMT")

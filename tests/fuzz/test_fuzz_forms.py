@@ -69,9 +69,7 @@ def _around(inner: st.SearchStrategy[Any]) -> st.SearchStrategy[Any]:
         **dict.fromkeys(("properties", "$defs", "definitions", "dependentSchemas"), named),
         **dict.fromkeys(("allOf", "anyOf", "oneOf", "prefixItems"), several),
         **dict.fromkeys(("minItems", "maxItems", "minLength", "maxLength", "minProperties"), counts),
-        **dict.fromkeys(
-            ("minimum", "maximum", "exclusiveMinimum", "multipleOf"), st.floats() | st.integers()
-        ),
+        **dict.fromkeys(("minimum", "maximum", "exclusiveMinimum", "multipleOf"), st.floats() | st.integers()),
         **dict.fromkeys(("items", "additionalProperties", "not", "if", "then", "contains"), inner),
     }
     members = st.one_of(*(st.tuples(st.just(name), value) for name, value in values.items()))
@@ -130,9 +128,7 @@ def grammars(draw: DrawFn) -> str:
     grammar = random_grammar(random.Random(draw(st.integers(0, 10_000))))
     if draw(st.booleans()):
         return draw(damaged(grammar.encode())).decode("utf-8", errors="surrogateescape")
-    return grammar + draw(
-        st.sampled_from(["", "\n", '\nroot ::= "x"', " <think>", " !<[3]>*", "{0,9999}", " # é"])
-    )
+    return grammar + draw(st.sampled_from(["", "\n", '\nroot ::= "x"', " <think>", " !<[3]>*", "{0,9999}", " # é"]))
 
 
 @fuzzed(15)
@@ -205,9 +201,7 @@ expressions = st.recursive(
     max_leaves=8,
 )
 templates = st.recursive(
-    st.one_of(
-        st.builds("{{{{ {} }}}}".format, expressions), st.sampled_from(["text", "\n", "{# c #}", "{%"])
-    ),
+    st.one_of(st.builds("{{{{ {} }}}}".format, expressions), st.sampled_from(["text", "\n", "{# c #}", "{%"])),
     lambda inner: st.one_of(
         st.builds("{{% for x in {} %}}{}{{% endfor %}}".format, expressions, inner),
         st.builds("{{% if {} %}}{}{{% else %}}{}{{% endif %}}".format, expressions, inner, inner),
@@ -225,11 +219,7 @@ templates = st.recursive(
 
 
 @fuzzed(38)
-@given(
-    source=st.one_of(
-        templates, damaged(templates.map(str.encode)).map(lambda raw: raw.decode(errors="replace"))
-    )
-)
+@given(source=st.one_of(templates, damaged(templates.map(str.encode)).map(lambda raw: raw.decode(errors="replace"))))
 def test_templates(source: str) -> None:
     template = answer(ChatTemplate.compile, source, FILE, {"bos_token": "<s>"}, names=[str(FILE)])
     if isinstance(template, CactusError):

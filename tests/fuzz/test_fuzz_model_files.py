@@ -118,9 +118,7 @@ OTHER_VOCABULARIES: dict[str, dict[str, bytes]] = {
         "tokenizer.ggml.model": text_value("t5"),
         "tokenizer.ggml.add_space_prefix": flag_value(1),
         "tokenizer.ggml.remove_extra_whitespaces": flag_value(1),
-        "tokenizer.ggml.precompiled_charsmap": numbers_value(
-            0, "B", list(character_map({"A": "ab", "\n": " "}))
-        ),
+        "tokenizer.ggml.precompiled_charsmap": numbers_value(0, "B", list(character_map({"A": "ab", "\n": " "}))),
     },
 }
 OTHER_KEYS = (
@@ -134,9 +132,7 @@ ODD_VALUES: SearchStrategy[bytes] = st.one_of(
     st.sampled_from(EXTREME_INTEGERS).map(lambda n: struct.pack("<II", 4, n % 2**32)),
     st.sampled_from([0.0, -1.0, 1e38, float("nan"), float("inf")]).map(float_value),
     st.sampled_from([*ODD_TEXTS, "llama", "gpt2", "qwen3moe", "gemma3", "phi3", "lfm2"]).map(text_value),
-    st.sampled_from([[], ["a"], TOKENS[:5], ["a"] * len(TOKENS), ["a" * 20_000, *TOKENS[1:]]]).map(
-        texts_value
-    ),
+    st.sampled_from([[], ["a"], TOKENS[:5], ["a"] * len(TOKENS), ["a" * 20_000, *TOKENS[1:]]]).map(texts_value),
     st.lists(st.sampled_from([0, 1, -1, 3, 99]), max_size=4).map(lambda n: numbers_value(5, "i", n)),
     st.just(numbers_value(6, "f", [float("nan")] * len(TOKENS))),
     st.just(numbers_value(5, "i", [3] * len(TOKENS))),
@@ -145,9 +141,7 @@ ODD_VALUES: SearchStrategy[bytes] = st.one_of(
 
 
 def gguf_of(metadata: dict[str, bytes], infos: list[bytes], data: bytes) -> bytes:
-    return gguf_bytes(
-        entries=[string(key) + value for key, value in metadata.items()], infos=infos, data=data
-    )
+    return gguf_bytes(entries=[string(key) + value for key, value in metadata.items()], infos=infos, data=data)
 
 
 def sound_tensors() -> tuple[list[bytes], bytes]:
@@ -156,9 +150,7 @@ def sound_tensors() -> tuple[list[bytes], bytes]:
     for name, shape in SHAPES.items():
         is_matrix = len(shape) == 2
         values = np.ones(shape, np.float32)
-        infos.append(
-            tensor_info(f"{name}.weight", list(shape[::-1]), int(kind) if is_matrix else 0, offset=len(data))
-        )
+        infos.append(tensor_info(f"{name}.weight", list(shape[::-1]), int(kind) if is_matrix else 0, offset=len(data)))
         stored = gguf.quants.quantize(values, kind).tobytes() if is_matrix else values.tobytes()
         data += stored + bytes(-len(stored) % 32)
     return infos, data
@@ -183,11 +175,7 @@ def odd_gguf(draw: st.DrawFn) -> bytes:
         index = draw(st.integers(0, len(infos) - 1))
         names = [f"{name}.weight" for name in SHAPES]
         infos[index] = tensor_info(
-            draw(
-                st.sampled_from(
-                    [*names, "rope_freqs.weight", "blk.0.attn_q.bias", "blk.9.attn_q.weight", "x"]
-                )
-            ),
+            draw(st.sampled_from([*names, "rope_freqs.weight", "blk.0.attn_q.bias", "blk.9.attn_q.weight", "x"])),
             draw(st.lists(st.sampled_from([0, 1, 2, 16, 32, 2**31, 2**33, 2**63]), max_size=5)),
             draw(st.integers(0, 40)),
             draw(st.sampled_from([0, 32, 31, 2**40, 2**64 - 32])),

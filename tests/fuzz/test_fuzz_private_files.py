@@ -197,9 +197,7 @@ def test_the_journal_of_a_prompt_file(folder: Path, data: st.DataObject) -> None
         "num_lines": 3,
         "parameters": {"a": 1},
     }
-    path.write_bytes(
-        data.draw(changed_json(run)) + data.draw(st.sampled_from([b"\n", b'\n{"complete":true}\n', b""]))
-    )
+    path.write_bytes(data.draw(changed_json(run)) + data.draw(st.sampled_from([b"\n", b'\n{"complete":true}\n', b""])))
     journal = BatchJournal(path)
     try:
         result = answer(journal.read, names=[str(path)])

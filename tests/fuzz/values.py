@@ -120,9 +120,7 @@ def changed(value: Any, place: tuple[Any, ...], new: Any) -> Any:
 def places_in(value: Any, at: tuple[Any, ...] = ()) -> list[tuple[Any, ...]]:
     """The paths to what is in plain data, the first of each level, as deep as it is worth while."""
     found = [at]
-    items = (
-        value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
-    )
+    items = value.items() if isinstance(value, Mapping) else enumerate(value) if isinstance(value, list) else ()
     for key, item in list(items)[:40]:
         if len(found) > MAX_PLACES or len(at) >= MAX_PLACE_DEPTH:
             break

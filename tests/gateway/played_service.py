@@ -116,9 +116,7 @@ class PlayedWorker:
             del self._running[dispatch_id]
             finish = Finish("length" if last + 1 < len(self.words) else "stop")
             if self.failure is not None:
-                return make_delta(
-                    dispatch_id, position, "", token_ids=[], finish=Finish("error", error=self.failure)
-                )
+                return make_delta(dispatch_id, position, "", token_ids=[], finish=Finish("error", error=self.failure))
         return make_delta(dispatch_id, position, self.words[position], token_ids=[position], finish=finish)
 
 

@@ -49,9 +49,7 @@ class Tenants:
 
     def __init__(self, directory: Path, client: AsyncClient, in_flight: int) -> None:
         self.files = FileStore(directory / "files")
-        self.batches = Batches(
-            directory / "batches", self.files, client, in_flight=in_flight, unix_offset=0.0
-        )
+        self.batches = Batches(directory / "batches", self.files, client, in_flight=in_flight, unix_offset=0.0)
 
     async def create(self, tenant: str, num_lines: int = 1, **body: Any) -> BatchRecord:
         lines = [
@@ -111,9 +109,7 @@ async def test_a_batch_that_no_line_gets_on_of_holds_up_its_tenant_alone(
         assert (blocked.status, behind_it.status) == ("in_progress", "validating")
 
 
-async def test_a_line_that_the_load_keeps_from_its_deadline_ends_alone(
-    tmp_path: Path, router: ScriptedRouter
-) -> None:
+async def test_a_line_that_the_load_keeps_from_its_deadline_ends_alone(tmp_path: Path, router: ScriptedRouter) -> None:
     refuse(router, "ann", FULL)
     async with tenants(tmp_path, router) as kept:
         batch = await kept.create("ann", 3, timeout_ms=30)

@@ -103,9 +103,7 @@ def test_nobody_sees_what_is_another_ones(guarded: PlayedService) -> None:
         assert bob.get(f"/v1/requests/{name}").status_code == 404
         assert bob.delete(f"/v1/requests/{name}").status_code == 404
         event = f"{name.removeprefix('cmpl-')}:1.1"
-        resumed = bob.post(
-            "/v1/completions", json={"prompt": "a", "stream": True}, headers={"last-event-id": event}
-        )
+        resumed = bob.post("/v1/completions", json={"prompt": "a", "stream": True}, headers={"last-event-id": event})
         assert resumed.status_code == 404
         form = {"files": {"file": ("a.jsonl", b"{}")}, "data": {"purpose": "batch"}}
         file_id = ann.post("/v1/files", **form).json()["id"]  # type: ignore[arg-type]
@@ -216,9 +214,7 @@ def test_a_key_may_have_terms_behind_it(tmp_path: Path) -> None:
         ("cloud=", "cloud=never"),
     ],
 )
-def test_terms_that_are_none_are_refused_without_quoting_the_key(
-    tmp_path: Path, behind: str, said: str
-) -> None:
+def test_terms_that_are_none_are_refused_without_quoting_the_key(tmp_path: Path, behind: str, said: str) -> None:
     file = tmp_path / "keys"
     file.write_text(f"{ANN} {behind}\n")
     with pytest.raises(ConfigurationInvalid, match=said) as refused:
@@ -258,9 +254,7 @@ def test_the_lines_of_a_batch_are_of_its_key(tmp_path: Path) -> None:
     accounts = accounts_of(keys)
     line = {"custom_id": "1", "method": "POST", "url": "/v1/completions", "body": {"prompt": "a"}}
     with (
-        played_service(
-            tmp_path, gateway=settings, router_settings={"accounts": accounts}, is_held=True
-        ) as service,
+        played_service(tmp_path, gateway=settings, router_settings={"accounts": accounts}, is_held=True) as service,
         service.http(headers=bearer(ANN)) as http,
     ):
         form = {"files": {"file": ("a.jsonl", json.dumps(line).encode())}, "data": {"purpose": "batch"}}
@@ -290,9 +284,7 @@ def test_a_wrong_key_takes_as_long_as_a_right_one() -> None:
     assert 0.5 < first / last < 2.0
 
 
-def test_headers_that_do_not_come_are_not_waited_for(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_headers_that_do_not_come_are_not_waited_for(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.3)
     host, port = service.url.removeprefix("http://").split(":")
     for begun in (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
@@ -303,9 +295,7 @@ def test_headers_that_do_not_come_are_not_waited_for(
             assert connection.recv(4096) == b""
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_body_that_does_not_come_is_not_waited_for(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cactus_actors.gateway.http.request_body.BODY_TIMEOUT_S", 0.3)
     host, port = service.url.removeprefix("http://").split(":")
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"

@@ -168,9 +168,7 @@ def test_a_charset_of_utf_8_is_plain(http: httpx.Client) -> None:
     ],
 )
 def test_a_field_that_cannot_be_is_named(http: httpx.Client, field: str, value: Any) -> None:
-    error = refusal(
-        http.post(COMPLETIONS, content=json.dumps({"prompt": "a", field: value}), headers=JSON), 400
-    )
+    error = refusal(http.post(COMPLETIONS, content=json.dumps({"prompt": "a", field: value}), headers=JSON), 400)
     assert error["param"] is not None
     assert error["param"].startswith(field)
 
@@ -210,9 +208,7 @@ def test_a_prompt_is_required_in_the_words_of_the_documentation(http: httpx.Clie
 )
 def test_an_unknown_field_is_ignored_and_counted(http: httpx.Client, field: str, counted: str) -> None:
     def count() -> float:
-        found = re.search(
-            rf'cactus_http_ignored_fields_total{{field="{counted}"}} (.*)', http.get("/metrics").text
-        )
+        found = re.search(rf'cactus_http_ignored_fields_total{{field="{counted}"}} (.*)', http.get("/metrics").text)
         return float(found[1]) if found else 0
 
     before = count()

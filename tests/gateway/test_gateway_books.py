@@ -51,9 +51,7 @@ def written(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Written]:
     try:
         with (
             collecting() as collector,
-            played_service(
-                directory, router_settings={**settings, "otlp_endpoint": collector.url}
-            ) as service,
+            played_service(directory, router_settings={**settings, "otlp_endpoint": collector.url}) as service,
             service.http() as http,
         ):
             yield Written(service, http, directory / "jobs.jsonl", collector)

@@ -153,8 +153,7 @@ def test_text_becomes_ids_and_back(http: httpx.Client) -> None:
     assert http.post("/detokenize", json={"tokens": ids}).json() == {"content": "hello world"}
     pieces = http.post("/tokenize", json={"content": "é🌵", "with_pieces": True}).json()["tokens"]
     written = b"".join(
-        piece["piece"].encode() if isinstance(piece["piece"], str) else bytes(piece["piece"])
-        for piece in pieces
+        piece["piece"].encode() if isinstance(piece["piece"], str) else bytes(piece["piece"]) for piece in pieces
     )
     assert written.decode() == "é🌵"
     with_special = http.post("/tokenize", json={"content": "<|im_end|>"}).json()["tokens"]
@@ -187,9 +186,7 @@ def test_without_a_worker_there_is_no_health(tmp_path: Path) -> None:
         until(lambda: http.get("/readyz").status_code == 503)
         response = http.post("/v1/completions", json={"prompt": "a"})
         assert response.status_code == 503
-        assert (
-            response.json()["error"]["message"] == "no model worker answers just now; a lost one is replaced"
-        )
+        assert response.json()["error"]["message"] == "no model worker answers just now; a lost one is replaced"
         with service.client() as client:
             client.scale(0)
         until(lambda: "without model workers" in http.get("/readyz").text)

@@ -129,16 +129,10 @@ def test_a_file_has_a_size(tmp_path: Path) -> None:
 
 
 @pytest.mark.parametrize("name", ["a\0b", "a\x1fb", "a\x7fb", "n" * 256, "é" * 128])
-def test_a_file_with_a_name_that_is_none_is_refused(
-    service: PlayedService, http: httpx.Client, name: str
-) -> None:
+def test_a_file_with_a_name_that_is_none_is_refused(service: PlayedService, http: httpx.Client, name: str) -> None:
     kept = sorted(Path(service.settings.state_dir, "http/files").iterdir())
     form = b'--b\r\nContent-Disposition: form-data; name="purpose"\r\n\r\nbatch\r\n--b\r\n'
-    form += (
-        b'Content-Disposition: form-data; name="file"; filename="'
-        + name.encode()
-        + b'"\r\n\r\nx\r\n--b--\r\n'
-    )
+    form += b'Content-Disposition: form-data; name="file"; filename="' + name.encode() + b'"\r\n\r\nx\r\n--b--\r\n'
     headers = {"content-type": "multipart/form-data; boundary=b"}
     refused = http.post("/v1/files", content=form, headers=headers)
     assert refused.status_code == 400
@@ -239,9 +233,7 @@ def test_a_file_that_is_no_batch_fails_it_and_says_where(
 def test_only_so_many_lines_and_faults_are_taken(tmp_path: Path) -> None:
     path = tmp_path / "in.jsonl"
     path.write_bytes(b"".join(line(str(number)) for number in range(50_001)))
-    assert [fault.code for fault in checked(path, COMPLETIONS, takes_salts=True).faults] == [
-        "too_many_requests"
-    ]
+    assert [fault.code for fault in checked(path, COMPLETIONS, takes_salts=True).faults] == ["too_many_requests"]
     path.write_bytes(b"x\n" * 1000)
     assert len(checked(path, COMPLETIONS, takes_salts=True).faults) == 100
     path.write_bytes(line("a", prompt="a", cache_salt="b"))
@@ -307,9 +299,7 @@ def test_a_cancelled_batch_keeps_what_was_done(tmp_path: Path) -> None:
         assert ended(http, waiting)["status"] == "completed"
 
 
-def test_a_batch_whose_time_is_over_says_what_never_ran(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_batch_whose_time_is_over_says_what_never_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cactus_actors.gateway.files.batch_record.WINDOW_S", 4)
     content = b"".join(line(str(number)) for number in range(300))
     with (
@@ -336,9 +326,7 @@ def set_clock(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
 
 
 @pytest.mark.parametrize("by", [TWO_DAYS_S, -TWO_DAYS_S])
-def test_a_clock_that_is_set_ends_no_batch(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float
-) -> None:
+def test_a_clock_that_is_set_ends_no_batch(tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float) -> None:
     content = b"".join(line(str(number)) for number in range(60))
     with played_service(tmp_path, step_s=0.02, gateway={"batch_in_flight": 4}) as service:
         with service.http() as http:

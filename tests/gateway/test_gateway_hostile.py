@@ -49,19 +49,11 @@ def routes(service: PlayedService) -> list[tuple[str, str]]:
     assert service.gateway is not None
     assert service.gateway._gateway is not None
     app: Any = build_app(service.gateway._gateway)._app
-    return [
-        (method, route.path.replace("{", "").replace("}", ""))
-        for route in app.routes
-        for method in route.methods
-    ]
+    return [(method, route.path.replace("{", "").replace("}", "")) for route in app.routes for method in route.methods]
 
 
-@pytest.mark.parametrize(
-    "form", ["{}", "{}/", "/{}", "/.{}", "{}?x=/healthz", "{}#/healthz", "/healthz/..{}"]
-)
-def test_no_route_answers_without_a_key_however_its_path_is_written(
-    service: PlayedService, form: str
-) -> None:
+@pytest.mark.parametrize("form", ["{}", "{}/", "/{}", "/.{}", "{}?x=/healthz", "{}#/healthz", "/healthz/..{}"])
+def test_no_route_answers_without_a_key_however_its_path_is_written(service: PlayedService, form: str) -> None:
     found = routes(service)
     assert len(found) > 25
     assert {("POST", CHAT), ("GET", "/metrics"), ("POST", "/v1/files"), ("GET", "/docs")} <= set(found)
@@ -178,9 +170,7 @@ def test_a_body_whose_length_is_in_doubt_is_refused_and_nothing_behind_it_is_rea
 def test_what_stands_behind_a_body_says_nothing_about_it(service: PlayedService) -> None:
     body = b"%x\r\n%b\r\n0\r\n" % (len(PROMPT), PROMPT)
     trailers = b"Authorization: Bearer z\r\nIdempotency-Key: z\r\n"
-    assert asked(service.url, post(CHUNKED, key=ANN, body=body + trailers + b"\r\n", has_length=False)) == [
-        200
-    ]
+    assert asked(service.url, post(CHUNKED, key=ANN, body=body + trailers + b"\r\n", has_length=False)) == [200]
     smuggled = body + b"Authorization: Bearer " + ANN.encode() + b"\r\n\r\n"
     assert asked(service.url, post(CHUNKED, body=smuggled, has_length=False)) == [401]
     flood = body + b"X: " + b"y" * 65536 + b"\r\n\r\n"
@@ -215,9 +205,7 @@ def test_answers_keep_their_order_whatever_follows_a_request(
     assert first.endswith(b"0\r\n\r\n" if is_streamed else b"}")
 
 
-def test_a_connection_is_not_kept_open_by_line_ends(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_connection_is_not_kept_open_by_line_ends(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.2)
     with connection(service.url) as opened:
         opened.sendall(request(target=b"/healthz"))
@@ -237,9 +225,7 @@ def trickle(opened: socket.socket, part: bytes) -> None:
     pytest.fail("it waits for ever")
 
 
-def test_headers_that_trickle_are_not_waited_for(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_headers_that_trickle_are_not_waited_for(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.3)
     with connection(service.url) as opened:
         opened.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
@@ -311,9 +297,7 @@ def test_all_bodies_together_have_a_size_too(service: PlayedService, http_client
     until(lambda: http_client.post(COMPLETIONS, content=part, headers=JSON).status_code == 400)
 
 
-def test_an_answer_that_is_not_taken_is_not_kept(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_answer_that_is_not_taken_is_not_kept(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.READER_TIMEOUT_S", 0.3)
     assert service.gateway is not None
     body = json.dumps({"content": "a " * 200_000, "with_pieces": True}).encode()

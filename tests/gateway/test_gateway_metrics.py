@@ -28,19 +28,13 @@ def value_of(families: Families, sample: str, **labels: str) -> float:
 
 def value_of_part(families: Families, name: str, part: str, **labels: str) -> float:
     [value] = [
-        sample.value
-        for sample in families[name].samples
-        if sample.name == f"{name}_{part}" and sample.labels == labels
+        sample.value for sample in families[name].samples if sample.name == f"{name}_{part}" and sample.labels == labels
     ]
     return value
 
 
 def buckets_of(family: Metric) -> list[tuple[float, float]]:
-    return [
-        (float(sample.labels["le"]), sample.value)
-        for sample in family.samples
-        if sample.name.endswith("_bucket")
-    ]
+    return [(float(sample.labels["le"]), sample.value) for sample in family.samples if sample.name.endswith("_bucket")]
 
 
 def test_every_family_is_well_formed(exposition: str, families: Families) -> None:

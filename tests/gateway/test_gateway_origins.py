@@ -125,9 +125,7 @@ def test_the_default_port_may_be_said() -> None:
         policy.check("POST", [(b"origin", origin), (b"host", host)])
 
 
-@pytest.mark.parametrize(
-    "origin", ["app.example", "*", "https://", "https://app.example/", "https://app.example?a"]
-)
+@pytest.mark.parametrize("origin", ["app.example", "*", "https://", "https://app.example/", "https://app.example?a"])
 def test_an_allowed_origin_that_is_none(origin: str) -> None:
     with pytest.raises(ConfigurationInvalid, match="allowed_origins"):
         OriginPolicy([origin])

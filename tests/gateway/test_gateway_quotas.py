@@ -179,8 +179,6 @@ async def test_the_bytes_of_each_key_are_those_of_its_files(tmp_path: Path) -> N
 
 
 def test_a_record_of_an_older_version_has_its_time_from_its_creation() -> None:
-    record = BatchRecord(
-        created_at=5.0, batch_id="batch_1", endpoint="/v1/completions", input_file_id="file-1"
-    )
+    record = BatchRecord(created_at=5.0, batch_id="batch_1", endpoint="/v1/completions", input_file_id="file-1")
     assert FileQuota(max_age_s=10.0).expired([("batch_1", record)], 14.9) == []
     assert FileQuota(max_age_s=10.0).expired([("batch_1", record)], 15.0) == ["batch_1"]

@@ -82,9 +82,7 @@ def whole(body: dict[str, Any]) -> tuple[str, str, str]:
     return message.get("reasoning_content", ""), message["content"], choice["finish_reason"]
 
 
-def test_a_form_begins_behind_reasoning_that_a_budget_ends(
-    service: PlayedService, http: httpx.Client
-) -> None:
+def test_a_form_begins_behind_reasoning_that_a_budget_ends(service: PlayedService, http: httpx.Client) -> None:
     body = answer(http, YEAR)
     reasoning, content, finish = whole(body)
     assert re.fullmatch("[0-9]{4}", content)
@@ -158,9 +156,7 @@ def test_every_token_has_its_log_probability(http: httpx.Client) -> None:
     assert [one for part in told for one in part["content"]] == content
 
 
-@pytest.mark.parametrize(
-    ("form", "inline", "apart"), [("none", True, False), ("deepseek-legacy", True, True)]
-)
+@pytest.mark.parametrize(("form", "inline", "apart"), [("none", True, False), ("deepseek-legacy", True, True)])
 def test_llama_cpps_formats(http: httpx.Client, form: str, inline: bool, apart: bool) -> None:
     reasoning, content, _ = whole(answer(http, YEAR))
     asked = {**YEAR, "reasoning_format": form}
@@ -179,9 +175,7 @@ def test_a_stream_goes_on_behind_any_of_its_events(http: httpx.Client) -> None:
     for place, (name, _) in enumerate(first):
         if name:
             rest = events(http, YEAR, **key, **{"Last-Event-ID": name})
-            assert parts([data for _, data in first[: place + 1] + rest]) == parts(
-                [data for _, data in first]
-            )
+            assert parts([data for _, data in first[: place + 1] + rest]) == parts([data for _, data in first])
 
 
 def test_the_same_tokens_whatever_runs_beside(http: httpx.Client) -> None:

@@ -78,9 +78,7 @@ def test_calls_that_the_model_makes_of_itself_obey(http: httpx.Client) -> None:
 
 def test_one_call_comes_where_several_must_not(http: httpx.Client) -> None:
     for seed in range(2):
-        [arguments] = arguments_of(
-            answer(http, seed=seed, parallel_tool_calls=False)["message"]["tool_calls"]
-        )
+        [arguments] = arguments_of(answer(http, seed=seed, parallel_tool_calls=False)["message"]["tool_calls"])
         check(arguments)
 
 

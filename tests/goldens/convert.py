@@ -117,8 +117,7 @@ def write_vocabulary(checkpoint: Path) -> None:
         "add_bos_token": True,
         "chat_template": TEMPLATE,
         "added_tokens_decoder": {
-            vocabulary.piece_to_id(text): {"content": text, "special": text in special}
-            for text in [*special, *LITERAL]
+            vocabulary.piece_to_id(text): {"content": text, "special": text in special} for text in [*special, *LITERAL]
         },
     }
     (checkpoint / "tokenizer_config.json").write_text(json.dumps(config))

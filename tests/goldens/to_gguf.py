@@ -73,9 +73,7 @@ def read_safetensors(path: Path) -> Tensors:
     return tensors
 
 
-def write_metadata(
-    writer: gguf.GGUFWriter, config: dict[str, Any], architecture: str, tensors: Tensors
-) -> None:
+def write_metadata(writer: gguf.GGUFWriter, config: dict[str, Any], architecture: str, tensors: Tensors) -> None:
     num_heads = config["num_attention_heads"]
     num_kv_heads = config["num_key_value_heads"]
     head_dim = config.get("head_dim", config["hidden_size"] // num_heads)
@@ -195,9 +193,7 @@ def with_stacked_experts(tensors: Tensors) -> Tensors:
         if ".experts." in name:
             merged = re.sub(r"\.experts\.\d+\.", ".experts.", name)
             merged = merged.removeprefix("model.").replace("block_sparse_moe", "feed_forward")
-            experts.setdefault(merged if "feed_forward" in merged else f"model.{merged}", []).append(
-                tensors[name]
-            )
+            experts.setdefault(merged if "feed_forward" in merged else f"model.{merged}", []).append(tensors[name])
         else:
             stacked[name] = tensors[name]
     return stacked | {name: np.stack(values) for name, values in experts.items()}

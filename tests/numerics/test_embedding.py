@@ -15,9 +15,7 @@ from workers.engine import Engine
 from workers.models import Model, model_of
 from workers.models.random_weights import parse_random_spec, random_tensors
 
-CONFIG = parse_random_spec(
-    "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128"
-)
+CONFIG = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")
 TENSORS = random_tensors(CONFIG, seed=1)
 PROMPT = [(7 * i + 3) % 199 for i in range(90)]
 ANSWERING = Dispatch(9, "9" * 32, PROMPT[:20], [], SamplingParams(max_tokens=12))
@@ -35,9 +33,7 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
     model.close()
 
 
-def make_engine(
-    model: Model, *, cache_blocks: int = 32, token_budget: int = 256, pooling: Pooling = "mean"
-) -> Engine:
+def make_engine(model: Model, *, cache_blocks: int = 32, token_budget: int = 256, pooling: Pooling = "mean") -> Engine:
     return Engine(model, NoBytes(), [], cache_blocks=cache_blocks, token_budget=token_budget, pooling=pooling)
 
 
@@ -79,9 +75,7 @@ def test_an_embedding_is_the_direction_of_the_pooled_hidden_states(
 
 
 @pytest.mark.parametrize("token_budget", [1, 7, 31])
-def test_an_embedding_does_not_depend_on_chunks_company_or_cached_prefixes(
-    model: Model, token_budget: int
-) -> None:
+def test_an_embedding_does_not_depend_on_chunks_company_or_cached_prefixes(model: Model, token_budget: int) -> None:
     expected = embedding_of(make_engine(model))
     engine = make_engine(model, token_budget=token_budget)
     assert embedding_of(engine, ANSWERING) == expected

@@ -21,9 +21,7 @@ from workers.models.config import Experts, Layer
 from workers.models.random_weights import parse_random_spec, random_tensors
 
 # 199 tokens and 56 features fill no tile and no vector; two query heads share a key-value head.
-LLAMA = parse_random_spec(
-    "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128"
-)
+LLAMA = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")
 CONV, EXPERTS = Layer(kind="conv"), Layer(has_experts=True)
 LFM2 = replace(LLAMA, family="LFM2", layers=(CONV, Layer(), CONV, CONV), num_taps=3)
 QWEN3_MOE = replace(
@@ -103,9 +101,7 @@ class Outcome:
         )
 
 
-def make_engine(
-    model: Model, *, cache_blocks: int = 128, token_budget: int = 256, max_drafts: int = 0
-) -> Engine:
+def make_engine(model: Model, *, cache_blocks: int = 128, token_budget: int = 256, max_drafts: int = 0) -> Engine:
     return Engine(
         model,
         LetterTokenizer(),
@@ -134,9 +130,7 @@ PARAMS = [
     SamplingParams(max_tokens=20, temperature=1.0, seed=1),
     SamplingParams(max_tokens=24, temperature=0.8, top_k=20, top_p=0.95, seed=2**64 - 1, ignore_eos=True),
     SamplingParams(max_tokens=17, repeat_penalty=1.3, frequency_penalty=0.5, repeat_last_n=9),
-    SamplingParams(
-        max_tokens=24, temperature=1.5, min_p=0.1, top_p=0.9, seed=3, stop=("a", "xy", "é"), min_tokens=6
-    ),
+    SamplingParams(max_tokens=24, temperature=1.5, min_p=0.1, top_p=0.9, seed=3, stop=("a", "xy", "é"), min_tokens=6),
     SamplingParams(max_tokens=24, temperature=1.2, seed=4, presence_penalty=1.0, cache_prompt=False),
     SamplingParams(max_tokens=18, temperature=0.9, seed=5, mirostat=1, mirostat_tau=3.0, num_logprobs=3),
     SamplingParams(max_tokens=24, temperature=1.1, seed=6, mirostat=2, ignore_eos=True),
@@ -282,9 +276,7 @@ def test_continued_after_a_crash(models: dict[int, Model], expected: list[Outcom
         assert outcome.said == whole.said
 
 
-def test_a_complete_answer_that_comes_again_ends_at_once(
-    models: dict[int, Model], expected: list[Outcome]
-) -> None:
+def test_a_complete_answer_that_comes_again_ends_at_once(models: dict[int, Model], expected: list[Outcome]) -> None:
     engine = make_engine(models[1])
     for dispatch, whole in zip(make_dispatches()[:-1], expected, strict=False):
         engine.add(msgspec.structs.replace(dispatch, emitted_ids=whole.token_ids))

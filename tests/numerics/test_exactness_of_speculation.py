@@ -94,8 +94,7 @@ def dispatches(draw: st.DrawFn) -> list[Dispatch]:
     )
     count = draw(st.integers(1, 6))
     return [
-        Dispatch(i, f"{i:032x}", draw(prompts), [], draw(params), choice=draw(st.integers(0, 2)))
-        for i in range(count)
+        Dispatch(i, f"{i:032x}", draw(prompts), [], draw(params), choice=draw(st.integers(0, 2))) for i in range(count)
     ]
 
 
@@ -116,13 +115,10 @@ def test_speculation_changes_nothing(
     assert engine.free_blocks == cache_blocks
 
 
-def test_right_and_wrong_drafts_are_both_among_the_cases(
-    model: Model, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_right_and_wrong_drafts_are_both_among_the_cases(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr("workers.engine.time.perf_counter", lambda: 0.0)  # what drafts cost is never known
     params = [
-        SamplingParams(max_tokens=60, temperature=temperature, seed=5, ignore_eos=True)
-        for temperature in (0.0, 0.7)
+        SamplingParams(max_tokens=60, temperature=temperature, seed=5, ignore_eos=True) for temperature in (0.0, 0.7)
     ]
     jobs = [Dispatch(i, f"{i:032x}", [1, 2, 4, 5], [], each) for i, each in enumerate(params)]
     expected = [run(make_engine(model, max_drafts=0), [job])[0] for job in jobs]

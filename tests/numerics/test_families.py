@@ -68,9 +68,7 @@ def forward(model: Model, cache: KVCache, *chunks: Chunk) -> list[NDArray[np.flo
         tables[row, : len(chunk.blocks)] = chunk.blocks
     batch = Batch(
         token_ids=np.concatenate([chunk.token_ids for chunk in chunks]).astype(np.int32),
-        positions=np.concatenate([chunk.first + np.arange(len(chunk.token_ids)) for chunk in chunks]).astype(
-            np.int32
-        ),
+        positions=np.concatenate([chunk.first + np.arange(len(chunk.token_ids)) for chunk in chunks]).astype(np.int32),
         sequence_of_token=np.repeat(np.arange(len(chunks)), lengths).astype(np.int32),
         block_tables=tables,
         logit_rows=np.arange(sum(lengths), dtype=np.int32),
@@ -148,9 +146,7 @@ def test_a_batch_changes_nothing(golden: Golden, model: Model) -> None:
     tables = [table.tolist() for table in np.split(shuffled, np.cumsum(num_blocks)[:-1])]
     cache = model.new_cache(sum(num_blocks), BLOCK_SIZE)
 
-    together = forward(
-        model, cache, *(Chunk(prompt, 0, table) for prompt, table in zip(prompts, tables, strict=True))
-    )
+    together = forward(model, cache, *(Chunk(prompt, 0, table) for prompt, table in zip(prompts, tables, strict=True)))
     after = forward(
         model,
         cache,

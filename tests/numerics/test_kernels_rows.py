@@ -83,9 +83,7 @@ def normed(values, gains, epsilon):
 def test_rms_norm(num_columns):
     values, gains = numbers(num_columns), numbers(num_columns, seed=1)
     source = between(values, neighbour=NEIGHBOUR)
-    out = new_row(
-        num_columns, lambda out, *at: rms_norm(source, 5, padded(gains), 0, num_columns, 1e-5, out, *at)
-    )
+    out = new_row(num_columns, lambda out, *at: rms_norm(source, 5, padded(gains), 0, num_columns, 1e-5, out, *at))
     np.testing.assert_allclose(out, normed(values, gains, 1e-5), rtol=1e-6)
 
 
@@ -106,9 +104,7 @@ def test_a_row_of_zeros_is_normed_to_zeros():
 @pytest.mark.parametrize("head_dim", [2, 16, 30, 64, 80, 128])
 def test_norm_head(head_dim):
     values, gains = numbers(head_dim), numbers(head_dim, seed=1)
-    head = changed_in_place(
-        values, lambda row, start: norm_head(row, start, padded(gains), 0, head_dim, 1e-6)
-    )
+    head = changed_in_place(values, lambda row, start: norm_head(row, start, padded(gains), 0, head_dim, 1e-6))
     np.testing.assert_allclose(head, normed(values, gains, 1e-6), rtol=1e-6)
 
 
@@ -235,9 +231,7 @@ def test_short_convolution_over_blocks(num_columns, num_taps):
     sequence = ShortConvolution(num_columns, num_taps)
     for position in range(len(sequence.rows)):
         sequence.store(position)
-        np.testing.assert_allclose(
-            sequence.output(position), sequence.expected(position), rtol=1e-5, atol=1e-6
-        )
+        np.testing.assert_allclose(sequence.output(position), sequence.expected(position), rtol=1e-5, atol=1e-6)
     untouched = sequence.states[0], sequence.states[1, 1], sequence.states[1, 3, 3]
     assert all((states == CANARY).all() for states in untouched)
 

@@ -33,9 +33,7 @@ def reference_hidden(config: ModelConfig, tensors, token_ids) -> np.ndarray:
 
     def rotate(x):  # (tokens, heads, head_dim)
         half = config.head_dim // 2
-        angles = np.arange(len(x))[:, None] * config.ropes[0].theta ** (
-            -np.arange(half) * 2 / config.head_dim
-        )
+        angles = np.arange(len(x))[:, None] * config.ropes[0].theta ** (-np.arange(half) * 2 / config.head_dim)
         cosine, sine = np.cos(angles)[:, None], np.sin(angles)[:, None]
         first, second = x[..., :half], x[..., half:]
         return np.concatenate([first * cosine - second * sine, second * cosine + first * sine], axis=-1)
@@ -70,9 +68,9 @@ def make_batch(*chunks: tuple[list[int], int, list[int]]) -> Batch:
         tables[row, : len(table)] = table
     return Batch(
         token_ids=np.concatenate([token_ids for token_ids, _, _ in chunks]).astype(np.int32),
-        positions=np.concatenate(
-            [np.arange(first, first + len(token_ids)) for token_ids, first, _ in chunks]
-        ).astype(np.int32),
+        positions=np.concatenate([np.arange(first, first + len(token_ids)) for token_ids, first, _ in chunks]).astype(
+            np.int32
+        ),
         sequence_of_token=np.repeat(np.arange(len(chunks)), lengths).astype(np.int32),
         block_tables=tables,
         logit_rows=np.arange(sum(lengths), dtype=np.int32),
@@ -151,9 +149,7 @@ def test_a_sequence_in_a_batch_gives_the_same_bits_as_alone(odd):
     cache = odd.new_cache(20, BLOCK_SIZE)
     blocks = iter(np.random.default_rng(3).permutation(20).tolist())
     tables = [[next(blocks) for _ in range(-(-len(token_ids) // BLOCK_SIZE))] for token_ids in prompts]
-    logits = odd.forward(
-        make_batch(*((ids, 0, table) for ids, table in zip(prompts, tables, strict=True))), cache
-    )
+    logits = odd.forward(make_batch(*((ids, 0, table) for ids, table in zip(prompts, tables, strict=True))), cache)
     assert (logits == np.concatenate(alone)).all()
 
 

@@ -34,9 +34,7 @@ def run(program: str, library: Path, directory: Path, *arguments: str, flags: tu
     source.write_text(program.replace("/path/to/model", str(resolve_model("cactus-sprout"))))
     link = [f"-I{library}", f"-L{library}", "-lcactus", f"-Wl,-rpath,{library}"]
     subprocess.run(["cc", *flags, str(source), "-o", str(binary), *link], check=True)
-    done = subprocess.run(
-        [str(binary), *arguments], capture_output=True, cwd=directory, env=os.environ, timeout=300
-    )
+    done = subprocess.run([str(binary), *arguments], capture_output=True, cwd=directory, env=os.environ, timeout=300)
     assert done.returncode == 0, done.stderr.decode()
     return done.stdout.decode()
 

@@ -130,9 +130,7 @@ def test_a_cloud_threshold(names: dict[str, Any], capsys: pytest.CaptureFixture[
         pytest.param({}, "", id="no error"),
     ],
 )
-def test_errors(
-    names: dict[str, Any], change: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]
-) -> None:
+def test_errors(names: dict[str, Any], change: dict[str, Any], said: str, capsys: pytest.CaptureFixture[str]) -> None:
     exec(ERRORS, names | change)
     out = capsys.readouterr().out
     assert out.startswith(said)

@@ -88,9 +88,7 @@ def test_what_the_callback_raises_ends_the_generation_and_is_raised(shared_model
     assert answer(shared_model)["success"] is True  # nothing of it is left behind
 
 
-def test_an_interrupted_step_leaves_nothing_behind(
-    shared_model: CactusModel, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_an_interrupted_step_leaves_nothing_behind(shared_model: CactusModel, monkeypatch: pytest.MonkeyPatch) -> None:
     expected = answer(shared_model, LONG_STORY)
     loaded = shared_model._backend._loaded  # type: ignore[attr-defined]
     num_free, forward, num_steps = loaded.engine.free_blocks, loaded.model.forward, 0
@@ -129,9 +127,7 @@ def test_stop_from_another_thread(shared_model: CactusModel) -> None:
     results: list[dict[str, Any]] = []
     options = {"max_tokens": 900, "ignore_eos": True}
     thread = threading.Thread(
-        target=lambda: results.append(
-            answer(shared_model, LONG_STORY, options, callback=lambda *_: begun.set())
-        )
+        target=lambda: results.append(answer(shared_model, LONG_STORY, options, callback=lambda *_: begun.set()))
     )
     thread.start()
     assert begun.wait(60)

@@ -99,9 +99,7 @@ def test_other_functions_say_the_same_as_here(model: CactusModel, shared_model: 
     assert tokens == cactus_tokenize(shared_model, "The quick brown fox.")
     there, here = (cactus_score_window(handle, tokens, 1, 4, 4) for handle in (model, shared_model))
     assert json.loads(there)["logprob"] == pytest.approx(json.loads(here)["logprob"])
-    assert cactus_embed(model, "The sea.", False) == pytest.approx(
-        cactus_embed(shared_model, "The sea.", False)
-    )
+    assert cactus_embed(model, "The sea.", False) == pytest.approx(cactus_embed(shared_model, "The sea.", False))
 
 
 def test_a_refused_request_is_an_answer(model: CactusModel) -> None:

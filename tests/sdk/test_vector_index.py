@@ -95,9 +95,7 @@ def test_it_is_there_the_next_time(tmp_path: Path) -> None:
         (([-1], ["negative"], VECTORS[:1]), "an id is"),
     ],
 )
-def test_what_cannot_be_added_changes_nothing(
-    index: CactusIndex, arguments: tuple[Any, ...], told: str
-) -> None:
+def test_what_cannot_be_added_changes_nothing(index: CactusIndex, arguments: tuple[Any, ...], told: str) -> None:
     with pytest.raises(CallFailed, match=told):
         cactus_index_add(index, *arguments)
     assert told in cactus_get_last_error()
@@ -115,8 +113,6 @@ def test_misuse_is_named(tmp_path: Path, index: CactusIndex) -> None:
     with pytest.raises(CallFailed, match="embedding_dim"):
         cactus_index_init(tmp_path / "other", 0)
     (tmp_path / "damaged").mkdir()
-    (tmp_path / "damaged" / "index.sqlite").write_bytes(
-        b"not a database, but long enough to be looked at" * 9
-    )
+    (tmp_path / "damaged" / "index.sqlite").write_bytes(b"not a database, but long enough to be looked at" * 9)
     with pytest.raises(CallFailed, match="damaged"):
         cactus_index_init(tmp_path / "damaged", 3)

@@ -34,9 +34,7 @@ def cactus(
     monkeypatch.chdir(tmp_path)
     runner = typer.testing.CliRunner()
 
-    def cactus(
-        *arguments: str, input: str | bytes | None = None, catches: bool = False
-    ) -> typer.testing.Result:
+    def cactus(*arguments: str, input: str | bytes | None = None, catches: bool = False) -> typer.testing.Result:
         result = runner.invoke(app, arguments, input=input, catch_exceptions=catches)
         if "--json" in arguments:
             rounded = [inexact_integers(line) for line in result.stdout.splitlines()]

@@ -126,9 +126,7 @@ def test_there_is_nothing_to_run_again(run: Callable[..., BatchProgress], source
     assert run(retry_failed=True).num_resumed == 1
 
 
-def test_an_error_line_has_its_input(
-    run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path
-) -> None:
+def test_an_error_line_has_its_input(run: Callable[..., BatchProgress], router: ScriptedRouter, tmp_path: Path) -> None:
     fail_odd_ones(router)
     run()
     errors = records(tmp_path / "out.errors.jsonl")

@@ -82,9 +82,7 @@ def test_a_result_file_has_one_writer(tmp_path: Path) -> None:
     assert len(opened_and_closed(path)) == 2
 
 
-def test_what_a_failed_fsync_leaves_in_doubt_is_cut_off(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_what_a_failed_fsync_leaves_in_doubt_is_cut_off(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out.jsonl.partial"
     file = ResultFile(path)
     file.append(result("a"))
@@ -148,9 +146,7 @@ def test_no_flipped_bit_in_the_journal_makes_another_run(tmp_path: Path, is_comp
     assert num_refused > len(content) // 2  # the others only hit names of fields that are at their defaults
 
 
-def test_a_journal_that_the_disk_does_not_take_is_not_begun(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_journal_that_the_disk_does_not_take_is_not_begun(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     path = tmp_path / "out.jsonl.journal"
     write = os.pwrite
 

@@ -72,9 +72,7 @@ def test_lines(tmp_path: Path, content: bytes, lines: list[tuple[int, bytes]]) -
 
 @pytest.mark.parametrize("tail", [b"", b'\n"next"\n'])
 @pytest.mark.parametrize("length", [MAX_LINE_BYTES + 1, 3 * MAX_LINE_BYTES, 2 * (MAX_LINE_BYTES + 1)])
-def test_a_line_that_is_too_long_is_told_without_its_content(
-    tmp_path: Path, length: int, tail: bytes
-) -> None:
+def test_a_line_that_is_too_long_is_told_without_its_content(tmp_path: Path, length: int, tail: bytes) -> None:
     lines = read(write(tmp_path, b"x" * length + tail))
     assert lines[0] == RawLine(1, 0, None)
     assert [line.number for line in lines[1:]] == ([2] if tail else [])
@@ -82,9 +80,7 @@ def test_a_line_that_is_too_long_is_told_without_its_content(
 
 @given(st.lists(st.text(st.characters(exclude_characters="\n\r", exclude_categories=["Cs"]), min_size=1)))
 def test_plain_text_is_one_prompt_a_line(tmp_path_factory: pytest.TempPathFactory, texts: list[str]) -> None:
-    texts = [
-        text for text in texts if text.encode().strip() and "\0" not in text and text[0] not in "\x1f\ufeff"
-    ]
+    texts = [text for text in texts if text.encode().strip() and "\0" not in text and text[0] not in "\x1f\ufeff"]
     path = write(tmp_path_factory.mktemp("text"), "\n".join(["first", *texts]).encode(), "prompts.txt")
     with PromptFile(path) as file:
         assert file.format() == "text"
@@ -204,9 +200,7 @@ def test_a_sparse_file_of_100_gb_is_refused_at_once(tmp_path: Path) -> None:
         (b'{"custom_id":"' + b"a" * 10_000 + b'","prompt":"z"}', "at most 512"),
     ],
 )
-async def test_lines_that_could_not_be_told_apart_are_refused(
-    tmp_path: Path, content: bytes, message: str
-) -> None:
+async def test_lines_that_could_not_be_told_apart_are_refused(tmp_path: Path, content: bytes, message: str) -> None:
     with pytest.raises(InputInvalid, match=message):
         await scanned(write(tmp_path, content))
 
@@ -343,9 +337,7 @@ def test_an_unknown_field_is_named(text: str, message: str) -> None:
 
 def test_what_the_service_lacks_is_said() -> None:
     with pytest.raises(NotSupported, match="best_of"):
-        submit_of(
-            '{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"x","best_of":3}}'
-        )
+        submit_of('{"custom_id":"a","method":"POST","url":"/v1/completions","body":{"prompt":"x","best_of":3}}')
 
 
 def test_a_file_is_for_one_model() -> None:

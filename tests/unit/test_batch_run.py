@@ -93,9 +93,7 @@ def names(directory: Path) -> set[str]:
     return {path.name for path in directory.iterdir()} - {"prompts.jsonl"}
 
 
-def test_every_line_is_answered_and_only_the_journal_is_left(
-    run: Callable[..., BatchProgress], tmp_path: Path
-) -> None:
+def test_every_line_is_answered_and_only_the_journal_is_left(run: Callable[..., BatchProgress], tmp_path: Path) -> None:
     progress = run()
     assert (progress.num_lines, progress.num_succeeded, progress.num_failed) == (20, 20, 0)
     assert progress.completion_tokens == 100
@@ -140,9 +138,7 @@ def test_malformed_lines_and_failed_jobs_are_error_lines(
 ) -> None:
     def fail_some(job: ScriptedJob, finished: Finished) -> None:
         if job.texts[0] == "bad":
-            finished = job.finish(
-                success=False, error=ModelFailure("not finite").info(), finish_reason="error"
-            )
+            finished = job.finish(success=False, error=ModelFailure("not finite").info(), finish_reason="error")
         end(job, finished)
 
     end, router.end = router.end, fail_some  # type: ignore[method-assign]
@@ -151,9 +147,7 @@ def test_malformed_lines_and_failed_jobs_are_error_lines(
     assert (progress.num_succeeded, progress.num_failed) == (2, 4)
     assert records(tmp_path / "out.jsonl").keys() == {"line-1", "line-6"}
     errors = records(tmp_path / "out.errors.jsonl")
-    assert {
-        name: (error["response"]["status_code"], error["error"]["line"]) for name, error in errors.items()
-    } == {
+    assert {name: (error["response"]["status_code"], error["error"]["line"]) for name, error in errors.items()} == {
         "line-2": (400, 2),
         "line-3": (500, 3),
         "line-4": (400, 4),
@@ -292,9 +286,7 @@ def test_exit_codes(router: ScriptedRouter, source: Path, tmp_path: Path) -> Non
         assert "1 failed" in failed.stdout
 
 
-def test_an_interrupt_says_what_it_does_and_how_to_go_on(
-    router: ScriptedRouter, source: Path, tmp_path: Path
-) -> None:
+def test_an_interrupt_says_what_it_does_and_how_to_go_on(router: ScriptedRouter, source: Path, tmp_path: Path) -> None:
     router.on_submit = lambda *_: None  # type: ignore[method-assign]
     environment = {"CACTUS_ENDPOINT": router.endpoint, "CACTUS_STREAM_ENDPOINT": router.stream_endpoint}
     arguments = ["batch", str(source), "-o", str(tmp_path / "out.jsonl")]
@@ -310,9 +302,7 @@ def test_an_interrupt_says_what_it_does_and_how_to_go_on(
         _, told = running.communicate(timeout=60)
     assert running.returncode == 130
     first, last = told.splitlines()[-2:]
-    assert first == (
-        "interrupted: cancelling what is in flight and saving what is done; a second signal ends at once"
-    )
+    assert first == ("interrupted: cancelling what is in flight and saving what is done; a second signal ends at once")
     assert last == "interrupted; 0 of 20 lines are done; the same command with --resume continues"
 
 
@@ -683,9 +673,7 @@ def test_jobs_that_an_interrupt_cancelled_run_again(
     run()
     answers = records(tmp_path / "out.jsonl")
     assert len(answers) == 20
-    assert {line["response"]["body"]["choices"][0]["finish_reason"] for line in answers.values()} == {
-        "length"
-    }
+    assert {line["response"]["body"]["choices"][0]["finish_reason"] for line in answers.values()} == {"length"}
     assert cancelled == 5
 
 
@@ -866,9 +854,7 @@ async def test_a_run_cancelled_while_it_opens_its_files_locks_nobody_out(
         "prompts.jsonl/out",
     ],
 )
-def test_outputs_that_are_refused(
-    run: Callable[..., BatchProgress], source: Path, tmp_path: Path, output: str
-) -> None:
+def test_outputs_that_are_refused(run: Callable[..., BatchProgress], source: Path, tmp_path: Path, output: str) -> None:
     (tmp_path / "directory").mkdir()
     (tmp_path / "link.jsonl").symlink_to(source)
     os.mkfifo(tmp_path / "fifo.jsonl")
@@ -892,9 +878,7 @@ def test_a_missing_service_leaves_no_file(source: Path, tmp_path: Path) -> None:
     assert names(tmp_path) == set()
 
 
-def test_an_invalid_input_leaves_no_file(
-    run: Callable[..., BatchProgress], source: Path, tmp_path: Path
-) -> None:
+def test_an_invalid_input_leaves_no_file(run: Callable[..., BatchProgress], source: Path, tmp_path: Path) -> None:
     source.write_bytes(b"PK\x03\x04")
     with pytest.raises(InputInvalid):
         run()
@@ -932,9 +916,7 @@ def test_short_writes_are_completed(
     run: Callable[..., BatchProgress], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     write = os.pwrite
-    monkeypatch.setattr(
-        os, "pwrite", lambda descriptor, content, offset: write(descriptor, bytes(content)[:7], offset)
-    )
+    monkeypatch.setattr(os, "pwrite", lambda descriptor, content, offset: write(descriptor, bytes(content)[:7], offset))
     run()
     monkeypatch.undo()
     assert len(records(tmp_path / "out.jsonl")) == 20

@@ -200,9 +200,7 @@ def test_a_cut_says_what_its_threshold_does(answers: list[tuple[float, bool]]) -
         (1, 1, 0.025, 1.0),
     ],
 )
-def test_the_interval_is_that_of_clopper_and_pearson(
-    num_right: int, num: int, low: float, high: float
-) -> None:
+def test_the_interval_is_that_of_clopper_and_pearson(num_right: int, num: int, low: float, high: float) -> None:
     assert exact_interval(num_right, num) == (pytest.approx(low, abs=1e-4), pytest.approx(high, abs=1e-4))
 
 
@@ -214,9 +212,7 @@ def test_the_interval_covers_the_truth_of_a_threshold_that_was_given() -> None:
             for num_right in range(num + 1):
                 low, high = exact_interval(num_right, num)
                 if not low <= chance <= high:
-                    missed += (
-                        math.comb(num, num_right) * chance**num_right * (1 - chance) ** (num - num_right)
-                    )
+                    missed += math.comb(num, num_right) * chance**num_right * (1 - chance) ** (num - num_right)
             assert missed <= 0.05
 
 
@@ -309,9 +305,7 @@ def test_a_second_service_answers_what_is_handed_off() -> None:
     assert entropy.cut is not None
     assert entropy.cut.handed_off == pytest.approx(0.3)
     # 40 right ones stay, and of the 18 handed off (places 41 to 58) 13 are right now
-    assert entropy.accuracy_of_all == pytest.approx(
-        (40 + sum(place % 4 != 0 for place in range(41, 59))) / 60
-    )
+    assert entropy.accuracy_of_all == pytest.approx((40 + sum(place % 4 != 0 for place in range(41, 59))) / 60)
     assert entropy.curve[0].accuracy_of_all == pytest.approx(calibration.accuracy)
 
 
@@ -355,8 +349,7 @@ def test_there_is_no_auroc_of_one_kind_of_answers(is_right: bool, word: str) -> 
     lines = lines_of(answers, Wish(precision=0.9))
     assert lines["entropy"].startswith("entropy - ")
     assert any(
-        line == f"There is no AUROC: all answers are {word}, so nothing tells right from wrong."
-        for line in lines
+        line == f"There is no AUROC: all answers are {word}, so nothing tells right from wrong." for line in lines
     )
     assert calibration.to_builtins()["signals"][0]["auroc"] is None
 

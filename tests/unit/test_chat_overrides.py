@@ -107,9 +107,7 @@ def test_a_gguf_file_is_given_a_template_too(tmp_path: Path, template: str) -> N
 def test_a_tool_format_is_a_row_of_the_table(bare: Path, template: str, name: str) -> None:
     told = ChatOverrides(chat_template=template, tool_format=name)
     assert load_text_model(bare, told).tool_markup == name
-    assert (
-        load_text_model(resolve_model("cactus-sprout"), ChatOverrides(tool_format=name)).tool_markup == name
-    )
+    assert load_text_model(resolve_model("cactus-sprout"), ChatOverrides(tool_format=name)).tool_markup == name
 
 
 def test_what_cannot_be_is_named(bare: Path, tmp_path: Path) -> None:

@@ -52,17 +52,13 @@ def test_a_system_message_opens_the_conversation_from_then_on(
 def test_options_are_set_checked_and_taken_back(
     chat: Callable[..., typer.testing.Result], router: ScriptedRouter
 ) -> None:
-    result = chat(
-        "/set temperature 0.25", "/set max-tokens 3", "/set stop END", "a", "/set temperature", "/set", "b"
-    )
+    result = chat("/set temperature 0.25", "/set max-tokens 3", "/set stop END", "a", "/set temperature", "/set", "b")
     first, second = [submit for submit in router.received_of(Submit) if isinstance(submit, Submit)]
     assert (first.options.temperature, first.options.max_tokens, first.options.stop) == (0.25, 3, "END")
     assert (second.options.temperature, second.options.max_tokens) == (None, 3)
     assert "options: max_tokens 3, stop END" in result.stderr
     assert "/help for commands" not in result.stderr  # nobody sits at a terminal
-    refused = chat(
-        "/set temperature 9", "/set temperature hot", "/set banana 1", "/set banana", "/set top-q 1", "c"
-    )
+    refused = chat("/set temperature 9", "/set temperature hot", "/set banana 1", "/set banana", "/set top-q 1", "c")
     assert refused.stderr.splitlines()[:5] == [
         "/set temperature: temperature must be between 0.0 and 2.0, got 9.0",
         "/set temperature: temperature must be a number, got 'hot'",
@@ -87,9 +83,7 @@ def test_a_model_without_a_chat_template_is_told_before_anybody_types(
     assert not router.received_of(Submit)
 
 
-def test_the_last_question_is_asked_again(
-    chat: Callable[..., typer.testing.Result], router: ScriptedRouter
-) -> None:
+def test_the_last_question_is_asked_again(chat: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
     result = chat("/retry", "one", "two", "/retry")
     assert "nothing was asked yet" in result.stderr
     first, second, again = asked(router)
@@ -107,9 +101,7 @@ def test_a_conversation_is_saved_as_messages(
     assert "No such file" in result.stderr
 
 
-def test_what_is_pasted_at_a_terminal_is_one_message_and_comes_back(
-    router: ScriptedRouter, tmp_path: Path
-) -> None:
+def test_what_is_pasted_at_a_terminal_is_one_message_and_comes_back(router: ScriptedRouter, tmp_path: Path) -> None:
     environment = os.environ | {
         "CACTUS_ENDPOINT": router.endpoint,
         "CACTUS_STREAM_ENDPOINT": router.stream_endpoint,

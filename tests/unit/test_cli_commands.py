@@ -70,9 +70,7 @@ def run_main(*arguments: str, environment: dict[str, str] | None = None) -> Outc
 
 
 @pytest.mark.parametrize("command", COMMANDS)
-def test_every_command_has_help_with_an_example(
-    cactus: Callable[..., typer.testing.Result], command: str
-) -> None:
+def test_every_command_has_help_with_an_example(cactus: Callable[..., typer.testing.Result], command: str) -> None:
     result = cactus(command, "--help")
     assert result.exit_code == 0
     assert cactus(command, "-h").stdout == result.stdout
@@ -109,9 +107,7 @@ def test_reasoning_is_shown_beside_the_answer_or_hidden(
     assert (last.options.enable_thinking, last.options.thinking_budget) == (False, 7)
 
 
-def test_a_chat_remembers_what_was_thought(
-    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
-) -> None:
+def test_a_chat_remembers_what_was_thought(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
     router.num_reasoning_tokens = 2
     result = cactus("chat", "--think", "--show-reasoning", input="one\ntwo\n")
     assert result.stdout == "one w1 w2 w3 w4\ntwo w1 w2 w3 w4\n"
@@ -188,25 +184,17 @@ def test_complete_falls_back_to_text_without_a_chat_template(
 
 
 def test_complete_streams_json_lines(cactus: Callable[..., typer.testing.Result]) -> None:
-    *deltas, result = [
-        json.loads(line) for line in cactus("complete", "hi", "--stream", "--json").stdout.splitlines()
-    ]
+    *deltas, result = [json.loads(line) for line in cactus("complete", "hi", "--stream", "--json").stdout.splitlines()]
     assert "".join(delta["text"] for delta in deltas) == result["text"] == "hi w1 w2 w3 w4"
 
 
-def test_chat_remembers_and_resets(
-    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
-) -> None:
-    result = cactus(
-        "chat", "--system", "brief", input="one\n\n/help\ntwo\n/reset\n/what\nthree\n/exit\nnever\n"
-    )
+def test_chat_remembers_and_resets(cactus: Callable[..., typer.testing.Result], router: ScriptedRouter) -> None:
+    result = cactus("chat", "--system", "brief", input="one\n\n/help\ntwo\n/reset\n/what\nthree\n/exit\nnever\n")
     assert result.stdout == "one w1 w2 w3 w4\ntwo w1 w2 w3 w4\nthree w1 w2 w3 w4\n"
     assert "confidence 0.90" in result.stderr
     assert "no command /what" in result.stderr
     roles = [
-        [turn.role for turn in message.messages or []]
-        for message in router.received
-        if isinstance(message, Submit)
+        [turn.role for turn in message.messages or []] for message in router.received if isinstance(message, Submit)
     ]
     opening = ["system", "user"]
     assert roles == [opening, [*opening, "assistant", "user"], opening]
@@ -264,9 +252,7 @@ def test_an_interrupt_before_the_job_is_accepted_keeps_the_conversation(router: 
     assert [turn.content for turn in last.messages or []] == ["first", "first w1 w2 w3 w4", "third"]
 
 
-def test_batch_writes_results_and_says_so(
-    cactus: Callable[..., typer.testing.Result], tmp_path: Path
-) -> None:
+def test_batch_writes_results_and_says_so(cactus: Callable[..., typer.testing.Result], tmp_path: Path) -> None:
     (tmp_path / "in.txt").write_text("one\ntwo\n")
     result = cactus("batch", "in.txt", "-o", "out.jsonl", "--max-in-flight", "1")
     assert result.stdout == "2 of 2 lines done (out.jsonl)\n"
@@ -306,9 +292,7 @@ def test_calibrate_finds_a_threshold_and_writes_what_it_is_told_to(
     def finish_with_measures(job: ScriptedJob, **changes: object) -> Finished:
         number = int(job.texts[0])
         entropy = 0.9 if number < 20 else 0.01 * number
-        measures = Measures(
-            mean_logprob=-entropy, min_token_prob=0.5, entropy_mean=entropy, entropy_max=entropy
-        )
+        measures = Measures(mean_logprob=-entropy, min_token_prob=0.5, entropy_mean=entropy, entropy_max=entropy)
         return finish(job, finish_reason="stop", measures=measures, **changes)
 
     monkeypatch.setattr(ScriptedJob, "finish", finish_with_measures)
@@ -366,9 +350,7 @@ def test_workers_stand_in_natural_order() -> None:
     ]
 
 
-def test_models(
-    cactus: Callable[..., typer.testing.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_models(cactus: Callable[..., typer.testing.Result], tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(constants, "HF_HUB_CACHE", str(tmp_path / "hub"))
     folder = tmp_path / "hub" / "models--owner--a-model"
     (folder / "refs").mkdir(parents=True)
@@ -395,9 +377,7 @@ def test_models(
     assert "in the cache of the hub: none" in cactus("models").stdout
 
 
-def test_auth_keeps_a_key_that_nobody_else_reads(
-    cactus: Callable[..., typer.testing.Result], tmp_path: Path
-) -> None:
+def test_auth_keeps_a_key_that_nobody_else_reads(cactus: Callable[..., typer.testing.Result], tmp_path: Path) -> None:
     assert cactus("auth", "--show").stdout.startswith("no key")
     stored = cactus("auth", input="sk-abcdefghijklmnop\n")
     assert "sk-abcdefghijklmnop" not in stored.output
@@ -407,9 +387,7 @@ def test_auth_keeps_a_key_that_nobody_else_reads(
     assert cactus("auth", "--show").stdout == "19 characters\n"
     (tmp_path / "c.toml").write_text('[handoff]\nbase_url = "https://api.mistral.ai/v1"\nmodel = "m"\n')
     told = cactus("auth", "--config", "c.toml", input="sk-abcdefghijklmnopqrst\n").stderr
-    assert told.startswith(
-        "the key goes to api.mistral.ai (https://api.mistral.ai/v1, asked for the model m)"
-    )
+    assert told.startswith("the key goes to api.mistral.ai (https://api.mistral.ai/v1, asked for the model m)")
     assert cactus("auth", "--show").stdout == "…qrst (23 characters)\n"
     assert "forgotten" in cactus("auth", "--forget").stdout
     assert not path.exists()

@@ -80,9 +80,7 @@ def test_it_says_that_no_worker_runs(holding: ScriptedRouter, num_wished: int) -
     assert len(holding.received_of(StatusRequest)) == 1
 
 
-def test_an_answer_that_comes_soon_needs_no_explanation(
-    cactus: Callable[..., object], router: ScriptedRouter
-) -> None:
+def test_an_answer_that_comes_soon_needs_no_explanation(cactus: Callable[..., object], router: ScriptedRouter) -> None:
     assert notice_of(router.status("")) is not None
     cactus("complete", "hello")
     assert not router.received_of(StatusRequest)

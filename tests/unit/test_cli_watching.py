@@ -85,9 +85,7 @@ def test_it_looks_until_it_is_interrupted(form: str) -> None:
         assert process.stdout is not None
         first = process.stdout.readline()
         if form == "--json":
-            looks = [
-                json.loads(line) for line in (first, process.stdout.readline(), process.stdout.readline())
-            ]
+            looks = [json.loads(line) for line in (first, process.stdout.readline(), process.stdout.readline())]
             assert [look["model"] for look in looks] == ["scripted"] * 3
         else:
             assert "scripted" in first

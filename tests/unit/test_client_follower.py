@@ -21,9 +21,7 @@ JOB = "0" * 32
 
 def make_follower(*, streamed: bool = True) -> JobFollower:
     patience = Patience(endpoint="tcp://x:1", first_answer_s=1.0, reconnect_s=60.0)
-    follower = JobFollower(
-        JOB, Submit(job_id=JOB, prompt="hi"), streamed=streamed, patience=patience, now=0.0
-    )
+    follower = JobFollower(JOB, Submit(job_id=JOB, prompt="hi"), streamed=streamed, patience=patience, now=0.0)
     follower.on_message(Accepted(job_id=JOB, epoch=1, prompt_tokens=1, seed=0), 0.0)
     return follower
 
@@ -43,9 +41,7 @@ def test_calls_that_left_the_text_are_still_in_the_stream() -> None:
 
 def test_a_lost_stream_still_has_its_log_probabilities() -> None:
     follower = make_follower()
-    result = Result(
-        text="ab", token_ids=[97, 98], logprobs=[token("a"), token("b")], prompt_logprobs=[token("h")]
-    )
+    result = Result(text="ab", token_ids=[97, 98], logprobs=[token("a"), token("b")], prompt_logprobs=[token("h")])
     follower.on_message(Finished(job_id=JOB, length=2, result=result), 0.0, from_stream=True)
     [delta] = follower.deltas
     assert (delta.token_ids, delta.text) == ([97, 98], "ab")

@@ -98,9 +98,7 @@ def test_scaling_while_workers_are_replaced_takes_the_old_ones_first() -> None:
     assert sorted(action.worker_id for action in actions) == ["worker-2", "worker-3"]
     assert fleet.plan(3.0, everyone) == [DrainWorker("worker-1")]
     assert fleet.plan(4.0, everyone) == []
-    assert [member.worker_id for member in fleet.members.values() if member.state == "running"] == [
-        "worker-4"
-    ]
+    assert [member.worker_id for member in fleet.members.values() if member.state == "running"] == ["worker-4"]
 
 
 def test_an_old_worker_that_dies_is_replaced_by_a_new_one_like_any_other() -> None:

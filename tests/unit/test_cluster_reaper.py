@@ -51,9 +51,7 @@ def wait_for_the_end_of(pids: list[int]) -> None:
 
 def started() -> tuple[subprocess.Popen[str], list[int]]:
     """A leader of a session, and two processes that it has started."""
-    leader = subprocess.Popen(
-        [sys.executable, "-c", LEADER], stdout=subprocess.PIPE, text=True, start_new_session=True
-    )
+    leader = subprocess.Popen([sys.executable, "-c", LEADER], stdout=subprocess.PIPE, text=True, start_new_session=True)
     assert leader.stdout is not None
     with leader.stdout as stdout:
         return leader, [int(word) for word in stdout.readline().split()]

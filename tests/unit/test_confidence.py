@@ -49,9 +49,7 @@ def test_signals() -> None:
 )
 def test_a_probe_is_a_logistic_regression_on_logarithms(field: str, feature: float) -> None:
     probe = make_probe(**{field: 0.7})
-    assert signal_named("probe", probe)(ENTROPIES, LOGPROBS) == pytest.approx(
-        1 / (1 + math.exp(-0.7 * feature))
-    )
+    assert signal_named("probe", probe)(ENTROPIES, LOGPROBS) == pytest.approx(1 / (1 + math.exp(-0.7 * feature)))
 
 
 def test_a_probe_takes_certain_tokens_and_extreme_weights() -> None:

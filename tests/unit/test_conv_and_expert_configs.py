@@ -156,9 +156,7 @@ def rewritten(path: Path, change: Change = unchanged, **metadata: Any) -> Path:
     architecture = str(file.metadata["general.architecture"])
     writer = gguf.GGUFWriter(path.with_suffix(".changed"), architecture)
     given = {key.replace("__", "."): value for key, value in metadata.items()}
-    for key, value in (
-        file.metadata | {f"{architecture}.{key}": value for key, value in given.items()}
-    ).items():
+    for key, value in (file.metadata | {f"{architecture}.{key}": value for key, value in given.items()}).items():
         if key.startswith(f"{architecture}.") and value is not None:
             if isinstance(value, np.ndarray | list):
                 writer.add_array(key, np.asarray(value).tolist())
@@ -272,9 +270,7 @@ def test_a_gguf_file_that_is_not_supported_is_refused(
 
 
 @pytest.mark.parametrize(("name", "key"), [("mixtral", "num_local_experts"), ("qwen3moe", "num_experts")])
-def test_layers_and_experts_that_no_file_holds_are_refused_at_once(
-    tmp_path: Path, name: str, key: str
-) -> None:
+def test_layers_and_experts_that_no_file_holds_are_refused_at_once(tmp_path: Path, name: str, key: str) -> None:
     path = tmp_path / name
     shutil.copytree(GOLDENS / name, path)
     config = json.loads((path / "config.json").read_text())

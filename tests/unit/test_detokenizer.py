@@ -20,9 +20,7 @@ class PieceTokenizer:
         return self._pieces[token_id]
 
 
-def make_detokenizer(
-    pieces: list[bytes], *stops: str, include: bool = False, min_tokens: int = 0
-) -> Detokenizer:
+def make_detokenizer(pieces: list[bytes], *stops: str, include: bool = False, min_tokens: int = 0) -> Detokenizer:
     params = SamplingParams(max_tokens=99, stop=stops, include_stop_sequences=include, min_tokens=min_tokens)
     return Detokenizer(PieceTokenizer(*pieces), params)
 
@@ -116,7 +114,5 @@ def test_the_text_does_not_depend_on_token_borders_or_on_a_replay(
 @given(text=st.text("ab", max_size=8), stops=st.lists(st.text("ab", min_size=1, max_size=5), min_size=1))
 def test_what_is_held_back_is_the_longest_beginning_of_a_stop(text: str, stops: list[str]) -> None:
     length = longest_stop_prefix(text, stops)
-    fits = [
-        n for n in range(len(text) + 1) if any(len(s) > n and s[:n] == text[len(text) - n :] for s in stops)
-    ]
+    fits = [n for n in range(len(text) + 1) if any(len(s) > n and s[:n] == text[len(text) - n :] for s in stops)]
     assert length == max(fits)

@@ -43,9 +43,7 @@ def test_cactus_takes_it(document: str, arguments: str) -> None:
         assert words[0] in subcommands
         command, words = subcommands[words[0]], words[1:]
     parameters = command.params
-    known = {
-        spelling for parameter in parameters for spelling in [*parameter.opts, *parameter.secondary_opts]
-    }
+    known = {spelling for parameter in parameters for spelling in [*parameter.opts, *parameter.secondary_opts]}
     options = [word.split("=")[0] for word in words if word.startswith("-") and word != "-"]
     assert [option for option in options if option not in known] == []
 

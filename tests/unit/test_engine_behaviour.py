@@ -125,9 +125,7 @@ def test_ignore_eos_goes_on_after_the_end_token() -> None:
 
 
 def test_min_tokens_forbids_the_end_token_and_stop_strings_before_that() -> None:
-    tokens, text, finish = outcome(
-        run(make_engine(), dispatch([37], min_tokens=4, max_tokens=9, stop=("n", "r")))
-    )
+    tokens, text, finish = outcome(run(make_engine(), dispatch([37], min_tokens=4, max_tokens=9, stop=("n", "r"))))
     assert tokens == [38, 39, 41, 42, 43]  # 40 was masked, so the second most likely came
     assert (text, finish) == ("mnpq", Finish("stop", stop_match="r"))
 

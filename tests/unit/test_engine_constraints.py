@@ -26,9 +26,7 @@ class Listed:
     """What may come in turn, as a grammar spells it: tokens with commas, then the end; `!` breaks."""
 
     def __init__(self, grammar: str) -> None:
-        self._turns = [
-            [int(token) if token != "!" else -1 for token in turn.split("|")] for turn in grammar.split(",")
-        ]
+        self._turns = [[int(token) if token != "!" else -1 for token in turn.split("|")] for turn in grammar.split(",")]
         self.accepted: list[int] = []
         made.append(self)
 
@@ -141,8 +139,6 @@ def test_a_grammar_that_is_refused_or_cannot_be_obeyed_is_answered() -> None:
         raise InvalidRequest("no such thing", param="grammar")
 
     for new_constraint, kind in ((refuse, "invalid_request_error"), (None, "not_supported_error")):
-        engine = Engine(
-            CountingModel(), LetterTokenizer(), [END_ID], cache_blocks=8, new_constraint=new_constraint
-        )
+        engine = Engine(CountingModel(), LetterTokenizer(), [END_ID], cache_blocks=8, new_constraint=new_constraint)
         (delta,) = run(engine, constrained("9"))
         assert error_type(delta) == kind

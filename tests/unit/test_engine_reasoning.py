@@ -195,9 +195,7 @@ def test_forced_tokens_come_whatever_the_sampling_says(params: dict[str, object]
 
 
 def test_the_mark_counts_toward_max_tokens() -> None:
-    deltas = run(
-        make_engine(*["a"] * 9), dispatch(reasoning=budget(3, "reasoning", "</", "th", "ink>"), max_tokens=5)
-    )
+    deltas = run(make_engine(*["a"] * 9), dispatch(reasoning=budget(3, "reasoning", "</", "th", "ink>"), max_tokens=5))
     assert tokens(deltas) == ["a", "a", "a", "</", "th"]
     assert parts(deltas) == ("aaa</th", "", "11111")
     assert deltas[-1].finish == Finish("length")

@@ -90,9 +90,7 @@ def told(seed: int, text: str = "", tools: list[dict[str, Any]] | None = None) -
     router.connect()
     options = Options(seed=seed, max_tokens=2000)
     messages = json.loads('[{"role": "user", "content": "hi"}]')
-    submit = msgspec.convert(
-        {"job_id": job_id(1), "messages": messages, "tools": tools, "options": options}, Submit
-    )
+    submit = msgspec.convert({"job_id": job_id(1), "messages": messages, "tools": tools, "options": options}, Submit)
     router.client(submit)
     router.generate(1, text or "a", finish=Finish("stop"))
     return [encode(reply, JSON)[1] for _, reply in router.replies], router.result(1)
@@ -112,9 +110,7 @@ def test_a_large_seed_is_told_as_text_too_by_every_surface() -> None:
     request = BodyRequest(endpoint="chat", submits=[Submit(job_id=job_id(1), messages=[])])
     body = completion_body(request, [result], completion_id="c", created=1)
     native = json.loads(render(result))
-    assert (
-        (body["seed"], body["seed_text"]) == (native["seed"], native["seed_text"]) == (LARGEST, str(LARGEST))
-    )
+    assert (body["seed"], body["seed_text"]) == (native["seed"], native["seed_text"]) == (LARGEST, str(LARGEST))
     small = completion_body(request, [told(5)[1]], completion_id="c", created=1)
     assert "seed_text" not in small
 

@@ -168,9 +168,7 @@ def test_gemma2_takes_what_is_missing_from_its_class_and_a_null_as_none() -> Non
 
 
 def test_gemma3_has_a_rope_for_each_kind_of_layer() -> None:
-    config = read(
-        GEMMA3, sliding_window=5, sliding_window_pattern=2, rope_scaling={"rope_type": "linear", "factor": 8}
-    )
+    config = read(GEMMA3, sliding_window=5, sliding_window_pattern=2, rope_scaling={"rope_type": "linear", "factor": 8})
     assert windows(config) == [5, 0, 5, 0]
     assert [layer.rope for layer in config.layers] == [1, 0, 1, 0]
     assert config.ropes == (Rope(1e6, 8, LinearScaling(8.0)), Rope(1e4, 8))
@@ -187,9 +185,7 @@ def test_parts_for_images_are_left_in_the_file(tmp_path: Path) -> None:
     values = {"architectures": [GEMMA3_IMAGES], "text_config": SHAPE, "vision_config": {}}
     (tmp_path / "config.json").write_text(json.dumps(values))
     shapes = graph_of(family_of_architectures(tmp_path, [GEMMA3_IMAGES]), read(GEMMA3)).tensor_shapes
-    tensors = {
-        f"language_model.model.{name}.weight": np.ones(shape, np.float32) for name, shape in shapes.items()
-    }
+    tensors = {f"language_model.model.{name}.weight": np.ones(shape, np.float32) for name, shape in shapes.items()}
     for name in ("vision_tower.vision_model.embeddings.patch_embedding", "multi_modal_projector.norm"):
         tensors[f"{name}.weight"] = np.ones((3, 2), np.float32)
     save_file(tensors, tmp_path / "model.safetensors")
@@ -213,9 +209,7 @@ def test_an_output_beside_a_tied_embedding_counts_if_it_differs(tmp_path: Path, 
     values = {"architectures": [LLAMA], "tie_word_embeddings": True} | SHAPE
     (tmp_path / "config.json").write_text(json.dumps(values))
     graph = graph_of(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
-    tensors = {
-        f"model.{name}.weight": np.ones(shape, np.float32) for name, shape in graph.tensor_shapes.items()
-    }
+    tensors = {f"model.{name}.weight": np.ones(shape, np.float32) for name, shape in graph.tensor_shapes.items()}
     head = tensors["model.embed_tokens.weight"].copy()
     head[-1, -1] += differs
     save_file(tensors | {"lm_head.weight": head}, tmp_path / "model.safetensors")
@@ -252,17 +246,13 @@ def test_part_of_a_head_may_be_rotated() -> None:
         read(PHI3, partial_rotary_factor=0.4)  # three lanes
 
 
-@pytest.mark.parametrize(
-    ("named", "is_read"), [("llama", True), ("own", True), ("mistral", False), ([], True)]
-)
+@pytest.mark.parametrize(("named", "is_read"), [("llama", True), ("own", True), ("mistral", False), ([], True)])
 def test_another_familys_model_type_is_refused(tmp_path: Path, named: Any, is_read: bool) -> None:
     values = {"architectures": [LLAMA], "model_type": named, "tie_word_embeddings": True} | SHAPE
     (tmp_path / "config.json").write_text(json.dumps(values))
     graph = graph_of(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
     shapes = graph.tensor_shapes.items()
-    save_file(
-        {f"model.{name}.weight": np.ones(shape, np.float32) for name, shape in shapes}, tmp_path / SHARD
-    )
+    save_file({f"model.{name}.weight": np.ones(shape, np.float32) for name, shape in shapes}, tmp_path / SHARD)
     if is_read:
         assert read_model(tmp_path).family.name == "Llama"
     else:

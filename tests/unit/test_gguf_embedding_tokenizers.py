@@ -199,9 +199,7 @@ def test_characters_are_exchanged_by_the_files_map(tmp_path: Path) -> None:
         ({"precompiled_charsmap": struct.pack("<II", 4, 256 << 10) + b"b\0"}, "beyond the array"),
     ],
 )
-def test_a_unigram_vocabulary_that_does_not_fit_is_refused(
-    tmp_path: Path, changes: dict[str, Any], named: str
-) -> None:
+def test_a_unigram_vocabulary_that_does_not_fit_is_refused(tmp_path: Path, changes: dict[str, Any], named: str) -> None:
     with pytest.raises(ModelFileInvalid, match=named):
         unigram(tmp_path / "m.gguf", **changes)
 

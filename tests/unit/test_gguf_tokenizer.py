@@ -18,9 +18,7 @@ from cactus_actors.text.tokenizer import byte_of_character
 UNKNOWN, CONTROL, USER_DEFINED, NORMAL, BYTE = 2, 3, 4, 1, 6
 
 
-def write_vocabulary(
-    path: Path, model: str, tokens: dict[str, int], architecture: str = "llama", **keys: Any
-) -> Path:
+def write_vocabulary(path: Path, model: str, tokens: dict[str, int], architecture: str = "llama", **keys: Any) -> Path:
     """A GGUF file of vocabulary only; `tokens` maps each token to its type."""
     writer = gguf.GGUFWriter(path, architecture)
     writer.add_context_length(64)
@@ -93,9 +91,7 @@ SPLIT_TEXTS = {
     "deepseek-coder": [
         ("it's 12,\nかな x+1 ok", ["it", "'", "s", " ", "1", "2", ",", "\n", "かな", " x", "+", "1", " ok"])
     ],
-    "deepseek-v3": [
-        ("x=1234 foo.bar\n\n漢字 'a", ["x", "=", "123", "4", " foo", ".bar", "\n\n", "漢字", " '", "a"])
-    ],
+    "deepseek-v3": [("x=1234 foo.bar\n\n漢字 'a", ["x", "=", "123", "4", " foo", ".bar", "\n\n", "漢字", " '", "a"])],
     "falcon": [("a `b` 12345, it's", ["a", " ", "`", "b", "`", " ", "123", "45", ",", " it", "'", "s"])],
     "minicpm5": [("IT'S 12345 ok\n", ["IT", "'S", " ", "123", "45", " ok", "\n"])],
     "youtu": [("漢字한글abc's 12!/", ["漢字", "한글", "abc's", " ", "1", "2", "!/"])],
@@ -158,9 +154,7 @@ def test_every_splitting_keeps_every_character(tmp_path: Path, name: str) -> Non
         *((name, ["ab", "ab"]) for name in ("qwen2", "qwen35", "chatglm-bpe", "deepseek-llm", "falcon")),
     ],
 )
-def test_whole_words_are_looked_up_where_the_model_does_so(
-    tmp_path: Path, name: str, expected: list[str]
-) -> None:
+def test_whole_words_are_looked_up_where_the_model_does_so(tmp_path: Path, name: str, expected: list[str]) -> None:
     tokenizer = byte_level(tmp_path / "m.gguf", ["ab", "abab"], ["a b"], pre=name)
     assert texts_of(tokenizer, "abab") == expected
 
@@ -182,9 +176,7 @@ def test_a_file_without_a_name_for_its_splitting(tmp_path: Path) -> None:
 
 
 def test_an_unknown_splitting_is_named_with_those_that_are_known(tmp_path: Path) -> None:
-    with pytest.raises(
-        ModelFileInvalid, match=r"m\.gguf: tokenizer\.ggml\.pre is 'made-up'; supported: .*qwen2"
-    ):
+    with pytest.raises(ModelFileInvalid, match=r"m\.gguf: tokenizer\.ggml\.pre is 'made-up'; supported: .*qwen2"):
         byte_level(tmp_path / "m.gguf", ["ab"], ["a b"], pre="made-up")
 
 
@@ -224,9 +216,7 @@ def test_control_tokens_of_phi3_take_the_space_after_them(tmp_path: Path) -> Non
 
 @pytest.mark.parametrize("kind", [NORMAL, USER_DEFINED, CONTROL])
 @pytest.mark.parametrize("name", ["<|im_end|>", "<|eot_id|>", "<end_of_turn>", "<|end|>"])
-def test_a_token_that_ends_turns_ends_generation_whatever_its_type(
-    tmp_path: Path, kind: int, name: str
-) -> None:
+def test_a_token_that_ends_turns_ends_generation_whatever_its_type(tmp_path: Path, kind: int, name: str) -> None:
     tokens = {"</s>": CONTROL, name: kind, "ab": NORMAL} | dict.fromkeys(byte_of_character(), NORMAL)
     path = write_vocabulary(tmp_path / "m.gguf", "gpt2", tokens, merges=["a b"], pre="qwen2", eos_token_id=0)
     model = load_text_model(path)
@@ -239,7 +229,5 @@ def test_a_token_that_ends_turns_ends_generation_whatever_its_type(
 def test_a_message_of_channels_does_not_end_generation(tmp_path: Path) -> None:
     names = ["<|return|>", "<|call|>", "<|end|>"]
     tokens = dict.fromkeys([*byte_of_character()], NORMAL) | dict.fromkeys(names, CONTROL) | {"ab": NORMAL}
-    path = write_vocabulary(
-        tmp_path / "m.gguf", "gpt2", tokens, merges=["a b"], pre="qwen2", eos_token_id=256
-    )
+    path = write_vocabulary(tmp_path / "m.gguf", "gpt2", tokens, merges=["a b"], pre="qwen2", eos_token_id=256)
     assert load_text_model(path).eos_ids == {256, 257}

@@ -80,9 +80,7 @@ def q3_k(block: bytes) -> Iterator[float]:
         low = packed[n // 128 * 32 + n % 32] >> n % 128 // 32 * 2 & 3
         value = low if high[n % 32] >> n // 32 & 1 else low - 4
         group = n // 16
-        scale = (
-            scales[group % 8] >> 4 * (group // 8) & 15 | (scales[8 + group % 4] >> group // 4 * 2 & 3) << 4
-        )
+        scale = scales[group % 8] >> 4 * (group // 8) & 15 | (scales[8 + group % 4] >> group // 4 * 2 & 3) << 4
         yield half(block, 108) * (scale - 32) * value
 
 
@@ -310,9 +308,7 @@ def test_every_readable_type_is_defined_here() -> None:
 @pytest.mark.parametrize("kind", READABLE_TYPES, ids=lambda kind: kind.name)
 def test_values_are_those_of_the_definition(tmp_path: Path, kind: TensorType) -> None:
     blocks = random_blocks(kind, 24)
-    path = write_tensors(
-        tmp_path / "m.gguf", {"before": (kind, blocks[:1]), "t": (kind, blocks.reshape(4, -1))}
-    )
+    path = write_tensors(tmp_path / "m.gguf", {"before": (kind, blocks[:1]), "t": (kind, blocks.reshape(4, -1))})
     values = open_gguf(path).read_tensor("t")
     define = DEFINITIONS[kind][0]
     expected = np.array([value for block in blocks for value in define(block.tobytes())], np.float32)
@@ -329,9 +325,7 @@ def test_values_do_not_depend_on_where_chunks_end(kind: TensorType) -> None:
     num_copies = 2 * CHUNK_VALUES // 768 + 1
     values = dequantize(np.tile(some, (num_copies, 1)).ravel(), kind, (num_copies, 3, 256))
     assert values.size % CHUNK_VALUES not in (0, values.size)
-    np.testing.assert_array_equal(
-        values.reshape(num_copies, 768), np.broadcast_to(expected, (num_copies, 768))
-    )
+    np.testing.assert_array_equal(values.reshape(num_copies, 768), np.broadcast_to(expected, (num_copies, 768)))
 
 
 @pytest.mark.parametrize(

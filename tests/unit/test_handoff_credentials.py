@@ -52,9 +52,7 @@ def test_a_file_that_others_can_read_is_refused_by_name(home: dict[str, str], mo
     assert SECRET not in caught.value.message
 
 
-@pytest.mark.parametrize(
-    "content", [b"", SECRET.encode(), b'{"cloud_key": 5}', b"\xff", b'{"cloud_key":"a b"}']
-)
+@pytest.mark.parametrize("content", [b"", SECRET.encode(), b'{"cloud_key": 5}', b"\xff", b'{"cloud_key":"a b"}'])
 def test_a_broken_file_is_refused_without_quoting_it(home: dict[str, str], content: bytes) -> None:
     store_key(CloudKey(SECRET), home).write_bytes(content)
     with pytest.raises(ConfigurationInvalid) as caught:
@@ -103,9 +101,7 @@ def test_when_the_cloud_may_be_used(
     assert read_access(settings, home | environment).refusal == refusal
 
 
-@pytest.mark.parametrize(
-    "url", ["", "api.openai.com/v1", "ftp://x/v1", "https://", "https://u:p@x/v1", "http://x:y"]
-)
+@pytest.mark.parametrize("url", ["", "api.openai.com/v1", "ftp://x/v1", "https://", "https://u:p@x/v1", "http://x:y"])
 def test_a_base_url_that_names_no_endpoint(url: str) -> None:
     with pytest.raises(ConfigurationInvalid) as caught:
         check_base_url(url)

@@ -65,9 +65,7 @@ def test_nothing_is_asked_for_once_a_budget_is_reached(
 
 
 def test_a_period_gives_a_budget_back(clock: Clock) -> None:
-    books = spending(
-        clock, CloudBudget(period="hour", max_tokens=10), CloudBudget(period="day", max_tokens=15)
-    )
+    books = spending(clock, CloudBudget(period="hour", max_tokens=10), CloudBudget(period="day", max_tokens=15))
     books.add("", tokens=10)
     assert books.refusal() == "budget spent for this hour"
     clock.now += 0.5 * HOUR
@@ -84,9 +82,7 @@ def test_a_period_gives_a_budget_back(clock: Clock) -> None:
 
 
 def test_each_tenant_has_a_budget_of_its_own(clock: Clock) -> None:
-    books = spending(
-        clock, CloudBudget(period="month", per_tenant=True, max_requests=1), CloudBudget(max_requests=3)
-    )
+    books = spending(clock, CloudBudget(period="month", per_tenant=True, max_requests=1), CloudBudget(max_requests=3))
     books.add("ann", requests=1)
     assert books.refusal("ann") == "the tenant's budget spent for this month"
     assert (books.refusal(), books.refusal("bob")) == (None, None)

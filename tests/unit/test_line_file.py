@@ -38,9 +38,7 @@ def test_it_is_put_aside_at_its_age_and_removed_at_the_same_age(tmp_path: Path) 
     path = tmp_path / "jobs.jsonl"
 
     def opened() -> LineFile:
-        return LineFile(
-            path, max_age_s=100.0, time_of=lambda line: float(line) if line else None, now=lambda: now
-        )
+        return LineFile(path, max_age_s=100.0, time_of=lambda line: float(line) if line else None, now=lambda: now)
 
     def append(file: LineFile) -> None:
         file.append(f"{now}\n".encode())

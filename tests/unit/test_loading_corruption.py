@@ -132,9 +132,7 @@ def test_changed_bytes_of_gguf_never_raise_anything_else(tmp_path: Path, sound_g
     assert refused > 15
 
 
-def test_changed_bytes_of_safetensors_never_raise_anything_else(
-    tmp_path: Path, sound_safetensors: bytes
-) -> None:
+def test_changed_bytes_of_safetensors_never_raise_anything_else(tmp_path: Path, sound_safetensors: bytes) -> None:
     header_bytes = 8 + int.from_bytes(sound_safetensors[:8], "little")
     refused = sum(
         refused_or_read(tmp_path / "m.safetensors", mutated, read_all_of_safetensors)
@@ -218,9 +216,7 @@ CORRUPT_GGUF: dict[str, bytes] = {
     "offset past the end": gguf_bytes(infos=[tensor_info("t", [4], offset=1 << 40)], data=bytes(64)),
     "offset negative": gguf_bytes(infos=[tensor_info("t", [4], offset=(1 << 64) - 32)], data=bytes(64)),
     "overlap": gguf_bytes(infos=[tensor_info("t", [16]), tensor_info("u", [4], offset=32)], data=bytes(64)),
-    "two of one name": gguf_bytes(
-        infos=[tensor_info("t", [4]), tensor_info("t", [4], offset=32)], data=bytes(64)
-    ),
+    "two of one name": gguf_bytes(infos=[tensor_info("t", [4]), tensor_info("t", [4], offset=32)], data=bytes(64)),
 }
 
 

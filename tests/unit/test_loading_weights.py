@@ -101,9 +101,7 @@ def write_directory(directory: Path, tensors: dict[str, NDArray[Any]], **changes
     return directory
 
 
-def write_shards(
-    directory: Path, tensors: dict[str, NDArray[np.float32]], shard_of: Callable[[str], str]
-) -> None:
+def write_shards(directory: Path, tensors: dict[str, NDArray[np.float32]], shard_of: Callable[[str], str]) -> None:
     weight_map = {hugging_face_name(name): shard_of(name) for name in tensors}
     for shard in set(weight_map.values()):
         part = {hugging_face_name(name): tensors[name] for name in tensors if shard_of(name) == shard}
@@ -321,9 +319,7 @@ def test_a_config_that_is_not_supported_is_refused(tmp_path: Path, key: str, val
         ({"expert_count": 8.0}, "llama.expert_count"),
     ],
 )
-def test_gguf_metadata_that_is_not_supported_is_refused(
-    tmp_path: Path, metadata: dict[str, Any], named: str
-) -> None:
+def test_gguf_metadata_that_is_not_supported_is_refused(tmp_path: Path, metadata: dict[str, Any], named: str) -> None:
     path = write_gguf(tmp_path / "model.gguf", make_tensors(), **metadata)
     with pytest.raises(ModelFileInvalid, match=re.escape(named)) as caught:
         read_model(path)
@@ -338,9 +334,7 @@ def test_gguf_metadata_that_is_not_supported_is_refused(
         ({"head_dim": 5}, ["head_dim is 5"]),
     ],
 )
-def test_heads_that_cannot_be_are_named_by_their_keys(
-    tmp_path: Path, heads: dict[str, int], named: list[str]
-) -> None:
+def test_heads_that_cannot_be_are_named_by_their_keys(tmp_path: Path, heads: dict[str, int], named: list[str]) -> None:
     with pytest.raises(ModelFileInvalid) as caught:
         read_model(write_directory(tmp_path / "model", make_tensors(), **heads))
     assert all(each in caught.value.message for each in ["config.json: ", *named])
@@ -355,9 +349,7 @@ def test_weights_that_are_not_finite_are_refused_with_their_file(tmp_path: Path,
     else:
         path = write_directory(tmp_path / "model", tensors)
         (path / "model.safetensors").unlink()
-        write_shards(
-            path, tensors, lambda name: stored_in if name.startswith("layers.1") else "two.safetensors"
-        )
+        write_shards(path, tensors, lambda name: stored_in if name.startswith("layers.1") else "two.safetensors")
     files = read_model(path)
     layout = Layout.for_weights(files.graph, "float32")
     with pytest.raises(ModelFileInvalid) as caught:

@@ -216,9 +216,7 @@ def test_calls_leave_the_text_and_come_as_they_are_written() -> None:
     assert calls[0]["id"] != calls[1]["id"]
 
 
-@pytest.mark.parametrize(
-    "text", [f"Wait. {CALL}{CALL}", f"Wait. {CALL}{CALL[:60]}", CALL.replace("}}", ";}")]
-)
+@pytest.mark.parametrize("text", [f"Wait. {CALL}{CALL}", f"Wait. {CALL}{CALL[:60]}", CALL.replace("}}", ";}")])
 @pytest.mark.parametrize("parallel", [True, False])
 def test_a_stream_and_a_body_tell_the_same_calls(text: str, parallel: bool) -> None:
     chunks = make_chunks(tools=TOOLS, options=Options(parallel_tool_calls=parallel))

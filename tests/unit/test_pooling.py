@@ -72,9 +72,7 @@ def test_the_end_that_an_embedding_model_reads_its_vector_at_is_put_behind_a_tex
     )
     inner.save(str(tmp_path / "tokenizer.json"))
     before = load_text_model(tmp_path)
-    assert before.tokenizer.encode("hi", add_special=True) == plain, (
-        "a model that generates goes on from there"
-    )
+    assert before.tokenizer.encode("hi", add_special=True) == plain, "a model that generates goes on from there"
     write_pooling(tmp_path, pooling_mode_lasttoken=True)
     tokenizer = load_text_model(tmp_path).tokenizer
     assert tokenizer.encode("hi", add_special=True) == [*plain, 256]

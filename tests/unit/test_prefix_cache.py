@@ -115,9 +115,7 @@ class Bench:
         self.said: dict[int, list[int]] = {}
         self.cached: dict[int, int] = {}
 
-    def add(
-        self, prompt_ids: list[int], max_tokens: int, *, salt: str = "", cache_prompt: bool = True
-    ) -> int:
+    def add(self, prompt_ids: list[int], max_tokens: int, *, salt: str = "", cache_prompt: bool = True) -> int:
         number = len(self.dispatches)
         params = SamplingParams(max_tokens=max_tokens, cache_prompt=cache_prompt)
         self.dispatches.append(Dispatch(number, f"{number:032x}", prompt_ids, [], params, cache_salt=salt))

@@ -39,9 +39,7 @@ def refusal_of(**settings: object) -> str:
     return refused.value.message
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["foo", "tcp://foo", "tcp://:5", "tcp://a:65536", "ipc://", "udp://a:1", ""]
-)
+@pytest.mark.parametrize("endpoint", ["foo", "tcp://foo", "tcp://:5", "tcp://a:65536", "ipc://", "udp://a:1", ""])
 @pytest.mark.parametrize("name", ["jobs_endpoint", "stream_endpoint", "workers_endpoint"])
 def test_what_is_no_endpoint_is_named_with_its_option(name: str, endpoint: str) -> None:
     message = refusal_of(**{name: endpoint})
@@ -57,9 +55,7 @@ def test_endpoints_that_are_some() -> None:
 def test_files_that_cannot_be_read_are_named_with_their_option(tmp_path: Path) -> None:
     missing = str(tmp_path / "none")
     (tmp_path / "bytes").write_bytes(b"\xff\xfe")
-    assert refusal_of(api_key_file=missing) == (
-        f"--api-key-file: {missing} cannot be read: No such file or directory"
-    )
+    assert refusal_of(api_key_file=missing) == (f"--api-key-file: {missing} cannot be read: No such file or directory")
     assert "UTF-8" in refusal_of(api_key_file=str(tmp_path / "bytes"))
     assert refusal_of(corpus=missing) == f"--corpus: {missing} is not a directory"
     assert missing in refusal_of(curve=True, state_dir=str(tmp_path), worker_key_file=missing)

@@ -116,9 +116,7 @@ def keep_ray_output(state_dir: Path) -> None:
 @pytest.mark.parametrize(
     "make", [make_records, make_journal, make_sockets, make_job_log, keep_clock, keep_key, keep_ray_output]
 )
-def test_whoever_makes_the_state_directory_makes_it_private(
-    tmp_path: Path, make: Callable[[Path], None]
-) -> None:
+def test_whoever_makes_the_state_directory_makes_it_private(tmp_path: Path, make: Callable[[Path], None]) -> None:
     before = os.umask(0o022)
     try:
         make(tmp_path / "state")

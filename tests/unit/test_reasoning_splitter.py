@@ -28,9 +28,7 @@ def written(name: str, reasoning: str, answer: str, space: str = "\n") -> str:
     if markup.has_channels:
         return f"{markup.opens[0]}{reasoning}{markup.closes[0]}{HARMONY_FINAL}{answer}"
     opening, closing = markup.answers[0] if markup.answers else ("", "")
-    return (
-        f"{markup.opens[0]}{space}{reasoning}{space}{markup.closes[0]}{space * 2}{opening}{answer}{closing}"
-    )
+    return f"{markup.opens[0]}{space}{reasoning}{space}{markup.closes[0]}{space * 2}{opening}{answer}{closing}"
 
 
 @pytest.mark.parametrize("name", MARKUPS)
@@ -64,9 +62,7 @@ def test_what_the_prompt_opened_is_closed(name: str) -> None:
 
 
 @pytest.mark.parametrize("name", MARKUPS)
-@pytest.mark.parametrize(
-    "answer", ["", " ", "\n Hi \n", "<", "<thin", "[", "Here", "<|channel", "a <think> b"]
-)
+@pytest.mark.parametrize("answer", ["", " ", "\n Hi \n", "<", "<thin", "[", "Here", "<|channel", "a <think> b"])
 def test_an_answer_without_reasoning_is_kept_to_the_letter(name: str, answer: str) -> None:
     assert split(name, answer) == ("", answer)
     assert split(name, answer, start="answer") == ("", answer)
@@ -122,16 +118,12 @@ def test_the_parts_do_not_depend_on_where_the_text_was_cut(
     assert in_chunks(splitter_of(name), list(text)) == whole
 
 
-MARKS = sorted(
-    {mark for markup in MARKUPS.values() for mark in (*markup.opens, *markup.closes, *markup.tokens)}
-)
+MARKS = sorted({mark for markup in MARKUPS.values() for mark in (*markup.opens, *markup.closes, *markup.tokens)})
 
 
 @given(
     name=st.sampled_from(list(MARKUPS)),
-    text=st.lists(st.one_of(st.sampled_from(MARKS), PARTS, st.sampled_from(["\n", " to=f", "analysis"]))).map(
-        "".join
-    ),
+    text=st.lists(st.one_of(st.sampled_from(MARKS), PARTS, st.sampled_from(["\n", " to=f", "analysis"]))).map("".join),
     start=st.sampled_from(["undecided", "reasoning", "answer"]),
     keeps_space=st.booleans(),
 )

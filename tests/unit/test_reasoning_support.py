@@ -28,14 +28,10 @@ GRANITE = TURNS + PROMPT + "{% if thinking %}<think></think><response></response
 ALWAYS = TURNS + PROMPT + "<think>\n{% endif %}"
 ITSELF = TURNS + "{# </think> #}" + PROMPT + "{% endif %}"
 """The model opens its reasoning itself, always."""
-HARMONY = (
-    TURNS + "{# <|channel|>analysis<|message|> #}{% if add_generation_prompt %}<|start|>assistant{% endif %}"
-)
+HARMONY = TURNS + "{# <|channel|>analysis<|message|> #}{% if add_generation_prompt %}<|start|>assistant{% endif %}"
 
 
-def asked(
-    model: TextModel, messages: list[dict[str, Any]] | None = None, **options: Any
-) -> tuple[str, ChatPrompt]:
+def asked(model: TextModel, messages: list[dict[str, Any]] | None = None, **options: Any) -> tuple[str, ChatPrompt]:
     prompt = model.chat_prompt(messages or HELLO, **options)
     text = model.chat_text(messages or HELLO, **options).text
     assert model.tokenizer.encode(text, add_special=True) == prompt.ids

@@ -65,9 +65,7 @@ def test_the_older_and_the_newer_keys_of_a_rope_say_the_same(architecture: str) 
     assert config.ropes[0].scaling is not None
 
 
-WHOLE_HEADS = [
-    architecture for architecture in (*DECODERS, LLAMA, LFM2, MIXTRAL, QWEN3_MOE) if architecture != PHI3
-]
+WHOLE_HEADS = [architecture for architecture in (*DECODERS, LLAMA, LFM2, MIXTRAL, QWEN3_MOE) if architecture != PHI3]
 
 
 @pytest.mark.parametrize("architecture", WHOLE_HEADS)

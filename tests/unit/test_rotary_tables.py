@@ -68,9 +68,7 @@ REFERENCE = {
         Rope(
             10000.0,
             96,
-            YarnScaling(
-                factor=16.0, original_context=4096, attention_factor=0.9, beta_fast=20.0, beta_slow=2.0
-            ),
+            YarnScaling(factor=16.0, original_context=4096, attention_factor=0.9, beta_fast=20.0, beta_slow=2.0),
         ),
         [0.825404167175293, 0.10000000149011612, 0.005673076957464218, 1.1114246262877714e-05],
         (0.9, 0.4138769805431366, -0.8512354493141174),

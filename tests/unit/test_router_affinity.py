@@ -12,9 +12,7 @@ SHORT = Habits(pause_s=2.0, answer_tokens=40, said_tokens=40)
 
 
 def simulation(workers: int, chats_per_slot: float, **changes: int) -> Simulation:
-    fleet = Fleet(
-        workers=workers, chats_per_slot=chats_per_slot, seconds=12.0, warm_up_s=4.0, slots=4, **changes
-    )
+    fleet = Fleet(workers=workers, chats_per_slot=chats_per_slot, seconds=12.0, warm_up_s=4.0, slots=4, **changes)
     return Simulation(fleet, SHORT, Speed())
 
 

@@ -37,9 +37,7 @@ def ask(router: RouterHarness, *, chat: bool = False, tools: Any = None, **field
 
 def token(text: str, logprob: float | None, **top: float) -> TokenLogprob:
     others = [Alternative(ord(other), other, value) for other, value in top.items()]
-    return TokenLogprob(
-        token_id=ord(text), token=text, bytes=list(text.encode()), logprob=logprob, top=others
-    )
+    return TokenLogprob(token_id=ord(text), token=text, bytes=list(text.encode()), logprob=logprob, top=others)
 
 
 def test_a_dispatch_says_which_choice_and_task_and_form(router: RouterHarness) -> None:
@@ -186,9 +184,7 @@ def test_a_selection_of_tools_is_told(router: RouterHarness) -> None:
 
 
 @pytest.mark.parametrize(("profile", "reason"), [("mistral", "model_length"), ("cactus", "length")])
-def test_the_contexts_end_has_a_reason_of_its_own_for_mistral(
-    router: RouterHarness, profile: Any, reason: str
-) -> None:
+def test_the_contexts_end_has_a_reason_of_its_own_for_mistral(router: RouterHarness, profile: Any, reason: str) -> None:
     ask(router, profile=profile, options={"max_tokens": -1})
     router.generate(1, "a", finish=Finish("length"))
     assert router.result(1).finish_reason == reason

@@ -408,9 +408,7 @@ def test_several_tokens_of_one_step_keep_the_text_of_each(router: RouterHarness)
     worker = router.connect()
     router.subscribe(1)
     router.submit(1)
-    router.report(
-        worker, make_delta(1, 0, "a"), make_delta(1, 1, "bdé", token_ids=[98, 99, 100, 233], cuts=(1, 1, 2))
-    )
+    router.report(worker, make_delta(1, 0, "a"), make_delta(1, 1, "bdé", token_ids=[98, 99, 100, 233], cuts=(1, 1, 2)))
     router.report(worker, make_delta(1, 3, "dé!", cuts=(1, 2), finish=STOP))  # two of three are known
     assert router.streamed_text(1) == router.result(1).text == "abdé!"
     assert router.result(1).token_ids == [97, 98, 99, 100, 233, 33]

@@ -163,9 +163,7 @@ def test_weights_shorten_the_wait() -> None:
 
 
 @given(st.lists(st.tuples(st.sampled_from("abc"), st.floats(1, 1e5), st.booleans()), max_size=40), st.data())
-def test_a_backlog_is_what_was_added_and_not_removed(
-    work: list[tuple[str, float, bool]], data: st.DataObject
-) -> None:
+def test_a_backlog_is_what_was_added_and_not_removed(work: list[tuple[str, float, bool]], data: st.DataObject) -> None:
     weights = {"a": 1, "b": 2, "c": 5}
     backlog = Backlog()
     waiting: list[tuple[str, float, bool]] = []

@@ -54,9 +54,7 @@ def test_what_fits_the_question_stands_before_it(documents: Documents) -> None:
     assert sources == ["ferry.md", "museum.md"]
 
 
-@pytest.mark.parametrize(
-    ("wanted", "sources"), [(0, []), (1, ["ferry.md"]), (1024, ["ferry.md", "museum.md"])]
-)
+@pytest.mark.parametrize(("wanted", "sources"), [(0, []), (1, ["ferry.md"]), (1024, ["ferry.md", "museum.md"])])
 def test_so_many_as_are_wanted(documents: Documents, wanted: int, sources: list[str]) -> None:
     prompt, found = prepared(documents, chat(tool_rag_top_k=wanted))
     assert found == sources
@@ -70,9 +68,7 @@ def test_a_number_below_none_is_refused(documents: Documents) -> None:
 
 
 @pytest.mark.parametrize("submit", [Submit(job_id=job_id(1), prompt="ferry"), chat("Hello!")])
-def test_a_plain_prompt_and_a_question_about_nothing_stay_as_they_are(
-    documents: Documents, submit: Submit
-) -> None:
+def test_a_plain_prompt_and_a_question_about_nothing_stay_as_they_are(documents: Documents, submit: Submit) -> None:
     prompt, sources = prepared(documents, submit)
     assert sources == []
     assert "leaves" not in prompt

@@ -20,11 +20,7 @@ STOP = Finish("stop")
 
 
 def running(router: RouterHarness) -> list[int]:
-    return [
-        int(dispatch.job_id, 16)
-        for worker in router.workers.values()
-        for dispatch in worker.dispatches.values()
-    ]
+    return [int(dispatch.job_id, 16) for worker in router.workers.values() for dispatch in worker.dispatches.values()]
 
 
 def served(router: RouterHarness, num_jobs: int) -> list[int]:
@@ -89,9 +85,7 @@ def tenant(name: str, weight: int = 1) -> Caller:
     weights=st.tuples(st.integers(1, 20), st.integers(1, 20)),
     sizes=st.tuples(*[st.lists(st.integers(1, 512), min_size=30, max_size=30)] * 2),
 )
-def test_who_always_waits_is_served_by_weight(
-    weights: tuple[int, int], sizes: tuple[list[int], list[int]]
-) -> None:
+def test_who_always_waits_is_served_by_weight(weights: tuple[int, int], sizes: tuple[list[int], list[int]]) -> None:
     """Goyal's bound: shares by weight differ by no more than one job of each, at any time."""
     router = RouterHarness(on_deck=0)
     cost: dict[int, tuple[int, float]] = {}  # of each job: whose it is, and what it costs

@@ -246,9 +246,7 @@ def generate_one_doubt(router: RouterHarness) -> Handoff:
     return router.result(1).handoff
 
 
-SURPRISED = Probe(
-    bias=2.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=-9.0, length=0.0
-)
+SURPRISED = Probe(bias=2.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=-9.0, length=0.0)
 
 
 @pytest.mark.parametrize(
@@ -504,9 +502,7 @@ def test_a_finished_local_answer_waits_for_the_cloud_to_fail(router: RouterHarne
     assert router.result(1).text == "ab"
 
 
-def test_a_cloud_that_breaks_off_after_a_seen_chunk_fails_the_job(
-    router: RouterHarness, cloud: Worker
-) -> None:
+def test_a_cloud_that_breaks_off_after_a_seen_chunk_fails_the_job(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.subscribe(1)
     router.generate(1, "ab", entropy=UNSURE)
@@ -527,9 +523,7 @@ def test_a_cloud_that_breaks_off_after_a_seen_chunk_fails_the_job(
     assert router.streamed_text(1) == "from the "
 
 
-def test_a_local_answer_that_was_whole_is_told_at_once_beside_the_error(
-    router: RouterHarness, cloud: Worker
-) -> None:
+def test_a_local_answer_that_was_whole_is_told_at_once_beside_the_error(router: RouterHarness, cloud: Worker) -> None:
     submit(router)
     router.subscribe(1)
     router.generate(1, "ab", entropy=UNSURE, finish=STOP)
@@ -539,9 +533,7 @@ def test_a_local_answer_that_was_whole_is_told_at_once_beside_the_error(
     assert (handoff.local_text, handoff.local_finish_reason) == ("ab", "stop")
 
 
-def test_a_deadline_ends_a_job_whose_cloud_broke_off_with_what_there_is(
-    router: RouterHarness, cloud: Worker
-) -> None:
+def test_a_deadline_ends_a_job_whose_cloud_broke_off_with_what_there_is(router: RouterHarness, cloud: Worker) -> None:
     submit(router, timeout_ms=1000)
     router.subscribe(1)
     router.generate(1, "ab", entropy=UNSURE)

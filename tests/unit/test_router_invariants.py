@@ -62,9 +62,7 @@ class RouterMachine(RuleBasedStateMachine):
         return [worker for worker in self.router.workers.values() if worker.hello.kind == kind]
 
     def busy(self, kind: str) -> list[tuple[Worker, Any]]:
-        return [
-            (worker, dispatch) for worker in self.of_kind(kind) for dispatch in worker.dispatches.values()
-        ]
+        return [(worker, dispatch) for worker in self.of_kind(kind) for dispatch in worker.dispatches.values()]
 
     @rule(
         data=st.data(),
@@ -119,9 +117,7 @@ class RouterMachine(RuleBasedStateMachine):
                 self.router.say(worker, Draining())
             case "hello":
                 self.num_workers += 1
-                self.router.connect(
-                    worker.hello.worker_id, kind=worker.hello.kind, num_slots=worker.hello.num_slots
-                )
+                self.router.connect(worker.hello.worker_id, kind=worker.hello.kind, num_slots=worker.hello.num_slots)
             case "silent":
                 self.router.workers = {worker.identity: worker}
                 self.router.pass_time(6.0)
@@ -150,9 +146,7 @@ class RouterMachine(RuleBasedStateMachine):
         if outcome == "fail":
             failure = Finish("error", error=ModelFailure("no").info())
             position = len(dispatch.emitted_ids)
-            self.router.report(
-                worker, make_delta(dispatch.dispatch_id, position, "", token_ids=[], finish=failure)
-            )
+            self.router.report(worker, make_delta(dispatch.dispatch_id, position, "", token_ids=[], finish=failure))
         else:
             finish = Finish("stop", provider="p") if outcome == "end" else None
             self.router.generate(number, "cloud ", kind="cloud", finish=finish)

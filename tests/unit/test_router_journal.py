@@ -171,9 +171,7 @@ def test_a_file_that_cannot_be_read_is_put_aside_and_the_router_starts(
     assert list(found(tmp_path)) == ["new"]
 
 
-def test_a_disk_that_takes_nothing_when_the_router_starts_costs_no_job(
-    writer: Writer, tmp_path: Path
-) -> None:
+def test_a_disk_that_takes_nothing_when_the_router_starts_costs_no_job(writer: Writer, tmp_path: Path) -> None:
     for name in ("waiting", "old"):
         writer.accept(name)
     writer.journal.add(WriteEnded("old", end := ended("old", at=time.time() - 700)))

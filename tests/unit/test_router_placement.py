@@ -124,9 +124,7 @@ def test_offers_are_found_as_by_looking_at_all(
 
 @given(st.lists(st.integers(0, 3), max_size=80), st.lists(st.integers(0, 3), max_size=80))
 def test_block_hashes_are_equal_exactly_as_far_as_the_prompts_are(left: list[int], right: list[int]) -> None:
-    common = next(
-        (i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right))
-    )
+    common = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
     equal = [a == b for a, b in zip(block_hashes(left), block_hashes(right), strict=False)]
     assert equal == [block < common // BLOCK_SIZE for block in range(len(equal))]
 

@@ -245,9 +245,7 @@ def test_strict_tools_hold_free_calls_and_keep_the_cloud_out() -> None:
     forced = prepared(tools=strict_tools(), tool_choice="required")
     assert (
         forced.grammar
-        == prepared(
-            tools=[{**tool, "strict": False} for tool in strict_tools()], tool_choice="required"
-        ).grammar
+        == prepared(tools=[{**tool, "strict": False} for tool in strict_tools()], tool_choice="required").grammar
     )
     assert forced.cloud_refusal == "a cloud cannot be forced to a call"
 

@@ -46,12 +46,8 @@ class UnknownMarks(ThinkingModel):
     reasoning = None
 
 
-def prepared(
-    model: LetterModel | None = None, *messages: ChatMessage, tools: Any = None, **options: Any
-) -> Prepared:
-    submit = Submit(
-        job_id=job_id(1), messages=list(messages) or [USER], tools=tools, options=Options(**options)
-    )
+def prepared(model: LetterModel | None = None, *messages: ChatMessage, tools: Any = None, **options: Any) -> Prepared:
+    submit = Submit(job_id=job_id(1), messages=list(messages) or [USER], tools=tools, options=Options(**options))
     return prepare(submit, model or ThinkingModel())
 
 
@@ -91,9 +87,7 @@ def test_a_raw_prompt_is_not_looked_into_and_takes_no_such_options() -> None:
     [({"thinking_budget": 9}, 9), ({"enable_thinking": False}, 0), ({"reasoning_effort": "none"}, 0)],
 )
 def test_a_budget_is_forced_with_the_mark(options: dict[str, Any], budget: int) -> None:
-    assert prepared(**options).params.reasoning == ReasoningParams(
-        "think", budget=budget, close_ids=ids_of("</think>")
-    )
+    assert prepared(**options).params.reasoning == ReasoningParams("think", budget=budget, close_ids=ids_of("</think>"))
 
 
 def test_a_budget_of_channels_begins_the_answer_or_lets_a_call_come() -> None:
@@ -253,9 +247,7 @@ def test_tokens_that_turn_out_to_be_the_answers_count_for_it(router: RouterHarne
     worker, dispatch = router.running(1)
     number = dispatch.dispatch_id
     router.report(worker, replace(make_delta(number, 0, "", token_ids=[7], entropy=0.4), reasoning_flags=[1]))
-    router.report(
-        worker, replace(make_delta(number, 1, "\n4", token_ids=[7], entropy=0.2), reasoning_flags=[0, 0])
-    )
+    router.report(worker, replace(make_delta(number, 1, "\n4", token_ids=[7], entropy=0.2), reasoning_flags=[0, 0]))
     router.report(worker, make_delta(number, 2, "2", entropy=0.0, finish=STOP))
     result = router.result(1)
     assert (result.reasoning_content, result.text) == (None, "\n42")

@@ -179,9 +179,7 @@ def test_any_page_may_be_lost_and_costs_what_it_held(
         assert missing(caplog.text) + num_left_out == len(jobs) - len(salvaged)
 
 
-def test_a_hole_in_the_log_hides_nothing_that_came_later(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_a_hole_in_the_log_hides_nothing_that_came_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     copy, names = cut_off(tmp_path, 60)
     log = copy / "jobs.sqlite-wal"
     content = bytearray(log.read_bytes())
@@ -198,9 +196,7 @@ def test_a_hole_in_the_log_hides_nothing_that_came_later(
     assert "has a hole" in caplog.text
 
 
-def test_jobs_that_a_hole_took_are_counted_with_the_time(
-    tmp_path: Path, caplog: pytest.LogCaptureFixture
-) -> None:
+def test_jobs_that_a_hole_took_are_counted_with_the_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     """Every frame of the middle third is lost but those that say how far the journal had come."""
     copy, names = cut_off(tmp_path, 90)
     log = copy / "jobs.sqlite-wal"
@@ -208,9 +204,7 @@ def test_jobs_that_a_hole_took_are_counted_with_the_time(
     num_frames = (len(content) - 32) // FRAME
     for frame in range(num_frames // 3, num_frames):
         start = 32 + frame * FRAME
-        if not any(
-            len(row) == 2 for row in Pages(b"", bytes(content[:32] + content[start : start + FRAME])).rows()
-        ):
+        if not any(len(row) == 2 for row in Pages(b"", bytes(content[:32] + content[start : start + FRAME])).rows()):
             content[start : start + FRAME] = bytes(FRAME)
     log.write_bytes(content)
     salvaged = found(copy)
@@ -238,9 +232,7 @@ def test_jobs_that_sqlite_does_not_miss_are_missed(tmp_path: Path, caplog: pytes
     jobs = filled(tmp_path)
     path = tmp_path / "jobs.sqlite"
     content = bytearray(path.read_bytes())
-    leaf = next(
-        start for start in range(PAGE, len(content), PAGE) if content[start] == 10 and content[start + 4] > 4
-    )
+    leaf = next(start for start in range(PAGE, len(content), PAGE) if content[start] == 10 and content[start + 4] > 4)
     content[leaf + 4] -= 2
     path.write_bytes(content)
     salvaged = found(tmp_path)

@@ -29,9 +29,7 @@ from tests.router_walk import walk
 
 MAX_TOKENS = 12
 ALPHABET = "abcdefghijklmnopqrstuvwxyz"
-TENANTS = {
-    name: Caller(name=f"key-{name}", role="client", tenant=name, max_topics=100) for name in ("left", "right")
-}
+TENANTS = {name: Caller(name=f"key-{name}", role="client", tenant=name, max_topics=100) for name in ("left", "right")}
 
 
 def letters(position: int, count: int) -> str:
@@ -183,9 +181,7 @@ class RestartMachine(RuleBasedStateMachine):
     @rule(name=st.sampled_from(["w1", "w2", "w3"]), num_slots=st.integers(1, 2))
     def connect(self, name: str, num_slots: int) -> None:
         self.lost += [
-            (worker.identity, dispatch)
-            for worker, dispatch in self.running()
-            if worker.hello.worker_id == name
+            (worker.identity, dispatch) for worker, dispatch in self.running() if worker.hello.worker_id == name
         ]
         self.router.connect(name, num_slots=num_slots)
 
@@ -264,9 +260,7 @@ class RestartMachine(RuleBasedStateMachine):
     @invariant()
     def the_books_balance(self) -> None:
         counts = self.router.core.status(self.router.now).jobs
-        assert counts.accepted == counts.queued + counts.running + (
-            counts.finished + counts.failed + counts.cancelled
-        )
+        assert counts.accepted == counts.queued + counts.running + (counts.finished + counts.failed + counts.cancelled)
 
     @invariant()
     def nobody_runs_twice(self) -> None:

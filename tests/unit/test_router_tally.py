@@ -199,9 +199,7 @@ def test_what_is_held_is_let_go() -> None:
         router.subscribe(number)
         router.submit(number)
     held = held_of(router)
-    assert held == Held(
-        live_jobs=3, dispatches=2, topics=3, waiting_tokens=6, waiting_bytes=held.waiting_bytes
-    )
+    assert held == Held(live_jobs=3, dispatches=2, topics=3, waiting_tokens=6, waiting_bytes=held.waiting_bytes)
     assert held.waiting_bytes > 0
     router.generate(1, "a", finish=STOP)
     for number in (2, 3):

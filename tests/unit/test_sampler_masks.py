@@ -30,9 +30,7 @@ OPTIONS: list[dict[str, object]] = [
     emitted=st.lists(st.integers(0, VOCAB - 1), max_size=5),
 )
 @settings(max_examples=150, deadline=None)
-def test_only_allowed_tokens_come(
-    allowed: set[int], seed: int, options: dict[str, object], emitted: list[int]
-) -> None:
+def test_only_allowed_tokens_come(allowed: set[int], seed: int, options: dict[str, object], emitted: list[int]) -> None:
     case = make_case(seed, **options)
     case.allowed, case.emitted_ids = tuple(allowed), tuple(emitted)
     assert sample_one(case) in allowed

@@ -116,11 +116,7 @@ def test_a_banned_token_comes_only_where_nothing_else_may() -> None:
 
 
 def test_greedy_ignores_the_seed_and_every_truncation() -> None:
-    tokens = {
-        sample_one(make_case(3, temperature=0.0, top_k=k, top_p=p))
-        for k in (0, 1, 9)
-        for p in (0.0, 0.5, 1.0)
-    }
+    tokens = {sample_one(make_case(3, temperature=0.0, top_k=k, top_p=p)) for k in (0, 1, 9) for p in (0.0, 0.5, 1.0)}
     assert tokens == {int(np.argmax(make_case(3).logits))}
 
 
@@ -141,9 +137,7 @@ def test_ties_at_the_border_of_top_k_keep_the_lower_ids() -> None:
     top_p=st.sampled_from([0.0, 0.2, 0.5, 0.9, 0.999, 1 - 1e-9]),
 )
 @settings(max_examples=200, deadline=None)
-def test_the_cut_of_top_p_is_that_of_a_sort(
-    steps: list[int], copies: int, spread: float, top_p: float
-) -> None:
+def test_the_cut_of_top_p_is_that_of_a_sort(steps: list[int], copies: int, spread: float, top_p: float) -> None:
     """With ties, near ties and one weight for all; float32 sums may move the cut by what they round away."""
     weights = np.exp(-spread * np.array(steps * copies)).astype(np.float32)
     weights[len(weights) // 2] = 1.0
@@ -192,9 +186,7 @@ def test_random_numbers_depend_on_seed_choice_and_position_and_nothing_else() ->
     }
     assert len(numbers) == 900
     assert all(0 <= number < 1 for number in numbers)
-    assert uniform(np.uint64(7), np.uint64(1), np.uint64(5)) == uniform(
-        np.uint64(7), np.uint64(1), np.uint64(5)
-    )
+    assert uniform(np.uint64(7), np.uint64(1), np.uint64(5)) == uniform(np.uint64(7), np.uint64(1), np.uint64(5))
 
 
 @pytest.mark.parametrize("vocab", [1, 2, 63, 64, 65, 300, 1023, 1024, 1025, 5000])
@@ -226,9 +218,7 @@ def test_a_certain_token_has_no_entropy_and_a_uniform_one_all() -> None:
 
 @pytest.mark.parametrize("bad", [np.nan, np.inf, -np.inf])
 @pytest.mark.parametrize("where", [0, 64, VOCAB - 1])
-def test_a_row_that_is_not_finite_is_told_and_its_neighbours_are_not_disturbed(
-    bad: float, where: int
-) -> None:
+def test_a_row_that_is_not_finite_is_told_and_its_neighbours_are_not_disturbed(bad: float, where: int) -> None:
     broken = make_case(1, temperature=1.0)
     broken.logits[where] = bad
     good = make_case(2, temperature=1.0)

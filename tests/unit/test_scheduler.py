@@ -34,9 +34,7 @@ class Bench:
     def __init__(self, *, blocks: int = 8, max_sequences: int = 4, token_budget: int = 16) -> None:
         self.pool = BlockPool(blocks)
         self.counters = Counters()
-        self.scheduler = Scheduler(
-            self.pool, self.counters, max_sequences=max_sequences, token_budget=token_budget
-        )
+        self.scheduler = Scheduler(self.pool, self.counters, max_sequences=max_sequences, token_budget=token_budget)
 
     def add(self, *sequences: Sequence) -> None:
         for sequence in sequences:

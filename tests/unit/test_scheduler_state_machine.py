@@ -42,9 +42,7 @@ class MemoryMachine(RuleBasedStateMachine):
             token_budget=TOKEN_BUDGET,
             max_drafts=max_drafts,
         )
-        self.memory: dict[
-            tuple[int, int], tuple[str, int, int]
-        ] = {}  # (block, offset): (salt, position, token)
+        self.memory: dict[tuple[int, int], tuple[str, int, int]] = {}  # (block, offset): (salt, position, token)
         self.alive: dict[int, Sequence] = {}
         self.salts: dict[int, str] = {}
         self.first_runs: list[int] = []

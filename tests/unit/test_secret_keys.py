@@ -111,9 +111,7 @@ def test_no_code_runs_what_it_reads() -> None:
     files = [path for package in PACKAGES + OTHER_CODE for path in (ROOT / package).rglob("*.py")]
     assert len(files) > 100
     found = {
-        str(path.relative_to(ROOT)): sorted(names)
-        for path in files
-        if (names := names_of(path) & RUNS_WHAT_IT_READS)
+        str(path.relative_to(ROOT)): sorted(names) for path in files if (names := names_of(path) & RUNS_WHAT_IT_READS)
     }
     assert found == {}
     assert names_of(Path(__file__)) >= {"pickle"}
@@ -123,7 +121,5 @@ def test_no_check_is_an_assertion() -> None:
     """`python -O` drops assertions; whoever writes one in another file says here that it checks no input."""
     files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
     trees = {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in files}
-    asserting = {
-        name for name, tree in trees.items() if any(isinstance(node, ast.Assert) for node in ast.walk(tree))
-    }
+    asserting = {name for name, tree in trees.items() if any(isinstance(node, ast.Assert) for node in ast.walk(tree))}
     assert asserting == OWN_STATE

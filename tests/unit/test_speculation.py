@@ -291,9 +291,7 @@ class LetterTokenizer:
         return bytes([97 + (token_id - 10) % 26])
 
 
-def run(
-    max_drafts: int, model: LoopModel | None = None, end_id: int = END_ID, **params: object
-) -> list[SequenceDelta]:
+def run(max_drafts: int, model: LoopModel | None = None, end_id: int = END_ID, **params: object) -> list[SequenceDelta]:
     engine = Engine(
         model or LoopModel(),
         LetterTokenizer(),

@@ -40,9 +40,7 @@ def test_a_start_may_last_as_long_as_something_goes_on() -> None:
         stand_still(patience, 100)
 
 
-def test_a_start_on_a_starved_machine_may_last_longer(
-    monkeypatch: pytest.MonkeyPatch, tmp_path: Path
-) -> None:
+def test_a_start_on_a_starved_machine_may_last_longer(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
     stalled_s = 0.0
 
     def total(_: Path) -> float:

@@ -84,9 +84,7 @@ def test_what_cannot_be_seen_is_judged_by_the_pressure_on_the_machine(
     assert fair.look(1.0) == pytest.approx(0.6)
 
 
-def test_a_system_that_does_not_say_counts_every_second(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_system_that_does_not_say_counts_every_second(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(starvation, "PROCESSES", tmp_path)
     monkeypatch.setattr(starvation, "PRESSURE_FILES", (tmp_path / "none",))
     fair = FairSeconds(PID, 0.0, max_step_s=1.0)

@@ -99,7 +99,5 @@ def test_what_has_more_in_it_is_left_as_it_is(tmp_path: Path) -> None:
 
 def test_what_cannot_be_a_directory_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
-    with pytest.raises(
-        ConfigurationInvalid, match=rf"state directory {tmp_path}/file cannot be used: .*--state"
-    ):
+    with pytest.raises(ConfigurationInvalid, match=rf"state directory {tmp_path}/file cannot be used: .*--state"):
         opened(tmp_path / "file")

@@ -186,9 +186,7 @@ def test_gbnf(grammar: str, valid: list[str], invalid: list[str]) -> None:
         ('root ::= (("a"{100}){100}){100}', SchemaTooComplex, "line 1"),
         ("root ::= " + "(" * 70 + '"a"' + ")" * 70, SchemaTooComplex, "inside"),
         (
-            "root ::= r0\n"
-            + "".join(f'r{i} ::= "x" r{i + 1} "y"\n' for i in range(900))
-            + 'r900 ::= root | "z"',
+            "root ::= r0\n" + "".join(f'r{i} ::= "x" r{i + 1} "y"\n' for i in range(900)) + 'r900 ::= root | "z"',
             SchemaTooComplex,
             "chain",
         ),
@@ -231,9 +229,7 @@ def texts_of(rules: Mapping[str, Node]) -> frozenset[str]:
     def texts(node: Node) -> frozenset[str]:
         match node:
             case Characters(ranges):
-                return frozenset(
-                    one for one in LETTERS if any(low <= ord(one) <= high for low, high in ranges)
-                )
+                return frozenset(one for one in LETTERS if any(low <= ord(one) <= high for low, high in ranges))
             case Text(text):
                 return frozenset([text] if len(text) <= LONGEST else [])
             case Reference(name):

@@ -71,9 +71,7 @@ def grammar_of(text_model: TextModel, **options: Any) -> str:
     return compile_request(Options(**options), text_model.tokenizer)
 
 
-def writings(
-    matchers: Matchers, text_model: TextModel, grammar: str, number: int
-) -> Iterator[tuple[str, bool]]:
+def writings(matchers: Matchers, text_model: TextModel, grammar: str, number: int) -> Iterator[tuple[str, bool]]:
     writer = Writer(text_model.tokenizer, text_model.eos_ids)
     for _ in range(number):
         yield writer.write(matchers(grammar))
@@ -98,9 +96,7 @@ def is_call(text: str) -> bool:
 def is_function(text: str) -> bool:
     value = json.loads(text)
     return (
-        list(value) == ["name", "arguments"]
-        and isinstance(value["name"], str)
-        and isinstance(value["arguments"], dict)
+        list(value) == ["name", "arguments"] and isinstance(value["name"], str) and isinstance(value["arguments"], dict)
     )
 
 
@@ -122,9 +118,7 @@ RECOGNISERS: dict[str, Callable[[str], bool]] = {
     "array": is_json(list),
     "string": is_json(str),
     "number": lambda text: re.fullmatch(r"-?(0|[1-9]\d*)(\.\d+)?([eE][-+]?\d+)?", text) is not None,
-    "funcarray": lambda text: (
-        bool(json.loads(text)) and all(is_function(json.dumps(one)) for one in json.loads(text))
-    ),
+    "funcarray": lambda text: bool(json.loads(text)) and all(is_function(json.dumps(one)) for one in json.loads(text)),
     "func": is_function,
     "ws": lambda text: set(text) <= set(" \t\n\r") and len(text) <= 32,
 }
@@ -140,9 +134,7 @@ def test_random_tokens_obey_named_languages(root: str, matchers: Matchers, text_
     assert num_complete > 30
 
 
-def test_masks_are_the_same_ahead_and_on_demand_and_in_a_replay(
-    matchers: Matchers, text_model: TextModel
-) -> None:
+def test_masks_are_the_same_ahead_and_on_demand_and_in_a_replay(matchers: Matchers, text_model: TextModel) -> None:
     grammar = grammar_of(text_model, json_schema=PERSON)
     token_ids = text_model.tokenizer.encode('{"name":"Ada","age":36', add_special=False)
     asked, replayed = matchers(grammar), matchers(grammar)
@@ -178,9 +170,7 @@ def test_end_tokens_come_where_the_text_may_end(matchers: Matchers, text_model: 
     assert matcher.is_finished
 
 
-def test_a_token_that_is_not_allowed_fails_its_own_text_only(
-    matchers: Matchers, text_model: TextModel
-) -> None:
+def test_a_token_that_is_not_allowed_fails_its_own_text_only(matchers: Matchers, text_model: TextModel) -> None:
     grammar = grammar_of(text_model, regex="a+")
     (b,) = text_model.tokenizer.encode("b", add_special=False)
     broken, sound = matchers(grammar), matchers(grammar)
@@ -315,9 +305,7 @@ def test_the_engine_holds_text_to_grammars(text_model: TextModel) -> None:
 
 
 def test_text_that_does_not_fit_ends_by_length(text_model: TextModel) -> None:
-    grammar = grammar_of(
-        text_model, json_schema={"const": "a long text that is forced, word by word, to its end"}
-    )
+    grammar = grammar_of(text_model, json_schema={"const": "a long text that is forced, word by word, to its end"})
     ((text, last),) = run([grammar], text_model, max_tokens=4)
     assert last.finish is not None
     assert last.finish.reason == "length"

@@ -51,9 +51,7 @@ def definitions(number: int, schema: Any) -> Any:
 
 def name(value: Any) -> str:
     """Of a case, for people."""
-    return (
-        f"{list(value)[:1]}" if isinstance(value, dict) else str(value)[:40] if isinstance(value, str) else ""
-    )
+    return f"{list(value)[:1]}" if isinstance(value, dict) else str(value)[:40] if isinstance(value, str) else ""
 
 
 ENFORCED: list[tuple[Any, list[str], list[str]]] = [
@@ -264,9 +262,7 @@ REFUSED: list[tuple[Any, type[InvalidRequest], str]] = [
     (
         {
             "$ref": "#/$defs/d0",
-            "$defs": {
-                f"d{index}": {"items": {"$ref": f"#/$defs/d{(index + 1) % 100}"}} for index in range(100)
-            },
+            "$defs": {f"d{index}": {"items": {"$ref": f"#/$defs/d{(index + 1) % 100}"}} for index in range(100)},
         },
         SchemaTooComplex,
         "chain of $ref",
@@ -294,9 +290,7 @@ def test_the_largest_that_is_taken_is_taken_quickly() -> None:
         {"type": "string", "maxLength": 100_000},
         {
             "$ref": "#/$defs/d0",
-            "$defs": {
-                f"d{index}": {"items": {"$ref": f"#/$defs/d{(index + 1) % 60}"}} for index in range(60)
-            },
+            "$defs": {f"d{index}": {"items": {"$ref": f"#/$defs/d{(index + 1) % 60}"}} for index in range(60)},
         },
     ]
     started = time.process_time()

@@ -13,10 +13,7 @@ from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.text.tokenizer import byte_of_character
 
-CHAT = (
-    "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}"
-    "{% if add_generation_prompt %}<me>{% endif %}"
-)
+CHAT = "{% for m in messages %}<{{ m.role }}>{{ m.content }}{% endfor %}{% if add_generation_prompt %}<me>{% endif %}"
 HELLO = [{"role": "user", "content": "hello"}]
 QWEN = ("<|endoftext|>", "<|fim_prefix|>", "<|fim_suffix|>", "<|fim_middle|>", "<|fim_pad|>", "<|file_sep|>")
 DEEPSEEK = ("<｜fim▁begin｜>", "<｜fim▁hole｜>", "<｜fim▁end｜>")

@@ -191,14 +191,10 @@ def test_bos_of_gguf(tmp_path: Path, flag: bool | None, expected: list[int]) -> 
     ("flag", "by_processor", "expected"),
     [(None, True, [1]), (None, False, []), (True, False, [1]), (False, True, [])],
 )
-def test_bos_of_a_directory(
-    tmp_path: Path, flag: bool | None, by_processor: bool, expected: list[int]
-) -> None:
+def test_bos_of_a_directory(tmp_path: Path, flag: bool | None, by_processor: bool, expected: list[int]) -> None:
     inner = make_json_tokenizer()
     if by_processor:
-        inner.post_processor = processors.TemplateProcessing(
-            single="<|start|> $A", special_tokens=[("<|start|>", 1)]
-        )
+        inner.post_processor = processors.TemplateProcessing(single="<|start|> $A", special_tokens=[("<|start|>", 1)])
     config = {"bos_token": {"content": "<|start|>"}} | ({} if flag is None else {"add_bos_token": flag})
     tokenizer = load_text_model(write_directory(tmp_path / "m", inner, config)).tokenizer
     assert tokenizer.encode("", add_special=True) == expected
@@ -229,9 +225,7 @@ def test_end_tokens_of_a_directory(tmp_path: Path) -> None:
     ids=["LongRoPE within its short context", "LongRoPE with one set of factors", "a model that sees images"],
 )
 def test_context_of_a_directory(tmp_path: Path, config: dict[str, Any], max_context: int) -> None:
-    directory = write_directory(
-        tmp_path / "m", make_json_tokenizer(), original_max_position_embeddings=32, **config
-    )
+    directory = write_directory(tmp_path / "m", make_json_tokenizer(), original_max_position_embeddings=32, **config)
     assert load_text_model(directory).max_context == max_context
 
 
@@ -249,12 +243,8 @@ def test_sentencepiece_tokenizer_json(tmp_path: Path) -> None:
     vocabulary = {token: token_id for token_id, token in enumerate(tokens)}
     merges = [("t", "o"), ("\u2581", "to")]
     inner = tokenizers.Tokenizer(models.BPE(vocabulary, merges, byte_fallback=True, unk_token="<unk>"))
-    inner.normalizer = normalizers.Sequence(
-        [normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")]
-    )
-    inner.decoder = decoders.Sequence(
-        [decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()]
-    )
+    inner.normalizer = normalizers.Sequence([normalizers.Prepend("\u2581"), normalizers.Replace(" ", "\u2581")])
+    inner.decoder = decoders.Sequence([decoders.Replace("\u2581", " "), decoders.ByteFallback(), decoders.Fuse()])
     inner.add_special_tokens(["<unk>", "<s>", "</s>"])
     tokenizer = load_text_model(write_directory(tmp_path / "m", inner)).tokenizer
     ids = tokenizer.encode("to \u00e9", add_special=False)
@@ -317,9 +307,7 @@ def test_an_unknown_tokenizer_model_is_refused(tmp_path: Path) -> None:
         ({"max_position_embeddings": 1 << 40}, "max_position_embeddings"),
     ],
 )
-def test_a_directory_that_does_not_fit_together_is_refused(
-    tmp_path: Path, config: dict[str, Any], named: str
-) -> None:
+def test_a_directory_that_does_not_fit_together_is_refused(tmp_path: Path, config: dict[str, Any], named: str) -> None:
     with pytest.raises(ModelFileInvalid, match=named):
         load_text_model(write_directory(tmp_path / "m", make_json_tokenizer(), **config))
 

@@ -101,9 +101,7 @@ def test_depth_ends_a_call_and_nothing_else(markup: str, bracket: str) -> None:
     deep = call.replace('"@"', "@").replace("@", bracket * 3000, 1)
     parsed = parse_calls(markup, f"So: {deep}", TOOLS)
     assert parsed.text.startswith("So:")
-    assert all(
-        len(json.dumps(one.arguments)) > 9 for one in parsed.calls
-    )  # as a text, where nothing is quoted
+    assert all(len(json.dumps(one.arguments)) > 9 for one in parsed.calls)  # as a text, where nothing is quoted
 
 
 HALF_OPEN = {

@@ -129,9 +129,7 @@ def test_whatever_is_forced_is_read_as_calls(markup: str) -> None:
 def test_calls_or_text_are_read_apart(markup: str) -> None:
     """`fcall`, `nofcall` and `root` of Cerebras's names."""
     languages = {
-        root: compile_request(
-            Options(grammar_root=root), NoControlTokens(), tools=[WEATHER, TIME], markup=markup
-        )
+        root: compile_request(Options(grammar_root=root), NoControlTokens(), tools=[WEATHER, TIME], markup=markup)
         for root in ("root", "fcall", "nofcall")
     }
     call = as_forced(markup, render_calls(markup, calls(("time", {})), [TIME]))

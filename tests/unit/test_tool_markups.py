@@ -18,9 +18,7 @@ from cactus_actors.tools.writing import render_calls
 
 ROUTE = ToolCall("plan_route", {"from": "Zürich", "stops": 2, "avoid": ["tolls", "ferries"]})
 NOW = ToolCall("now", {})
-NOTE = ToolCall(
-    "save_note", {"text": 'First "line"\n  second\t<b>', "tags": {"kind": "memo", "pinned": True}}
-)
+NOTE = ToolCall("save_note", {"text": 'First "line"\n  second\t<b>', "tags": {"kind": "memo", "pinned": True}})
 
 TOOLS: list[dict[str, Any]] = [
     {
@@ -83,10 +81,7 @@ def hunyuan(suffix: str) -> list[str]:
     ]
 
 
-SOLAR = (
-    "<|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>plan_route"
-    f"<|tool_call:args|>{ROUTE_JSON}<|tool_call:end|>"
-)
+SOLAR = f"<|tool_call:begin|>a1b2c3d4e5<|tool_call:name|>plan_route<|tool_call:args|>{ROUTE_JSON}<|tool_call:end|>"
 MCP = f"<tool_name>plan_route</tool_name>\n<arguments>\n{ROUTE_JSON}\n</arguments>"
 
 ONE_CALL = [
@@ -352,9 +347,7 @@ def test_python_arguments_come_as_they_are_written() -> None:
 
 def test_marks_of_a_role_or_channel_are_no_text() -> None:
     assert parse_calls("functionary_v32", "all\nHello.\nThere.", TOOLS) == Parsed("Hello.\nThere.")
-    assert parse_calls("functionary_v32", "all\nLet me look.>>>now\n{}", TOOLS) == Parsed(
-        "Let me look.", [NOW]
-    )
+    assert parse_calls("functionary_v32", "all\nLet me look.>>>now\n{}", TOOLS) == Parsed("Let me look.", [NOW])
     final = "<|channel|>final<|message|>Hello.<|return|>"
     assert parse_calls("harmony", final, TOOLS) == Parsed("Hello.")
     assert parse_calls("harmony", f"<|start|>assistant{final}", TOOLS) == Parsed("Hello.")
@@ -394,19 +387,13 @@ VALUES: st.SearchStrategy[Any] = st.recursive(
     lambda inner: st.lists(inner, max_size=3) | st.dictionaries(st.text(max_size=4), inner, max_size=3),
     max_leaves=6,
 )
-ARGUMENTS = st.dictionaries(
-    st.from_regex(r"[a-z_]{1,6}", fullmatch=True) | st.text(max_size=4), VALUES, max_size=3
-)
+ARGUMENTS = st.dictionaries(st.from_regex(r"[a-z_]{1,6}", fullmatch=True) | st.text(max_size=4), VALUES, max_size=3)
 CALLS = st.lists(st.builds(ToolCall, NAMES, ARGUMENTS), min_size=1, max_size=3)
-TYPES = st.sampled_from(
-    ["string", "integer", "number", "boolean", "object", "array", ["string", "null"], None]
-)
+TYPES = st.sampled_from(["string", "integer", "number", "boolean", "object", "array", ["string", "null"], None])
 
 
 @given(st.sampled_from(list(MARKUPS)), CALLS, st.data())
-def test_any_calls_are_read_as_they_are_written(
-    markup: str, calls: list[ToolCall], data: st.DataObject
-) -> None:
+def test_any_calls_are_read_as_they_are_written(markup: str, calls: list[ToolCall], data: st.DataObject) -> None:
     properties: dict[str, dict[str, Any]] = {}
     for call in calls:
         for name in call.arguments:

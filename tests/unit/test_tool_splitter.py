@@ -118,9 +118,7 @@ def test_a_call_of_no_offered_tool_is_text(markup: str) -> None:
 )
 def test_a_call_that_breaks_off_is_incomplete_as_far_as_it_came(broken: str, arguments: str) -> None:
     text = f'Look: <tool_call>{{"name": "weather", "arguments": {broken}'
-    assert parse_calls("hermes", text, TOOLS) == Parsed(
-        "Look:", [], [IncompleteCall(0, "weather", arguments)]
-    )
+    assert parse_calls("hermes", text, TOOLS) == Parsed("Look:", [], [IncompleteCall(0, "weather", arguments)])
 
 
 def test_a_call_whose_arguments_turn_out_malformed_is_incomplete_and_the_rest_text() -> None:
@@ -133,9 +131,7 @@ def test_a_call_whose_arguments_turn_out_malformed_is_incomplete_and_the_rest_te
 
 def test_arguments_that_no_message_can_carry_are_incomplete() -> None:
     text = '{"name": "f", "arguments": {"a": 18446744073709551616}}'
-    assert parse_calls("hermes", text).incomplete_calls == [
-        IncompleteCall(0, "f", '{"a":18446744073709551616}')
-    ]
+    assert parse_calls("hermes", text).incomplete_calls == [IncompleteCall(0, "f", '{"a":18446744073709551616}')]
 
 
 def test_a_list_of_calls_that_breaks_keeps_those_before() -> None:
@@ -301,9 +297,7 @@ FRAGMENTS = [
 
 
 @given(st.sampled_from(list(MARKUPS)), st.lists(st.sampled_from(FRAGMENTS), max_size=10), st.data())
-def test_where_a_stream_is_cut_changes_nothing(
-    markup: str, fragments: list[str], data: st.DataObject
-) -> None:
+def test_where_a_stream_is_cut_changes_nothing(markup: str, fragments: list[str], data: st.DataObject) -> None:
     text = "".join(fragments)
     cuts = data.draw(st.lists(st.integers(0, len(text)), max_size=12))
     places = [0, *sorted(cuts), len(text)]

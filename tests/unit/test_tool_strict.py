@@ -90,10 +90,7 @@ def test_calls_in_other_spellings_cannot_come(markup: str) -> None:
 def test_whatever_comes_holds_no_other_calls(markup: str) -> None:
     rng = random.Random(markup)
     valid = as_forced(markup, render_calls(markup, calls(ROME), TOOLS))
-    marks = [
-        f"{''.join(form.open)}{form.begin}{getattr(form.body, 'before', '')}"
-        for form in MARKUPS[markup].forms
-    ]
+    marks = [f"{''.join(form.open)}{form.begin}{getattr(form.body, 'before', '')}" for form in MARKUPS[markup].forms]
     num_calls = 0
     for parallel in (True, False):
         grammar = strict_grammar(markup, parallel=parallel)
@@ -124,20 +121,14 @@ def test_a_schema_that_cannot_be_enforced_is_named_where_it_is_strict() -> None:
 
 @pytest.mark.parametrize("start", ["undecided", "reasoning"])
 @pytest.mark.parametrize("are_tokens", [True, False])
-def test_thoughts_are_free_and_the_calls_behind_them_are_held(
-    tmp_path: Path, start: Start, are_tokens: bool
-) -> None:
+def test_thoughts_are_free_and_the_calls_behind_them_are_held(tmp_path: Path, start: Start, are_tokens: bool) -> None:
     marks = ("<think>", "</think>", "<tool_call>", "</tool_call>")
     tokenizer = tokenizer_of(tmp_path, *(marks if are_tokens else ()))
-    plain = compile_request(
-        Options(), tokenizer, tools=TOOLS, markup="hermes", strict_tools=True, reasoning="think"
-    )
+    plain = compile_request(Options(), tokenizer, tools=TOOLS, markup="hermes", strict_tools=True, reasoning="think")
     grammar = after_reasoning(plain, "think", tokenizer, start=start, is_call=True)
     rehearse(grammar, tokenizer)
     right, wrong = (render_calls("hermes", calls(one), TOOLS) for one in (ROME, BONN))
-    thought = (
-        "" if start == "reasoning" else "\n<think>"
-    ) + f"Say {'so' if are_tokens else wrong} {{\n</think>\n\n"
+    thought = ("" if start == "reasoning" else "\n<think>") + f"Say {'so' if are_tokens else wrong} {{\n</think>\n\n"
     for answer in (right, f"Yes: {right}", "No.", f"{right}\n{right}"):
         assert refused_at(tokenizer, grammar, thought + answer) is None, answer
     for answer in (wrong, f"Yes: {wrong}", f"{right}\n{wrong}"):
@@ -149,9 +140,7 @@ def test_thoughts_are_free_and_the_calls_behind_them_are_held(
 
 def test_messages_of_channels_are_free_and_calls_in_them_are_held(tmp_path: Path) -> None:
     tokenizer = tokenizer_of(tmp_path, *REASONING["harmony"].tokens)
-    plain = compile_request(
-        Options(), tokenizer, tools=TOOLS, markup="harmony", strict_tools=True, reasoning="harmony"
-    )
+    plain = compile_request(Options(), tokenizer, tools=TOOLS, markup="harmony", strict_tools=True, reasoning="harmony")
     grammar = after_reasoning(plain, "harmony", tokenizer, start="undecided", is_call=True)
     rehearse(grammar, tokenizer)
     right, wrong = (render_calls("harmony", calls(one), TOOLS) for one in (ROME, BONN))

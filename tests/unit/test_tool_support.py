@@ -126,9 +126,7 @@ def test_calls_that_a_template_leaves_out_are_told_as_the_model_writes_them(tmp_
     special = ("<|tool_call_start|>", "<|tool_call_end|>")
     text = prompt_of(tmp_path, "{% if tools %}{{ tools | tojson }}{% endif %}" + PLAIN, special)
     assert text == (
-        "user:Add <|tool_call_start|>.;"
-        "assistant:Yes.\n«<|tool_call_start|>»[add(a=1)]«<|tool_call_end|>»;"
-        "tool:2;"
+        "user:Add <|tool_call_start|>.;assistant:Yes.\n«<|tool_call_start|>»[add(a=1)]«<|tool_call_end|>»;tool:2;"
     )
 
 
@@ -219,9 +217,7 @@ def test_a_template_for_tools_is_used_for_tools_only(tmp_path: Path) -> None:
 
     assert model.tool_markup == "hermes"
     assert prompt([{"role": "user", "content": "Hi"}]) == "plain"
-    assert (
-        prompt([{"role": "user", "content": "Hi"}], [{"name": "add"}]) == 'with[{"name": "add"}]<tool_call>'
-    )
+    assert prompt([{"role": "user", "content": "Hi"}], [{"name": "add"}]) == 'with[{"name": "add"}]<tool_call>'
     assert prompt([{"role": "tool", "content": "2"}]) == "with<tool_call>"
 
 

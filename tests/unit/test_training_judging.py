@@ -29,12 +29,8 @@ def test_an_answer_must_be_the_taught_one_and_end_by_itself() -> None:
 
 
 def test_a_tool_call_is_compared_by_meaning_types_included() -> None:
-    sample = Sample(
-        "tool calls", (user("Five minutes"), assistant(render_call("timer", {"minutes": 5, "at": "x"})))
-    )
-    assert is_right(
-        sample, said('<tool_call>{"arguments": {"at": "x", "minutes": 5}, "name": "timer"}</tool_call>')
-    )
+    sample = Sample("tool calls", (user("Five minutes"), assistant(render_call("timer", {"minutes": 5, "at": "x"}))))
+    assert is_right(sample, said('<tool_call>{"arguments": {"at": "x", "minutes": 5}, "name": "timer"}</tool_call>'))
     assert not is_right(sample, said(render_call("timer", {"minutes": "5", "at": "x"})))
     assert not is_right(sample, said(render_call("timers", {"minutes": 5, "at": "x"})))
     assert not is_right(sample, said('{"name": "timer", "arguments": {"minutes": 5, "at": "x"}}'))

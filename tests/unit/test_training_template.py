@@ -35,9 +35,7 @@ def test_a_structured_call_renders_like_the_text_the_model_wrote() -> None:
     structured = {
         "role": "assistant",
         "content": None,
-        "tool_calls": [
-            {"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}
-        ],
+        "tool_calls": [{"type": "function", "function": {"name": "get_weather", "arguments": {"city": "Paris"}}}],
     }
     as_json_text = {
         "role": "assistant",

@@ -64,9 +64,7 @@ def test_a_router_that_does_not_keep_up_gets_several_steps_at_once_and_then_wait
     assert not reporting.holds_deltas
 
 
-@given(
-    st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), min_size=1, max_size=MAX_HELD_STEPS)
-)
+@given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), min_size=1, max_size=MAX_HELD_STEPS))
 def test_tokens_that_are_reported_together_keep_their_own_texts_and_measures(steps: list[list[str]]) -> None:
     reporting = Reporting(max_ahead=4)
     position = 0

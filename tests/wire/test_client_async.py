@@ -84,9 +84,7 @@ async def test_a_gap_is_asked_for_by_resume(client: AsyncClient, router: Scripte
     assert Resume(job_id=deltas[0].job_id, next_index=1) in router.received
 
 
-async def test_a_silent_stream_is_asked_for_after_two_seconds(
-    client: AsyncClient, router: ScriptedRouter
-) -> None:
+async def test_a_silent_stream_is_asked_for_after_two_seconds(client: AsyncClient, router: ScriptedRouter) -> None:
     def never_ends(job: ScriptedJob, finished: Finished) -> None:
         """Neither the tail of the stream nor Finished reaches the client."""
 
@@ -229,9 +227,7 @@ async def test_closing_a_stream_of_a_silent_service_is_not_a_made_up_result(
         await stream.result()
 
 
-async def test_a_job_that_was_left_can_be_asked_for_again_at_once(
-    client: AsyncClient, router: ScriptedRouter
-) -> None:
+async def test_a_job_that_was_left_can_be_asked_for_again_at_once(client: AsyncClient, router: ScriptedRouter) -> None:
     router.step_s = 0.05
     with pytest.raises(TimeoutError):
         await asyncio.wait_for(client.complete("hello", job_id="a" * 32, seed=7), 0.1)
@@ -301,9 +297,7 @@ async def test_another_clients_long_job_is_not_given_up(router: ScriptedRouter) 
     router.step_s = 0.3
     async with AsyncClient(router.endpoint, router.stream_endpoint) as other:
         job_id = await other.submit("hello", seed=7)
-        async with AsyncClient(
-            router.endpoint, router.stream_endpoint, timeout=1, reconnect_timeout=30
-        ) as client:
+        async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=1, reconnect_timeout=30) as client:
             assert (await client.result(job_id)).text == WHOLE
             assert len([message for message in router.received if isinstance(message, Fetch)]) == 1
 
@@ -332,9 +326,7 @@ async def test_an_accepted_job_is_given_up_after_the_reconnect_timeout(router: S
         router.is_silent.set()
 
     router.on_submit = accept_and_die  # type: ignore[method-assign]
-    async with AsyncClient(
-        router.endpoint, router.stream_endpoint, timeout=0.2, reconnect_timeout=0.5
-    ) as client:
+    async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=0.2, reconnect_timeout=0.5) as client:
         with pytest.raises(Unavailable, match=r"0\.5 s"):
             await client.complete("hello")
 
@@ -404,16 +396,12 @@ async def test_an_option_that_cannot_be_is_told_in_plain_words(
 
 
 @pytest.mark.parametrize("field", msgspec.structs.fields(Options), ids=lambda field: field.name)
-async def test_every_option_has_words_for_its_type(
-    client: AsyncClient, field: msgspec.structs.FieldInfo
-) -> None:
+async def test_every_option_has_words_for_its_type(client: AsyncClient, field: msgspec.structs.FieldInfo) -> None:
     with pytest.raises(InvalidRequest, match=f"{field.name} must be "):
         await client.complete("hi", **{field.name: [[]]})  # type: ignore[arg-type]
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["tcp://127.0.0.1", "localhost:5555", "ipc:///tmp/x", "tcp://h:notaport"]
-)
+@pytest.mark.parametrize("endpoint", ["tcp://127.0.0.1", "localhost:5555", "ipc:///tmp/x", "tcp://h:notaport"])
 def test_an_endpoint_without_a_port_is_refused(endpoint: str) -> None:
     with pytest.raises(ConfigurationInvalid, match="HOST:PORT"):
         AsyncClient(endpoint)

@@ -81,9 +81,7 @@ def kill(service: Service) -> None:
 
 def reset_while_pinging(service: Service, kind: str) -> None:
     """What no library does and libzmq 4.3.5 asserts against (its issue 4364)."""
-    endpoint, message = (
-        (service.endpoints.jobs, STATUS) if kind == "DEALER" else (service.endpoints.stream, SUBSCRIBE)
-    )
+    endpoint, message = (service.endpoints.jobs, STATUS) if kind == "DEALER" else (service.endpoints.stream, SUBSCRIBE)
     before = edge_of(service)
     deadline = time.monotonic() + 60.0
     while not is_another(service, before):
@@ -195,9 +193,7 @@ def test_who_never_reads_what_he_asked_for_takes_little_and_not_for_long(service
 def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -> None:
     assert resident_bytes(edge_of(service)) < 40 * MIB
     program = "import router.edge.child, sys; print(*sys.modules)"
-    modules = subprocess.run(
-        [sys.executable, "-c", program], capture_output=True, text=True, check=True
-    ).stdout.split()
+    modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert {"zmq", "msgspec"} <= {*modules}
     heavy = {"asyncio", "numba", "numpy", "ray", "tokenizers", "jinja2", "router.core"}
     assert heavy & {*modules} == set()
@@ -216,9 +212,7 @@ def test_an_edge_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
 async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(
-        "cactus_actors.client.follower.RESULT_SILENCE_S", 1000.0
-    )  # by patience it never comes
+    monkeypatch.setattr("cactus_actors.client.follower.RESULT_SILENCE_S", 1000.0)  # by patience it never comes
     async with AsyncClient(service.endpoints.jobs, service.endpoints.stream, timeout=60.0) as client:
         known = await client.submit("abc", max_tokens=10)
         result = asyncio.create_task(client.result(known))
@@ -227,9 +221,7 @@ async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(
         before = edge_of(service)
         os.kill(before, signal.SIGSTOP)  # nothing is sent any more
         finish = Finish("stop")
-        worker.send(
-            Report(1, 1, 64, 0, [make_delta(dispatch.dispatch_id, 0, "so", token_ids=[1], finish=finish)])
-        )
+        worker.send(Report(1, 1, 64, 0, [make_delta(dispatch.dispatch_id, 0, "so", token_ids=[1], finish=finish)]))
         await asyncio.to_thread(until, lambda: service.actor.health().num_unfinished == 0)
         os.kill(before, signal.SIGKILL)
         assert (await result).text == "so"

@@ -212,12 +212,8 @@ async def test_a_failure_is_a_finish_with_the_error(stage: Stage) -> None:
         assert finish.error.message == "cloud_server_error: the cloud answered 500: out of order"
 
 
-@pytest.mark.parametrize(
-    "changes", [{"request": None}, {"emitted_ids": [0, 0]}], ids=["no text", "already begun"]
-)
-async def test_what_a_cloud_cannot_do_is_refused_without_asking_it(
-    stage: Stage, changes: dict[str, Any]
-) -> None:
+@pytest.mark.parametrize("changes", [{"request": None}, {"emitted_ids": [0, 0]}], ids=["no text", "already begun"])
+async def test_what_a_cloud_cannot_do_is_refused_without_asking_it(stage: Stage, changes: dict[str, Any]) -> None:
     async with fake_cloud(fast) as cloud:
         stage.start(cloud)
         await stage.router.welcome()

@@ -73,9 +73,7 @@ def test_its_run_ends_with_what_it_returns(placement: LocalPlacement) -> None:
     until(lambda: not is_alive(actor.pid), SOON_S)
 
 
-def test_its_errors_come_typed_and_what_nobody_foresaw_is_shown(
-    placement: LocalPlacement, lines: list[str]
-) -> None:
+def test_its_errors_come_typed_and_what_nobody_foresaw_is_shown(placement: LocalPlacement, lines: list[str]) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     with pytest.raises(ConfigurationInvalid, match="not this") as caught:
         actor.ask("refuse").value(SOON_S)

@@ -148,9 +148,7 @@ def test_what_is_missing_in_the_cache_is_downloaded(hub: FakeHub, missing: str) 
     assert hub.downloaded == [missing]
 
 
-def test_a_cache_that_was_filled_elsewhere_is_used_offline(
-    cache: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
+def test_a_cache_that_was_filled_elsewhere_is_used_offline(cache: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     folder = cache / "models--someone--a-model"
     snapshot = folder / "snapshots" / COMMIT
     snapshot.mkdir(parents=True)
@@ -293,9 +291,7 @@ def test_a_directory_here_comes_first(hub: FakeHub, tmp_path: Path) -> None:
 
 def test_a_downloaded_model_is_known_by_its_name_on_the_hub(hub: FakeHub) -> None:
     embedded = resolve_model(list_models()[0])
-    files = {
-        path.name: path.read_bytes() for path in embedded.iterdir() if path.suffix in (".json", ".jinja")
-    }
+    files = {path.name: path.read_bytes() for path in embedded.iterdir() if path.suffix in (".json", ".jinja")}
     hub.repositories = {"owner/embedded": files | {"model.safetensors": b""}}
     assert load_text_model(resolve_model("owner/embedded")).name == "owner/embedded"
 

@@ -21,9 +21,7 @@ from tests.router_harness import RouterHarness, job_id
 DOCS = Path(__file__).parents[2] / "docs"
 DOCUMENT = (DOCS / "protocol.md").read_text()
 EXAMPLES = re.findall(r"^```(json|hex) (client|reply|stream|worker)\n(.*?)^```", DOCUMENT, re.M | re.S)
-SURE_PROBE = Probe(
-    bias=1.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=0.0, length=0.0
-)
+SURE_PROBE = Probe(bias=1.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=0.0, length=0.0)
 DECODERS = {
     "client": wire.client_message_decoder(),
     "reply": wire.router_reply_decoder(),

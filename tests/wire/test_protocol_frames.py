@@ -91,9 +91,7 @@ def test_errors_travel_and_come_back_as_themselves() -> None:
 
 
 def test_every_type_of_the_protocol_comes_back_as_its_own_class() -> None:
-    kinds = [
-        kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, CactusError)
-    ]
+    kinds = [kind for kind in vars(errors).values() if isinstance(kind, type) and issubclass(kind, CactusError)]
     assert len(kinds) > 15
     for kind in set(kinds) - {ServerFailure}:  # ServerFailure travels as the general CactusError
         assert type(error_from_info(kind("why").info())) is kind

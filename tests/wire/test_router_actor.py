@@ -162,9 +162,7 @@ class Service:
 
 
 @contextmanager
-def serving(
-    model: LetterModel | None = None, observers: Sequence[Observer] = (), **settings: Any
-) -> Iterator[Service]:
+def serving(model: LetterModel | None = None, observers: Sequence[Observer] = (), **settings: Any) -> Iterator[Service]:
     actor = RouterActor(RouterSettings(**{**LOOPBACK, **settings}), model or LetterModel(), observers)
     service = Service(actor.start(), actor)
     ended: list[str] = []
@@ -475,9 +473,7 @@ def test_an_error_names_the_field(service: Service) -> None:
 @pytest.mark.parametrize(
     ("field", "value"), [("job_id", job_id(7)), ("request_id", "r7"), ("job_id", None), ("job_id", 5)]
 )
-def test_a_message_of_another_version_is_refused_by_its_name(
-    service: Service, field: str, value: object
-) -> None:
+def test_a_message_of_another_version_is_refused_by_its_name(service: Service, field: str, value: object) -> None:
     client = service.client()
     client.send_frames(b"\x01j", json.dumps({"type": "submit", field: value, "new": 1}).encode())
     rejected = client.receive(Rejected)

@@ -38,9 +38,7 @@ def seconds_of_jobs(service: Service) -> float:
 def test_a_disk_that_is_full_harms_no_job(caplog: pytest.LogCaptureFixture) -> None:
     with serving(job_log="/dev/full") as service:
         seconds_of_jobs(service)
-    assert [record.levelno for record in caplog.records if record.name == "router.books.job_log"] == [
-        logging.WARNING
-    ]
+    assert [record.levelno for record in caplog.records if record.name == "router.books.job_log"] == [logging.WARNING]
 
 
 def test_a_pipe_that_nobody_reads_harms_no_job(tmp_path: Path) -> None:
@@ -79,9 +77,7 @@ def test_a_collector_that_takes_nothing_costs_no_job_its_time(
     assert [record.name for record in caplog.records] == ["router.books.spans"]
 
 
-@pytest.mark.parametrize(
-    "endpoint", ["collector:4318", "http://", "ftp://collector", "http://[", "http://a:x"]
-)
+@pytest.mark.parametrize("endpoint", ["collector:4318", "http://", "ftp://collector", "http://[", "http://a:x"])
 def test_an_endpoint_that_is_none_is_named(endpoint: str) -> None:
     actor = RouterActor(RouterSettings(**LOOPBACK, otlp_endpoint=endpoint), LetterModel())
     with pytest.raises(ConfigurationInvalid, match="is not http://HOST:PORT"):

@@ -103,10 +103,7 @@ async def test_what_was_published_too_fast_is_asked_for_and_nothing_is_missing(
             worker.send(make_hello(num_slots=num_jobs, num_blocks=2 * num_jobs))
             dispatches = [await asyncio.to_thread(worker.receive, Dispatch) for _ in streams]
             for position in range(num_tokens):
-                deltas = [
-                    make_delta(dispatch.dispatch_id, position, "abcd"[position % 4])
-                    for dispatch in dispatches
-                ]
+                deltas = [make_delta(dispatch.dispatch_id, position, "abcd"[position % 4]) for dispatch in dispatches]
                 worker.send(Report(num_jobs, 0, 64, num_jobs, deltas))
             for stream in streams:
                 indices: list[int] = []

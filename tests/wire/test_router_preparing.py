@@ -64,9 +64,7 @@ def outcome(work: Any, submit: Submit) -> Any:
 
 
 @pytest.mark.parametrize("submit", [*REQUESTS, *REFUSED])
-def test_the_process_makes_of_a_request_what_this_one_would(
-    process: PreparingProcess, submit: Submit
-) -> None:
+def test_the_process_makes_of_a_request_what_this_one_would(process: PreparingProcess, submit: Submit) -> None:
     model = load_text_model(resolve_model("cactus-sprout"))
     expected = outcome(lambda one: prepare(one, model), submit)
     assert outcome(process.prepare, submit) == expected

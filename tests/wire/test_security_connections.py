@@ -106,9 +106,7 @@ def test_the_package_sends_nothing_with_a_key_to_who_asks_for_none(tmp_path: Pat
     write_key_file(tmp_path / "alice.key", credentials, "client", "alice")
     with (
         serving() as open_router,
-        Client(
-            open_router.endpoints.jobs, open_router.endpoints.stream, key_file=tmp_path / "alice.key"
-        ) as client,
+        Client(open_router.endpoints.jobs, open_router.endpoints.stream, key_file=tmp_path / "alice.key") as client,
         pytest.raises(AuthenticationFailed, match="does not ask for keys"),
     ):
         client.complete("secret", max_tokens=1)
@@ -121,9 +119,7 @@ def test_another_server_is_not_spoken_to(router: SecuredRouter, tmp_path: Path) 
     write_key_file(tmp_path / "alice.key", credentials, "client", "alice")
     started = time.monotonic()
     with (
-        Client(
-            router.endpoints.jobs, router.endpoints.stream, timeout=60.0, key_file=tmp_path / "alice.key"
-        ) as client,
+        Client(router.endpoints.jobs, router.endpoints.stream, timeout=60.0, key_file=tmp_path / "alice.key") as client,
         pytest.raises(AuthenticationFailed, match="is not the service that the key 'alice' is for"),
     ):
         client.complete("secret", max_tokens=1)

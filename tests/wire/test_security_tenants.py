@@ -229,9 +229,7 @@ def test_tenants_that_wait_are_served_by_the_weights_of_their_keys(tmp_path: Pat
         for number in range(1, 41):
             assert isinstance(heavy.ask(submit(number, max_tokens=50)), Accepted)
             # Naming users, or the other's key as an account, changes nothing.
-            greedy = msgspec.structs.replace(
-                submit(100 + number, max_tokens=50, user=f"u{number}"), account="heavy"
-            )
+            greedy = msgspec.structs.replace(submit(100 + number, max_tokens=50, user=f"u{number}"), account="heavy")
             assert isinstance(light.ask(greedy), Accepted)
         worker = router.worker(router.key("w", "worker"), make_hello(num_slots=1))
         num_heavy = sum(number < 100 for number in serve(worker, 40))

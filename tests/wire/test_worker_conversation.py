@@ -238,9 +238,7 @@ def test_deltas_come_once_each_in_order_with_measures(router: PlayedRouter) -> N
     for deltas, length in ((first, 8), (second, 5)):
         assert [delta.position for delta in deltas] == list(range(length))
         assert all(len(d.token_ids) == len(d.entropies) == len(d.logprobs) == 1 for d in deltas)
-        assert "".join(delta.text for delta in deltas) == "".join(
-            chr(97 + delta.token_ids[0] % 26) for delta in deltas
-        )
+        assert "".join(delta.text for delta in deltas) == "".join(chr(97 + delta.token_ids[0] % 26) for delta in deltas)
         assert deltas[-1].finish is not None
         assert deltas[-1].finish.reason == "length"
 

@@ -136,11 +136,7 @@ NEXT = {
     for place, name in enumerate(names)
 }
 DAYS_IN_MONTH = {
-    month: "28 or 29"
-    if month == "February"
-    else "30"
-    if month in ("April", "June", "September", "November")
-    else "31"
+    month: "28 or 29" if month == "February" else "30" if month in ("April", "June", "September", "November") else "31"
     for month in MONTHS
 }
 ORDINAL_WORDS = word_list("first second third fourth fifth sixth seventh eighth ninth tenth eleventh twelfth")

@@ -124,9 +124,7 @@ def repeat(rng: Random, held_out: bool) -> Sample:
         number = str(count) if rng.random() < 0.3 else NUMBER_WORDS[count]
         question = phrasing.template(TIMES_QUESTIONS).format(x=word, n=number)
         return exchange("repeat", phrasing.carry(question, casual=False), " ".join([word] * count))
-    words = (
-        any_sentence(rng) if rng.random() < 0.4 else " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
-    )
+    words = any_sentence(rng) if rng.random() < 0.4 else " ".join(any_word(rng) for _ in range(rng.randint(1, 7)))
     question = phrasing.alone(ECHO_QUESTIONS).format(x=words)
     # What follows the words would be part of them, so only carriers that come before the question will do.
     carried = phrasing.carry(question, casual=False)

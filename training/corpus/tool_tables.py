@@ -33,9 +33,7 @@ VALUES: Mapping[str, Callable[[Random], Value]] = {
     "word": any_word,
     "text": any_sentence,
     "clock": _clock,
-    "day": _one_of(
-        "today", "tomorrow", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"
-    ),
+    "day": _one_of("today", "tomorrow", "Monday", "Tuesday", "Wednesday", "Thursday", "Friday", "Saturday", "Sunday"),
     "minutes": _number(1, 90),
     "count": _number(2, 20),
     "level": _number(0, 100),

@@ -69,9 +69,7 @@ def render_call(name: str, arguments: Mapping[str, Value]) -> str:
     return f"<tool_call>\n{call}\n</tool_call>"
 
 
-def _tool(
-    name: str, description: str, parameters: Sequence[tuple[str, str]], optional: Sequence[str] = ()
-) -> Tool:
+def _tool(name: str, description: str, parameters: Sequence[tuple[str, str]], optional: Sequence[str] = ()) -> Tool:
     """A tool in the form of the OpenAI interface; parameters are (name, type), all of them required first."""
     return {
         "type": "function",
@@ -199,9 +197,7 @@ def _unasked(rng: Random, taken: Container[str], difficulty: float) -> list[str]
 def _offer(wanted: Tool, phrasing: Phrasing, difficulty: float) -> list[Tool]:
     """The wanted tool among others of different names, in any order."""
     rng = phrasing.rng
-    num_others = (
-        0 if difficulty < 0.1 else rng.choices((0, 1, 2, 3), (5, 3, 2, 1 if difficulty > 0.5 else 0))[0]
-    )
+    num_others = 0 if difficulty < 0.1 else rng.choices((0, 1, 2, 3), (5, 3, 2, 1 if difficulty > 0.5 else 0))[0]
     names = {wanted["function"]["name"]}
     descriptions = {wanted["function"]["description"]}
     offered = [wanted]

@@ -9,12 +9,8 @@ def word_list(text: str) -> tuple[str, ...]:
     return tuple(text.split())
 
 
-GIRLS = word_list(
-    """Anna Mia Lily Emma Sara Nora Ella Lucy Ruth Clara Rosa Zoe Ivy Maya Alice Eva Julia Tina"""
-)
-BOYS = word_list(
-    """Tom Ben Max Leo Sam Jack Paul Finn Oscar Hugo Adam Noah Felix Peter David Omar Luis Karl"""
-)
+GIRLS = word_list("""Anna Mia Lily Emma Sara Nora Ella Lucy Ruth Clara Rosa Zoe Ivy Maya Alice Eva Julia Tina""")
+BOYS = word_list("""Tom Ben Max Leo Sam Jack Paul Finn Oscar Hugo Adam Noah Felix Peter David Omar Luis Karl""")
 NAMES = GIRLS + BOYS
 CITIES = word_list(
     """Paris London Berlin Rome Madrid Tokyo Oslo Cairo Lima Boston Chicago Dublin Vienna Prague Lisbon
@@ -79,9 +75,7 @@ _CODAS = (
 
 def new_word(rng: Random) -> str:
     """A pronounceable word that is very likely in no list."""
-    syllables = (
-        rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS) for _ in range(rng.choice((2, 2, 3)))
-    )
+    syllables = (rng.choice(_ONSETS) + rng.choice(_VOWELS) + rng.choice(_CODAS) for _ in range(rng.choice((2, 2, 3))))
     return "".join(syllables)
 
 

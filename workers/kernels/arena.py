@@ -14,9 +14,7 @@ from workers.kernels.vectors import F32, I32, address, primitive
 I16 = ir.IntType(16)
 
 
-def _make_load(
-    numba_type: Any, llvm_type: ir.Type, widen: Callable[[ir.IRBuilder, ir.Value], ir.Value]
-) -> Any:
+def _make_load(numba_type: Any, llvm_type: ir.Type, widen: Callable[[ir.IRBuilder, ir.Value], ir.Value]) -> Any:
     @primitive
     def load_number(typing: Any, array: Any, offset: Any) -> Any:
         """The number at a byte offset."""

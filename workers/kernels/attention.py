@@ -227,9 +227,7 @@ def _mix_tile(
 
 
 @internal(error_model="numpy")
-def _begin(
-    scratch: Any, packed: int, sums: int, width: int, state: int, queries: Any, query: int, factor: Any
-) -> None:
+def _begin(scratch: Any, packed: int, sums: int, width: int, state: int, queries: Any, query: int, factor: Any) -> None:
     zero = broadcast(np.float32(0))
     for index in range(0, width, LANES):
         store(scratch, packed + index, load(queries, query + index) * factor)

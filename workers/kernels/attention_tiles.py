@@ -74,9 +74,7 @@ def each_height(builder: ir.IRBuilder, height: ir.Value, emit: Callable[[int], N
     builder.position_at_end(done)
 
 
-def call_shared(
-    builder: ir.IRBuilder, name: str, operands: list[ir.Value], write: Callable[..., None]
-) -> None:
+def call_shared(builder: ir.IRBuilder, name: str, operands: list[ir.Value], write: Callable[..., None]) -> None:
     """Call a function that `write(builder, *arguments)` fills when a module first needs it.
 
     One copy of a tile's code, however often and deep it is inlined: compiling it is what takes the time.

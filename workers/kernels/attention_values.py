@@ -98,9 +98,7 @@ def mix(
                 block = builder.gep(stored, [builder.add(member_of(builder, places, number, 1), columns)])
                 factors = builder.gep(weights, [begin])
                 # Keys of a block of sixteen positions are one run of memory, as long as its values.
-                following = builder.gep(
-                    keys, [builder.add(member_of(builder, next_places, number, 0), columns)]
-                )
+                following = builder.gep(keys, [builder.add(member_of(builder, next_places, number, 0), columns)])
                 with counted(builder, low, high) as (position, _):
                     offset = builder.mul(position, width)
                     line = builder.gep(block, [offset])
@@ -108,8 +106,7 @@ def mix(
                     for column in range(0, count, 4 // stored_bytes(dtype)):
                         prefetch(builder, builder.gep(ahead, [index(column * LANES)]))
                     lanes = [
-                        widen(builder, dtype, builder.gep(line, [index(column * LANES)]))
-                        for column in range(count)
+                        widen(builder, dtype, builder.gep(line, [index(column * LANES)])) for column in range(count)
                     ]
                     at = builder.gep(factors, [position])
                     for row in range(rows):

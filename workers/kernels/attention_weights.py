@@ -63,8 +63,7 @@ def weigh(
             address(context, builder, scratch, scratch_value, offset, INDEX) for offset in (places, ranges)
         )
         scores, sums, states = (
-            address(context, builder, scratch, scratch_value, offset, F32)
-            for offset in (scores, sums, states)
+            address(context, builder, scratch, scratch_value, offset, F32) for offset in (scores, sums, states)
         )
         scales = CacheArrays(context, builder, cache, cache_value).data("value_scales") if scaled else scores
         operands = [scales, places, chunk, height, ranges, scores, sums, width, states]
@@ -75,9 +74,7 @@ def weigh(
         scales, places, chunk, height, ranges, scores, sums, width, states = given
         with counted(builder, index(0), height) as (row, _):
             low, high = (builder.sub(member_of(builder, ranges, row, member), chunk) for member in (0, 1))
-            inside = builder.and_(
-                builder.icmp_signed(">", high, index(0)), builder.icmp_signed("<", low, index(CHUNK))
-            )
+            inside = builder.and_(builder.icmp_signed(">", high, index(0)), builder.icmp_signed("<", low, index(CHUNK)))
             with builder.if_then(inside):
                 scores_of_row = builder.gep(scores, [builder.mul(row, index(CHUNK))])
                 sums_of_row = builder.gep(sums, [builder.mul(row, width)])
@@ -107,12 +104,8 @@ def weigh(
             stop = smaller_index(builder, builder.sub(high, begin), count)
             lane = ir.Constant(INTEGERS, list(range(LANES)))
             first, stop = (splat(builder, builder.trunc(bound, I32), LANES) for bound in (first, stop))
-            attended = builder.and_(
-                builder.icmp_signed(">=", lane, first), builder.icmp_signed("<", lane, stop)
-            )
-            masked.append(
-                builder.select(attended, builder.load(target, align=4), constant(FLOATS, -math.inf))
-            )
+            attended = builder.and_(builder.icmp_signed(">=", lane, first), builder.icmp_signed("<", lane, stop))
+            masked.append(builder.select(attended, builder.load(target, align=4), constant(FLOATS, -math.inf)))
         pairs = [larger_of(builder, masked[number], masked[number + 1]) for number in (0, 2)]
         largest = larger_of(builder, *pairs)
 

@@ -50,9 +50,7 @@ def choose_experts(
 
 
 @internal(error_model="numpy")
-def _choose(
-    logits: Any, start: int, num_experts: int, top_k: int, ids: Any, weights: Any, out_start: int
-) -> None:
+def _choose(logits: Any, start: int, num_experts: int, top_k: int, ids: Any, weights: Any, out_start: int) -> None:
     """Insert one expert after the other into the chosen ones, whose logits stand in `weights` meanwhile."""
     for expert in range(num_experts):
         logit = logits[start + expert]

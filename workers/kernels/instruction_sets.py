@@ -83,9 +83,7 @@ def _look_up_512(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -
 def _look_up_256(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -> ir.Value:
     repeated = _repeat(builder, table, 2)
     halves = [_half(builder, indices, half) for half in range(2)]
-    return _join(
-        builder, *(call(builder, "llvm.x86.avx2.pshuf.b", half.type, repeated, half) for half in halves)
-    )
+    return _join(builder, *(call(builder, "llvm.x86.avx2.pshuf.b", half.type, repeated, half) for half in halves))
 
 
 def _look_up_portable(builder: ir.IRBuilder, table: ir.Constant, indices: ir.Value) -> ir.Value:

@@ -46,9 +46,7 @@ HEADER_BYTES = OUTPUTS * 4
 QUAD_BYTES = OUTPUTS * 2
 QUADS_START = PARTS * OUTPUTS
 GROUP_BYTES = QUADS_START + QUADS * QUAD_BYTES
-LAYOUT = Layout(
-    OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=4 + 4 * PARTS + GROUP_SIZE, header_bytes=HEADER_BYTES
-)
+LAYOUT = Layout(OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=4 + 4 * PARTS + GROUP_SIZE, header_bytes=HEADER_BYTES)
 """A block: 16 float32 scales, then its groups. A group: [4 parts][16 scales], then [8 pairs of quads]
 [16 outputs][4 inputs]; a byte holds an input of the pair's first quad in its lower half and one of the
 second quad in its upper half."""

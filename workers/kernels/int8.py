@@ -94,9 +94,7 @@ def _make_kernels(instructions: InstructionSet) -> Kernels:
     return Kernels(
         make_encode_row(LAYOUT, instructions.max_height, 1, ZERO_POINT),
         # What cores fetch by themselves ends with a page.
-        make_matmul(
-            make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, ahead_of_lone_row=4096
-        ),
+        make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, ahead_of_lone_row=4096),
         _decode_row,
     )
 

@@ -57,9 +57,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
         totals = dict(zip(places, variables(builder, constant(FLOATS, 0.0), len(places)), strict=True))
         num_chains = max(1, SUMS // (len(places) * parts))
 
-        def sum_of_part(
-            inputs: ir.Value, groups: list[ir.Value], part: int
-        ) -> dict[tuple[int, int], ir.Value]:
+        def sum_of_part(inputs: ir.Value, groups: list[ir.Value], part: int) -> dict[tuple[int, int], ir.Value]:
             chains = {place: variables(builder, constant(INTEGERS, 0), num_chains) for place in places}
             for row, block in places:
                 correction = builder.load(at(builder, inputs, 4 * ((1 + part) * height + row), I32), align=4)
@@ -69,9 +67,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
                 fours = at(builder, inputs, builder.add(index(first_input), builder.mul(quad, index(4))), I8)
                 start = first_quad + part * part_quads * weights.quad_bytes
                 offset = builder.add(index(start), builder.mul(quad, index(weights.quad_bytes)))
-                quads = [
-                    weights.load_quads(builder, at(builder, group, offset, I8), unroll) for group in groups
-                ]
+                quads = [weights.load_quads(builder, at(builder, group, offset, I8), unroll) for group in groups]
                 for step in range(unroll):
                     for row, block in places:
                         four = builder.load(at(builder, fours, layout.inputs * row + 4 * step, I32), align=4)
@@ -101,9 +97,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
                         else builder.fmul(real, scales[block])
                     )
             for (row, block), value in values.items():
-                scale = splat(
-                    builder, builder.load(at(builder, inputs, 4 * row, F32), align=4), layout.outputs
-                )
+                scale = splat(builder, builder.load(at(builder, inputs, 4 * row, F32), align=4), layout.outputs)
                 total = totals[row, block]
                 builder.store(multiply_add(builder, value, scale, builder.load(total)), total)
         results = {place: builder.load(total) for place, total in totals.items()}

@@ -60,9 +60,7 @@ class _Lowering(NativeLowering):  # type: ignore[misc]
         state.library.is_optimised = bool(state.flags.fastmath)
         state.flags.no_compile = True
         super().run_pass(state)
-        key = list[
-            None
-        ]().append  # numba wants a function of C, and knows it by the object that it is bound to
+        key = list[None]().append  # numba wants a function of C, and knows it by the object that it is bound to
         state.targetctx.insert_user_function(key, state.cr.fndesc, [state.library])
         state.cr = state.cr._replace(cfunc=key)
         return True

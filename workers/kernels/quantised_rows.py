@@ -63,9 +63,7 @@ def largest_of_group(typing: Any, source: Any, start: Any) -> Any:
     return types.float32(source, types.intp), generate
 
 
-def _load_group(
-    context: Any, builder: ir.IRBuilder, source: Any, data: ir.Value, start: ir.Value
-) -> list[ir.Value]:
+def _load_group(context: Any, builder: ir.IRBuilder, source: Any, data: ir.Value, start: ir.Value) -> list[ir.Value]:
     group = address(context, builder, source, data, start, FLOATS)
     vectors = range(GROUP_SIZE // LANES)
     return [builder.load(builder.gep(group, [index(number)]), align=4) for number in vectors]
@@ -82,9 +80,7 @@ def _largest_of(builder: ir.IRBuilder, vectors: list[ir.Value]) -> ir.Value:
 
 def _make_write_group(parts: int, zero_point: int) -> Any:
     @primitive
-    def write_group(
-        typing: Any, rows: Any, scale: Any, stride: Any, write: Any, source: Any, read: Any
-    ) -> Any:
+    def write_group(typing: Any, rows: Any, scale: Any, stride: Any, write: Any, source: Any, read: Any) -> Any:
         """A group of a row: its scale, the corrections `stride` bytes apart behind it, its integers."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:

@@ -95,9 +95,7 @@ def rotate(values: Any, start: int, rotary_dim: int, cosines: Any, sines: Any, t
 
 
 @internal(error_model="numpy")
-def gate_silu(
-    gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int
-) -> None:
+def gate_silu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int) -> None:
     """A slice of out = silu(gate) * up (Shazeer 2020).
 
     There are `num_columns` of gate, then as many of up, unpadded between.
@@ -115,9 +113,7 @@ def gate_silu(
 
 
 @internal(error_model="numpy")
-def gate_gelu(
-    gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int
-) -> None:
+def gate_gelu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int) -> None:
     """`gate_silu` with gelu in its tanh form in the place of silu (Hendrycks and Gimpel 2016)."""
     whole, rest = _whole_and_rest(num_columns, last)
     up_start = start + num_columns

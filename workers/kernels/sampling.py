@@ -52,9 +52,7 @@ def _largest(maxima: Logits) -> Scalar:
 
 
 @internal()
-def _tell_top(
-    logits: Logits, num_top: Scalar, offset: Scalar, ids: Ids, logprobs: Reals, scratch: Scratch
-) -> None:
+def _tell_top(logits: Logits, num_top: Scalar, offset: Scalar, ids: Ids, logprobs: Reals, scratch: Scratch) -> None:
     """The likeliest tokens; `offset` makes log probabilities of logits."""
     num_ranked = rank_top(logits, num_top, scratch)
     for place in range(num_ranked):

@@ -39,9 +39,7 @@ def add_bias(values: Logits, ids: Ids, biases: Reals, num_touched: Scalar, scrat
 
 
 @internal()
-def penalise(
-    values: Logits, row: Any, repeated: Ids, counted: Ids, num_touched: Scalar, scratch: Scratch
-) -> Scalar:
+def penalise(values: Logits, row: Any, repeated: Ids, counted: Ids, num_touched: Scalar, scratch: Scratch) -> Scalar:
     """Apply the three penalties; how many ids were touched by then.
 
     llama.cpp's rule: a positive logit of a token of `repeated` is divided by repeat_penalty and another

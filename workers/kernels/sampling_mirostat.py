@@ -22,9 +22,7 @@ NUM_FITTED = 100
 
 
 @internal()
-def draw_mirostat(
-    values: Logits, maximum: Scalar, row: Any, mu: Scalar, random: Scalar, scratch: Scratch
-) -> Any:
+def draw_mirostat(values: Logits, maximum: Scalar, row: Any, mu: Scalar, random: Scalar, scratch: Scratch) -> Any:
     """(id, the next mu)."""
     temperature = max(row.temperature, MIN_TEMPERATURE)
     size = np.int64(values.size)

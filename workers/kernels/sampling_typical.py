@@ -167,9 +167,7 @@ def _collect_between(values: Logits, centre: Scalar, inner: Scalar, outer: Scala
 
 
 @internal()
-def _drop_behind_equals(
-    values: Logits, weights: Logits, centre: Scalar, radius: Scalar, missing: Scalar
-) -> None:
+def _drop_behind_equals(values: Logits, weights: Logits, centre: Scalar, radius: Scalar, missing: Scalar) -> None:
     """Of the ids at this one distance keep as many as exceed the missing mass."""
     for is_above in (True, False):
         for i in range(values.size):

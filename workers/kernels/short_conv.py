@@ -16,9 +16,7 @@ from workers.kernels.vectors import broadcast, fma, load, load_first, store
 
 
 @internal(error_model="numpy")
-def store_state(
-    states: Any, layer: int, block: int, slot: int, projected: Any, start: int, num_columns: int
-) -> None:
+def store_state(states: Any, layer: int, block: int, slot: int, projected: Any, start: int, num_columns: int) -> None:
     """Keep B * x of one position; its projected row is B, C and x, `num_columns` each, unpadded between."""
     state = _state_start(states, layer, block, slot)
     x_start = start + 2 * num_columns

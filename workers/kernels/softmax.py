@@ -160,9 +160,7 @@ def fill_weights(
 
 
 @internal(fastmath={"reassoc", "contract"})
-def reweigh(
-    logits: Logits, maximum: Scalar, cut: Scalar, last: Scalar, temperature: Scalar, weights: Logits
-) -> None:
+def reweigh(logits: Logits, maximum: Scalar, cut: Scalar, last: Scalar, temperature: Scalar, weights: Logits) -> None:
     """Weights at 1 become weights at T, or 0 below `cut`, and at `cut` beyond id `last`; 0 stays 0."""
     scale = np.float32(_LOG2_E / temperature)
     for i in range(logits.size):

@@ -37,9 +37,7 @@ def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Ty
     return builder.bitcast(builder.gep(start, [offset]), to.as_pointer())
 
 
-Reduce = Callable[
-    [ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value | None], list[list[ir.Value]]
-]
+Reduce = Callable[[ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value | None], list[list[ir.Value]]]
 """(builder, height, each block's weights, rows, number of groups, ahead) -> vectors of results [row][block].
 
 Each lane is reduced in an order that depends on neither the height nor the row nor the number of blocks. With
@@ -123,9 +121,7 @@ def make_matmul(
                 if num_blocks > 1:
                     whole_wide(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
                 else:
-                    whole_narrow(
-                        data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead
-                    )
+                    whole_narrow(data, packed, num_groups, rows, read, out, write, out_width, accumulate, ahead)
             for _ in range(num_blocks if last_whole < last_row else 0):
                 row = last_whole
                 if last_row - row >= 4:
@@ -147,9 +143,7 @@ def make_matmul(
     return matmul
 
 
-def _make_tile(
-    reduce: Reduce, layout: Layout, height: int, width: int, *, fetches_ahead: bool
-) -> Callable[..., None]:
+def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int, *, fetches_ahead: bool) -> Callable[..., None]:
     @primitive
     def tile(
         typing: Any,

@@ -182,9 +182,7 @@ def load_first(typing: Any, array: Any, offset: Any, count: Any) -> Any:
         pointer = address(context, builder, array, values[0], values[1], FLOATS)
         inside = _lanes_below(builder, values[2])
         name = "llvm.masked.load.v16f32.p0"
-        return call(
-            builder, name, FLOATS, pointer, ir.Constant(I32, 4), inside, ir.Constant(FLOATS, [0.0] * LANES)
-        )
+        return call(builder, name, FLOATS, pointer, ir.Constant(I32, 4), inside, ir.Constant(FLOATS, [0.0] * LANES))
 
     return vector(array, types.intp, types.int64), generate
 

@@ -129,9 +129,7 @@ def model_of(
     layout = Layout.for_weights(graph, weights)
     arenas = Arenas.empty(layout)
     pack(graph, layout, tensors, arenas)
-    return TransformerModel(
-        config, graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights)
-    )
+    return TransformerModel(config, graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights))
 
 
 def random_model(

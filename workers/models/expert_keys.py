@@ -41,7 +41,5 @@ def _experts(keys: Keys, count_key: str, chosen_key: str, size_key: str, normali
         ffn_size=keys.integer(size_key, "ffn_size"),
         normalised=normalised,
     )
-    keys.require(
-        experts.num_chosen <= experts.num_experts, chosen_key, f"up to the {experts.num_experts} experts"
-    )
+    keys.require(experts.num_chosen <= experts.num_experts, chosen_key, f"up to the {experts.num_experts} experts")
     return experts

@@ -136,7 +136,5 @@ def _checked(keys: Keys, common: dict[str, Any], special: dict[str, Any]) -> Mod
     config = ModelConfig(**(common | special))
     for rope in config.ropes:
         if rope.rotary_dim > config.head_dim:
-            raise invalid(
-                keys.path, f"a rotary embedding of {rope.rotary_dim} lanes in heads of {config.head_dim}"
-            )
+            raise invalid(keys.path, f"a rotary embedding of {rope.rotary_dim} lanes in heads of {config.head_dim}")
     return config.within_original_context()

@@ -88,9 +88,7 @@ def layers_of(windows: list[int]) -> tuple[Layer, ...]:
 def ropes_from_json(keys: Keys) -> tuple[Rope, Rope]:
     """The global and the local rope; in older files only the global one is scaled."""
     head_dim = heads_from_json(keys).head_dim
-    local_keys = keys.replaced(
-        rope_theta=keys.number("rope_local_base_freq", "rope_theta"), rope_scaling=None
-    )
+    local_keys = keys.replaced(rope_theta=keys.number("rope_local_base_freq", "rope_theta"), rope_scaling=None)
     return (
         rope_from_json(keys, head_dim, section="full_attention"),
         rope_from_json(local_keys, head_dim, section="sliding_attention"),

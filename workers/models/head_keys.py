@@ -23,9 +23,7 @@ def heads_from_json(keys: Keys) -> Heads:
 
 def heads_from_gguf(keys: Keys) -> Heads:
     """The heads of a GGUF file."""
-    return _heads(
-        keys, "attention.head_count", "attention.head_count_kv", "attention.key_length", "embedding_length"
-    )
+    return _heads(keys, "attention.head_count", "attention.head_count_kv", "attention.key_length", "embedding_length")
 
 
 def _heads(keys: Keys, count_key: str, kv_key: str, size_key: str, width_key: str) -> Heads:
@@ -40,8 +38,7 @@ def _heads(keys: Keys, count_key: str, kv_key: str, size_key: str, width_key: st
     if keys.get(size_key) is None and (derived < 2 or derived % 2):
         raise invalid(
             keys.path,
-            f"{count} and {keys.prefix}{width_key} is {width}: heads of {derived} lanes,"
-            " rotary embedding needs pairs",
+            f"{count} and {keys.prefix}{width_key} is {width}: heads of {derived} lanes, rotary embedding needs pairs",
         )
     head_dim = keys.integer(size_key, "head_dim", derived)
     if head_dim % 2:

@@ -41,9 +41,7 @@ def rope_from_json(
     `section` names it. `partial_rotary_factor` is for families that rotate part of a head (`rotates_part`).
     """
     parameters = _parameters(keys, section)
-    theta = parameters.number(
-        "rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", default_theta)
-    )
+    theta = parameters.number("rope_theta", "rope_theta", keys.number("rope_theta", "rope_theta", default_theta))
     with _naming(keys.path):
         scaling = _scaling(keys, parameters, is_nested=bool(section))
         return _usable(Rope(theta, _rotary_dim(keys, parameters, head_dim, rotates_part), scaling))

@@ -77,9 +77,7 @@ class Llama3Scaling(Scaling):
 
     def __post_init__(self) -> None:
         _require_positive(self.factor, self.low_freq_factor, self.high_freq_factor, self.original_context)
-        _require(
-            self.low_freq_factor < self.high_freq_factor, "low_freq_factor must be below high_freq_factor"
-        )
+        _require(self.low_freq_factor < self.high_freq_factor, "low_freq_factor must be below high_freq_factor")
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
         kept = ONE / wavelengths
@@ -126,9 +124,7 @@ class YarnScaling(Scaling):
 
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:
         num_pairs = len(wavelengths)
-        low, high = (
-            self._pair_that_turns(beta, num_pairs, theta) for beta in (self.beta_fast, self.beta_slow)
-        )
+        low, high = (self._pair_that_turns(beta, num_pairs, theta) for beta in (self.beta_fast, self.beta_slow))
         if self.truncate:
             low, high = math.floor(low), math.ceil(high)
         low, high = max(low, 0), min(high, 2 * num_pairs - 1)
@@ -182,9 +178,7 @@ class LongRopeScaling(Scaling):
     def frequencies(self, wavelengths: Floats, theta: float) -> Floats:  # noqa: ARG002
         served = self.factor * self.original_context if self.max_context is None else self.max_context
         is_long = served > self.original_context
-        name, factors = (
-            ("long_factor", self.long_factors) if is_long else ("short_factor", self.short_factors)
-        )
+        name, factors = ("long_factor", self.long_factors) if is_long else ("short_factor", self.short_factors)
         with np.errstate(over="ignore"):  # what does not turn at all
             return ONE / (_one_for_each(name, factors, wavelengths) * wavelengths)
 

@@ -31,9 +31,7 @@ class Rope:
 
     def __post_init__(self) -> None:
         if not 1 < self.theta < math.inf:
-            raise ModelFileInvalid(
-                f"rope_theta, the base of a rotary embedding, is {self.theta}; it must be above 1"
-            )
+            raise ModelFileInvalid(f"rope_theta, the base of a rotary embedding, is {self.theta}; it must be above 1")
         if self.rotary_dim < 2 or self.rotary_dim % 2:
             raise ModelFileInvalid(f"{self.rotary_dim} lanes of a rotary embedding are not pairs")
 

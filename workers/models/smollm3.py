@@ -32,8 +32,7 @@ def read_json(keys: Keys) -> ModelConfig:
         keys,
         FAMILY.name,
         layers=tuple(
-            Layer(window=window, rope=0 if rotates else None)
-            for window, rotates in zip(windows, has_rope, strict=True)
+            Layer(window=window, rope=0 if rotates else None) for window, rotates in zip(windows, has_rope, strict=True)
         ),
         attention_bias=bias,
         output_bias=bias,
@@ -61,9 +60,7 @@ def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
         keys,
         file,
         FAMILY.name,
-        layers=tuple(
-            Layer(rope=0 if (index + 1) % INTERVAL_OF_GGUF else None) for index in range(num_layers)
-        ),
+        layers=tuple(Layer(rope=0 if (index + 1) % INTERVAL_OF_GGUF else None) for index in range(num_layers)),
         attention_bias="blk.0.attn_q.bias" in file.tensors,
         output_bias="blk.0.attn_output.bias" in file.tensors,
         ffn_bias="blk.0.ffn_down.bias" in file.tensors,

@@ -41,9 +41,7 @@ def choose_or_combine(op: Any, row: int, source: int, target: int, choices: Choi
 
 
 @internal(error_model="numpy")
-def run_experts(
-    op: Any, weights: Weights, step: Step, choices: Choices, work: Workspace, rank: int, size: int
-) -> None:
+def run_experts(op: Any, weights: Weights, step: Step, choices: Choices, work: Workspace, rank: int, size: int) -> None:
     """A rank's share of an operation over the choices of all tokens."""
     if op.code == GROUP:
         if rank == 0:
@@ -74,9 +72,7 @@ def _group_by_expert(num_experts: int, num_choices: int, choices: Choices) -> No
 
 
 @internal(error_model="numpy")
-def _encode_chosen(
-    op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int
-) -> None:
+def _encode_chosen(op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int) -> None:
     for expert in range(rank, op.count, size):
         first, last = choices.starts[expert], choices.starts[expert + 1]
         rows = work.starts[op.target] + first * op.target_width
@@ -98,9 +94,7 @@ def _encode_chosen(
 
 
 @internal(error_model="numpy")
-def _multiply_by_expert(
-    op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int
-) -> None:
+def _multiply_by_expert(op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int) -> None:
     for expert in range(op.count):
         first, last = choices.starts[expert], choices.starts[expert + 1]
         if first == last:

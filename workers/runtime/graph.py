@@ -161,9 +161,7 @@ class Graph:
             self._encoded.pop((id(x), for_head), None)
         return x
 
-    def norm_heads(
-        self, qkv: Value, column: int, num_heads: int, name: str, *, plus_one: bool = False
-    ) -> None:
+    def norm_heads(self, qkv: Value, column: int, num_heads: int, name: str, *, plus_one: bool = False) -> None:
         """RMS norm of each of `num_heads` heads from `column` on, in place, with one gain for all."""
         gains = VectorRef((name,), (self.config.head_dim,), offset=float(plus_one))
         self._note(Code.NORM_HEADS, target=qkv, vector=gains, column=column, count=num_heads)
@@ -262,14 +260,11 @@ class Graph:
         shapes: dict[str, tuple[int, ...]] = {}
         for matrix in self.matrices:
             shapes |= {
-                name: (height, matrix.num_columns)
-                for name, height in zip(matrix.names, matrix.heights, strict=True)
+                name: (height, matrix.num_columns) for name, height in zip(matrix.names, matrix.heights, strict=True)
             }
         for vector in self.vectors:
             taps = (vector.num_taps,) if vector.num_taps else ()
-            shapes |= {
-                name: (length, *taps) for name, length in zip(vector.names, vector.lengths, strict=True)
-            }
+            shapes |= {name: (length, *taps) for name, length in zip(vector.names, vector.lengths, strict=True)}
         return shapes
 
     @property

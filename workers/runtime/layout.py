@@ -43,9 +43,7 @@ class Layout:
         for vector in graph.vectors:
             vector_starts[vector] = num_floats
             num_floats += padded_floats(vector)
-        return cls(
-            body, head, starts[False], starts[True], vector_starts, sizes[False], sizes[True], num_floats
-        )
+        return cls(body, head, starts[False], starts[True], vector_starts, sizes[False], sizes[True], num_floats)
 
     def start_of(self, matrix: MatrixRef) -> int:
         """Its first byte in its arena."""

@@ -23,9 +23,7 @@ from workers.runtime.graph import Code
 from workers.runtime.state import Choices, Rotary, Shape, Step, Weights, Workspace
 
 EMBED, GATHER, NORM, ENCODE, GATE = map(int, (Code.EMBED, Code.GATHER, Code.NORM, Code.ENCODE, Code.GATE))
-BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(
-    int, (Code.BIAS, Code.NORM_HEADS, Code.ROTATE, Code.STORE, Code.ADD)
-)
+BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(int, (Code.BIAS, Code.NORM_HEADS, Code.ROTATE, Code.STORE, Code.ADD))
 SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (Code.SOFTCAP, Code.STORE_STATE, Code.CHOOSE, Code.COMBINE))
 
 

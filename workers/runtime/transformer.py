@@ -66,9 +66,7 @@ class TransformerModel:
         self._shape = shape_of(config)
         self._weights = Weights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
         self._tables = RotaryTables(config.ropes, config.max_context)
-        self._rotary = Rotary(
-            self._tables.cosines, self._tables.sines, config.max_context, 2 * self._tables.num_pairs
-        )
+        self._rotary = Rotary(self._tables.cosines, self._tables.sines, config.max_context, 2 * self._tables.num_pairs)
         self._max_tokens = self._max_rows = 0
         self._profile: NDArray[np.int64] | None = None
         self._table_shape = (1, 1)
@@ -232,9 +230,7 @@ def check_runnable(config: ModelConfig, threads: int) -> None:
     if any(rope.rotary_dim > config.head_dim for rope in config.ropes):
         raise ModelFileInvalid(f"a rotary embedding has more lanes than head_dim {config.head_dim}")
     if config.num_heads % config.num_kv_heads:
-        raise ModelFileInvalid(
-            f"num_heads {config.num_heads} is not a multiple of num_kv_heads {config.num_kv_heads}"
-        )
+        raise ModelFileInvalid(f"num_heads {config.num_heads} is not a multiple of num_kv_heads {config.num_kv_heads}")
 
 
 def shape_of(config: ModelConfig) -> Shape:

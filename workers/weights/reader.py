@@ -97,9 +97,7 @@ def _read_gguf(path: Path) -> ModelFiles:
             continue
         num_experts = config.experts.num_experts if config.experts else 0
         if len(info.shape) != 3 or info.shape[0] != num_experts:
-            raise invalid(
-                path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} matrices"
-            )
+            raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} matrices")
         for index in range(num_experts):
             entry = name.replace(STACK, f".{index}.")
             shapes[entry] = info.shape[1:]

@@ -100,9 +100,7 @@ class AnswerStream:
         except Exception as failure:
             self._gateway.note_failure(failure)
             request_id = self._identity.request_id
-            body = error_body(
-                info_of(failure, request_id), request_id=request_id, is_mistral=self._gateway.is_mistral
-            )
+            body = error_body(info_of(failure, request_id), request_id=request_id, is_mistral=self._gateway.is_mistral)
             yield event(body | _local_answer(failure)) + self._done
         finally:
             self._gateway.metrics.num_streams -= 1

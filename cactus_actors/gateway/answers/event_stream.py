@@ -34,9 +34,7 @@ class ByteStream(ASGIResponse):
 
     _should_set_content_length = False
 
-    def __init__(
-        self, frames: AsyncIterator[bytes], media_type: str, headers: dict[str, str] | None = None
-    ) -> None:
+    def __init__(self, frames: AsyncIterator[bytes], media_type: str, headers: dict[str, str] | None = None) -> None:
         super().__init__(media_type=media_type, headers=headers)
         self._frames = frames
 
@@ -64,9 +62,7 @@ class EventStream(ByteStream):
     __slots__ = ()
 
     def __init__(self, frames: AsyncIterator[bytes]) -> None:
-        super().__init__(
-            frames, "text/event-stream", {"cache-control": "no-cache", "x-accel-buffering": "no"}
-        )
+        super().__init__(frames, "text/event-stream", {"cache-control": "no-cache", "x-accel-buffering": "no"})
 
 
 class _Reader:

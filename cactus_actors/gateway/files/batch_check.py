@@ -35,9 +35,7 @@ def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> Checked:
             for raw in file.lines():
                 num_lines += 1
                 if num_lines > MAX_LINES:
-                    faults.append(
-                        BatchFault(code="too_many_requests", message=f"at most {MAX_LINES} lines are taken")
-                    )
+                    faults.append(BatchFault(code="too_many_requests", message=f"at most {MAX_LINES} lines are taken"))
                     return Checked(num_lines, faults)
                 line = decode_line(raw, "jsonl")
                 faults += _faults_of_line(line, endpoint, takes_salts)
@@ -60,11 +58,7 @@ def _faults_of_line(line: PromptLine, endpoint: Endpoint, takes_salts: bool) -> 
         return [_fault("invalid_json_line", line.error.message, line, None)]
     value = line.value
     if not isinstance(value, dict) or not isinstance(value.get("body"), dict):
-        return [
-            _fault(
-                "invalid_request", "a line is an object with custom_id, method, url and body", line, "body"
-            )
-        ]
+        return [_fault("invalid_request", "a line is an object with custom_id, method, url and body", line, "body")]
     if not isinstance(value.get("custom_id"), str):
         return [_fault("missing_required_parameter", "custom_id is required", line, "custom_id")]
     if value.get("method") != "POST":

@@ -105,9 +105,7 @@ class Batches:
 
     def reads(self, file_id: str) -> bool:
         """Whether a batch that has not ended needs this file."""
-        return any(
-            record.input_file_id == file_id and not record.has_ended for _, record in self._records.items()
-        )
+        return any(record.input_file_id == file_id and not record.has_ended for _, record in self._records.items())
 
     def forget_old(self) -> None:
         """Remove the batches that have ended and whose time is over."""
@@ -152,9 +150,7 @@ class Batches:
         waiting = [record for _, record in self._records.items() if not record.has_ended]
         cancelled = [record for record in waiting if record.status == "cancelling"]
         turns: dict[str, BatchRecord] = {}
-        for record in sorted(
-            waiting, key=lambda record: (record.batch_id not in self._working, record.begins_at)
-        ):
+        for record in sorted(waiting, key=lambda record: (record.batch_id not in self._working, record.begins_at)):
             if record.status != "cancelling":
                 turns.setdefault(record.tenant, record)
         return [record for record in (*turns.values(), *cancelled) if record.batch_id not in self._working]
@@ -215,9 +211,7 @@ class Batches:
 
     async def _validate(self, record: BatchRecord) -> None:
         path = self._files.path(record.input_file_id)
-        num_lines, faults = await asyncio.to_thread(
-            checked, path, record.endpoint, takes_salts=not record.tenant
-        )
+        num_lines, faults = await asyncio.to_thread(checked, path, record.endpoint, takes_salts=not record.tenant)
         if record.status == "validating":  # not cancelled meanwhile
             record.num_lines, record.faults = (0 if faults else num_lines), faults
             self._enter(record, "failed" if faults else "in_progress")

@@ -30,9 +30,7 @@ class FileStore:
     `now` is the clock of `wall_clock.py`.
     """
 
-    def __init__(
-        self, directory: Path, quota: FileQuota | None = None, now: Callable[[], float] = time.time
-    ) -> None:
+    def __init__(self, directory: Path, quota: FileQuota | None = None, now: Callable[[], float] = time.time) -> None:
         self.quota = quota or FileQuota()
         self._directory = directory
         self._now = now
@@ -113,9 +111,7 @@ class FileStore:
         """Take over a file that is there already; done again with the same id, it ends what was begun."""
         if not path.exists():
             return
-        self._put(
-            file_id, filename, purpose, tenant, path
-        )  # first: content without a record is an upload's rest
+        self._put(file_id, filename, purpose, tenant, path)  # first: content without a record is an upload's rest
         try:
             path.replace(self.path(file_id))
         except OSError as error:

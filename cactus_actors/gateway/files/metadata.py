@@ -20,13 +20,9 @@ def check_metadata(metadata: dict[str, str] | None) -> None:
         raise InvalidRequest(f"metadata has more than {MAX_PAIRS} pairs", param="metadata")
     for key, value in metadata.items():
         if len(key) > MAX_KEY_LENGTH:
-            raise InvalidRequest(
-                f"a key of metadata has more than {MAX_KEY_LENGTH} characters", param="metadata"
-            )
+            raise InvalidRequest(f"a key of metadata has more than {MAX_KEY_LENGTH} characters", param="metadata")
         if len(value) > MAX_VALUE_LENGTH:
-            raise InvalidRequest(
-                f"metadata.{key} has more than {MAX_VALUE_LENGTH} characters", param=f"metadata.{key}"
-            )
+            raise InvalidRequest(f"metadata.{key} has more than {MAX_VALUE_LENGTH} characters", param=f"metadata.{key}")
 
 
 def check_file_name(name: str) -> None:

@@ -26,8 +26,7 @@ class FileQuota:
         """Raise QuotaExceeded above the bound."""
         if num_bytes > self.max_bytes:
             raise QuotaExceeded(
-                f"the files of one key, results of batches included, hold at most {self.max_bytes} bytes; "
-                "delete some"
+                f"the files of one key, results of batches included, hold at most {self.max_bytes} bytes; delete some"
             )
 
     def expired(self, records: Iterable[tuple[str, Record]], now: float) -> list[str]:

@@ -113,9 +113,7 @@ class Front:
             raise InvalidRequest("the Host header is not HOST[:PORT]", param="Host")
         # A page in a browser may reach this machine under a name of its own, but it has none of our keys.
         if hosts and not self._keys.is_needed and not self._is_ours(hosts[0].decode()):
-            raise PermissionDenied(
-                "without API keys only requests to an address or to localhost are answered"
-            )
+            raise PermissionDenied("without API keys only requests to an address or to localhost are answered")
 
     def _is_ours(self, host: str) -> bool:
         name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host

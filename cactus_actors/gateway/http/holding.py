@@ -23,9 +23,7 @@ class Holding:
     def add(self, num_bytes: int) -> None:
         """Hold so many more; raises Overloaded where there is no room for them."""
         if self._all.num_bytes + num_bytes > self._all.max_bytes:
-            raise Overloaded(
-                f"the bodies of open requests hold {self._all.max_bytes} bytes already", retry_after=1.0
-            )
+            raise Overloaded(f"the bodies of open requests hold {self._all.max_bytes} bytes already", retry_after=1.0)
         self._num_bytes += num_bytes
         self._all.num_bytes += num_bytes
 

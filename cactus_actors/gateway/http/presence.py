@@ -20,9 +20,7 @@ async def disconnected(receive: Receive) -> None:
         pass
 
 
-async def unless_gone(
-    gateway: Gateway, receive: Receive, work: Coroutine[Any, Any, T], *, outlives: bool = False
-) -> T:
+async def unless_gone(gateway: Gateway, receive: Receive, work: Coroutine[Any, Any, T], *, outlives: bool = False) -> T:
     """The value of `work`; raises ClientGone when nobody waits for it, Unavailable when the gateway stops.
 
     It is cancelled then, and jobs that it waits for with it, unless it `outlives` its asker.

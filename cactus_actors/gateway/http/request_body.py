@@ -114,6 +114,4 @@ def _too_large(max_bytes: int) -> PayloadTooLarge:
 
 
 def _kind(value: object) -> str:
-    return {type(None): "null", list: "an array", str: "a string", bool: "a boolean"}.get(
-        type(value), "a number"
-    )
+    return {type(None): "null", list: "an array", str: "a string", bool: "a boolean"}.get(type(value), "a number")

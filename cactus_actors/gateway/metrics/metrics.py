@@ -37,9 +37,7 @@ class Metrics:
         disable_created_metrics()  # type: ignore[no-untyped-call]
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
-        self._answers = self._counter(
-            "cactus_http_requests", "Requests by route and status.", "route", "code"
-        )
+        self._answers = self._counter("cactus_http_requests", "Requests by route and status.", "route", "code")
         self._ignored_fields = self._counter(
             "cactus_http_ignored_fields", "Fields of requests that nobody reads.", "field"
         )

@@ -154,23 +154,15 @@ def _of_jobs(status: Status) -> Iterator[Metric]:
 def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
     states = [(worker.kind, worker.state) for worker in workers]
     counts = {
-        (kind, state): states.count((kind, state))
-        for kind in ("local", "cloud")
-        for state in ("ready", "draining")
+        (kind, state): states.count((kind, state)) for kind in ("local", "cloud") for state in ("ready", "draining")
     }
     yield gauge("workers", "Workers that are connected.", counts.items(), "kind", "state")
     for name, value, meaning in _OF_WORKERS:
         yield gauge(name, meaning, _of_each(workers, value), "worker", "kind")
     for name, value, meaning in _TOTALS_OF_WORKERS:
         yield counter(name, meaning, _of_each(workers, value), "worker", "kind")
-    usage = {
-        worker.worker_id: 1 - worker.free_blocks / worker.num_blocks
-        for worker in workers
-        if worker.num_blocks
-    }
-    yield gauge(
-        "kv_cache_usage_perc", "The part of the blocks that is held, 1 is all.", by_name(usage), "worker"
-    )
+    usage = {worker.worker_id: 1 - worker.free_blocks / worker.num_blocks for worker in workers if worker.num_blocks}
+    yield gauge("kv_cache_usage_perc", "The part of the blocks that is held, 1 is all.", by_name(usage), "worker")
     for name, unit in (("requests", "Requests"), ("tokens", "Tokens of prompts and answers")):
         samples = _spent(workers, name)
         yield gauge(f"cloud_spent_{name}", f"{unit} of the period at the cloud.", samples, "worker", "period")
@@ -189,9 +181,7 @@ def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
     }
     yield gauge("cloud_breaker_state", "1 for the state that it is in.", breakers.items(), "worker", "state")
     unavailable = {worker.worker_id: worker.unavailable is not None for worker in workers}
-    yield gauge(
-        "worker_unavailable", "Whether a worker takes no jobs just now.", by_name(unavailable), "worker"
-    )
+    yield gauge("worker_unavailable", "Whether a worker takes no jobs just now.", by_name(unavailable), "worker")
 
 
 def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:

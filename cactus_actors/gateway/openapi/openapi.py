@@ -96,9 +96,7 @@ OPERATIONS = (
     ),
     Operation("post", "/tokenize", "Text to token ids", _LLAMA_CPP, "Tokens", "TokenizeBody"),
     Operation("post", "/detokenize", "Token ids to text", _LLAMA_CPP, "Text", "DetokenizeBody"),
-    Operation(
-        "post", "/apply-template", "A conversation as the prompt it becomes", _LLAMA_CPP, "Prompt", "ChatBody"
-    ),
+    Operation("post", "/apply-template", "A conversation as the prompt it becomes", _LLAMA_CPP, "Prompt", "ChatBody"),
     Operation("get", _REQUEST, "What became of a request", _REQUESTS, "Request"),
     Operation("delete", _REQUEST, "Cancel a request", _REQUESTS, "RequestCancelled"),
     Operation("get", "/health", "Whether requests are answered", _HEALTH, "Health"),
@@ -144,10 +142,7 @@ def _operation(operation: Operation) -> dict[str, Any]:
         "parameters": _parameters(operation),
         "responses": {
             "200": {"description": "The answer", "content": _answer(operation)},
-            **{
-                status: {"description": text, "content": _json(reference("Error"))}
-                for status, text in _ERRORS.items()
-            },
+            **{status: {"description": text, "content": _json(reference("Error"))} for status, text in _ERRORS.items()},
         },
     }
     if operation.body == "multipart/form-data":

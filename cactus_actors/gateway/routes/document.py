@@ -23,8 +23,7 @@ _STYLE = (
 
 
 WHAT_THIS_IS = (
-    "An inference server for small language models on CPUs. "
-    "Answers that it is unsure of are handed to a larger model."
+    "An inference server for small language models on CPUs. Answers that it is unsure of are handed to a larger model."
 )
 
 

@@ -67,9 +67,7 @@ async def _answer(
         # llama.cpp's chunks of text name no fingerprint
         is_llama_cpp = asked.endpoint == "completion" and asked.submits[0].profile == "llamacpp"
         fingerprint = None if is_llama_cpp else gateway.fingerprint
-        chunks = chunks_of(
-            asked, completion_id=completion_id, created=created, system_fingerprint=fingerprint
-        )
+        chunks = chunks_of(asked, completion_id=completion_id, created=created, system_fingerprint=fingerprint)
         return await streamed_answer(gateway, request, identity, asked.submits, chunks)
 
     def render(results: Sequence[Result]) -> dict[str, Any]:

@@ -87,9 +87,7 @@ async def apply_template(request: HttpRequest) -> ASGIResponse:
     messages = [msgspec.to_builtins(message) for message in submit.messages or []]
 
     def work() -> str:
-        chat = gateway.text.chat_text(
-            messages, submit.tools, thinking=asked.enabled, variables=asked.variables
-        )
+        chat = gateway.text.chat_text(messages, submit.tools, thinking=asked.enabled, variables=asked.variables)
         return chat.text.replace(BREAK, "")
 
     num_characters = len(msgspec.json.encode(messages))

@@ -45,9 +45,7 @@ class LocalAnswer:
 class LocalActor:
     """A process and the socket to it; the placement's thread reads the socket and buries the process."""
 
-    def __init__(
-        self, kind: ActorKind, name: str, process: subprocess.Popen[bytes], connection: socket.socket
-    ) -> None:
+    def __init__(self, kind: ActorKind, name: str, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         connection.settimeout(SEND_TIMEOUT_S)
         self.name = name
         self.process = process

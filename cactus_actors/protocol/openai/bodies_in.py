@@ -91,9 +91,7 @@ def request_from_body(
     """
     match url:
         case "/v1/chat/completions":
-            return request_from_chat(
-                body, job_id_of, profile=profile or "cactus", defaults=defaults, strict=strict
-            )
+            return request_from_chat(body, job_id_of, profile=profile or "cactus", defaults=defaults, strict=strict)
         case "/v1/completions":
             return request_from_completion(
                 body, job_id_of, profile=profile or "llamacpp", defaults=defaults, strict=strict

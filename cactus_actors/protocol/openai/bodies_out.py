@@ -36,9 +36,7 @@ def completion_body(
     render = _chat_choice if request.endpoint == "chat" else _text_choice
     choices = [render(request, index, result, completion_id) for index, result in enumerate(results)]
     if len(results) > 1:
-        choices = [
-            {**choice, **extensions_of(result)} for choice, result in zip(choices, results, strict=True)
-        ]
+        choices = [{**choice, **extensions_of(result)} for choice, result in zip(choices, results, strict=True)]
     body = {
         "id": completion_id,
         "object": "chat.completion" if request.endpoint == "chat" else "text_completion",
@@ -111,6 +109,4 @@ def _text_logprobs(request: BodyRequest, index: int, result: Result) -> dict[str
         return None
     echoed = result.prompt_logprobs or []
     rendering = TextLogprobs(0 if result.prompt_text is not None else request.text_offset(index))
-    return rendering.render(
-        [*echoed, *result.logprobs], num_left_out=num_left_out(echoed, result.prompt_text)
-    )
+    return rendering.render([*echoed, *result.logprobs], num_left_out=num_left_out(echoed, result.prompt_text))

@@ -166,11 +166,7 @@ class ChatChunks(Chunks):
         if accepted.tool_markup is not None:
             self._splitters[choice] = Splitter(accepted.tool_markup, self._tools_of(choice))
         first = self._delta(choice, {"role": "assistant", "content": ""})
-        return (
-            [first, self._delta(choice, {"content": accepted.prompt_text})]
-            if accepted.prompt_text
-            else [first]
-        )
+        return [first, self._delta(choice, {"content": accepted.prompt_text})] if accepted.prompt_text else [first]
 
     def _grow(self, choice: int, delta: Delta) -> list[Chunk]:
         if self._request.return_raw_tokens:

@@ -45,6 +45,5 @@ def _messages(request: CloudRequest) -> list[dict[str, Any]]:
         return [{"role": "user", "content": request.prompt or ""}]
     # Clouds refuse what was thought elsewhere, or do not read it.
     return [
-        msgspec.to_builtins(msgspec.structs.replace(message, reasoning_content=None))
-        for message in request.messages
+        msgspec.to_builtins(msgspec.structs.replace(message, reasoning_content=None)) for message in request.messages
     ]

@@ -76,9 +76,7 @@ def reasoning_format(asked: ReasoningFields) -> ReasoningFormat:
         return "hidden"
     name = asked.reasoning_format or "auto"
     if name not in FORMATS:
-        raise InvalidRequest(
-            f"reasoning_format must be one of {', '.join(FORMATS)}", param="reasoning_format"
-        )
+        raise InvalidRequest(f"reasoning_format must be one of {', '.join(FORMATS)}", param="reasoning_format")
     return FORMATS[name]
 
 

@@ -37,9 +37,7 @@ class Alphabet:
     def kinds(self, ranges: Ranges) -> Kinds:
         """The set of the characters in `ranges`, whose bounds are all known."""
         if ranges not in self._known:
-            self._known[ranges] = sum(
-                (1 << self._index[high + 1]) - (1 << self._index[low]) for low, high in ranges
-            )
+            self._known[ranges] = sum((1 << self._index[high + 1]) - (1 << self._index[low]) for low, high in ranges)
         return self._known[ranges]
 
 

@@ -140,9 +140,7 @@ class _Rows:
         return kinds, is_alike
 
 
-def _common(
-    left: Automaton, left_positions: int, right: Automaton, right_positions: int
-) -> list[tuple[int, int]]:
+def _common(left: Automaton, left_positions: int, right: Automaton, right_positions: int) -> list[tuple[int, int]]:
     """The pairs of positions that share a character."""
     return [
         (one, other)

@@ -236,9 +236,7 @@ class _Reader:
 
     def _skip_space(self, *, over_lines: bool = False) -> None:
         spaces = " \t\r\n" if over_lines else " \t"
-        while (character := self._text[self._at : self._at + 1]) and (
-            character in spaces or character == "#"
-        ):
+        while (character := self._text[self._at : self._at + 1]) and (character in spaces or character == "#"):
             if character == "#":
                 end = self._text.find("\n", self._at)
                 self._at = len(self._text) if end < 0 else end

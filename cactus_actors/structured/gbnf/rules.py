@@ -119,9 +119,7 @@ def _check_ends(rules: Rules, places: Mapping[str, str]) -> None:
     ending = _closure(rules, _ends)
     for name in rules:
         if name not in ending:
-            raise SchemaUnsatisfiable(
-                f"{places[name]}: no text obeys the rule {name}: it never ends", param=PARAM
-            )
+            raise SchemaUnsatisfiable(f"{places[name]}: no text obeys the rule {name}: it never ends", param=PARAM)
 
 
 def _ends(node: Node, names: Container[str]) -> bool:
@@ -145,9 +143,7 @@ def _check_left_recursion(rules: Rules, places: Mapping[str, str]) -> None:
         while name not in seen:  # whatever is left leads to a loop
             seen.add(name)
             name = min(edges[name])
-        raise SchemaInvalid(
-            f"{places[name]}: the rule {name} begins with itself (left recursion)", param=PARAM
-        )
+        raise SchemaInvalid(f"{places[name]}: the rule {name} begins with itself (left recursion)", param=PARAM)
 
 
 def _check_loops(rules: Rules) -> None:

@@ -38,9 +38,7 @@ def service(tmp_path: Path, link: Link, monkeypatch: pytest.MonkeyPatch) -> Iter
 
 
 @pytest.mark.parametrize("is_streamed", [True, False])
-def test_the_job_of_a_client_that_vanished_ends(
-    service: PlayedService, link: Link, is_streamed: bool
-) -> None:
+def test_the_job_of_a_client_that_vanished_ends(service: PlayedService, link: Link, is_streamed: bool) -> None:
     body = json.dumps({"prompt": "a", "stream": is_streamed})
     curl = ["curl", "-sN", "-H", f"Authorization: Bearer {KEY}", "-H", "Content-Type: application/json"]
     command = ["ip", "netns", "exec", link.name, *curl, "-d", body, f"{service.url}/v1/completions"]

@@ -112,9 +112,7 @@ def asked(island: Island, service: Processes, key_file: str, **options: Any) -> 
     return [(status, reason, length) for status, reason, length in json.loads(done.stdout)]
 
 
-def test_without_leave_not_one_packet_goes_to_the_cloud(
-    island: Island, service: Processes, tmp_path: Path
-) -> None:
+def test_without_leave_not_one_packet_goes_to_the_cloud(island: Island, service: Processes, tmp_path: Path) -> None:
     store = KeyStore(tmp_path / "keys")
     never = str(store.add("never", "client", terms=Terms(allow_cloud=False)))
     for key_file, options, said in (

@@ -41,9 +41,7 @@ def group() -> Iterator[Callable[[Path], Path]]:
         path.rmdir()
 
 
-async def test_a_worker_that_runs_out_of_memory_costs_no_job(
-    tmp_path: Path, group: Callable[[Path], Path]
-) -> None:
+async def test_a_worker_that_runs_out_of_memory_costs_no_job(tmp_path: Path, group: Callable[[Path], Path]) -> None:
     processes = Processes(tmp_path)
     try:
         async with AsyncClient(processes.jobs, processes.stream, timeout=120.0) as client:

@@ -166,9 +166,7 @@ def _same_texts(what: str, events: list[Event], kills: list[float]) -> Iterable[
     texts: dict[str, str] = {}
     for event in events:
         if "error" in event:
-            is_poison = event["error"] == "poison_job" and _may_be_poisoned(
-                kills, event["begun_at"], event["at"]
-            )
+            is_poison = event["error"] == "poison_job" and _may_be_poisoned(kills, event["begun_at"], event["at"])
             if event["error"] not in EXPECTED_FAILURES and not is_poison:
                 yield f"a {what} of request {event['key']} failed with {event['error']}"
         elif event["text"] != texts.setdefault(event["key"], event["text"]):

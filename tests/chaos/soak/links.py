@@ -69,7 +69,5 @@ class Links:
 async def linked(endpoints: Mapping[str, str], chance: random.Random) -> AsyncIterator[Links]:
     """Links in front of these `tcp://HOST:PORT` endpoints, in the running loop."""
     async with AsyncExitStack() as stack:
-        proxies = {
-            name: await stack.enter_async_context(proxied(endpoint)) for name, endpoint in endpoints.items()
-        }
+        proxies = {name: await stack.enter_async_context(proxied(endpoint)) for name, endpoint in endpoints.items()}
         yield Links(proxies, chance)

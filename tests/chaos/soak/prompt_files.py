@@ -61,9 +61,7 @@ class PromptFiles:
     async def _run_once(self, source: Path, output: Path) -> int:
         command = [sys.executable, "-m", "cactus_actors.cli.main", "batch", str(source), "-o", str(output)]
         with (self._directory / "batch.log").open("a") as log:
-            self._process = await asyncio.create_subprocess_exec(
-                *command, *self._options, stdout=log, stderr=log
-            )
+            self._process = await asyncio.create_subprocess_exec(*command, *self._options, stdout=log, stderr=log)
         try:
             return await self._process.wait()
         finally:

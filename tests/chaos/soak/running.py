@@ -68,8 +68,7 @@ async def soak(
             far = {name: links.far(name) for name in LINKS}
             operator = await stack.enter_async_context(_client(near))
             clients = [
-                await stack.enter_async_context(_client(far if number % 2 else near))
-                for number in range(num_clients)
+                await stack.enter_async_context(_client(far if number % 2 else near)) for number in range(num_clients)
             ]
             witnesses = [
                 Witness(f"client-{number}", client, operator, history, _fork(chance), request)
@@ -80,10 +79,7 @@ async def soak(
             workers: list[Endless] = [
                 batch,
                 *(Worker(witness, _fork(chance)) for witness in witnesses),
-                *(
-                    HttpReader(f"http-{number}", url, history, _fork(chance))
-                    for number in range(NUM_HTTP_READERS)
-                ),
+                *(HttpReader(f"http-{number}", url, history, _fork(chance)) for number in range(NUM_HTTP_READERS)),
             ]
             others = {**links.faults, "bad peer": BadPeer(near, _fork(chance)).harm}
             nemesis = Nemesis(pid, operator, history, _fork(chance), batch, others)

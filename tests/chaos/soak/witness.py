@@ -42,9 +42,7 @@ class Witness:
         async with self._ending(job):
             self._ok(job, await self._client.complete(prompt, job_id=job, **options))
 
-    async def stream(
-        self, number: int, on_length: Callable[[int], Awaitable[None]] | None = None
-    ) -> Result | None:
+    async def stream(self, number: int, on_length: Callable[[int], Awaitable[None]] | None = None) -> Result | None:
         """`on_length` is told how many tokens were shown, after each delta; the result unless it failed."""
         prompt, options = self._request(number)
         job = self._invoke(number)
