@@ -23,9 +23,9 @@ from cactus_actors.protocol.worker_messages import (
     Report,
     SequenceDelta,
 )
-from router.core import RouterCore
-from router.effects import Effect, Prepare, SendClient, SendWorker
-from router.prepare.prepared import Prepared
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.effects import Effect, Prepare, SendClient, SendWorker
+from cactus_actors.router.prepare.prepared import Prepared
 
 NUM_SLOTS = 16
 MAX_PROMPT, MAX_GENERATED = 2000, 500

@@ -31,10 +31,10 @@ from cactus_actors.protocol.worker_messages import (
     Report,
     SequenceDelta,
 )
-from router.core import RouterCore
-from router.effects import Effect, Keep, Prepare, SendWorker
-from router.journal.journal import Journal
-from router.prepare.prepared import Prepared
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.effects import Effect, Keep, Prepare, SendWorker
+from cactus_actors.router.journal.journal import Journal
+from cactus_actors.router.prepare.prepared import Prepared
 
 WORKER = b"worker"
 NUM_SLOTS = 500

@@ -26,7 +26,7 @@ from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
-from router.actor import RouterActor
+from cactus_actors.router.actor import RouterActor
 
 ANYWHERE = "tcp://127.0.0.1:*"
 PROMPT = "Tell me a story about a fox and a crow who share one piece of cheese. " * 4

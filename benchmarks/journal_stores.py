@@ -25,9 +25,9 @@ from typing import Any
 
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result
-from router.journal.encoding import encoded
-from router.journal.journal import Journal
-from router.journal.records import AcceptedRecord, EndedRecord, Entry, Forget, WriteAccepted, WriteEnded
+from cactus_actors.router.journal.encoding import encoded
+from cactus_actors.router.journal.journal import Journal
+from cactus_actors.router.journal.records import AcceptedRecord, EndedRecord, Entry, Forget, WriteAccepted, WriteEnded
 
 RUNNING = 10
 KEPT = 1000

@@ -17,12 +17,12 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 
-from workers.kernels.formats import FORMATS
-from workers.kernels.instruction_sets import InstructionSet, choose_instruction_set
-from workers.kernels.matrix import Matrix, WeightFormat, encode_row, matmul, num_blocks
-from workers.kernels.memory import aligned_zeros
-from workers.kernels.tiles import at, counted, variables
-from workers.kernels.vectors import (
+from cactus_actors.workers.kernels.formats import FORMATS
+from cactus_actors.workers.kernels.instruction_sets import InstructionSet, choose_instruction_set
+from cactus_actors.workers.kernels.matrix import Matrix, WeightFormat, encode_row, matmul, num_blocks
+from cactus_actors.workers.kernels.memory import aligned_zeros
+from cactus_actors.workers.kernels.tiles import at, counted, variables
+from cactus_actors.workers.kernels.vectors import (
     FLOATS,
     I8,
     I32,

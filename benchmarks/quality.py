@@ -23,10 +23,10 @@ from rich.table import Table
 from cactus_actors.config import DEFAULT_MODEL, CacheFormat, WeightFormat
 from cactus_actors.models.files import resolve_model
 from cactus_actors.text import TextModel, load_text_model
+from cactus_actors.workers.batch import Batch
+from cactus_actors.workers.kv_cache import KVCache
+from cactus_actors.workers.models import Model, load_model
 from training.corpus.registry import examination
-from workers.batch import Batch
-from workers.kv_cache import KVCache
-from workers.models import Model, load_model
 
 BLOCK_SIZE = 16
 STEP_TOKENS = 128

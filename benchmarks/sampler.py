@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from workers.batch import Chunk
-from workers.detokenizer import Detokenizer
-from workers.sampler import Sampler
-from workers.sequence import Sequence
+from cactus_actors.workers.batch import Chunk
+from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.sampler import Sampler
+from cactus_actors.workers.sequence import Sequence
 
 VOCABULARIES = (49_152, 151_936)
 SPREADS = {"flat": 0.1, "wide": 1.5, "peaked": 4.0}

@@ -13,9 +13,9 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from workers.batch import Batch
-from workers.models import random_model
-from workers.runtime.transformer import TransformerModel
+from cactus_actors.workers.batch import Batch
+from cactus_actors.workers.models import random_model
+from cactus_actors.workers.runtime.transformer import TransformerModel
 
 SHAPES = {
     "A": "llama:hidden=576,ffn=1536,layers=30,heads=9,kv_heads=3,head_dim=64,vocab=49152",

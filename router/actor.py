@@ -23,29 +23,29 @@ from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
 from cactus_actors.protocol.worker_messages import WorkerMessage
+from cactus_actors.router.access import sockets
+from cactus_actors.router.access.crowding import Crowding
+from cactus_actors.router.access.gate import Gate, KeyGate, OpenGate
+from cactus_actors.router.access.known_keys import KnownKeys
+from cactus_actors.router.access.unfinished import UnfinishedMessages
+from cactus_actors.router.books.books import Books, books_of
+from cactus_actors.router.books.job_report import JobReport
+from cactus_actors.router.calls import Calls
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.edge.messages import Listen, Owner
+from cactus_actors.router.edge.process import EdgeProcess
+from cactus_actors.router.edge.traffic import ClientTraffic
+from cactus_actors.router.effects import Effect, Keep, Observe, Own, Prepare, Publish, Recall, SendWorker, Warn
+from cactus_actors.router.garbage import rare_garbage_collection
+from cactus_actors.router.jobs.intake import plain_salt
+from cactus_actors.router.journal.journal import Journal
+from cactus_actors.router.journal.reader import JournalReader
+from cactus_actors.router.journal.records import Remembered
+from cactus_actors.router.lateness import Lateness
+from cactus_actors.router.memory_limit import limit_memory, out_of_memory
+from cactus_actors.router.prepare import PromptModel
+from cactus_actors.router.preparing import Outcome, Preparer, PreparerHere, PreparingLanes, PreparingProcess
 from cactus_actors.text import load_text_model
-from router.access import sockets
-from router.access.crowding import Crowding
-from router.access.gate import Gate, KeyGate, OpenGate
-from router.access.known_keys import KnownKeys
-from router.access.unfinished import UnfinishedMessages
-from router.books.books import Books, books_of
-from router.books.job_report import JobReport
-from router.calls import Calls
-from router.core import RouterCore
-from router.edge.messages import Listen, Owner
-from router.edge.process import EdgeProcess
-from router.edge.traffic import ClientTraffic
-from router.effects import Effect, Keep, Observe, Own, Prepare, Publish, Recall, SendWorker, Warn
-from router.garbage import rare_garbage_collection
-from router.jobs.intake import plain_salt
-from router.journal.journal import Journal
-from router.journal.reader import JournalReader
-from router.journal.records import Remembered
-from router.lateness import Lateness
-from router.memory_limit import limit_memory, out_of_memory
-from router.prepare import PromptModel
-from router.preparing import Outcome, Preparer, PreparerHere, PreparingLanes, PreparingProcess
 
 TICK_S, REST_TICK_S = 0.05, 0.25
 """How often it is looked at what time brings: while anything is under way, and at rest."""

@@ -20,29 +20,29 @@ from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, Unavail
 from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.protocol.worker_messages import WorkerMessage
-from router.access.callers import ANYONE, Caller, Revoked
-from router.books.tally import Tally
-from router.dispatch.dispatcher import Dispatcher
-from router.effects import Effect, Outbox
-from router.handoff.cloud_desk import CloudDesk
-from router.jobs.closing import Closing
-from router.jobs.generation import Generation
-from router.jobs.intake import Intake, Salt, plain_salt
-from router.jobs.likelihoods import TokenTexts
-from router.jobs.listeners import Listeners
-from router.jobs.revocation import revoke
-from router.jobs.streams import Streams
-from router.jobs.table import JobTable
-from router.jobs.topics import Topics
-from router.journal.keeping import Keeper
-from router.journal.recalling import Recalling
-from router.journal.records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
-from router.journal.result_store import ResultStore
-from router.membership import Membership, ServiceModel
-from router.prepare.prepared import Prepared
-from router.requests import Requests
-from router.status_board import Facts, StatusBoard
-from router.worker_reports import WorkerReports
+from cactus_actors.router.access.callers import ANYONE, Caller, Revoked
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.dispatch.dispatcher import Dispatcher
+from cactus_actors.router.effects import Effect, Outbox
+from cactus_actors.router.handoff.cloud_desk import CloudDesk
+from cactus_actors.router.jobs.closing import Closing
+from cactus_actors.router.jobs.generation import Generation
+from cactus_actors.router.jobs.intake import Intake, Salt, plain_salt
+from cactus_actors.router.jobs.likelihoods import TokenTexts
+from cactus_actors.router.jobs.listeners import Listeners
+from cactus_actors.router.jobs.revocation import revoke
+from cactus_actors.router.jobs.streams import Streams
+from cactus_actors.router.jobs.table import JobTable
+from cactus_actors.router.jobs.topics import Topics
+from cactus_actors.router.journal.keeping import Keeper
+from cactus_actors.router.journal.recalling import Recalling
+from cactus_actors.router.journal.records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
+from cactus_actors.router.journal.result_store import ResultStore
+from cactus_actors.router.membership import Membership, ServiceModel
+from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.requests import Requests
+from cactus_actors.router.status_board import Facts, StatusBoard
+from cactus_actors.router.worker_reports import WorkerReports
 
 
 class RouterCore:

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cactus_actors.protocol.worker_messages import Abort, Hello, Refused, Welcome
-from router.dispatch.ledger import Ledger
-from router.dispatch.worker_record import WorkerRecord
-from router.effects import Outbox
-from router.jobs.generation import Generation
+from cactus_actors.router.dispatch.ledger import Ledger
+from cactus_actors.router.dispatch.worker_record import WorkerRecord
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.jobs.generation import Generation
 
 EQUAL_ON_ALL_KERNELS = frozenset({"int8"})
 """Formats of weights whose tokens are equal to the bit whatever instruction set computes them."""

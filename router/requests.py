@@ -24,18 +24,18 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.wire import Concerns, Encoding
-from router.access.callers import Caller, asker_of
-from router.access.request_rates import RequestRates
-from router.books.tally import Tally
-from router.effects import Outbox
-from router.jobs.closing import Closing
-from router.jobs.intake import Intake
-from router.jobs.job import EndedJob, Ending
-from router.jobs.streams import Streams
-from router.jobs.table import JobTable
-from router.jobs.topics import Topics
-from router.journal.recalling import Recalling
-from router.status_board import without_tenants
+from cactus_actors.router.access.callers import Caller, asker_of
+from cactus_actors.router.access.request_rates import RequestRates
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.jobs.closing import Closing
+from cactus_actors.router.jobs.intake import Intake
+from cactus_actors.router.jobs.job import EndedJob, Ending
+from cactus_actors.router.jobs.streams import Streams
+from cactus_actors.router.jobs.table import JobTable
+from cactus_actors.router.jobs.topics import Topics
+from cactus_actors.router.journal.recalling import Recalling
+from cactus_actors.router.status_board import without_tenants
 
 MAX_WORKERS = 256
 

@@ -8,13 +8,13 @@ import msgspec
 
 from cactus_actors.protocol.messages import Status, StatusRequest
 from cactus_actors.protocol.totals import Held
-from router.books.tally import Tally
-from router.dispatch.dispatcher import Dispatcher
-from router.jobs.intake import Intake
-from router.jobs.table import JobTable
-from router.jobs.topics import Topics
-from router.journal.result_store import ResultStore
-from router.membership import Membership
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.dispatch.dispatcher import Dispatcher
+from cactus_actors.router.jobs.intake import Intake
+from cactus_actors.router.jobs.table import JobTable
+from cactus_actors.router.jobs.topics import Topics
+from cactus_actors.router.journal.result_store import ResultStore
+from cactus_actors.router.membership import Membership
 
 
 class Facts(msgspec.Struct, frozen=True, kw_only=True):

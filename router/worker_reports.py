@@ -12,13 +12,13 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
-from router.books.tally import Tally
-from router.dispatch.ledger import Ledger
-from router.effects import Outbox
-from router.handoff.cloud_desk import CloudDesk
-from router.jobs.generation import Generation
-from router.jobs.streams import Streams
-from router.membership import Membership
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.dispatch.ledger import Ledger
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.handoff.cloud_desk import CloudDesk
+from cactus_actors.router.jobs.generation import Generation
+from cactus_actors.router.jobs.streams import Streams
+from cactus_actors.router.membership import Membership
 
 MAX_UNTAKEN, MIN_AHEAD = 128, 2
 """Reports that all workers together have sent and the router has not taken, and those of each: a router that

@@ -26,14 +26,12 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     SequenceExtras,
 )
-from cactus_actors.text.chat_prompt import ChatPrompt
-from cactus_actors.text.model_reasoning import ModelReasoning
-from router.access.callers import ANYONE, Caller
-from router.books.job_report import JobReport
-from router.core import RouterCore
-from router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker, Warn
-from router.journal.journal import end_of
-from router.journal.records import (
+from cactus_actors.router.access.callers import ANYONE, Caller
+from cactus_actors.router.books.job_report import JobReport
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker, Warn
+from cactus_actors.router.journal.journal import end_of
+from cactus_actors.router.journal.records import (
     AcceptedRecord,
     EndedRecord,
     Recovered,
@@ -41,7 +39,9 @@ from router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
-from router.prepare.documents import Find, no_documents, prepare_with_documents
+from cactus_actors.router.prepare.documents import Find, no_documents, prepare_with_documents
+from cactus_actors.text.chat_prompt import ChatPrompt
+from cactus_actors.text.model_reasoning import ModelReasoning
 
 CLIENT = b"client"
 SURE, UNSURE = 0.1, 0.9  # normalised entropies

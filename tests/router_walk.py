@@ -6,16 +6,16 @@ from collections.abc import Iterable
 
 import pytest
 
-from router.core import RouterCore
-from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.ledger import Ledger
-from router.dispatch.load import Load
-from router.dispatch.offers import ANY_NUMBER, Offers
-from router.dispatch.placement import LOOKAHEAD, PATIENCE_S
-from router.dispatch.queue import JobQueue, key_of
-from router.dispatch.users import Users
-from router.dispatch.worker_record import WorkerRecord
-from router.jobs.job import Job
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.dispatch.dispatcher import Dispatcher
+from cactus_actors.router.dispatch.ledger import Ledger
+from cactus_actors.router.dispatch.load import Load
+from cactus_actors.router.dispatch.offers import ANY_NUMBER, Offers
+from cactus_actors.router.dispatch.placement import LOOKAHEAD, PATIENCE_S
+from cactus_actors.router.dispatch.queue import JobQueue, key_of
+from cactus_actors.router.dispatch.users import Users
+from cactus_actors.router.dispatch.worker_record import WorkerRecord
+from cactus_actors.router.jobs.job import Job
 
 
 def walk(core: RouterCore, now: float) -> None:

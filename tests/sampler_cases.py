@@ -10,13 +10,13 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.workers.batch import Chunk
+from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.kernels import sampling_random
+from cactus_actors.workers.kernels.sampling_ranked import MAX_RANKED
+from cactus_actors.workers.sampler import Sampler, Samples
+from cactus_actors.workers.sequence import Sequence
 from tests.for_python import for_python
-from workers.batch import Chunk
-from workers.detokenizer import Detokenizer
-from workers.kernels import sampling_random
-from workers.kernels.sampling_ranked import MAX_RANKED
-from workers.sampler import Sampler, Samples
-from workers.sequence import Sequence
 
 uniform = for_python(sampling_random.uniform)
 

@@ -25,7 +25,7 @@ from cactus_actors.protocol.wire import (
     stream_message_decoder,
 )
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Hello, Report, SequenceDelta, Welcome
-from router.actor import RouterActor
+from cactus_actors.router.actor import RouterActor
 from tests.router_harness import LetterModel, job_id, make_delta, make_hello
 
 PATIENCE_MS = 60_000

@@ -13,11 +13,11 @@ import tokenizers
 from tokenizers import AddedToken, decoders, models, pre_tokenizers
 
 from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
+from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import load_text_model
 from cactus_actors.text.tokenizer import byte_of_character
-from router.actor import RouterActor
+from cactus_actors.workers.actor import WorkerActor
 from tests.gateway.played_service import ANY_PORT, PlayedService, PlayedWorker
-from workers.actor import WorkerActor
 
 WEIGHTS = Path(__file__).parent / "goldens" / "llama3"
 OPENS_ITSELF = (

@@ -10,9 +10,9 @@ from cactus_actors.config import WeightFormat
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model
+from cactus_actors.workers.engine import Engine
+from cactus_actors.workers.models import load_model
 from training.answering import MAX_ANSWER_TOKENS, Answer, Question
-from workers.engine import Engine
-from workers.models import load_model
 
 BLOCK_SIZE = 16
 MAX_SEQUENCES = 16

@@ -8,7 +8,7 @@ from dataclasses import dataclass, field
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.sequence import Sequence
+from cactus_actors.workers.sequence import Sequence
 
 
 @dataclass(slots=True)

@@ -17,10 +17,10 @@ from cactus_actors.protocol.errors import ContextExceeded
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model
-from workers.detokenizer import TokenBytes
-from workers.engine import Engine
-from workers.models import Model, load_model, random_model
-from workers.resident import resident_mb
+from cactus_actors.workers.detokenizer import TokenBytes
+from cactus_actors.workers.engine import Engine
+from cactus_actors.workers.models import Model, load_model, random_model
+from cactus_actors.workers.resident import resident_mb
 
 BLOCK_SIZE = 16
 NUM_ROUNDS = 3

@@ -6,7 +6,7 @@ from collections import OrderedDict
 from collections.abc import Sequence
 from typing import NamedTuple
 
-from workers.sequence import BlockHash
+from cactus_actors.workers.sequence import BlockHash
 
 MAX_NEWS = 1 << 16
 """Blocks that are told of at once, so that a message stays small."""

@@ -24,9 +24,9 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
-from workers.engine import Engine
-from workers.reporting import Reporting
-from workers.resident import resident_mb
+from cactus_actors.workers.engine import Engine
+from cactus_actors.workers.reporting import Reporting
+from cactus_actors.workers.resident import resident_mb
 
 HELLO_RETRY_S = 3.0
 

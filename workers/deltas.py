@@ -9,10 +9,10 @@ from msgspec.structs import replace
 
 from cactus_actors.protocol.errors import CactusError, ModelFailure
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras
-from workers.batch import Chunk
-from workers.detokenizer import Shown
-from workers.sampler import Sample, Samples
-from workers.sequence import Sequence
+from cactus_actors.workers.batch import Chunk
+from cactus_actors.workers.detokenizer import Shown
+from cactus_actors.workers.sampler import Sample, Samples
+from cactus_actors.workers.sequence import Sequence
 
 _log = logging.getLogger(__name__)
 

@@ -8,7 +8,7 @@ from dataclasses import dataclass
 from typing import NamedTuple, Protocol
 
 from cactus_actors.protocol.params import SamplingParams
-from workers.reasoning import ReasoningTracker
+from cactus_actors.workers.reasoning import ReasoningTracker
 
 
 class TokenBytes(Protocol):

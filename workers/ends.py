@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cactus_actors.protocol.worker_messages import Finish
-from workers.detokenizer import Detokenizer, Shown
-from workers.sequence import Sequence
+from cactus_actors.workers.detokenizer import Detokenizer, Shown
+from cactus_actors.workers.sequence import Sequence
 
 
 class Ends:

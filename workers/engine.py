@@ -11,18 +11,18 @@ from numpy.typing import NDArray
 from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFailure
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
-from workers.batch import Batch, Chunk
-from workers.block_pool import BlockPool, CacheNews
-from workers.constraints import NewConstraint
-from workers.deltas import NewTokens, delta_of, extras_of, failure, last_delta, last_delta_of, prompt_told
-from workers.detokenizer import TokenBytes
-from workers.ends import Ends, length_of
-from workers.intake import Intake
-from workers.models import Model
-from workers.pace import MAX_STEP_S, Pace
-from workers.sampler import Sampler, Samples
-from workers.scheduler import Counters, Schedule, Scheduler
-from workers.sequence import Sequence
+from cactus_actors.workers.batch import Batch, Chunk
+from cactus_actors.workers.block_pool import BlockPool, CacheNews
+from cactus_actors.workers.constraints import NewConstraint
+from cactus_actors.workers.deltas import NewTokens, delta_of, extras_of, failure, last_delta, last_delta_of, prompt_told
+from cactus_actors.workers.detokenizer import TokenBytes
+from cactus_actors.workers.ends import Ends, length_of
+from cactus_actors.workers.intake import Intake
+from cactus_actors.workers.models import Model
+from cactus_actors.workers.pace import MAX_STEP_S, Pace
+from cactus_actors.workers.sampler import Sampler, Samples
+from cactus_actors.workers.scheduler import Counters, Schedule, Scheduler
+from cactus_actors.workers.sequence import Sequence
 
 Commit = Callable[[], list[SequenceDelta]]
 """Accounts for what a step has computed, and says what it added."""

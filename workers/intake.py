@@ -6,10 +6,10 @@ from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.reasoning import MARKUPS
-from workers.constraints import NewConstraint, TokenConstraint
-from workers.detokenizer import Detokenizer, TokenBytes
-from workers.ends import Ends
-from workers.sequence import Sequence
+from cactus_actors.workers.constraints import NewConstraint, TokenConstraint
+from cactus_actors.workers.detokenizer import Detokenizer, TokenBytes
+from cactus_actors.workers.ends import Ends
+from cactus_actors.workers.sequence import Sequence
 
 
 class Intake:

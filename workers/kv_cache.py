@@ -8,9 +8,9 @@ from typing import Any
 import numpy as np
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from workers.kernels.cache import Float16Cache, Float32Cache, Int8Cache, converts_half_floats
-from workers.kernels.memory import aligned_zeros, round_up
-from workers.kernels.vectors import LANES
+from cactus_actors.workers.kernels.cache import Float16Cache, Float32Cache, Int8Cache, converts_half_floats
+from cactus_actors.workers.kernels.memory import aligned_zeros, round_up
+from cactus_actors.workers.kernels.vectors import LANES
 
 Arrays = Float32Cache | Float16Cache | Int8Cache
 

@@ -10,12 +10,12 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.batch import Chunk
-from workers.kernels.chunks import survey_width
-from workers.kernels.compiling import compiling_alone, fingerprint
-from workers.kernels.sampling import Outcomes, Rows, compiled_sampler, compiled_survey
-from workers.kernels.sampling_scratch import OUTCOME, new_scratch
-from workers.sampling_rows import RowsWanted
+from cactus_actors.workers.batch import Chunk
+from cactus_actors.workers.kernels.chunks import survey_width
+from cactus_actors.workers.kernels.compiling import compiling_alone, fingerprint
+from cactus_actors.workers.kernels.sampling import Outcomes, Rows, compiled_sampler, compiled_survey
+from cactus_actors.workers.kernels.sampling_scratch import OUTCOME, new_scratch
+from cactus_actors.workers.sampling_rows import RowsWanted
 
 
 class Sample(NamedTuple):

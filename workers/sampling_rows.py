@@ -6,10 +6,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ModelFailure
-from workers.constraints import TokenConstraint
-from workers.kernels.sampling import Rows
-from workers.kernels.sampling_scratch import SAMPLING_ROW
-from workers.sequence import Sequence
+from cactus_actors.workers.constraints import TokenConstraint
+from cactus_actors.workers.kernels.sampling import Rows
+from cactus_actors.workers.kernels.sampling_scratch import SAMPLING_ROW
+from cactus_actors.workers.sequence import Sequence
 
 _NO_TOKENS = np.empty(0, dtype=np.int32)
 _NO_BIASES = np.empty(0, dtype=np.float64)

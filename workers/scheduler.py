@@ -17,10 +17,10 @@ from dataclasses import dataclass, field, fields
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.batch import Chunk
-from workers.block_pool import BlockPool
-from workers.sequence import Sequence
-from workers.speculation import DraftPlace, StepCost, propose
+from cactus_actors.workers.batch import Chunk
+from cactus_actors.workers.block_pool import BlockPool
+from cactus_actors.workers.sequence import Sequence
+from cactus_actors.workers.speculation import DraftPlace, StepCost, propose
 
 MAX_DRAFTED_ROWS = 8
 """Kernels multiply up to 8 rows at once: a step that has more pays for every row, drafted or not."""

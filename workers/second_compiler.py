@@ -49,7 +49,7 @@ class SecondCompiler:
         """Start the process, once; not where it would take the only processor from this one."""
         if self.process is None and self._num_cpus > 1:
             self.process = subprocess.Popen(
-                [sys.executable, "-P", "-m", "workers.second_compiler", str(os.getpid())],
+                [sys.executable, "-P", "-m", "cactus_actors.workers.second_compiler", str(os.getpid())],
                 stdin=subprocess.DEVNULL,
                 env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
             )
@@ -63,7 +63,7 @@ class SecondCompiler:
 
 def main() -> None:
     end_with_parent(int(sys.argv[1]))
-    from workers.sampler import Sampler
+    from cactus_actors.workers.sampler import Sampler
 
     with contextlib.suppress(CactusError):  # the worker finds and tells the same
         Sampler([])

@@ -9,10 +9,10 @@ from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.block_hashes import block_digest, root_digest
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from workers.constraints import TokenConstraint
-from workers.detokenizer import Detokenizer
-from workers.embedding import Pool
-from workers.speculation import Drafter
+from cactus_actors.workers.constraints import TokenConstraint
+from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.embedding import Pool
+from cactus_actors.workers.speculation import Drafter
 
 BlockHash = bytes
 

@@ -14,11 +14,11 @@ from cactus_actors.protocol.worker_messages import (
     RouterCommand,
     SequenceDelta,
 )
-from workers.batch import Chunk
-from workers.block_pool import BlockPool
-from workers.detokenizer import Detokenizer
-from workers.scheduler import Counters, Schedule, Scheduler
-from workers.sequence import Sequence
+from cactus_actors.workers.batch import Chunk
+from cactus_actors.workers.block_pool import BlockPool
+from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.scheduler import Counters, Schedule, Scheduler
+from cactus_actors.workers.sequence import Sequence
 
 MAX_CONTEXT = 8192
 TOKEN_BUDGET = 256

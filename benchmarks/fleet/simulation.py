@@ -17,9 +17,9 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.worker_messages import CloudRequest
-from router.core import RouterCore
-from router.effects import Effect, Prepare, SendClient, SendWorker
-from router.prepare.prepared import Prepared
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.effects import Effect, Prepare, SendClient, SendWorker
+from cactus_actors.router.prepare.prepared import Prepared
 
 TICK_S = 0.05
 

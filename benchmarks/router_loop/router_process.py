@@ -8,7 +8,7 @@ import msgspec
 
 from benchmarks.router_loop.played_model import PlayedModel
 from cactus_actors.config import RouterSettings
-from router.actor import RouterActor
+from cactus_actors.router.actor import RouterActor
 
 
 def main() -> None:

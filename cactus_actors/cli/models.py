@@ -14,7 +14,7 @@ from cactus_actors.cli.options import AsJson
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from workers.models.family import Family
+    from cactus_actors.workers.models.family import Family
 
 SOURCES = (
     "the name of an embedded model",
@@ -31,7 +31,7 @@ def models(as_json: AsJson = False) -> None:
     """
     from cactus_actors.models.files import list_models, resolve_model
     from cactus_actors.models.hub_cache import cached_models
-    from workers.models import list_families
+    from cactus_actors.workers.models import list_families
 
     embedded = [(name, resolve_model(name)) for name in list_models()]
     cached = [(str(model), path) for model, path in cached_models()]

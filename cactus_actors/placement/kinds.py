@@ -5,8 +5,10 @@ from __future__ import annotations
 from cactus_actors.health import Endpoints, GatewayHealth, HandoffHealth, RouterHealth, WorkerHealth
 from cactus_actors.placement.interface import ActorKind
 
-ROUTER = ActorKind("router.actor", "RouterActor", {"start": Endpoints, "health": RouterHealth, "drain": bool})
-WORKER = ActorKind("workers.actor", "WorkerActor", {"health": WorkerHealth})
+ROUTER = ActorKind(
+    "cactus_actors.router.actor", "RouterActor", {"start": Endpoints, "health": RouterHealth, "drain": bool}
+)
+WORKER = ActorKind("cactus_actors.workers.actor", "WorkerActor", {"health": WorkerHealth})
 HANDOFF = ActorKind("cactus_actors.handoff.actor", "HandoffActor", {"health": HandoffHealth})
 GATEWAY = ActorKind(
     "cactus_actors.gateway.actor", "GatewayActor", {"start": str, "health": GatewayHealth, "drain": bool}

@@ -17,15 +17,15 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import MSGPACK, decode_submit
 from cactus_actors.protocol.worker_messages import WorkerMessage
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.effects import Effect, Prepare, Publish, SendClient, SendWorker
+from cactus_actors.router.prepare.preparation import prepare
+from cactus_actors.router.prepare.prepared import Prepared
 from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud import CloudLink
 from cactus_actors.text import load_text_model
-from router.core import RouterCore
-from router.effects import Effect, Prepare, Publish, SendClient, SendWorker
-from router.prepare.preparation import prepare
-from router.prepare.prepared import Prepared
-from workers.actor import hello_of, load_from
-from workers.core import WorkerCore
+from cactus_actors.workers.actor import hello_of, load_from
+from cactus_actors.workers.core import WorkerCore
 
 MAX_CACHE_TOKENS = 32_768
 BLOCK_SIZE = 16

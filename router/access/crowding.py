@@ -16,7 +16,7 @@ import stat
 from collections import Counter
 from collections.abc import Callable, Iterator, Sequence
 
-from router.access.open_sockets import borrowed, is_connection_to, ports_of
+from cactus_actors.router.access.open_sockets import borrowed, is_connection_to, ports_of
 
 MIN_MARGIN, MAX_MARGIN = 16, 128
 PATIENCE_S = 0.25

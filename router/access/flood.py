@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from router.access.connections import Connection
+from cactus_actors.router.access.connections import Connection
 
 MAX_METERED = 8192
 MAX_REFUSED_TOPICS = 1024

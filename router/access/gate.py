@@ -13,11 +13,11 @@ import zmq
 from zmq.utils import z85
 
 from cactus_actors.protocol.wire import JOB_ID_LENGTH
-from router.access.callers import ANYONE, Caller, Revoked, stranger
-from router.access.connections import Connection, Connections
-from router.access.flood import Floods
-from router.access.known_keys import ROLES, KnownKeys
-from router.access.sockets import MAX_ENCRYPTED_FRAME
+from cactus_actors.router.access.callers import ANYONE, Caller, Revoked, stranger
+from cactus_actors.router.access.connections import Connection, Connections
+from cactus_actors.router.access.flood import Floods
+from cactus_actors.router.access.known_keys import ROLES, KnownKeys
+from cactus_actors.router.access.sockets import MAX_ENCRYPTED_FRAME
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 ZAP_VERSION = b"1.0"

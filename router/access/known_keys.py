@@ -11,7 +11,7 @@ from cactus_actors.keys.key_file import Role
 from cactus_actors.keys.store import KeyStore, KnownKey
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.terms import Terms
-from router.access.callers import Caller
+from cactus_actors.router.access.callers import Caller
 
 RECHECK_S = 0.5
 

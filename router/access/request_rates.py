@@ -15,7 +15,7 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
-from router.access.flood import Allowance
+from cactus_actors.router.access.flood import Allowance
 
 MAX_METERED = 8192
 

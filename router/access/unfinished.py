@@ -14,8 +14,8 @@ from collections import Counter
 from collections.abc import Sequence
 
 from cactus_actors.resident_memory import give_back_memory, resident_bytes
-from router.access.connections import Connections
-from router.access.open_sockets import connections_to, ports_of, progress_of
+from cactus_actors.router.access.connections import Connections
+from cactus_actors.router.access.open_sockets import connections_to, ports_of, progress_of
 
 MUCH_BYTES = 64 << 20
 """Growth of the process that is looked into."""

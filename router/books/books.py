@@ -12,10 +12,10 @@ from typing import Protocol
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.books.collector_address import check_collector
-from router.books.job_log import JobLog, time_of
-from router.books.job_report import JobReport
-from router.books.line_file import LineFile
+from cactus_actors.router.books.collector_address import check_collector
+from cactus_actors.router.books.job_log import JobLog, time_of
+from cactus_actors.router.books.job_report import JobReport
+from cactus_actors.router.books.line_file import LineFile
 
 MAX_WAITING = 10_000
 CLOSE_TIMEOUT_S = 2.0
@@ -98,8 +98,8 @@ def books_of(settings: RouterSettings, version: str) -> Books | None:
 def _told(endpoint: str, version: str) -> list[Bookkeeper]:
     check_collector(endpoint)
     try:
-        from router.books.genai_metrics import GenAIMetrics
-        from router.books.spans import Spans, resource_of
+        from cactus_actors.router.books.genai_metrics import GenAIMetrics
+        from cactus_actors.router.books.spans import Spans, resource_of
     except ModuleNotFoundError as error:
         raise ConfigurationInvalid(
             f"OpenTelemetry is not installed ({error.name}): pip install 'cactus-actors[otel]'",

@@ -12,8 +12,8 @@ from opentelemetry.sdk.metrics import MeterProvider
 from opentelemetry.sdk.metrics.export import PeriodicExportingMetricReader
 from opentelemetry.sdk.resources import Resource
 
-from router.books.job_report import JobReport
-from router.books.spans import attributes_of
+from cactus_actors.router.books.job_report import JobReport
+from cactus_actors.router.books.spans import attributes_of
 
 DURATION_BUCKETS = [0.01 * 2**exponent for exponent in range(14)]
 FIRST_TOKEN_BUCKETS = [

@@ -11,8 +11,8 @@ from typing import Literal
 import msgspec
 
 from cactus_actors.protocol.trace_context import trace_id_of
-from router.books.job_report import JobReport
-from router.books.line_file import LineFile
+from cactus_actors.router.books.job_report import JobReport
+from cactus_actors.router.books.line_file import LineFile
 
 MAX_STRING = 120
 MAX_LINE = 4096

@@ -8,7 +8,7 @@ import msgspec
 
 from cactus_actors.protocol.messages import JobState, Submit
 from cactus_actors.protocol.results import FinishReason, HandoffStatus, Result
-from router.jobs.job import Job
+from cactus_actors.router.jobs.job import Job
 
 Operation = Literal["completion", "chat", "embedding"]
 

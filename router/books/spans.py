@@ -16,7 +16,7 @@ from opentelemetry.sdk.trace.export import BatchSpanProcessor, SpanExporter, Spa
 from opentelemetry.trace import SpanKind, Status, StatusCode, set_span_in_context
 from opentelemetry.trace.propagation.tracecontext import TraceContextTextMapPropagator
 
-from router.books.job_report import JobReport
+from cactus_actors.router.books.job_report import JobReport
 
 PROVIDER = "cactus"
 _OPERATIONS = {"completion": "text_completion", "chat": "chat", "embedding": "embeddings"}

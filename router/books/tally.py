@@ -9,8 +9,8 @@ from typing import Any, get_args
 from cactus_actors.protocol.results import FinishReason
 from cactus_actors.protocol.totals import AttemptOutcome, CloudOutcome, Totals, WorkerLoss
 from cactus_actors.protocol.worker_messages import SequenceDelta
-from router.books.histogram import SECONDS, TOKEN_SECONDS, TOKENS, Histogram
-from router.books.job_report import JobReport
+from cactus_actors.router.books.histogram import SECONDS, TOKEN_SECONDS, TOKENS, Histogram
+from cactus_actors.router.books.job_report import JobReport
 
 
 class Tally:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from router.dispatch.load import Load
+from cactus_actors.router.dispatch.load import Load
 
 
 @dataclass(slots=True)

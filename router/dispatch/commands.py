@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.worker_messages import Dispatch
-from router.dispatch.worker_record import Assignment
-from router.jobs.job import Job
+from cactus_actors.router.dispatch.worker_record import Assignment
+from cactus_actors.router.jobs.job import Job
 
 
 def local_dispatch(assignment: Assignment, now: float) -> Dispatch:

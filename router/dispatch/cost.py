@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from router.jobs.job import Job
+    from cactus_actors.router.jobs.job import Job
 
 PROMPT_COST = 0.25
 """A prompt's token costs about this much of a generated one: a step computes many of them at once."""

@@ -4,20 +4,20 @@ from __future__ import annotations
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.worker_messages import Abort, Report
-from router.books.tally import Tally
-from router.dispatch.commands import cloud_dispatch, local_dispatch
-from router.dispatch.forecast import Forecast
-from router.dispatch.ledger import Ledger
-from router.dispatch.offers import Offers
-from router.dispatch.placement import LOOKAHEAD, PATIENCE_S, Candidate, place
-from router.dispatch.prefix_index import PrefixIndex
-from router.dispatch.quarantine import Quarantine
-from router.dispatch.queue import JobQueue
-from router.dispatch.users import Users
-from router.dispatch.worker_record import Assignment, WorkerRecord
-from router.dispatch.yielding import Way, way_for
-from router.effects import Outbox
-from router.jobs.job import Job
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.dispatch.commands import cloud_dispatch, local_dispatch
+from cactus_actors.router.dispatch.forecast import Forecast
+from cactus_actors.router.dispatch.ledger import Ledger
+from cactus_actors.router.dispatch.offers import Offers
+from cactus_actors.router.dispatch.placement import LOOKAHEAD, PATIENCE_S, Candidate, place
+from cactus_actors.router.dispatch.prefix_index import PrefixIndex
+from cactus_actors.router.dispatch.quarantine import Quarantine
+from cactus_actors.router.dispatch.queue import JobQueue
+from cactus_actors.router.dispatch.users import Users
+from cactus_actors.router.dispatch.worker_record import Assignment, WorkerRecord
+from cactus_actors.router.dispatch.yielding import Way, way_for
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.jobs.job import Job
 
 
 class Dispatcher:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from router.jobs.job import Job
+from cactus_actors.router.jobs.job import Job
 
 MAX_IDLE_USERS = 1024
 

@@ -6,11 +6,11 @@ from dataclasses import dataclass
 
 from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
 from cactus_actors.protocol.options import Options
-from router.dispatch.backlog import Backlog
-from router.dispatch.cost import MAX_GENERATED, must_generate, work_of
-from router.dispatch.users import Users
-from router.jobs.job import Job
-from router.prepare.prepared import Prepared
+from cactus_actors.router.dispatch.backlog import Backlog
+from cactus_actors.router.dispatch.cost import MAX_GENERATED, must_generate, work_of
+from cactus_actors.router.dispatch.users import Users
+from cactus_actors.router.jobs.job import Job
+from cactus_actors.router.prepare.prepared import Prepared
 
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0

@@ -7,10 +7,10 @@ from collections.abc import Iterator
 import msgspec
 
 from cactus_actors.protocol.worker_messages import Hello, Report
-from router.dispatch.offers import ANY_NUMBER, Offers
-from router.dispatch.users import Users
-from router.dispatch.worker_record import Assignment, WorkerRecord
-from router.jobs.job import Job
+from cactus_actors.router.dispatch.offers import ANY_NUMBER, Offers
+from cactus_actors.router.dispatch.users import Users
+from cactus_actors.router.dispatch.worker_record import Assignment, WorkerRecord
+from cactus_actors.router.jobs.job import Job
 
 MAX_SLOTS = 1 << 16
 """Of one worker: whatever it says of itself, it is taken for no more."""

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from router.prepare.prepared import Prepared
+from cactus_actors.router.prepare.prepared import Prepared
 
 TOKEN_BYTES = 44
 """What a token of a prompt takes: an entry of a list, an integer, and its share of a block's hash."""

@@ -6,7 +6,7 @@ from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
 if TYPE_CHECKING:
-    from router.dispatch.worker_record import WorkerRecord
+    from cactus_actors.router.dispatch.worker_record import WorkerRecord
 
 ANY_NUMBER = 1 << 62
 """Blocks that a worker offers where it does not matter how many are free."""

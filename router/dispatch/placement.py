@@ -6,8 +6,8 @@ from collections.abc import Sequence
 
 import msgspec
 
-from router.dispatch.offers import NO_OFFER, Offers
-from router.dispatch.prefix_index import PrefixIndex
+from cactus_actors.router.dispatch.offers import NO_OFFER, Offers
+from cactus_actors.router.dispatch.prefix_index import PrefixIndex
 
 LOOKAHEAD = 8
 PATIENCE_S = 2.0

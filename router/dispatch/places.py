@@ -5,10 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from typing import TYPE_CHECKING
 
-from router.dispatch.cost import work_left
+from cactus_actors.router.dispatch.cost import work_left
 
 if TYPE_CHECKING:
-    from router.dispatch.worker_record import Assignment
+    from cactus_actors.router.dispatch.worker_record import Assignment
 
 
 class Places:

@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from router.dispatch.ledger import Ledger
-from router.dispatch.worker_record import WorkerRecord
-from router.jobs.job import Job
+from cactus_actors.router.dispatch.ledger import Ledger
+from cactus_actors.router.dispatch.worker_record import WorkerRecord
+from cactus_actors.router.jobs.job import Job
 
 
 class Quarantine:

@@ -7,11 +7,11 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 
 from cactus_actors.protocol.errors import Overloaded
-from router.dispatch.backlog import Backlog
-from router.dispatch.fair_share import FairShare
-from router.dispatch.load import Load
-from router.dispatch.users import Key, Users
-from router.jobs.job import Job
+from cactus_actors.router.dispatch.backlog import Backlog
+from cactus_actors.router.dispatch.fair_share import FairShare
+from cactus_actors.router.dispatch.load import Load
+from cactus_actors.router.dispatch.users import Key, Users
+from cactus_actors.router.jobs.job import Job
 
 RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1

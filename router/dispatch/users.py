@@ -7,11 +7,11 @@ from collections.abc import Iterator
 from itertools import islice
 from typing import TYPE_CHECKING
 
-from router.dispatch.places import Places
-from router.jobs.job import Job
+from cactus_actors.router.dispatch.places import Places
+from cactus_actors.router.jobs.job import Job
 
 if TYPE_CHECKING:
-    from router.dispatch.worker_record import Assignment
+    from cactus_actors.router.dispatch.worker_record import Assignment
 
 Key = tuple[bool, bool, int, float, int]
 """A waiting job's place in the queue: background, first run, priority, turn, arrival."""

@@ -7,7 +7,7 @@ from dataclasses import dataclass, field
 
 from cactus_actors.protocol.messages import WorkerStatus
 from cactus_actors.protocol.worker_messages import Hello, Report, Taken
-from router.jobs.job import Job
+from cactus_actors.router.jobs.job import Job
 
 MIN_UNHEEDED, UNHEEDED_S = 4, 2.0
 """Reports in a row, and the seconds since the one before them, after which a worker counts as silent that

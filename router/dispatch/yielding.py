@@ -10,9 +10,9 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from router.dispatch.users import Users
-from router.dispatch.worker_record import Assignment, WorkerRecord
-from router.jobs.job import Job
+from cactus_actors.router.dispatch.users import Users
+from cactus_actors.router.dispatch.worker_record import Assignment, WorkerRecord
+from cactus_actors.router.jobs.job import Job
 
 MAX_ROOMS = 8
 """Workers that are looked at for one job."""

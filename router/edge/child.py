@@ -15,10 +15,10 @@ import sys
 
 from cactus_actors.lifeline import end_with_parent
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.edge.link import Link
-from router.edge.messages import Listen, NotListening, ToEdge
-from router.edge.server import EdgeServer
-from router.memory_limit import limit_memory, out_of_memory
+from cactus_actors.router.edge.link import Link
+from cactus_actors.router.edge.messages import Listen, NotListening, ToEdge
+from cactus_actors.router.edge.server import EdgeServer
+from cactus_actors.router.memory_limit import limit_memory, out_of_memory
 
 
 def serve(link: Link[ToEdge]) -> None:

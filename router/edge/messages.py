@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from router.access.callers import Caller, Revoked
+from cactus_actors.router.access.callers import Caller, Revoked
 
 
 class EdgeStruct(msgspec.Struct, frozen=True, array_like=True, gc=False):

@@ -16,9 +16,8 @@ import msgspec
 import zmq
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
-from cactus_actors.starvation import FairSeconds
-from router.edge.link import Link
-from router.edge.messages import (
+from cactus_actors.router.edge.link import Link
+from cactus_actors.router.edge.messages import (
     Alive,
     Close,
     FromEdge,
@@ -30,6 +29,7 @@ from router.edge.messages import (
     Reply,
     ToEdge,
 )
+from cactus_actors.starvation import FairSeconds
 
 START_LIMIT_S = 60.0
 QUIET_S, SILENT_S = 2.5, 10.0
@@ -210,7 +210,14 @@ class EdgeProcess:
         self._silence = None
         self._restart_at = None
         ours, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", "router.edge.child", str(theirs.fileno()), str(os.getpid())]
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "cactus_actors.router.edge.child",
+            str(theirs.fileno()),
+            str(os.getpid()),
+        ]
         path = os.pathsep.join(filter(None, sys.path))
         try:
             self._process = subprocess.Popen(

@@ -12,14 +12,14 @@ import zmq.backend
 
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.wire import is_job_id
-from router.access.callers import NOBODY, Caller
-from router.access.crowding import Crowding
-from router.access.gate import Gate, KeyGate, OpenGate
-from router.access.known_keys import KnownKeys
-from router.access.sockets import bind, jobs_socket, stream_socket
-from router.access.unfinished import ALARMED_S, UnfinishedMessages
-from router.edge.link import Link
-from router.edge.messages import (
+from cactus_actors.router.access.callers import NOBODY, Caller
+from cactus_actors.router.access.crowding import Crowding
+from cactus_actors.router.access.gate import Gate, KeyGate, OpenGate
+from cactus_actors.router.access.known_keys import KnownKeys
+from cactus_actors.router.access.sockets import bind, jobs_socket, stream_socket
+from cactus_actors.router.access.unfinished import ALARMED_S, UnfinishedMessages
+from cactus_actors.router.edge.link import Link
+from cactus_actors.router.edge.messages import (
     Alive,
     BadTopic,
     Close,
@@ -36,7 +36,7 @@ from router.edge.messages import (
     ToEdge,
     Unsubscription,
 )
-from router.jobs.topics import Topics
+from cactus_actors.router.jobs.topics import Topics
 
 TICK_S = 0.1
 ALIVE_S = 1.0

@@ -14,9 +14,9 @@ from cactus_actors.protocol.wire import (
     concerns_of,
     encoding_of,
 )
-from router.access.callers import asker_of
-from router.core import RouterCore
-from router.edge.messages import (
+from cactus_actors.router.access.callers import asker_of
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.edge.messages import (
     BadTopic,
     FromEdge,
     Refusals,
@@ -26,9 +26,9 @@ from router.edge.messages import (
     Taken,
     Unsubscription,
 )
-from router.edge.process import EdgeProcess
-from router.effects import Effect
-from router.preparing.turns import Turns
+from cactus_actors.router.edge.process import EdgeProcess
+from cactus_actors.router.effects import Effect
+from cactus_actors.router.preparing.turns import Turns
 
 MAX_REQUESTS = 16
 MAX_REQUESTS_S = 0.02

@@ -5,15 +5,15 @@ from __future__ import annotations
 from cactus_actors.protocol.confidence import Signal, entropy_confidence
 from cactus_actors.protocol.errors import HandoffFailed
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
-from router.books.tally import Tally
-from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.worker_record import Assignment
-from router.handoff.cloud_share import CloudShare
-from router.handoff.escalation import Breach, Verdict, early_breach, end_breach, refusal
-from router.jobs.closing import Closing
-from router.jobs.job import CloudAttempt, Ending, Job
-from router.jobs.streams import Streams
-from router.jobs.table import JobTable
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.dispatch.dispatcher import Dispatcher
+from cactus_actors.router.dispatch.worker_record import Assignment
+from cactus_actors.router.handoff.cloud_share import CloudShare
+from cactus_actors.router.handoff.escalation import Breach, Verdict, early_breach, end_breach, refusal
+from cactus_actors.router.jobs.closing import Closing
+from cactus_actors.router.jobs.job import CloudAttempt, Ending, Job
+from cactus_actors.router.jobs.streams import Streams
+from cactus_actors.router.jobs.table import JobTable
 
 CLOUD_WAIT_S = 10.0
 DROPPED = Ending("cancelled")

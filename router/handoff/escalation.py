@@ -13,7 +13,7 @@ from typing import Literal
 
 from cactus_actors.protocol.confidence import Signal
 from cactus_actors.protocol.results import HandoffStatus
-from router.jobs.reasoning_log import Measured
+from cactus_actors.router.jobs.reasoning_log import Measured
 
 WINDOW = 10
 NO_KEY = "no key"

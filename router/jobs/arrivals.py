@@ -8,9 +8,9 @@ from dataclasses import dataclass, field
 from cactus_actors.protocol.errors import CactusError, Overloaded
 from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
-from router.access.callers import Caller
-from router.dispatch.load import Load, load_of
-from router.journal.records import AcceptedRecord
+from cactus_actors.router.access.callers import Caller
+from cactus_actors.router.dispatch.load import Load, load_of
+from cactus_actors.router.journal.records import AcceptedRecord
 
 MAX_LATER = 64
 

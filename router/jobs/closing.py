@@ -5,15 +5,15 @@ from __future__ import annotations
 from cactus_actors.protocol.confidence import Probe, SignalName
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Finished
-from router.books.job_report import report_of
-from router.books.tally import Tally
-from router.dispatch.dispatcher import Dispatcher
-from router.effects import Outbox
-from router.jobs.job import EndedJob, Ending, Job
-from router.jobs.results import ended_state, make_result
-from router.jobs.streams import Streams
-from router.jobs.table import JobTable
-from router.journal.keeping import Keeper
+from cactus_actors.router.books.job_report import report_of
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.dispatch.dispatcher import Dispatcher
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.jobs.job import EndedJob, Ending, Job
+from cactus_actors.router.jobs.results import ended_state, make_result
+from cactus_actors.router.jobs.streams import Streams
+from cactus_actors.router.jobs.table import JobTable
+from cactus_actors.router.journal.keeping import Keeper
 
 
 class Closing:

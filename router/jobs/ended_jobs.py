@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from router.jobs.job import EndedJob
+from cactus_actors.router.jobs.job import EndedJob
 
 MAX_ENDED_JOBS = 100_000
 """Of those with an idempotency key, and of the others."""

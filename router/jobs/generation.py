@@ -5,15 +5,15 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import CactusError, PoisonJob, ServerFailure
 from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
 from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
-from router.books.tally import Tally
-from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.worker_record import Assignment, WorkerRecord
-from router.effects import Outbox
-from router.handoff.cloud_desk import CloudDesk
-from router.jobs.closing import Closing
-from router.jobs.job import Ending, Job
-from router.jobs.streams import Streams
-from router.jobs.table import JobTable
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.dispatch.dispatcher import Dispatcher
+from cactus_actors.router.dispatch.worker_record import Assignment, WorkerRecord
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.handoff.cloud_desk import CloudDesk
+from cactus_actors.router.jobs.closing import Closing
+from cactus_actors.router.jobs.job import Ending, Job
+from cactus_actors.router.jobs.streams import Streams
+from cactus_actors.router.jobs.table import JobTable
 
 MAX_VAIN = 20
 """Attempts that a job may lose to its workers' connections without a token in between."""

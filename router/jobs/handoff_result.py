@@ -7,9 +7,9 @@ from msgspec import UNSET
 
 from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
 from cactus_actors.protocol.results import Handoff, Measures, Usage
-from router.handoff.escalation import confidence_of
-from router.jobs.job import CloudAttempt, Ending, Job
-from router.jobs.reasoning_log import Measured
+from cactus_actors.router.handoff.escalation import confidence_of
+from cactus_actors.router.jobs.job import CloudAttempt, Ending, Job
+from cactus_actors.router.jobs.reasoning_log import Measured
 
 
 def handoff_of(job: Job, ending: Ending, signal: SignalName, probe: Probe | None) -> Handoff:

@@ -22,22 +22,22 @@ from cactus_actors.protocol.results import Result, Source
 from cactus_actors.protocol.terms import UNKNOWN_TERMS, Terms
 from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
-from router.access.callers import Caller
-from router.books.job_report import report_of_unprepared
-from router.books.tally import Tally
-from router.dispatch.dispatcher import Dispatcher
-from router.dispatch.load import Load, load_of
-from router.effects import Outbox, Prepare
-from router.jobs.arrivals import Arrival, Arrivals
-from router.jobs.job import EndedJob, Job, attach, user_of
-from router.jobs.likelihoods import TokenTexts
-from router.jobs.streams import Streams
-from router.jobs.table import JobTable
-from router.jobs.token_log import TokenLog
-from router.journal.keeping import Keeper
-from router.journal.recalling import Recalling
-from router.journal.records import AcceptedRecord
-from router.prepare.prepared import Prepared
+from cactus_actors.router.access.callers import Caller
+from cactus_actors.router.books.job_report import report_of_unprepared
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.dispatch.dispatcher import Dispatcher
+from cactus_actors.router.dispatch.load import Load, load_of
+from cactus_actors.router.effects import Outbox, Prepare
+from cactus_actors.router.jobs.arrivals import Arrival, Arrivals
+from cactus_actors.router.jobs.job import EndedJob, Job, attach, user_of
+from cactus_actors.router.jobs.likelihoods import TokenTexts
+from cactus_actors.router.jobs.streams import Streams
+from cactus_actors.router.jobs.table import JobTable
+from cactus_actors.router.jobs.token_log import TokenLog
+from cactus_actors.router.journal.keeping import Keeper
+from cactus_actors.router.journal.recalling import Recalling
+from cactus_actors.router.journal.records import AcceptedRecord
+from cactus_actors.router.prepare.prepared import Prepared
 
 Salt = Callable[[str, str], str]
 """(tenant, the client's cache salt) -> the salt under which prefixes are shared."""

@@ -11,14 +11,14 @@ from cactus_actors.protocol.results import FinishReason
 from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import Finish
-from router.dispatch.cost import cost_of
-from router.dispatch.load import Load
-from router.handoff.escalation import Breach, Verdict
-from router.jobs.token_log import TokenLog
-from router.prepare.prepared import Prepared
+from cactus_actors.router.dispatch.cost import cost_of
+from cactus_actors.router.dispatch.load import Load
+from cactus_actors.router.handoff.escalation import Breach, Verdict
+from cactus_actors.router.jobs.token_log import TokenLog
+from cactus_actors.router.prepare.prepared import Prepared
 
 if TYPE_CHECKING:
-    from router.dispatch.worker_record import Assignment
+    from cactus_actors.router.dispatch.worker_record import Assignment
 
 MAX_ATTACHED = 64
 SUSPECT_AFTER = 2

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from collections import Counter
 
-from router.access.callers import Caller
-from router.jobs.streams import Streams
-from router.jobs.table import JobTable
-from router.jobs.topics import Topics
+from cactus_actors.router.access.callers import Caller
+from cactus_actors.router.jobs.streams import Streams
+from cactus_actors.router.jobs.table import JobTable
+from cactus_actors.router.jobs.topics import Topics
 
 
 class Listeners:

@@ -13,11 +13,11 @@ from cactus_actors.protocol.results import (
     Timings,
     ToolCall,
 )
+from cactus_actors.router.handoff.escalation import confidence_of
+from cactus_actors.router.jobs.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
+from cactus_actors.router.jobs.job import Ending, Job
+from cactus_actors.router.jobs.token_log import TokenLog
 from cactus_actors.tools.splitter import Parsed, parse_calls
-from router.handoff.escalation import confidence_of
-from router.jobs.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
-from router.jobs.job import Ending, Job
-from router.jobs.token_log import TokenLog
 
 _STATES: dict[str, JobState] = {"error": "failed", "cancelled": "cancelled"}
 

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import AuthenticationFailed
-from router.access.callers import Revoked
-from router.effects import Outbox
-from router.jobs.arrivals import Arrivals
-from router.jobs.closing import Closing
-from router.jobs.table import JobTable
+from cactus_actors.router.access.callers import Revoked
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.jobs.arrivals import Arrivals
+from cactus_actors.router.jobs.closing import Closing
+from cactus_actors.router.jobs.table import JobTable
 
 
 def revoke(revoked: Revoked, arrivals: Arrivals, table: JobTable, closing: Closing, outbox: Outbox, now: float) -> None:

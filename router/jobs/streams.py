@@ -8,11 +8,11 @@ from collections.abc import Iterator, Mapping
 
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Delta, Finished, Progress, Replay, Resume
-from router.books.tally import Tally
-from router.effects import Outbox
-from router.jobs.job import Job
-from router.jobs.topics import Topics
-from router.journal.records import EndedRecord
+from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.jobs.job import Job
+from cactus_actors.router.jobs.topics import Topics
+from cactus_actors.router.journal.records import EndedRecord
 
 REPLAY_CHUNK = 256
 MAX_CREDIT = 2048

@@ -9,8 +9,8 @@ import msgspec
 from cactus_actors.protocol.errors import JobNotFound
 from cactus_actors.protocol.messages import JobCounts
 from cactus_actors.protocol.results import HandoffStatus
-from router.jobs.ended_jobs import EndedJobs
-from router.jobs.job import EndedJob, Job
+from cactus_actors.router.jobs.ended_jobs import EndedJobs
+from cactus_actors.router.jobs.job import EndedJob, Job
 
 
 class JobTable:

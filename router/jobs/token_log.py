@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import TokenLogprob
 from cactus_actors.protocol.worker_messages import SequenceDelta
-from router.jobs.cuts import texts_of
-from router.jobs.likelihoods import Likely, TokenTexts, token_logprob
-from router.jobs.reasoning_log import Measured, ReasoningLog
+from cactus_actors.router.jobs.cuts import texts_of
+from cactus_actors.router.jobs.likelihoods import Likely, TokenTexts, token_logprob
+from cactus_actors.router.jobs.reasoning_log import Measured, ReasoningLog
 
 
 class TokenLog:

@@ -6,7 +6,7 @@ from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from router.access.callers import Caller
+from cactus_actors.router.access.callers import Caller
 
 MAX_TOPICS = 65_536
 

@@ -12,8 +12,8 @@ from typing import IO
 
 from cactus_actors.directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.journal.records import Progress
-from router.journal.salvage import has_hole, log_of, refill, salvaged
+from cactus_actors.router.journal.records import Progress
+from cactus_actors.router.journal.salvage import has_hole, log_of, refill, salvaged
 
 FILE_NAME = "jobs.sqlite"
 VERSION = 1

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from router.journal.records import AcceptedRecord, EndedRecord, Progress
+from cactus_actors.router.journal.records import AcceptedRecord, EndedRecord, Progress
 
 R = TypeVar("R")
 

@@ -23,12 +23,19 @@ from collections.abc import Callable, Sequence
 from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.wall_clock import unix_offset
-from router.journal.database import FILE_NAME, is_alone, is_no_damage, locked, make_tables, opened, reopened
-from router.journal.encoding import Damaged, decoded_accepted, decoded_ended, encoded
-from router.journal.progress import ProgressWriter
-from router.journal.reader import Shared
-from router.journal.records import (
+from cactus_actors.router.journal.database import (
+    FILE_NAME,
+    is_alone,
+    is_no_damage,
+    locked,
+    make_tables,
+    opened,
+    reopened,
+)
+from cactus_actors.router.journal.encoding import Damaged, decoded_accepted, decoded_ended, encoded
+from cactus_actors.router.journal.progress import ProgressWriter
+from cactus_actors.router.journal.reader import Shared
+from cactus_actors.router.journal.records import (
     AcceptedRecord,
     EndedRecord,
     Entry,
@@ -38,6 +45,7 @@ from router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
+from cactus_actors.wall_clock import unix_offset
 
 RETRY_S = 1.0
 

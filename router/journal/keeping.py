@@ -5,10 +5,10 @@ from __future__ import annotations
 import msgspec
 
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
-from router.effects import Outbox
-from router.jobs.job import EndedJob, Job
-from router.jobs.token_log import TokenLog
-from router.journal.records import (
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.jobs.job import EndedJob, Job
+from cactus_actors.router.jobs.token_log import TokenLog
+from cactus_actors.router.journal.records import (
     AcceptedRecord,
     EndedRecord,
     Forget,
@@ -17,7 +17,7 @@ from router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
-from router.journal.result_store import ResultStore
+from cactus_actors.router.journal.result_store import ResultStore
 
 
 class Keeper:

@@ -11,9 +11,9 @@ from collections.abc import Callable
 from pathlib import Path
 from typing import NamedTuple
 
-from router.journal.database import FILE_NAME
-from router.journal.encoding import Damaged, decoded_accepted, decoded_ended
-from router.journal.records import Remembered
+from cactus_actors.router.journal.database import FILE_NAME
+from cactus_actors.router.journal.encoding import Damaged, decoded_accepted, decoded_ended
+from cactus_actors.router.journal.records import Remembered
 
 _log = logging.getLogger(__name__)
 

@@ -8,10 +8,10 @@ from collections.abc import Callable, Hashable
 import msgspec
 
 from cactus_actors.protocol.errors import Overloaded, ResultDropped, StorageFailure
-from router.effects import Outbox
-from router.journal.records import Remembered
-from router.journal.result_store import ResultStore
-from router.preparing.turns import Turns
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.journal.records import Remembered
+from cactus_actors.router.journal.result_store import ResultStore
+from cactus_actors.router.preparing.turns import Turns
 
 MAX_READING = 4
 """Results that are read at a time: who asks for one waits for these at most, whatever others ask for."""

@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from router.journal.records import Remembered
+from cactus_actors.router.journal.records import Remembered
 
 RECENT_BYTES = 8 * 1024 * 1024
 """Where a journal holds them all, only the newest results are worth their memory."""

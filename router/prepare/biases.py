@@ -7,7 +7,7 @@ from collections.abc import Mapping, Sequence
 
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.option_ranges import MAX_LOGIT_BIAS
-from router.prepare.model import PromptTokenizer
+from cactus_actors.router.prepare.model import PromptTokenizer
 
 LogitBias = Mapping[str, float] | Sequence[tuple[int | str, float | bool]]
 

@@ -9,8 +9,8 @@ import msgspec
 
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, ContentPart
-from router.prepare.lengths import check_length
-from router.prepare.model import PromptModel
+from cactus_actors.router.prepare.lengths import check_length
+from cactus_actors.router.prepare.model import PromptModel
 
 SAFETY = (
     "Always assist with care, respect, and truth. Respond with utmost utility yet securely. Avoid harmful, "

@@ -13,9 +13,9 @@ import msgspec
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
-from router.prepare import PromptModel
-from router.prepare.preparation import prepare
-from router.prepare.prepared import Prepared
+from cactus_actors.router.prepare import PromptModel
+from cactus_actors.router.prepare.preparation import prepare
+from cactus_actors.router.prepare.prepared import Prepared
 
 REFRESH_S = 2.0
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import Any
 
 from cactus_actors.protocol.errors import ContextExceeded
-from router.prepare.model import PromptModel
+from cactus_actors.router.prepare.model import PromptModel
 
 MAX_CHARACTERS_PER_TOKEN = 64
 """No text this much longer than the context fits it."""

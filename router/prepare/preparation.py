@@ -14,17 +14,17 @@ from cactus_actors.protocol.params import JobPolicy, ReasoningParams, SamplingPa
 from cactus_actors.protocol.profiles import PROFILES, Profile
 from cactus_actors.protocol.reasoning_options import reasoning_request
 from cactus_actors.protocol.worker_messages import CloudRequest
+from cactus_actors.router.prepare.biases import logit_bias
+from cactus_actors.router.prepare.conversation import conversation_of
+from cactus_actors.router.prepare.lengths import check_length
+from cactus_actors.router.prepare.model import PromptModel
+from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.prepare.prompts import filling_ids, prompt_ids
+from cactus_actors.router.prepare.reasoning import check_prompt, grammar_after, reasoning_params
 from cactus_actors.structured import compile_request, rehearse
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.tools.offer import Offer, offer_of
 from cactus_actors.tools.table import markup_named
-from router.prepare.biases import logit_bias
-from router.prepare.conversation import conversation_of
-from router.prepare.lengths import check_length
-from router.prepare.model import PromptModel
-from router.prepare.prepared import Prepared
-from router.prepare.prompts import filling_ids, prompt_ids
-from router.prepare.reasoning import check_prompt, grammar_after, reasoning_params
 
 MAX_MODEL_NAME = 128
 
@@ -127,10 +127,8 @@ def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: Pr
         raise InvalidRequest("prompt is required", param="prompt")
     offer_of(None, "", given, profile)  # a call that is forced needs tools
     check_prompt(given)
-    if "suffix" in given:
-        ids = filling_ids(submit.prompt, given["suffix"], model)
-    else:
-        ids = prompt_ids(submit.prompt, model)
+    is_filled_in = "suffix" in given
+    ids = filling_ids(submit.prompt, given["suffix"], model) if is_filled_in else prompt_ids(submit.prompt, model)
     text = submit.prompt
     if not isinstance(text, str):
         text = model.tokenizer.decode(prompt_ids(text, model))

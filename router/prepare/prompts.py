@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest
-from router.prepare.lengths import check_length
-from router.prepare.model import PromptModel
+from cactus_actors.router.prepare.lengths import check_length
+from cactus_actors.router.prepare.model import PromptModel
 
 Prompt = str | list[int | str]
 

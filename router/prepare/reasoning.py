@@ -10,9 +10,9 @@ from cactus_actors.protocol.option_ranges import UNLIMITED
 from cactus_actors.protocol.params import ReasoningParams
 from cactus_actors.protocol.reasoning_options import ReasoningRequest
 from cactus_actors.reasoning import MARKUPS
+from cactus_actors.router.prepare.model import PromptModel
 from cactus_actors.structured import after_reasoning
 from cactus_actors.text.chat_prompt import ChatPrompt
-from router.prepare.model import PromptModel
 
 _OF_MESSAGES = (
     "enable_thinking",

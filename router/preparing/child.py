@@ -17,10 +17,10 @@ import msgspec
 
 from cactus_actors.lifeline import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
+from cactus_actors.router.prepare.documents import Documents, no_documents, prepare_with_documents
+from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.preparing.frames import Answer, PreparingModel, Ready, Request, receive, send
 from cactus_actors.text import load_text_model
-from router.prepare.documents import Documents, no_documents, prepare_with_documents
-from router.prepare.prepared import Prepared
-from router.preparing.frames import Answer, PreparingModel, Ready, Request, receive, send
 
 MEMORY_BYTES = 512 << 20
 """What requests may take beyond what the process holds when it has loaded its model."""

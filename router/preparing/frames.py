@@ -10,7 +10,7 @@ from cactus_actors.config import ChatOverrides
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from router.prepare.prepared import Prepared
+from cactus_actors.router.prepare.prepared import Prepared
 
 _LENGTH_BYTES = 4
 

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.wire import decode_submit
-from router.effects import Prepare
-from router.prepare.prepared import Prepared
-from router.preparing.preparer import Preparer
-from router.preparing.turns import Turns
+from cactus_actors.router.effects import Prepare
+from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.preparing.preparer import Preparer
+from cactus_actors.router.preparing.turns import Turns
 
 SLOW_S = 0.25
 """A request that takes longer holds up the others, and its user is known as slow for a while."""

@@ -6,8 +6,8 @@ from typing import Protocol
 
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from router.prepare import PromptModel
-from router.prepare.prepared import Prepared
+from cactus_actors.router.prepare import PromptModel
+from cactus_actors.router.prepare.prepared import Prepared
 
 
 class Preparer(Protocol):
@@ -34,7 +34,7 @@ class PreparerHere:
 
     def prepare(self, submit: Submit, sources: list[Source] | None = None) -> Prepared:
         # a router whose requests are prepared elsewhere does without grammars and NumPy
-        from router.prepare.documents import prepare_with_documents
+        from cactus_actors.router.prepare.documents import prepare_with_documents
 
         return prepare_with_documents(submit, sources, self._model)
 

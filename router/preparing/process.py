@@ -20,8 +20,8 @@ from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from router.prepare.prepared import Prepared
-from router.preparing.frames import Answer, PreparingModel, Ready, Request, receive, send
+from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.preparing.frames import Answer, PreparingModel, Ready, Request, receive, send
 
 LIMIT_S = 5.0
 """Until a request is answered, on a machine however busy."""
@@ -132,7 +132,7 @@ class _Child:
 
     def __init__(self, arguments: list[str]) -> None:
         self._connection, theirs = socket.socketpair()
-        command = [sys.executable, "-P", "-m", "router.preparing.child", str(theirs.fileno())]
+        command = [sys.executable, "-P", "-m", "cactus_actors.router.preparing.child", str(theirs.fileno())]
         command += [str(os.getpid()), *arguments]
         try:
             self.process = subprocess.Popen(

@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cactus_actors.placement.local.placement import PROGRAM
 
-EDGE = "router.edge.child"
+EDGE = "cactus_actors.router.edge.child"
 LISTENS = "0A"
 """The state of a socket that listens, in proc_net_tcp."""
 

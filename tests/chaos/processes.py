@@ -22,7 +22,7 @@ ROUTER = """
 import json
 import sys
 from cactus_actors.config import RouterSettings
-from router.actor import RouterActor
+from cactus_actors.router.actor import RouterActor
 jobs, stream, workers, journal, keys, others = sys.argv[1:]
 router = RouterActor(RouterSettings(
     jobs_endpoint=jobs, stream_endpoint=stream, workers_endpoint=workers,
@@ -35,7 +35,7 @@ router.run()
 WORKER = """
 import sys
 from cactus_actors.config import WorkerSettings
-from workers.actor import WorkerActor
+from cactus_actors.workers.actor import WorkerActor
 name, endpoint, key_file = sys.argv[1:]
 WorkerActor(WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or None)).run(endpoint)
 """

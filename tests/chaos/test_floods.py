@@ -25,7 +25,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.totals import Totals
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Report
-from router.access.sockets import STREAM_HIGH_WATER_MARK
+from cactus_actors.router.access.sockets import STREAM_HIGH_WATER_MARK
 from tests.chaos.processes import Processes
 from tests.chaos.raw_peer import MORE, RawPeer, address_of, frame
 from tests.chaos.vitals import MIB, Watch, cpu_seconds, edge_of
@@ -253,7 +253,7 @@ NUM_STREAMS, STREAM_TOKENS = 50, 4000
 LETTERS = """
 import sys
 from cactus_actors.config import RouterSettings
-from router.actor import RouterActor
+from cactus_actors.router.actor import RouterActor
 from tests.router_harness import LetterModel
 jobs, stream, workers, *_ = sys.argv[1:]
 settings = RouterSettings(jobs_endpoint=jobs, stream_endpoint=stream, workers_endpoint=workers)

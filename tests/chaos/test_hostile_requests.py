@@ -23,14 +23,14 @@ from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.router.preparing import PreparingProcess
+from cactus_actors.router.preparing.child import MEMORY_BYTES
+from cactus_actors.router.preparing.process import LIMIT_S
 from cactus_actors.text import load_text_model
-from router.preparing import PreparingProcess
-from router.preparing.child import MEMORY_BYTES
-from router.preparing.process import LIMIT_S
+from cactus_actors.workers.engine import Engine
+from cactus_actors.workers.models import load_model
 from tests.chaos.processes import Processes
 from tests.router_harness import job_id
-from workers.engine import Engine
-from workers.models import load_model
 
 pytestmark = pytest.mark.chaos
 
@@ -197,7 +197,7 @@ def test_a_request_is_ended_when_it_has_computed_for_too_long(
     hostile_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the processor's time, so that a busy machine refuses nothing that a quiet one takes."""
-    monkeypatch.setattr("router.preparing.process.CPU_S", 0.5)  # a template of two seconds ends itself
+    monkeypatch.setattr("cactus_actors.router.preparing.process.CPU_S", 0.5)  # a template of two seconds ends itself
     process = PreparingProcess(hostile_model, limit_s=60.0)
     try:
         process.prepare(Submit(job_id=job_id(1), prompt="Once"))

@@ -264,7 +264,7 @@ async def test_a_router_that_is_stopped_for_five_seconds_loses_nobody(processes:
 OF_A_MODEL = """
 import sys
 from cactus_actors.config import WorkerSettings
-from workers.actor import WorkerActor
+from cactus_actors.workers.actor import WorkerActor
 name, endpoint, _ = sys.argv[1:]
 WorkerActor(WorkerSettings(worker_id=name, model="{model}")).run(endpoint)
 """

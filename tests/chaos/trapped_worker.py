@@ -18,8 +18,8 @@ import numpy as np
 from cactus_actors.config import WorkerSettings
 from cactus_actors.placement.interface import ActorKind
 from cactus_actors.placement.kinds import WORKER
-from workers.actor import Loaded, WorkerActor, load
-from workers.batch import Batch
+from cactus_actors.workers.actor import Loaded, WorkerActor, load
+from cactus_actors.workers.batch import Batch
 
 DIES, HANGS_ONCE, RAISES, IS_NOT_FINITE, SLEEPS_ONCE = range(3001, 3006)
 """Prompts are given as token ids; these stand nowhere else."""

@@ -14,10 +14,10 @@ from cactus_actors.client import Client
 from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
 from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.models.files import resolve_model
+from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import load_text_model
-from router.actor import RouterActor
+from cactus_actors.workers.actor import WorkerActor
 from tests.scripted_router import until
-from workers.actor import WorkerActor
 
 ANY_PORT = "tcp://127.0.0.1:*"
 START_WITHIN_S = 240.0

@@ -17,7 +17,7 @@ from cactus_actors import AuthenticationFailed, Client, JobNotFound
 from cactus_actors.cluster.service_keys import GATEWAY_KEY, WORKER_KEY
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.store import KeyStore, keys_dir
-from router.books.job_log import tenant_hash
+from cactus_actors.router.books.job_log import tenant_hash
 from tests.chaos.serving import WITH_CLOUD
 
 ANY_PORT = "tcp://127.0.0.1:*"

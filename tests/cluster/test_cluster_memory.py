@@ -17,7 +17,7 @@ from cactus_actors.client import Client
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.messages import Status, Submit
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
-from router.access.unfinished import MUCH_BYTES
+from cactus_actors.router.access.unfinished import MUCH_BYTES
 from tests.chaos.raw_peer import LONG, MORE, RawPeer, frame
 from tests.chaos.vitals import MIB, Watch, edge_of
 from tests.cluster.conftest import Running, running_service

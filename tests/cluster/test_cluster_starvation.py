@@ -14,7 +14,7 @@ from cactus_actors.client import Client
 from tests.chaos.serving import Serving, below, is_called, serving
 from tests.cluster.spinning import spinning
 
-ACTORS = ("RouterActor", "WorkerActor", "HandoffActor", "GatewayActor", "router.edge.child")
+ACTORS = ("RouterActor", "WorkerActor", "HandoffActor", "GatewayActor", "cactus_actors.router.edge.child")
 OPTIONS: dict[str, Any] = {"max_tokens": 40, "ignore_eos": True, "temperature": 0.9}
 NUM_CLIENTS = 3
 PATIENCE_S = 300.0

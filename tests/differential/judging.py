@@ -12,12 +12,12 @@ import torch
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.workers.models import model_of
+from cactus_actors.workers.weights.reader import ModelFiles, read_model
 from tests.differential.configurations import Configuration
 from tests.differential.fields import FIELDS
 from tests.differential.reference import Incomplete, NoReference, log_probabilities, write_checkpoint
 from tests.numerics.test_families import alone
-from workers.models import model_of
-from workers.weights.reader import ModelFiles, read_model
 
 BOUND = 5e-4
 """How far a log-probability may be off, both sides computing in float32."""

@@ -61,10 +61,8 @@ def changed_data(draw: DrawFn, sound: Any, *, leave_root: bool = True) -> Any:
         if not places:
             return value
         place = draw(st.sampled_from(places))
-        if draw(st.booleans()) and len(place) > 0:
-            value = _without(value, place)
-        else:
-            value = changed(value, place, draw(odd))
+        is_cut = draw(st.booleans()) and len(place) > 0
+        value = _without(value, place) if is_cut else changed(value, place, draw(odd))
     return value
 
 

@@ -31,10 +31,10 @@ from cactus_actors.protocol.openai import BodyRequest, request_from_body
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.protocol.wire import client_message_decoder, encode
+from cactus_actors.router.prepare.preparation import prepare
+from cactus_actors.router.prepare.prepared import Prepared
 from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
 from cactus_actors.tools.table import MARKUPS
-from router.prepare.preparation import prepare
-from router.prepare.prepared import Prepared
 from tests.fuzz.damage import changed_json, damaged
 from tests.fuzz.judging import answer, fuzzed
 from tests.fuzz.values import HUGE_INTEGERS, json_bytes, of_type, texts

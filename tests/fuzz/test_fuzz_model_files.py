@@ -18,6 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from cactus_actors.models.confidence_probe import read_probe
 from cactus_actors.protocol.errors import CactusError, ModelFileInvalid
 from cactus_actors.text import TextModel, load_text_model
+from cactus_actors.workers.weights.reader import read_model
 from tests.fuzz.damage import changed_json, damaged
 from tests.fuzz.judging import answer, fuzzed
 from tests.fuzz.values import EXTREME_INTEGERS, ODD_TEXTS
@@ -33,7 +34,6 @@ from tests.unit.test_loading_corruption import (
     tensor_info,
 )
 from tests.unit.test_text_tokenizer import make_json_tokenizer, write_directory
-from workers.weights.reader import read_model
 
 pytestmark = pytest.mark.filterwarnings("ignore:Generating overly large repr")
 

@@ -22,8 +22,8 @@ from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
+from cactus_actors.router.actor import RouterActor
 from cactus_actors.text import TextModel, load_text_model
-from router.actor import RouterActor
 from tests.router_harness import LetterModel, make_delta, make_hello
 from tests.scripted_router import until
 

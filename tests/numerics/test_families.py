@@ -11,10 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
+from cactus_actors.workers.batch import Batch
+from cactus_actors.workers.kv_cache import KVCache
+from cactus_actors.workers.models import Model, load_model
 from tests.goldens.to_gguf import write_gguf
-from workers.batch import Batch
-from workers.kv_cache import KVCache
-from workers.models import Model, load_model
 
 GOLDENS = Path(__file__).parent.parent / "goldens"
 NAMES = sorted(path.parent.name for path in GOLDENS.glob("*/config.json"))

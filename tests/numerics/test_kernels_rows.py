@@ -7,11 +7,11 @@ import math
 import numpy as np
 import pytest
 
+from cactus_actors.workers.kernels import experts, rows
+from cactus_actors.workers.kernels import short_conv as convolution
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
+from cactus_actors.workers.kernels.memory import round_up
 from tests.for_python import for_python
-from workers.kernels import experts, rows
-from workers.kernels import short_conv as convolution
-from workers.kernels.matrix import WIDTH_MULTIPLE
-from workers.kernels.memory import round_up
 
 add_row = for_python(rows.add_row)
 gate_gelu = for_python(rows.gate_gelu)

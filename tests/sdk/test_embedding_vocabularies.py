@@ -10,9 +10,9 @@ import numpy as np
 import pytest
 
 from cactus_actors.sdk import cactus_destroy, cactus_embed, cactus_init
+from cactus_actors.workers.batch import Batch
+from cactus_actors.workers.models import load_model
 from tests.unit.test_gguf_embedding_tokenizers import UNIGRAMS, WORD_PIECES
-from workers.batch import Batch
-from workers.models import load_model
 
 HIDDEN = 32
 KINDS: dict[str, tuple[list[str], dict[str, Any], str, list[int]]] = {

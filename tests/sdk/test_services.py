@@ -14,6 +14,7 @@ import pytest
 from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
 from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.models.files import resolve_model
+from cactus_actors.router.actor import RouterActor
 from cactus_actors.sdk import (
     CactusModel,
     CallFailed,
@@ -28,9 +29,8 @@ from cactus_actors.sdk import (
     cactus_tokenize,
 )
 from cactus_actors.text import load_text_model
-from router.actor import RouterActor
+from cactus_actors.workers.actor import WorkerActor
 from tests.scripted_router import until
-from workers.actor import WorkerActor
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
 STORY = [{"role": "user", "content": "Tell me a short story about a fox."}]

@@ -13,11 +13,11 @@ NOWHERE = {"ray", "numba", "gguf"}
 @pytest.mark.parametrize(
     ("module", "without"),
     [
-        ("router.actor", {"numpy", "llguidance", "asyncio", "litestar", "httpx"}),
+        ("cactus_actors.router.actor", {"numpy", "llguidance", "asyncio", "litestar", "httpx"}),
         ("cactus_actors.gateway.actor", {"numpy", "llguidance", "httpx"}),
         ("cactus_actors.handoff.actor", {"numpy", "tokenizers", "litestar"}),
-        ("workers.actor", {"numpy", "asyncio", "litestar", "httpx"}),
-        ("router.preparing.child", {"asyncio", "litestar", "httpx"}),
+        ("cactus_actors.workers.actor", {"numpy", "asyncio", "litestar", "httpx"}),
+        ("cactus_actors.router.preparing.child", {"asyncio", "litestar", "httpx"}),
         ("cactus_actors.cluster.service", {"numpy", "tokenizers", "asyncio", "litestar", "httpx"}),
     ],
 )

@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
+from cactus_actors.workers.block_pool import BlockPool
 from tests.fuzz.judging import fuzzed
-from workers.block_pool import BlockPool
 
 NUM_BLOCKS = 4
 NAMES = st.integers(0, 3).map(lambda number: bytes([number]))

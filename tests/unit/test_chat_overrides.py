@@ -17,10 +17,10 @@ from cactus_actors.config import ChatOverrides, RouterSettings, make_config, rea
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.router.actor import RouterActor
+from cactus_actors.router.preparing import PreparingProcess
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.tools.table import MARKUPS
-from router.actor import RouterActor
-from router.preparing import PreparingProcess
 from tests.gateway.played_service import played_service
 from tests.secured_router import LOOPBACK
 from tests.tiny_gguf import TOKEN_TYPES, TOKENS

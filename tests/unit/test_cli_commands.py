@@ -36,9 +36,9 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.messages import Cancel, Finished, Rejected, Submit
 from cactus_actors.protocol.results import Handoff, Measures
+from cactus_actors.workers.models import list_families
 from tests.read_integers import inexact_integers
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
-from workers.models import list_families
 
 COMMANDS = (
     "serve",

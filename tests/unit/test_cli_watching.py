@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.cli.watching import changes_of, latencies_of
 from cactus_actors.protocol.messages import JobCounts, Status
-from router.books.tally import Tally
+from cactus_actors.router.books.tally import Tally
 from tests.router_harness import RouterHarness, job_id
 from tests.scripted_router import ScriptedRouter
 

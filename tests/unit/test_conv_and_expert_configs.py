@@ -16,11 +16,11 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.workers.models.config import Experts, ModelConfig
+from cactus_actors.workers.models.families import family_of_architectures
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.weights.reader import read_model
 from tests.goldens.to_gguf import write_gguf
-from workers.models.config import Experts, ModelConfig
-from workers.models.families import family_of_architectures
-from workers.models.keys import Keys
-from workers.weights.reader import read_model
 
 GOLDENS = Path(__file__).parent.parent / "goldens"
 LFM2, MIXTRAL, QWEN3_MOE = "Lfm2ForCausalLM", "MixtralForCausalLM", "Qwen3MoeForCausalLM"

@@ -9,10 +9,10 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
+from cactus_actors.workers.batch import Batch
+from cactus_actors.workers.engine import Engine
+from cactus_actors.workers.kv_cache import KVCache
 from tests.unit.test_engine_behaviour import CONFIG, CountingModel, error_type
-from workers.batch import Batch
-from workers.engine import Engine
-from workers.kv_cache import KVCache
 
 PIECES = ["<think>", "</think>", "\n", "a", "b", "Hi", " there", ".", "<", "th", "</", "ink>", "é"]
 IDS = {piece: token_id for token_id, piece in enumerate(PIECES)}

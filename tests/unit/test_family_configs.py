@@ -11,15 +11,15 @@ import pytest
 from safetensors.numpy import save_file
 
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.models.config import ModelConfig
-from workers.models.families import FAMILIES, family_of_architectures, family_of_gguf
-from workers.models.family import graph_of
-from workers.models.gemma2 import scale_from_gguf
-from workers.models.keys import Keys
-from workers.models.rope_scaling import LinearScaling
-from workers.models.rotary import Rope
-from workers.models.windows import window_from_gguf, windows_from_gguf
-from workers.weights.reader import read_model
+from cactus_actors.workers.models.config import ModelConfig
+from cactus_actors.workers.models.families import FAMILIES, family_of_architectures, family_of_gguf
+from cactus_actors.workers.models.family import graph_of
+from cactus_actors.workers.models.gemma2 import scale_from_gguf
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.rope_scaling import LinearScaling
+from cactus_actors.workers.models.rotary import Rope
+from cactus_actors.workers.models.windows import window_from_gguf, windows_from_gguf
+from cactus_actors.workers.weights.reader import read_model
 
 MISTRAL, QWEN2, QWEN3 = "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"
 GEMMA2, GEMMA3, GEMMA3_IMAGES = "Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"

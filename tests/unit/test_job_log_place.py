@@ -11,7 +11,7 @@ from cactus_actors.cluster.collector import otlp_endpoint
 from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.config import make_config
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.books.line_file import LineFile
+from cactus_actors.router.books.line_file import LineFile
 
 URL = "http://collector:4318"
 

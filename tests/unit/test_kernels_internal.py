@@ -10,7 +10,7 @@ from numba import njit, types
 from numba.extending import overload
 from numpy.typing import NDArray
 
-from workers.kernels.internal import INTERNAL, internal
+from cactus_actors.workers.kernels.internal import INTERNAL, internal
 
 
 @internal(error_model="numpy")

@@ -16,13 +16,13 @@ from safetensors.numpy import save_file
 
 from cactus_actors.models.files import list_models, resolve_model
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.models.config import Layer, ModelConfig
-from workers.models.family import graph_of
-from workers.models.llama import FAMILY
-from workers.models.rotary import Rope
-from workers.runtime.layout import Layout
-from workers.weights.pack import Arenas, pack
-from workers.weights.reader import read_model
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.family import graph_of
+from cactus_actors.workers.models.llama import FAMILY
+from cactus_actors.workers.models.rotary import Rope
+from cactus_actors.workers.runtime.layout import Layout
+from cactus_actors.workers.weights.pack import Arenas, pack
+from cactus_actors.workers.weights.reader import read_model
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],

@@ -19,9 +19,9 @@ from cactus_actors.keys.private_directory import check_private, check_way_to, is
 from cactus_actors.keys.store import KeyStore, keys_dir
 from cactus_actors.placement.local.run_directory import RunDirectory
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.router.books.line_file import LineFile
+from cactus_actors.router.journal.database import locked
 from cactus_actors.wall_clock import unix_offset
-from router.books.line_file import LineFile
-from router.journal.database import locked
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o500])

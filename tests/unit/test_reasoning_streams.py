@@ -12,10 +12,10 @@ from cactus_actors.protocol.openai import BodyRequest, chunks_of, completion_bod
 from cactus_actors.protocol.params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.results import Result
 from cactus_actors.reasoning import MARKUPS
-from router.jobs.token_log import TokenLog
+from cactus_actors.router.jobs.token_log import TokenLog
+from cactus_actors.workers.detokenizer import Detokenizer
 from tests.unit.test_detokenizer import PieceTokenizer
 from tests.unit.test_reasoning_splitter import written
-from workers.detokenizer import Detokenizer
 
 JOB = "0" * 32
 TEXTS = st.text(max_size=20).map(str.strip)

@@ -12,6 +12,10 @@ import pytest
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.models.served_context import context_of_gguf, context_of_json
 from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.rope_keys import rope_from_gguf
+from cactus_actors.workers.models.rope_scaling import LinearScaling
+from cactus_actors.workers.models.rotary import Rope
 from tests.unit.test_family_configs import (
     DECODERS,
     FULL,
@@ -26,10 +30,6 @@ from tests.unit.test_family_configs import (
     longrope,
     read,
 )
-from workers.models.keys import Keys
-from workers.models.rope_keys import rope_from_gguf
-from workers.models.rope_scaling import LinearScaling
-from workers.models.rotary import Rope
 
 
 @pytest.mark.parametrize(

@@ -19,12 +19,12 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.wire import decode_submit
-from router.access.callers import ANYONE, Revoked
-from router.core import RouterCore
-from router.effects import Effect, Prepare, SendClient
-from router.jobs.arrivals import MAX_LATER
-from router.jobs.job import MAX_ATTACHED
-from router.prepare.preparation import prepare
+from cactus_actors.router.access.callers import ANYONE, Revoked
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.effects import Effect, Prepare, SendClient
+from cactus_actors.router.jobs.arrivals import MAX_LATER
+from cactus_actors.router.jobs.job import MAX_ATTACHED
+from cactus_actors.router.prepare.preparation import prepare
 from tests.router_harness import LetterModel, job_id
 
 

@@ -16,10 +16,10 @@ from benchmarks.deadline_simulation import (
     simulated_capacity,
 )
 from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
-from router.dispatch.backlog import Backlog
-from router.dispatch.forecast import Forecast
-from router.dispatch.load import Load
-from router.dispatch.users import Users
+from cactus_actors.router.dispatch.backlog import Backlog
+from cactus_actors.router.dispatch.forecast import Forecast
+from cactus_actors.router.dispatch.load import Load
+from cactus_actors.router.dispatch.users import Users
 
 TIMEOUT_S = 30.0
 REQUESTS = requests_of(None, 1000, seed=2)

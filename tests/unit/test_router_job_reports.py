@@ -9,7 +9,7 @@ from cactus_actors.protocol.errors import ModelFailure
 from cactus_actors.protocol.messages import Cancel, ChatMessage, Submit
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Finish
-from router.books.job_report import JobReport
+from cactus_actors.router.books.job_report import JobReport
 from tests.router_harness import SURE, UNSURE, Disk, RouterHarness, job_id, make_delta
 
 STOP = Finish("stop")

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from router.dispatch.places import Places
+from cactus_actors.router.dispatch.places import Places
 
 NUM_SLOTS = 4
 

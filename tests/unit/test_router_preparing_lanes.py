@@ -14,9 +14,9 @@ import pytest
 from cactus_actors.protocol.errors import InvalidRequest, ServerFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.wire import encode
-from router.effects import Prepare
-from router.preparing import Outcome, PreparingLanes, lanes
-from router.preparing.turns import Turns
+from cactus_actors.router.effects import Prepare
+from cactus_actors.router.preparing import Outcome, PreparingLanes, lanes
+from cactus_actors.router.preparing.turns import Turns
 from tests.router_harness import job_id
 
 SLOW, EXPLODING = "slow", "exploding"

@@ -13,10 +13,10 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import ReasoningParams
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
+from cactus_actors.router.prepare.preparation import prepare
+from cactus_actors.router.prepare.prepared import Prepared
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.model_reasoning import ModelReasoning
-from router.prepare.preparation import prepare
-from router.prepare.prepared import Prepared
 from tests.router_harness import SURE, UNSURE, Disk, LetterModel, RouterHarness, job_id, make_delta
 
 STOP = Finish("stop")

@@ -10,8 +10,8 @@ import pytest
 
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.worker_messages import Report, Taken
-from router.effects import Effect, Publish, SendWorker
-from router.worker_reports import MAX_UNTAKEN, MIN_AHEAD
+from cactus_actors.router.effects import Effect, Publish, SendWorker
+from cactus_actors.router.worker_reports import MAX_UNTAKEN, MIN_AHEAD
 from tests.router_harness import RouterHarness, job_id, make_delta, make_hello
 
 NUM_TOKENS = 6

@@ -14,11 +14,11 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.journal.encoding import decoded_accepted, encoded
-from router.journal.journal import Journal
-from router.journal.pages import Pages
-from router.journal.reader import JournalReader
-from router.journal.records import (
+from cactus_actors.router.journal.encoding import decoded_accepted, encoded
+from cactus_actors.router.journal.journal import Journal
+from cactus_actors.router.journal.pages import Pages
+from cactus_actors.router.journal.reader import JournalReader
+from cactus_actors.router.journal.records import (
     AcceptedRecord,
     Forget,
     RecoveredEnd,
@@ -26,7 +26,7 @@ from router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
-from router.journal.salvage import Salvage, has_hole
+from cactus_actors.router.journal.salvage import Salvage, has_hole
 from tests.unit.test_router_journal import PATIENCE_S, Writer, accepted, ended, found, remembered
 
 PAGE = 4096
@@ -307,7 +307,7 @@ def test_a_damaged_journal_that_cannot_be_written_anew_stays_where_it_is(
         raise sqlite3.OperationalError("database or disk is full")
 
     with monkeypatch.context() as patch:
-        patch.setattr("router.journal.database.refill", full)
+        patch.setattr("cactus_actors.router.journal.database.refill", full)
         with pytest.raises(ConfigurationInvalid, match=r"damaged .* cannot be written: .* full"):
             Journal(tmp_path).recover(600.0)
     assert not list(tmp_path.glob("*.damaged-*"))

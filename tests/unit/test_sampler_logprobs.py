@@ -7,11 +7,11 @@ import pytest
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.workers.batch import Batch, Chunk
+from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.sampler import Sampler
+from cactus_actors.workers.sequence import Sequence
 from tests.sampler_cases import VOCAB, Case, NoBytes, make_case, sample, softmax
-from workers.batch import Batch, Chunk
-from workers.detokenizer import Detokenizer
-from workers.sampler import Sampler
-from workers.sequence import Sequence
 
 
 @pytest.mark.parametrize("vocab", [1, 3, 64, 300, 5000])

@@ -8,8 +8,8 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.errors import ModelFailure
+from cactus_actors.workers.sampler import Sampler
 from tests.sampler_cases import END_IDS, VOCAB, Case, drawn, make_case, sample, sample_one
-from workers.sampler import Sampler
 
 OPTIONS: list[dict[str, object]] = [
     {"temperature": 0.0},

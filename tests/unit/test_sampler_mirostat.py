@@ -10,9 +10,9 @@ from msgspec.structs import replace
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.workers.kernels import sampling_random
 from tests.for_python import for_python
 from tests.sampler_cases import VOCAB, Case, adjusted, make_case, sample, sample_one, softmax
-from workers.kernels import sampling_random
 
 uniform = for_python(sampling_random.uniform)
 

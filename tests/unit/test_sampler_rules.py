@@ -12,6 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.workers.kernels import nucleus, sampling_random
+from cactus_actors.workers.kernels.nucleus import MAX_SORTED
+from cactus_actors.workers.sampler import Sampler
 from tests.for_python import for_python
 from tests.sampler_cases import (
     VOCAB,
@@ -23,9 +26,6 @@ from tests.sampler_cases import (
     sample_one,
     softmax,
 )
-from workers.kernels import nucleus, sampling_random
-from workers.kernels.nucleus import MAX_SORTED
-from workers.sampler import Sampler
 
 uniform = for_python(sampling_random.uniform)
 cut_of = for_python(nucleus.cut_of)

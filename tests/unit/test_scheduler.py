@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from workers.block_pool import BlockPool
-from workers.detokenizer import Detokenizer
-from workers.scheduler import Counters, Schedule, Scheduler
-from workers.sequence import Sequence
+from cactus_actors.workers.block_pool import BlockPool
+from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.scheduler import Counters, Schedule, Scheduler
+from cactus_actors.workers.sequence import Sequence
 
 
 class NoBytes:

@@ -7,13 +7,13 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.workers.batch import Chunk
+from cactus_actors.workers.block_pool import BlockPool
+from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.scheduler import Counters, Scheduler
+from cactus_actors.workers.sequence import Sequence
 from tests.fuzz.judging import fuzzed
 from tests.unit.test_scheduler import NoBytes
-from workers.batch import Chunk
-from workers.block_pool import BlockPool
-from workers.detokenizer import Detokenizer
-from workers.scheduler import Counters, Scheduler
-from workers.sequence import Sequence
 
 BLOCK_SIZE = 4
 MAX_CONTEXT = 40

@@ -12,7 +12,7 @@ from cactus_actors.cluster.phases import PhaseLines, StartPhase
 from cactus_actors.cluster.readiness import Patience
 from cactus_actors.cluster.watched import MAX_STEP_S
 from cactus_actors.protocol.errors import Unavailable
-from workers.phases import LoadingProgress
+from cactus_actors.workers.phases import LoadingProgress
 
 
 @pytest.fixture(autouse=True)

@@ -6,8 +6,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras, Taken
-from router.jobs.cuts import texts_of
-from workers.reporting import MAX_HELD_STEPS, Reporting
+from cactus_actors.router.jobs.cuts import texts_of
+from cactus_actors.workers.reporting import MAX_HELD_STEPS, Reporting
 
 WORDS = ["a", "", "bé", "long ", "\n", "z"]
 

@@ -101,7 +101,7 @@ class EchoWorker:
 ROUTER = """
 import sys
 from cactus_actors.config import RouterSettings
-from router.actor import RouterActor
+from cactus_actors.router.actor import RouterActor
 from tests.router_harness import LetterModel
 names = ("jobs_endpoint", "stream_endpoint", "workers_endpoint")
 actor = RouterActor(RouterSettings(**dict(zip(names, sys.argv[1:]))), LetterModel())

@@ -28,8 +28,8 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, Taken
-from router.access.known_keys import RECHECK_S
-from router.access.unfinished import MUCH_BYTES
+from cactus_actors.router.access.known_keys import RECHECK_S
+from cactus_actors.router.access.unfinished import MUCH_BYTES
 from tests.chaos.raw_peer import COMMAND, MORE, RawPeer, frame
 from tests.chaos.vitals import MIB, Watch, resident_bytes
 from tests.router_harness import job_id, make_delta, make_hello
@@ -195,13 +195,13 @@ def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -
     program = "import router.edge.child, sys; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert {"zmq", "msgspec"} <= {*modules}
-    heavy = {"asyncio", "numba", "numpy", "ray", "tokenizers", "jinja2", "router.core"}
+    heavy = {"asyncio", "numba", "numpy", "ray", "tokenizers", "jinja2", "cactus_actors.router.core"}
     assert heavy & {*modules} == set()
 
 
 def test_an_edge_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("router.edge.process.QUIET_S", 1.5)
-    monkeypatch.setattr("router.edge.process.SILENT_S", 2.0)
+    monkeypatch.setattr("cactus_actors.router.edge.process.QUIET_S", 1.5)
+    monkeypatch.setattr("cactus_actors.router.edge.process.SILENT_S", 2.0)
     with serving() as service:
         stopped = edge_of(service)
         os.kill(stopped, signal.SIGSTOP)
@@ -262,7 +262,7 @@ class AvidWorker:
 def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("router.edge.process.STALLED_S", 3.0)
+    monkeypatch.setattr("cactus_actors.router.edge.process.STALLED_S", 3.0)
     client = service.client()
     subscriber = service.subscriber(job_id(1))
     until(lambda: job_id(1) in service.actor._core._topics)

@@ -52,9 +52,9 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     Welcome,
 )
+from cactus_actors.router.actor import Observer, RouterActor
+from cactus_actors.router.books.job_report import JobReport
 from cactus_actors.text.chat_prompt import ChatPrompt
-from router.actor import Observer, RouterActor
-from router.books.job_report import JobReport
 from tests.router_harness import LetterModel, job_id, make_delta, make_hello
 from tests.scripted_router import until
 

@@ -17,7 +17,7 @@ import pytest
 from cactus_actors import Client
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.messages import Rejected
-from router.actor import RouterActor
+from cactus_actors.router.actor import RouterActor
 from tests.router_harness import LetterModel
 from tests.wire.test_client_router import EchoWorker
 from tests.wire.test_router_actor import LOOPBACK, RouterSettings, Service, serving, submit
@@ -38,7 +38,8 @@ def seconds_of_jobs(service: Service) -> float:
 def test_a_disk_that_is_full_harms_no_job(caplog: pytest.LogCaptureFixture) -> None:
     with serving(job_log="/dev/full") as service:
         seconds_of_jobs(service)
-    assert [record.levelno for record in caplog.records if record.name == "router.books.job_log"] == [logging.WARNING]
+    of_the_log = [record for record in caplog.records if record.name == "cactus_actors.router.books.job_log"]
+    assert [record.levelno for record in of_the_log] == [logging.WARNING]
 
 
 def test_a_pipe_that_nobody_reads_harms_no_job(tmp_path: Path) -> None:
@@ -74,7 +75,7 @@ def test_a_collector_that_takes_nothing_costs_no_job_its_time(
                 if caplog.records:
                     break
                 time.sleep(0.05)
-    assert [record.name for record in caplog.records] == ["router.books.spans"]
+    assert [record.name for record in caplog.records] == ["cactus_actors.router.books.spans"]
 
 
 @pytest.mark.parametrize("endpoint", ["collector:4318", "http://", "ftp://collector", "http://[", "http://a:x"])
@@ -90,7 +91,7 @@ import sys
 sys.modules["opentelemetry"] = None
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.books.books import books_of
+from cactus_actors.router.books.books import books_of
 assert books_of(RouterSettings(), "") is None
 try:
     books_of(RouterSettings(otlp_endpoint="http://localhost:4318"), "")

@@ -19,11 +19,11 @@ from cactus_actors.protocol.errors import CactusError, RequestTooComplex, Server
 from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
+from cactus_actors.router.effects import Prepare
+from cactus_actors.router.prepare.preparation import prepare
+from cactus_actors.router.preparing import Outcome, PreparingLanes, PreparingProcess
+from cactus_actors.router.preparing.child import limit_memory
 from cactus_actors.text import load_text_model
-from router.effects import Prepare
-from router.prepare.preparation import prepare
-from router.preparing import Outcome, PreparingLanes, PreparingProcess
-from router.preparing.child import limit_memory
 from tests.router_harness import LetterModel, LetterTokenizer, job_id
 from tests.wire.test_router_actor import serving
 

@@ -18,13 +18,13 @@ from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.protocol.errors import ConfigurationInvalid, PermissionDenied
 from cactus_actors.protocol.messages import Accepted, Rejected, Scale, Scaling, StatusRequest
 from cactus_actors.protocol.worker_messages import Hello, Welcome
-from router.access.known_keys import RECHECK_S
-from router.actor import RouterActor
+from cactus_actors.router.access.known_keys import RECHECK_S
+from cactus_actors.router.actor import RouterActor
+from cactus_actors.workers.link import RouterLink
 from tests.router_harness import job_id, make_hello
 from tests.scripted_router import until
 from tests.secured_router import LOOPBACK, SecuredRouter, secured_router, submit
 from tests.wire.test_client_router import EchoWorker
-from workers.link import RouterLink
 
 
 def stranger_of(router: SecuredRouter) -> Credentials:

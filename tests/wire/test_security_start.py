@@ -20,7 +20,7 @@ from cactus_actors.keys.exposure import is_private
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, find_credentials, read_key_file
 from cactus_actors.keys.store import KeyStore, keys_dir
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from router.actor import RouterActor
+from cactus_actors.router.actor import RouterActor
 from tests.router_harness import LetterModel
 from tests.secured_router import LOOPBACK
 

@@ -25,7 +25,7 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Finish, Report
-from router.access.known_keys import RECHECK_S
+from cactus_actors.router.access.known_keys import RECHECK_S
 from tests.router_harness import UNSURE, job_id, make_delta, make_hello
 from tests.scripted_router import until
 from tests.secured_router import (

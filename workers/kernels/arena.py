@@ -9,7 +9,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from workers.kernels.vectors import F32, I32, address, primitive
+from cactus_actors.workers.kernels.vectors import F32, I32, address, primitive
 
 I16 = ir.IntType(16)
 

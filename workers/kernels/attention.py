@@ -13,8 +13,8 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.attention_scores import score
-from workers.kernels.attention_tiles import (
+from cactus_actors.workers.kernels.attention_scores import score
+from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
     CHUNK_VECTORS,
     MAX_HEIGHT,
@@ -22,11 +22,11 @@ from workers.kernels.attention_tiles import (
     get_range,
     set_record,
 )
-from workers.kernels.attention_values import mix
-from workers.kernels.attention_weights import weigh
-from workers.kernels.internal import internal
-from workers.kernels.memory import CACHE_LINE, round_up
-from workers.kernels.vectors import (
+from cactus_actors.workers.kernels.attention_values import mix
+from cactus_actors.workers.kernels.attention_weights import weigh
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.memory import CACHE_LINE, round_up
+from cactus_actors.workers.kernels.vectors import (
     LANES,
     broadcast,
     fetch,

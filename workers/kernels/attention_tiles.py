@@ -15,9 +15,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from workers.kernels.cache import field
-from workers.kernels.instruction_sets import cpu_features
-from workers.kernels.vectors import (
+from cactus_actors.workers.kernels.cache import field
+from cactus_actors.workers.kernels.instruction_sets import cpu_features
+from cactus_actors.workers.kernels.vectors import (
     FLOATS,
     INDEX,
     LANES,

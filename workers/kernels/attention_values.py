@@ -8,7 +8,7 @@ from typing import Any
 from llvmlite import ir
 from numba import types
 
-from workers.kernels.attention_tiles import (
+from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
     CacheArrays,
     call_shared,
@@ -22,8 +22,8 @@ from workers.kernels.attention_tiles import (
     vector_at,
     wide_vectors,
 )
-from workers.kernels.cache import stored_bytes, widen
-from workers.kernels.vectors import (
+from cactus_actors.workers.kernels.cache import stored_bytes, widen
+from cactus_actors.workers.kernels.vectors import (
     F32,
     INDEX,
     LANES,

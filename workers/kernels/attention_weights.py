@@ -10,7 +10,7 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from workers.kernels.attention_tiles import (
+from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
     CHUNK_VECTORS,
     CacheArrays,
@@ -20,8 +20,8 @@ from workers.kernels.attention_tiles import (
     smaller_index,
     vector_at,
 )
-from workers.kernels.cache import widen
-from workers.kernels.vectors import (
+from cactus_actors.workers.kernels.cache import widen
+from cactus_actors.workers.kernels.vectors import (
     F32,
     FLOATS,
     I32,

@@ -15,9 +15,9 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
-from workers.kernels.instruction_sets import cpu_features
-from workers.kernels.internal import internal
-from workers.kernels.vectors import (
+from cactus_actors.workers.kernels.instruction_sets import cpu_features
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.vectors import (
     F32,
     FLOATS,
     I8,

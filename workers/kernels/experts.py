@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.internal import internal
-from workers.kernels.vectors import (
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.vectors import (
     broadcast,
     divide,
     exponential,

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from workers.kernels.bfloat16 import BFLOAT16
-from workers.kernels.float32 import FLOAT32
-from workers.kernels.instruction_sets import choose_instruction_set
-from workers.kernels.int4 import INT4
-from workers.kernels.int8 import INT8
-from workers.kernels.matrix import WeightFormat
+from cactus_actors.workers.kernels.bfloat16 import BFLOAT16
+from cactus_actors.workers.kernels.float32 import FLOAT32
+from cactus_actors.workers.kernels.instruction_sets import choose_instruction_set
+from cactus_actors.workers.kernels.int4 import INT4
+from cactus_actors.workers.kernels.int8 import INT8
+from cactus_actors.workers.kernels.matrix import WeightFormat
 
 FORMATS = {"float32": FLOAT32, "bfloat16": BFLOAT16, "int8": INT8, "int4": INT4}
 

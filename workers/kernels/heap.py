@@ -7,7 +7,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.kernels.internal import internal
+from cactus_actors.workers.kernels.internal import internal
 
 Keys = NDArray[np.float32]
 Ids = NDArray[np.int32]

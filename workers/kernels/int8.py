@@ -12,20 +12,20 @@ from llvmlite import ir
 from numba import njit
 from numpy.typing import NDArray
 
-from workers.kernels.arena import load_float, store_float
-from workers.kernels.instruction_sets import InstructionSet
-from workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
-from workers.kernels.matrix import Kernels, Layout, make_formats
-from workers.kernels.memory import aligned_zeros
-from workers.kernels.quantised_rows import (
+from cactus_actors.workers.kernels.arena import load_float, store_float
+from cactus_actors.workers.kernels.instruction_sets import InstructionSet
+from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
+from cactus_actors.workers.kernels.matrix import Kernels, Layout, make_formats
+from cactus_actors.workers.kernels.memory import aligned_zeros
+from cactus_actors.workers.kernels.quantised_rows import (
     GROUP_SIZE,
     SMALLEST_GROUP,
     largest_of_group,
     make_encode_row,
     store_quads,
 )
-from workers.kernels.tiles import at, make_matmul
-from workers.kernels.vectors import FLOATS, I8, broadcast, load
+from cactus_actors.workers.kernels.tiles import at, make_matmul
+from cactus_actors.workers.kernels.vectors import FLOATS, I8, broadcast, load
 
 OUTPUTS = 16
 ZERO_POINT = 128

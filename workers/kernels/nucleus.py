@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.chunks import CHUNK
-from workers.kernels.heap import heapify, pop
-from workers.kernels.internal import internal
-from workers.kernels.softmax import Ids, Logits, Scalar, mass_from
+from cactus_actors.workers.kernels.chunks import CHUNK
+from cactus_actors.workers.kernels.heap import heapify, pop
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.softmax import Ids, Logits, Scalar, mass_from
 
 MAX_SORTED = 128
 

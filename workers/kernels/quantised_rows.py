@@ -11,9 +11,9 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from workers.kernels.matrix import Layout
-from workers.kernels.tiles import at, make_find_tile
-from workers.kernels.vectors import (
+from cactus_actors.workers.kernels.matrix import Layout
+from cactus_actors.workers.kernels.tiles import at, make_find_tile
+from cactus_actors.workers.kernels.vectors import (
     F32,
     FLOATS,
     I8,

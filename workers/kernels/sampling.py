@@ -14,15 +14,15 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from workers.kernels.chunks import PART
-from workers.kernels.internal import internal
-from workers.kernels.sampling_adjust import add_bias, apply_mask, forbid, penalise, restore, update_maxima
-from workers.kernels.sampling_all import draw_from_all, first_of
-from workers.kernels.sampling_mirostat import draw_mirostat
-from workers.kernels.sampling_random import uniform
-from workers.kernels.sampling_ranked import MAX_RANKED, draw_from_top, rank_top
-from workers.kernels.sampling_scratch import NEGATIVE_INFINITY, Scratch
-from workers.kernels.softmax import Ids, Logits, Reals, Scalar, entropy_of, is_finite, largest_of, survey
+from cactus_actors.workers.kernels.chunks import PART
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.sampling_adjust import add_bias, apply_mask, forbid, penalise, restore, update_maxima
+from cactus_actors.workers.kernels.sampling_all import draw_from_all, first_of
+from cactus_actors.workers.kernels.sampling_mirostat import draw_mirostat
+from cactus_actors.workers.kernels.sampling_random import uniform
+from cactus_actors.workers.kernels.sampling_ranked import MAX_RANKED, draw_from_top, rank_top
+from cactus_actors.workers.kernels.sampling_scratch import NEGATIVE_INFINITY, Scratch
+from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals, Scalar, entropy_of, is_finite, largest_of, survey
 
 
 class Rows(NamedTuple):

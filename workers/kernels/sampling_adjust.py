@@ -6,10 +6,10 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.chunks import CHUNK
-from workers.kernels.internal import internal
-from workers.kernels.sampling_scratch import LOWEST, NEGATIVE_INFINITY, Scratch
-from workers.kernels.softmax import Ids, Logits, Reals, Scalar, largest_of
+from cactus_actors.workers.kernels.chunks import CHUNK
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.sampling_scratch import LOWEST, NEGATIVE_INFINITY, Scratch
+from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals, Scalar, largest_of
 
 WORD = 32
 

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.chunks import CHUNK, PART
-from workers.kernels.internal import internal
-from workers.kernels.nucleus import cut_of
-from workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, NEGATIVE_INFINITY, Scratch
-from workers.kernels.sampling_typical import keep_typical
-from workers.kernels.softmax import Logits, Reals, Scalar, fill_masses, fill_weights, reweigh
+from cactus_actors.workers.kernels.chunks import CHUNK, PART
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.nucleus import cut_of
+from cactus_actors.workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, NEGATIVE_INFINITY, Scratch
+from cactus_actors.workers.kernels.sampling_typical import keep_typical
+from cactus_actors.workers.kernels.softmax import Logits, Reals, Scalar, fill_masses, fill_weights, reweigh
 
 
 @internal()

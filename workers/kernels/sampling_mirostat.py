@@ -11,11 +11,11 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.internal import internal
-from workers.kernels.sampling_all import draw_by_id, first_of, last_of_top
-from workers.kernels.sampling_ranked import rank_top
-from workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, NEGATIVE_INFINITY, Scratch
-from workers.kernels.softmax import Ids, Logits, Scalar, fill_masses, fill_weights
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.sampling_all import draw_by_id, first_of, last_of_top
+from cactus_actors.workers.kernels.sampling_ranked import rank_top
+from cactus_actors.workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, NEGATIVE_INFINITY, Scratch
+from cactus_actors.workers.kernels.softmax import Ids, Logits, Scalar, fill_masses, fill_weights
 
 NUM_FITTED = 100
 """Tokens that version 1 fits its power law to, as llama.cpp does."""

@@ -4,8 +4,8 @@ from __future__ import annotations
 
 import numpy as np
 
-from workers.kernels.internal import internal
-from workers.kernels.softmax import Scalar
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.softmax import Scalar
 
 
 @internal()

@@ -7,12 +7,12 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.chunks import CHUNK
-from workers.kernels.heap import heapify, kth_largest, pop
-from workers.kernels.internal import internal
-from workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, Scratch
-from workers.kernels.sampling_typical import keep_typical_ranks
-from workers.kernels.softmax import Ids, Logits, Scalar
+from cactus_actors.workers.kernels.chunks import CHUNK
+from cactus_actors.workers.kernels.heap import heapify, kth_largest, pop
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, Scratch
+from cactus_actors.workers.kernels.sampling_typical import keep_typical_ranks
+from cactus_actors.workers.kernels.softmax import Ids, Logits, Scalar
 
 MAX_RANKED = 256
 """Beyond this a list in order costs more than passes over the whole row."""

@@ -6,9 +6,9 @@ from typing import NamedTuple
 
 import numpy as np
 
-from workers.kernels.chunks import CHUNK, PART
-from workers.kernels.nucleus import MAX_SORTED
-from workers.kernels.softmax import Ids, Logits, Reals
+from cactus_actors.workers.kernels.chunks import CHUNK, PART
+from cactus_actors.workers.kernels.nucleus import MAX_SORTED
+from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals
 
 LOWEST = np.float32(np.finfo(np.float32).min)
 """The logit of what may come only where nothing else may; what may never come has -inf."""

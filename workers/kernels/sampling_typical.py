@@ -11,10 +11,10 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.chunks import CHUNK, PART
-from workers.kernels.internal import internal
-from workers.kernels.nucleus import MAX_SORTED, bits_of, weight_of
-from workers.kernels.softmax import Ids, Logits, Reals, Scalar, fill_masses
+from cactus_actors.workers.kernels.chunks import CHUNK, PART
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.nucleus import MAX_SORTED, bits_of, weight_of
+from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals, Scalar, fill_masses
 
 _RADIUS_OF_ALL = np.float32(90.0)  # a logit further than ln(2^126) below the largest has no weight
 

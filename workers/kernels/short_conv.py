@@ -10,9 +10,9 @@ from typing import Any
 
 import numpy as np
 
-from workers.kernels.internal import internal
-from workers.kernels.matrix import WIDTH_MULTIPLE
-from workers.kernels.vectors import broadcast, fma, load, load_first, store
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
+from cactus_actors.workers.kernels.vectors import broadcast, fma, load, load_first, store
 
 
 @internal(error_model="numpy")

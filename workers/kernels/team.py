@@ -6,7 +6,7 @@ import threading
 from collections.abc import Callable
 from typing import Any
 
-from workers.kernels.barrier import dismiss, gather, new_barrier
+from cactus_actors.workers.kernels.barrier import dismiss, gather, new_barrier
 
 
 class Team:

@@ -15,11 +15,11 @@ from numpy.typing import NDArray
 from cactus_actors.config import CacheFormat, WeightFormat, cache_format
 
 if TYPE_CHECKING:
-    from workers.batch import Batch
-    from workers.kv_cache import KVCache
-    from workers.models.config import ModelConfig
-    from workers.models.family import Family
-    from workers.weights.pack import OnProgress
+    from cactus_actors.workers.batch import Batch
+    from cactus_actors.workers.kv_cache import KVCache
+    from cactus_actors.workers.models.config import ModelConfig
+    from cactus_actors.workers.models.family import Family
+    from cactus_actors.workers.weights.pack import OnProgress
 
 
 class Model(Protocol):
@@ -55,7 +55,7 @@ class Model(Protocol):
 
 def list_families() -> tuple[Family, ...]:
     """The families that can be loaded."""
-    from workers.models.families import FAMILIES
+    from cactus_actors.workers.models.families import FAMILIES
 
     return FAMILIES
 
@@ -72,10 +72,10 @@ def load_model(
 
     Raises ModelFileInvalid, or ConfigurationInvalid for weights or threads that cannot be had.
     """
-    from workers.runtime.layout import Layout
-    from workers.runtime.transformer import TransformerModel
-    from workers.weights.packed_file import packed_arenas
-    from workers.weights.reader import read_model
+    from cactus_actors.workers.runtime.layout import Layout
+    from cactus_actors.workers.runtime.transformer import TransformerModel
+    from cactus_actors.workers.weights.packed_file import packed_arenas
+    from cactus_actors.workers.weights.reader import read_model
 
     files = read_model(path)
     layout = Layout.for_weights(files.graph, weights)
@@ -97,9 +97,9 @@ def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = l
 
     Raises ModelFileInvalid, or OSError if the cache cannot be written.
     """
-    from workers.runtime.layout import Layout
-    from workers.weights.packed_file import ensure_packed, packed_path
-    from workers.weights.reader import read_model
+    from cactus_actors.workers.runtime.layout import Layout
+    from cactus_actors.workers.weights.packed_file import ensure_packed, packed_path
+    from cactus_actors.workers.weights.reader import read_model
 
     files = read_model(path)
     layout = Layout.for_weights(files.graph, weights)
@@ -119,11 +119,11 @@ def model_of(
 
     Raises ModelFileInvalid for tensors that do not fit, ConfigurationInvalid as `load_model` does.
     """
-    from workers.models.families import family_named
-    from workers.models.family import graph_of
-    from workers.runtime.layout import Layout
-    from workers.runtime.transformer import TransformerModel
-    from workers.weights.pack import Arenas, pack
+    from cactus_actors.workers.models.families import family_named
+    from cactus_actors.workers.models.family import graph_of
+    from cactus_actors.workers.runtime.layout import Layout
+    from cactus_actors.workers.runtime.transformer import TransformerModel
+    from cactus_actors.workers.weights.pack import Arenas, pack
 
     graph = graph_of(family_named(config.family), config)
     layout = Layout.for_weights(graph, weights)
@@ -136,7 +136,7 @@ def random_model(
     spec: str, *, weights: WeightFormat, threads: int, seed: int = 0, kv_cache: CacheFormat = "auto"
 ) -> Model:
     """A model with random weights of the shape that `spec` describes (see `parse_random_spec`)."""
-    from workers.models.random_weights import parse_random_spec, random_tensors
+    from cactus_actors.workers.models.random_weights import parse_random_spec, random_tensors
 
     config = parse_random_spec(spec)
     tensors = random_tensors(config, seed)

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from workers.models.config import Layer, ModelConfig
-from workers.runtime.graph import Graph, Value
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.runtime.graph import Graph, Value
 
 
 def queries_keys_values(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:

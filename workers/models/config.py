@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, replace
 from typing import Literal
 
-from workers.models.rotary import Rope
+from cactus_actors.workers.models.rotary import Rope
 
 
 @dataclass(frozen=True, kw_only=True)

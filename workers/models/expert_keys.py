@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from workers.models.config import Experts
-from workers.models.family import STACK
-from workers.models.keys import Keys
+from cactus_actors.workers.models.config import Experts
+from cactus_actors.workers.models.family import STACK
+from cactus_actors.workers.models.keys import Keys
 
 
 def experts_from_json(keys: Keys, count_key: str, size_key: str, *, normalised: bool) -> Experts:

@@ -7,7 +7,7 @@ from pathlib import Path
 
 from cactus_actors.models.files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.models import (
+from cactus_actors.workers.models import (
     gemma2,
     gemma3,
     lfm2,
@@ -20,7 +20,7 @@ from workers.models import (
     qwen3_moe,
     smollm3,
 )
-from workers.models.family import Family
+from cactus_actors.workers.models.family import Family
 
 FAMILIES: tuple[Family, ...] = (
     llama.FAMILY,

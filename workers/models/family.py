@@ -11,11 +11,11 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models.config import Layer, ModelConfig
-from workers.models.head_keys import heads_from_gguf, heads_from_json
-from workers.models.keys import Keys
-from workers.models.rope_keys import rope_from_gguf, rope_from_json
-from workers.runtime.graph import Graph
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.head_keys import heads_from_gguf, heads_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.rope_keys import rope_from_gguf, rope_from_json
+from cactus_actors.workers.runtime.graph import Graph
 
 GGUF_NAMES: Mapping[str, str] = {
     "token_embd": "embed_tokens",

@@ -8,16 +8,21 @@ from __future__ import annotations
 from dataclasses import replace
 
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models import gemma2
-from workers.models.blocks import attention, down, gate_and_up, norm_queries_and_keys, queries_keys_values
-from workers.models.config import Layer, ModelConfig
-from workers.models.family import Family, decoder_from_gguf, decoder_from_json
-from workers.models.head_keys import heads_from_gguf, heads_from_json
-from workers.models.keys import Keys
-from workers.models.rope_keys import rope_from_gguf, rope_from_json
-from workers.models.rotary import Rope
-from workers.models.windows import window_from_gguf, window_from_json, windows_from_gguf, windows_from_json
-from workers.runtime.graph import Graph
+from cactus_actors.workers.models import gemma2
+from cactus_actors.workers.models.blocks import attention, down, gate_and_up, norm_queries_and_keys, queries_keys_values
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.family import Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.models.head_keys import heads_from_gguf, heads_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.rope_keys import rope_from_gguf, rope_from_json
+from cactus_actors.workers.models.rotary import Rope
+from cactus_actors.workers.models.windows import (
+    window_from_gguf,
+    window_from_json,
+    windows_from_gguf,
+    windows_from_json,
+)
+from cactus_actors.workers.runtime.graph import Graph
 
 # What Gemma3TextConfig of transformers assumes where a key is missing.
 DEFAULTS = {

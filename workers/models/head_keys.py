@@ -5,7 +5,7 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cactus_actors.models.files import invalid
-from workers.models.keys import Keys
+from cactus_actors.workers.models.keys import Keys
 
 
 class Heads(NamedTuple):

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models.blocks import queries_keys_values
-from workers.models.config import Layer, ModelConfig
-from workers.models.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
-from workers.models.keys import Keys
-from workers.runtime.graph import Graph, Value
+from cactus_actors.workers.models.blocks import queries_keys_values
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.runtime.graph import Graph, Value
 
 # What Lfm2Config of transformers assumes where a key is missing.
 DEFAULTS = {

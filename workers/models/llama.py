@@ -6,12 +6,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models.blocks import attention, down, gate_and_up, queries_keys_values
-from workers.models.config import Layer, ModelConfig
-from workers.models.family import Family, decoder_from_gguf, decoder_from_json
-from workers.models.keys import Keys
-from workers.models.windows import window_from_gguf
-from workers.runtime.graph import Graph
+from cactus_actors.workers.models.blocks import attention, down, gate_and_up, queries_keys_values
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.family import Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.windows import window_from_gguf
+from cactus_actors.workers.runtime.graph import Graph
 
 
 def forward(g: Graph, c: ModelConfig) -> None:

@@ -5,11 +5,11 @@ GGUF files of it name the llama architecture, so that the Llama family reads the
 
 from __future__ import annotations
 
-from workers.models import llama
-from workers.models.config import Layer, ModelConfig
-from workers.models.family import Family, decoder_from_json
-from workers.models.keys import Keys
-from workers.models.windows import window_from_json
+from cactus_actors.workers.models import llama
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.family import Family, decoder_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.windows import window_from_json
 
 # What MistralConfig of transformers assumes where a key is missing.
 DEFAULTS = {"num_key_value_heads": 8, "max_position_embeddings": 131072, "sliding_window": 4096}

@@ -5,14 +5,14 @@ from __future__ import annotations
 from typing import Any
 
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models.blocks import attention, down
-from workers.models.config import Layer, ModelConfig
-from workers.models.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
-from workers.models.head_keys import heads_from_json
-from workers.models.keys import Keys
-from workers.models.rope_keys import rope_from_json
-from workers.models.windows import window_from_gguf, window_from_json
-from workers.runtime.graph import Graph
+from cactus_actors.workers.models.blocks import attention, down
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.models.head_keys import heads_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.rope_keys import rope_from_json
+from cactus_actors.workers.models.windows import window_from_gguf, window_from_json
+from cactus_actors.workers.runtime.graph import Graph
 
 # What Phi3Config of transformers assumes where a key is missing.
 DEFAULTS = {

@@ -3,12 +3,12 @@
 from __future__ import annotations
 
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models import qwen2
-from workers.models.blocks import attention, down, gate_and_up, norm_queries_and_keys, queries_keys_values
-from workers.models.config import ModelConfig
-from workers.models.family import Family, decoder_from_gguf, decoder_from_json
-from workers.models.keys import Keys
-from workers.runtime.graph import Graph
+from cactus_actors.workers.models import qwen2
+from cactus_actors.workers.models.blocks import attention, down, gate_and_up, norm_queries_and_keys, queries_keys_values
+from cactus_actors.workers.models.config import ModelConfig
+from cactus_actors.workers.models.family import Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.runtime.graph import Graph
 
 
 def forward(g: Graph, c: ModelConfig) -> None:

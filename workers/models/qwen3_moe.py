@@ -3,14 +3,14 @@
 from __future__ import annotations
 
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models.blocks import attention, down, gate_and_up, norm_queries_and_keys, queries_keys_values
-from workers.models.config import Layer, ModelConfig
-from workers.models.expert_keys import experts_from_gguf, experts_from_json, stack_names
-from workers.models.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
-from workers.models.keys import Keys
-from workers.models.qwen2 import check_supported
-from workers.models.windows import window_from_json
-from workers.runtime.graph import Graph
+from cactus_actors.workers.models.blocks import attention, down, gate_and_up, norm_queries_and_keys, queries_keys_values
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.expert_keys import experts_from_gguf, experts_from_json, stack_names
+from cactus_actors.workers.models.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.qwen2 import check_supported
+from cactus_actors.workers.models.windows import window_from_json
+from cactus_actors.workers.runtime.graph import Graph
 
 # What Qwen3MoeConfig of transformers assumes where a key is missing.
 DEFAULTS = {

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from workers.models.config import Layer, ModelConfig
-from workers.models.families import family_named
-from workers.models.family import graph_of
-from workers.models.rotary import Rope
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.families import family_named
+from cactus_actors.workers.models.family import graph_of
+from cactus_actors.workers.models.rotary import Rope
 
 _REQUIRED = {
     "hidden": "hidden_size",

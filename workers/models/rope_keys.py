@@ -12,8 +12,8 @@ import numpy as np
 from cactus_actors.models.files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.models.keys import Keys, is_finite
-from workers.models.rope_scaling import (
+from cactus_actors.workers.models.keys import Keys, is_finite
+from cactus_actors.workers.models.rope_scaling import (
     FactorsScaling,
     LinearScaling,
     Llama3Scaling,
@@ -21,7 +21,7 @@ from workers.models.rope_scaling import (
     Scaling,
     YarnScaling,
 )
-from workers.models.rotary import Rope
+from cactus_actors.workers.models.rotary import Rope
 
 TYPES = "default, linear, llama3, yarn, longrope"
 

@@ -14,8 +14,8 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.kernels.memory import aligned_zeros, round_up
-from workers.models.rope_scaling import LongRopeScaling, Scaling
+from cactus_actors.workers.kernels.memory import aligned_zeros, round_up
+from cactus_actors.workers.models.rope_scaling import LongRopeScaling, Scaling
 
 ROWS_AT_ONCE = 1024
 """Positions whose angles are in memory together while tables are made."""

@@ -3,11 +3,11 @@
 from __future__ import annotations
 
 from cactus_actors.models.gguf_file import GGUFFile
-from workers.models import llama
-from workers.models.config import Layer, ModelConfig
-from workers.models.family import Family, decoder_from_gguf, decoder_from_json
-from workers.models.keys import Keys
-from workers.models.windows import window_from_json, windows_from_json
+from cactus_actors.workers.models import llama
+from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.models.family import Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.models.windows import window_from_json, windows_from_json
 
 # What SmolLM3Config of transformers assumes where a key is missing.
 DEFAULTS = {

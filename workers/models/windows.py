@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from workers.models.keys import Keys
+from cactus_actors.workers.models.keys import Keys
 
 KINDS = ("full_attention", "sliding_attention")
 

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers.kernels.experts import choose_experts
-from workers.kernels.internal import internal
-from workers.kernels.matrix import Matrix, encode_row, matmul, num_blocks
-from workers.runtime.graph import Code, Rows
-from workers.runtime.state import NUM_TOKENS, Choices, Step, Weights, Workspace
+from cactus_actors.workers.kernels.experts import choose_experts
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.matrix import Matrix, encode_row, matmul, num_blocks
+from cactus_actors.workers.runtime.graph import Code, Rows
+from cactus_actors.workers.runtime.state import NUM_TOKENS, Choices, Step, Weights, Workspace
 
 CHOOSE, GROUP, ENCODE_CHOSEN = map(int, (Code.CHOOSE, Code.GROUP, Code.ENCODE_CHOSEN))
 TOKENS = int(Rows.TOKENS)

@@ -5,10 +5,10 @@ from __future__ import annotations
 import math
 from dataclasses import dataclass
 
-from workers.kernels.formats import weight_format
-from workers.kernels.matrix import WIDTH_MULTIPLE, WeightFormat
-from workers.kernels.memory import CACHE_LINE, round_up
-from workers.runtime.graph import Graph, MatrixRef, VectorRef
+from cactus_actors.workers.kernels.formats import weight_format
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, WeightFormat
+from cactus_actors.workers.kernels.memory import CACHE_LINE, round_up
+from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef
 
 
 @dataclass(frozen=True)

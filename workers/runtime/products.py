@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers.kernels.barrier import next_task
-from workers.kernels.internal import internal
-from workers.kernels.matrix import Matrix, matmul, num_blocks
-from workers.runtime.state import Weights, Workspace
+from cactus_actors.workers.kernels.barrier import next_task
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.matrix import Matrix, matmul, num_blocks
+from cactus_actors.workers.runtime.state import Weights, Workspace
 
 PIECES = 4
 """Of a thread's share of a matrix: one that is held up leaves the rest to the others."""

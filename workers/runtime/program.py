@@ -10,10 +10,10 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from workers.kernels.matrix import WIDTH_MULTIPLE
-from workers.kernels.memory import round_up
-from workers.runtime.graph import Code, Graph, Operation, Rows, Value
-from workers.runtime.layout import Layout
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
+from cactus_actors.workers.kernels.memory import round_up
+from cactus_actors.workers.runtime.graph import Code, Graph, Operation, Rows, Value
+from cactus_actors.workers.runtime.layout import Layout
 
 OPERATION = np.dtype(
     [

@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from workers.kernels.cache import store_keys_values
-from workers.kernels.internal import internal
-from workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row
-from workers.kernels.rows import (
+from cactus_actors.workers.kernels.cache import store_keys_values
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row
+from cactus_actors.workers.kernels.rows import (
     add_row,
     gate_gelu,
     gate_silu,
@@ -17,10 +17,10 @@ from workers.kernels.rows import (
     scale_row,
     softcap_row,
 )
-from workers.kernels.short_conv import short_conv, store_state
-from workers.runtime.expert_operations import choose_or_combine
-from workers.runtime.graph import Code
-from workers.runtime.state import Choices, Rotary, Shape, Step, Weights, Workspace
+from cactus_actors.workers.kernels.short_conv import short_conv, store_state
+from cactus_actors.workers.runtime.expert_operations import choose_or_combine
+from cactus_actors.workers.runtime.graph import Code
+from cactus_actors.workers.runtime.state import Choices, Rotary, Shape, Step, Weights, Workspace
 
 EMBED, GATHER, NORM, ENCODE, GATE = map(int, (Code.EMBED, Code.GATHER, Code.NORM, Code.ENCODE, Code.GATE))
 BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(int, (Code.BIAS, Code.NORM_HEADS, Code.ROTATE, Code.STORE, Code.ADD))

@@ -12,16 +12,16 @@ from typing import Any
 
 from numba import njit
 
-from workers.kernels.barrier import cycles, follow, next_task, notify, wait
-from workers.kernels.chunks import PART
-from workers.kernels.internal import internal
-from workers.kernels.softmax import survey
-from workers.runtime.attention_tasks import attend_in_tasks
-from workers.runtime.expert_operations import run_experts
-from workers.runtime.graph import Code, Rows
-from workers.runtime.products import multiply
-from workers.runtime.row_operations import work_on_row
-from workers.runtime.state import NUM_LOGITS, NUM_TOKENS, Choices, Rotary, Shape, Step, Weights, Workspace
+from cactus_actors.workers.kernels.barrier import cycles, follow, next_task, notify, wait
+from cactus_actors.workers.kernels.chunks import PART
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.softmax import survey
+from cactus_actors.workers.runtime.attention_tasks import attend_in_tasks
+from cactus_actors.workers.runtime.expert_operations import run_experts
+from cactus_actors.workers.runtime.graph import Code, Rows
+from cactus_actors.workers.runtime.products import multiply
+from cactus_actors.workers.runtime.row_operations import work_on_row
+from cactus_actors.workers.runtime.state import NUM_LOGITS, NUM_TOKENS, Choices, Rotary, Shape, Step, Weights, Workspace
 
 MATMUL, ATTEND, SURVEY, GROUP = map(int, (Code.MATMUL, Code.ATTEND, Code.SURVEY, Code.GROUP))
 LOGITS, CHOICES = int(Rows.LOGITS), int(Rows.CHOICES)

@@ -10,22 +10,22 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
-from workers.batch import Batch
-from workers.kernels.attention import attention_scratch
-from workers.kernels.barrier import new_barrier
-from workers.kernels.chunks import survey_width
-from workers.kernels.compiling import compiling_alone, fingerprint
-from workers.kernels.memory import CACHE_LINE, aligned_zeros
-from workers.kernels.team import Team
-from workers.kv_cache import CacheShape, KVCache
-from workers.models.config import Experts, ModelConfig
-from workers.models.rotary import RotaryTables
-from workers.runtime.graph import Code, Graph, Rows
-from workers.runtime.layout import Layout
-from workers.runtime.program import Program
-from workers.runtime.state import Choices, Rotary, Shape, Step, Weights, Workspace
-from workers.runtime.step import compiled_step
-from workers.weights.pack import Arenas
+from cactus_actors.workers.batch import Batch
+from cactus_actors.workers.kernels.attention import attention_scratch
+from cactus_actors.workers.kernels.barrier import new_barrier
+from cactus_actors.workers.kernels.chunks import survey_width
+from cactus_actors.workers.kernels.compiling import compiling_alone, fingerprint
+from cactus_actors.workers.kernels.memory import CACHE_LINE, aligned_zeros
+from cactus_actors.workers.kernels.team import Team
+from cactus_actors.workers.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.models.config import Experts, ModelConfig
+from cactus_actors.workers.models.rotary import RotaryTables
+from cactus_actors.workers.runtime.graph import Code, Graph, Rows
+from cactus_actors.workers.runtime.layout import Layout
+from cactus_actors.workers.runtime.program import Program
+from cactus_actors.workers.runtime.state import Choices, Rotary, Shape, Step, Weights, Workspace
+from cactus_actors.workers.runtime.step import compiled_step
+from cactus_actors.workers.weights.pack import Arenas
 
 TOKENS_PER_TILE = 8
 """Consecutive tokens of a sequence that attention reads the cache for at once."""

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.kernels.memory import aligned_zeros
-from workers.runtime.graph import Graph, MatrixRef, VectorRef
-from workers.runtime.layout import Layout, padded_floats
-from workers.weights.tensors import TensorSource
+from cactus_actors.workers.kernels.memory import aligned_zeros
+from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef
+from cactus_actors.workers.runtime.layout import Layout, padded_floats
+from cactus_actors.workers.weights.tensors import TensorSource
 
 Tensors = Mapping[str, NDArray[np.float32]]
 OnProgress = Callable[[int, int], None]

@@ -15,10 +15,10 @@ from pathlib import Path
 
 import numpy as np
 
-from workers.kernels.memory import CACHE_LINE, round_up
-from workers.runtime.layout import Layout
-from workers.weights.pack import Arenas, OnProgress, pack
-from workers.weights.reader import ModelFiles
+from cactus_actors.workers.kernels.memory import CACHE_LINE, round_up
+from cactus_actors.workers.runtime.layout import Layout
+from cactus_actors.workers.weights.pack import Arenas, OnProgress, pack
+from cactus_actors.workers.weights.reader import ModelFiles
 
 ENVIRONMENT_VARIABLE = "CACTUS_CACHE_DIR"
 LAYOUT_VERSION = 2

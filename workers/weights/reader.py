@@ -16,13 +16,13 @@ from numpy.typing import NDArray
 from cactus_actors.models.files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
-from workers.models.config import ModelConfig
-from workers.models.families import check_model_type, family_of_architectures, family_of_gguf
-from workers.models.family import STACK, Family, graph_of
-from workers.models.keys import Keys
-from workers.runtime.graph import Graph
-from workers.weights.safetensors_file import SafetensorsTensor, open_safetensors
-from workers.weights.tensors import Read, StoredTensor, TensorSource
+from cactus_actors.workers.models.config import ModelConfig
+from cactus_actors.workers.models.families import check_model_type, family_of_architectures, family_of_gguf
+from cactus_actors.workers.models.family import STACK, Family, graph_of
+from cactus_actors.workers.models.keys import Keys
+from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.weights.safetensors_file import SafetensorsTensor, open_safetensors
+from cactus_actors.workers.weights.tensors import Read, StoredTensor, TensorSource
 
 INDEX_NAME = "model.safetensors.index.json"
 MAX_SHARDS = 1000
