@@ -1,1 +1,1 @@
-"""Benchmarks: what docs/performance.md states, reproduced."""
+"""Benchmarks: what docs/internals/performance.md states, reproduced."""

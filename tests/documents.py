@@ -5,10 +5,18 @@ from __future__ import annotations
 from pathlib import Path
 
 ROOT = Path(__file__).parents[1]
-DOCUMENTS = [
-    *ROOT.glob("*.md"),
-    *(ROOT / "docs").glob("*.md"),
-    *(ROOT / "deploy").glob("*.md"),
-    *(ROOT / "training").glob("*.md"),
-    *(ROOT / "cactus_actors" / "models").glob("*/README.md"),
-]
+DOCS = ROOT / "docs"
+DOCUMENTS = sorted(
+    [
+        *ROOT.glob("*.md"),
+        *DOCS.rglob("*.md"),
+        *(ROOT / "deploy").glob("*.md"),
+        *(ROOT / "training").glob("*.md"),
+        *(ROOT / "cactus_actors" / "models").glob("*/README.md"),
+    ]
+)
+
+
+def page(name: str) -> str:
+    """The text of one page of docs/, named by its folder and file: `guide/handoff.md`."""
+    return (DOCS / name).read_text(encoding="utf-8")

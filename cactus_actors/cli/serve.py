@@ -56,7 +56,7 @@ def serve(
     ] = None,
     tool_format: Annotated[
         str | None,
-        _of_model(metavar="NAME", help="How the model writes tool calls; docs/models.md has the names."),
+        _of_model(metavar="NAME", help="How the model writes tool calls; docs/reference/models.md has the names."),
     ] = None,
     weights: Annotated[
         WeightFormat | None,
@@ -94,7 +94,7 @@ def serve(
     no_http: Annotated[bool, _of_http("--no-http", help="Serve without the HTTP gateway.")] = False,
     api_key_file: Annotated[
         Path | None,
-        _of_http(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas. See docs/http.md."),
+        _of_http(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas. See docs/reference/http.md."),
     ] = None,
     tls_cert: Annotated[
         Path | None,

@@ -1,6 +1,6 @@
 /* Language models in this process, from C.
  *
- * Text is UTF-8 and ends with a NUL byte; JSON has the fields that docs/sdk.md lists. A function that fails
+ * Text is UTF-8 and ends with a NUL byte; JSON has the fields that docs/reference/sdk.md lists. A function that fails
  * returns -1 (or NULL) and leaves what was wrong for cactus_get_last_error. A buffer of a size above 0 always
  * ends up NUL-terminated, and nothing is written past its size.
  *

@@ -12,8 +12,8 @@ from cactus_actors.protocol.exact_integers import Seed
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):
     """What a client may ask for; absent and null both mean the profile's default.
 
-    Meanings, ranges and defaults stand in docs/api.md; `params.resolve_options` is the only place that checks
-    them. Names on one line are spellings of one field.
+    docs/reference/options.md gives meanings, ranges and defaults; only `params.resolve_options` checks them.
+    Names on one line are spellings of one field.
     """
 
     # length and ends

@@ -1,4 +1,4 @@
-"""The Cactus engine's own functions, in process: no Ray, no sockets. `docs/sdk.md` shows them at work."""
+"""The Cactus engine's own functions, in process: no Ray, no sockets. `docs/reference/sdk.md` shows them at work."""
 
 from cactus_actors.sdk.errors import CallFailed
 from cactus_actors.sdk.functions import (

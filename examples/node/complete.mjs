@@ -1,4 +1,4 @@
-// A client in another language, from docs/protocol.md alone: submit a job in JSON, print its tokens as they come.
+// A client in another language, from docs/reference/protocol.md alone: submit a job in JSON, print its tokens as they come.
 //
 //   npm install && node complete.mjs "What is the capital of France?"
 //

@@ -23,6 +23,7 @@ from tests.chaos.event_reader import EventReader
 from tests.chaos.http_batches import COMPLETIONS, begun, texts_of
 from tests.chaos.listening import listening
 from tests.chaos.restartable import RestartableService
+from tests.documents import page
 from tests.gateway.raw_http import connection, post
 from tests.scripted_router import until
 
@@ -38,7 +39,7 @@ FREED_WITHIN_S = 0.25
 ANSWERED_WITHIN_S = 30.0
 NUM_LEAVING, MAX_ATTEMPTS = 10, 200
 WITH_RAY = "And these after `cactus serve --placement ray`"
-SECURITY = Path(__file__).parents[2] / "docs" / "security.md"
+SECURITY = page("guide/security.md")
 
 
 @pytest.fixture(scope="module")
@@ -66,14 +67,14 @@ def worker(client: Client) -> WorkerStatus:
 
 
 def test_nothing_listens_that_is_not_documented(service: RestartableService) -> None:
-    assert heard_of(service) == documented(SECURITY.read_text().split(WITH_RAY)[0]) != {}
+    assert heard_of(service) == documented(SECURITY.split(WITH_RAY)[0]) != {}
 
 
 def test_with_ray_nothing_listens_that_is_not_documented(tmp_path: Path) -> None:
     service = RestartableService(tmp_path, "--placement", "ray")
     try:
         service.start()
-        assert heard_of(service) == documented(SECURITY.read_text().split(WITH_RAY)[1]) != {}
+        assert heard_of(service) == documented(SECURITY.split(WITH_RAY)[1]) != {}
     finally:
         service.stop()
 

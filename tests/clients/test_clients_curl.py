@@ -1,4 +1,4 @@
-"""curl, as the README and docs/http.md show it, word by word but for the port."""
+"""curl, as the README and docs/reference/http.md show it, word by word but for the port."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ from tests.clients.real_service import RealService
 from tests.scripted_router import until
 
 ROOT = Path(__file__).parents[2]
-PAGES = ("README.md", "docs/http.md")
+PAGES = ("README.md", "docs/reference/http.md")
 # a command, with the lines that go on from it
 COMMAND = re.compile(r"^    (curl (?:[^\n]*\\\n)*[^\n]*)$", re.M)
 SHOWN = [

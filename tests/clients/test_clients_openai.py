@@ -5,16 +5,16 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator
-from pathlib import Path
 
 import pytest
 
 from tests.clients.real_service import RealService
 from tests.clients.shapes import CAPITAL, MODEL, PLACE_FORMAT, STORY, check_place
+from tests.documents import page
 
 openai = pytest.importorskip("openai", reason="the extra `clients` is not installed")
 
-PAGE = (Path(__file__).parents[2] / "docs" / "http.md").read_text()
+PAGE = page("reference/http.md")
 
 
 @pytest.fixture(scope="module")

@@ -1,15 +1,16 @@
-"""What docs/structured-output.md shows works against a service."""
+"""What docs/reference/structured-output.md shows works against a service."""
 
 from __future__ import annotations
 
 import json
 import re
-from pathlib import Path
 from typing import Any
 
 import pytest
 
-DOCUMENT = (Path(__file__).parents[2] / "docs" / "structured-output.md").read_text(encoding="utf-8")
+from tests.documents import page
+
+DOCUMENT = page("reference/structured-output.md")
 
 
 def test_the_example_runs(serve_locally: Any, capsys: pytest.CaptureFixture[str]) -> None:

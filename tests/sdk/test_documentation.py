@@ -12,17 +12,16 @@ import pytest
 
 from cactus_actors import sdk
 from cactus_actors.ffi.build import build
-
-DOCS = Path(__file__).parents[2] / "docs"
+from tests.documents import page
 
 
 def blocks(document: str, language: str) -> list[str]:
-    found = re.findall(rf"^```{language}\n(.*?)^```", (DOCS / document).read_text(), re.M | re.S)
+    found = re.findall(rf"^```{language}\n(.*?)^```", page(document), re.M | re.S)
     assert found
     return [str(block) for block in found]
 
 
-@pytest.mark.parametrize("document", ["sdk.md", "retrieval.md"])
+@pytest.mark.parametrize("document", ["reference/sdk.md", "guide/retrieval.md"])
 def test_the_python_runs(
     document: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
 ) -> None:
@@ -30,10 +29,10 @@ def test_the_python_runs(
     for block in blocks(document, "python"):
         exec(compile(block, document, "exec"), {})
     printed = capsys.readouterr().out
-    if document == "retrieval.md":
+    if document == "guide/retrieval.md":
         chunks, answer = printed.splitlines()
         assert "ten past nine" in chunks
-        assert f"`{answer}`" in (DOCS / document).read_text()
+        assert f"`{answer}`" in page(document)
     else:
         assert "2 + 2 = 4" in printed
 
@@ -44,9 +43,9 @@ def test_the_python_runs(
 )
 def test_the_c_runs(tmp_path: Path) -> None:
     build(tmp_path / "build" / "ffi")
-    [program] = blocks("sdk.md", "c")
+    [program] = blocks("reference/sdk.md", "c")
     (tmp_path / "program.c").write_text(program)
-    command = re.search(r"^    (cc .*)$", (DOCS / "sdk.md").read_text(), re.M)
+    command = re.search(r"^    (cc .*)$", page("reference/sdk.md"), re.M)
     assert command is not None
     subprocess.run(f"{command[1]} -Wall -Wextra -Werror", shell=True, check=True, cwd=tmp_path)
     done = subprocess.run([tmp_path / "a.out"], check=True, capture_output=True, timeout=120)
@@ -54,7 +53,7 @@ def test_the_c_runs(tmp_path: Path) -> None:
 
 
 def test_every_function_is_in_a_table_and_those_of_models_are_in_the_header() -> None:
-    told = set(re.findall(r"^\| `(cactus_\w+)\(", (DOCS / "sdk.md").read_text(), re.M))
+    told = set(re.findall(r"^\| `(cactus_\w+)\(", page("reference/sdk.md"), re.M))
     header = (Path(sdk.__file__).parents[1] / "ffi" / "cactus_ffi.h").read_text()
     declared = set(re.findall(r"\b(cactus_\w+)\(", header))
     assert told == {name for name in sdk.__all__ if name.startswith("cactus_")}

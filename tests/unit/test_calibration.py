@@ -36,6 +36,7 @@ from cactus_actors.config import make_config, read_config_file
 from cactus_actors.protocol.confidence import probe_features
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.results import FinishReason, Measures, Result, ToolCall, Usage
+from tests.documents import page
 
 
 def said(text: str, finish_reason: FinishReason = "stop", **fields: Any) -> Result:
@@ -125,12 +126,11 @@ def test_a_file_without_examples_is_refused(tmp_path: Path) -> None:
 
 
 def blocks_of(document: str, language: str) -> list[str]:
-    text = (Path(__file__).parents[2] / "docs" / document).read_text()
-    return re.findall(rf"^```{language}\n(.*?)^```", text, re.M | re.S)
+    return re.findall(rf"^```{language}\n(.*?)^```", page(document), re.M | re.S)
 
 
 def test_the_examples_of_the_document_are_examples(tmp_path: Path) -> None:
-    (block,) = blocks_of("handoff.md", "json")
+    (block,) = blocks_of("guide/handoff.md", "json")
     (tmp_path / "data.jsonl").write_text(block)
     paris, sum_of_two, timer = read_examples(tmp_path / "data.jsonl")
     assert paris.is_right(said("It is Paris."))
@@ -139,7 +139,7 @@ def test_the_examples_of_the_document_are_examples(tmp_path: Path) -> None:
 
 
 def test_the_settings_of_the_document_are_settings(tmp_path: Path) -> None:
-    (block,) = blocks_of("handoff.md", "toml")
+    (block,) = blocks_of("guide/handoff.md", "toml")
     (tmp_path / "serve.toml").write_text(block)
     handoff = make_config(read_config_file(tmp_path / "serve.toml")).handoff
     assert (handoff.confidence_signal, handoff.max_share) == ("min_token_prob", 0.2)

@@ -36,5 +36,5 @@ def test_links_lead_somewhere(document: Path) -> None:
 def test_a_link_that_leads_nowhere_is_seen() -> None:
     readme = ROOT / "README.md"
     assert is_broken(readme, "docs/nothing.md")
-    assert is_broken(readme, "docs/api.md#nothing")
-    assert not is_broken(readme, "docs/api.md#reasoning")
+    assert is_broken(readme, "docs/reference/options.md#nothing")
+    assert not is_broken(readme, "docs/reference/options.md#reasoning")

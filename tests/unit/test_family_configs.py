@@ -20,6 +20,7 @@ from cactus_actors.workers.models.rope_scaling import LinearScaling
 from cactus_actors.workers.models.rotary import Rope
 from cactus_actors.workers.models.windows import window_from_gguf, windows_from_gguf
 from cactus_actors.workers.weights.reader import read_model
+from tests.documents import page
 
 MISTRAL, QWEN2, QWEN3 = "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"
 GEMMA2, GEMMA3, GEMMA3_IMAGES = "Gemma2ForCausalLM", "Gemma3ForCausalLM", "Gemma3ForConditionalGeneration"
@@ -315,6 +316,6 @@ def test_names_of_families_and_architectures_are_each_given_once() -> None:
 
 
 def test_the_documentation_names_every_architecture() -> None:
-    page = (Path(__file__).parents[2] / "docs" / "models.md").read_text()
+    text = page("reference/models.md")
     named = [name for family in FAMILIES for name in (*family.architectures, *family.gguf_architectures)]
-    assert [name for name in named if name not in page] == []
+    assert [name for name in named if name not in text] == []

@@ -1,11 +1,10 @@
-"""docs/protocol.md says what the code does: its examples decode, and encode back to the same bytes."""
+"""docs/reference/protocol.md says what the code does: its examples decode, and encode back to the same bytes."""
 
 from __future__ import annotations
 
 import json
 import math
 import re
-from pathlib import Path
 from typing import Any
 
 import msgspec
@@ -16,10 +15,10 @@ from cactus_actors.protocol.confidence import Probe
 from cactus_actors.protocol.messages import Resume
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
+from tests.documents import page
 from tests.router_harness import RouterHarness, job_id
 
-DOCS = Path(__file__).parents[2] / "docs"
-DOCUMENT = (DOCS / "protocol.md").read_text()
+DOCUMENT = page("reference/protocol.md")
 EXAMPLES = re.findall(r"^```(json|hex) (client|reply|stream|worker)\n(.*?)^```", DOCUMENT, re.M | re.S)
 SURE_PROBE = Probe(bias=1.0, entropy_mean=0.0, entropy_max=0.0, surprise_mean=0.0, surprise_max=0.0, length=0.0)
 DECODERS = {
@@ -117,6 +116,6 @@ def test_the_example_of_a_result_adds_up() -> None:
 
 
 def test_every_option_is_documented() -> None:
-    section = (DOCS / "api.md").read_text().split("## Options")[1].split("## ")[0]
+    section = page("reference/options.md").split("## Options")[1].split("## ")[0]
     for field in msgspec.structs.fields(Options):
         assert f"`{field.name}`" in section, field.name

@@ -116,7 +116,7 @@ def document() -> dict[str, Any]:
         "info": {
             "title": "cactus-actors",
             "version": _version(),
-            "description": "Small language models on ordinary CPUs. Fields and defaults: docs/api.md.",
+            "description": "Small language models on ordinary CPUs. Fields and defaults: docs/reference/options.md.",
         },
         "paths": paths,
         "components": {
