@@ -22,6 +22,8 @@ LogFormat = Literal["text", "json"]
 PlacementName = Literal["local", "ray"]
 
 Positive = Annotated[int, Meta(ge=1)]
+Duration = Annotated[float, Meta(gt=0)]
+Price = Annotated[float, Meta(ge=0)]
 
 DEFAULT_MODEL = "cactus-sprout"
 DEFAULT_JOBS_ENDPOINT = "tcp://127.0.0.1:5555"
@@ -39,12 +41,13 @@ def cache_format(chosen: CacheFormat, weights: WeightFormat) -> str:
     return "float32" if weights == "float32" else "float16"
 
 
-class ChatOverrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What stands in for the model's own.
+def about(text: str) -> Meta:
+    """The description of a field, for `cactus serve --help` and docs/reference/configuration.md."""
+    return Meta(description=text)
 
-    `chat_template` is a file with a chat template, `tool_format` names how tool calls are written
-    (`tools/markup.py`), where neither template nor vocabulary tells it.
-    """
+
+class ChatOverrides(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
+    """Replacements for what the model's own files say; `chat_template` and `tool_format` as in ServeConfig."""
 
     chat_template: str | None = None
     tool_format: str | None = None
@@ -54,68 +57,54 @@ NO_OVERRIDES = ChatOverrides()
 
 
 class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What the router actor is built from.
-
-    `max_queued_jobs`, `max_queued_tokens` and `max_queued_bytes` bound the waiting queue, with the requests
-    that are being prepared for it; `retention_s` is how long an ended job stays readable by id,
-    `keyed_retention_s` where the id is an idempotency key, without a journal only the newest
-    `max_result_bytes` of results; `on_deck` dispatches may wait at a full worker, so
-    that a freed slot never idles. A job that somebody waits for and that names no `timeout_ms` has
-    `job_timeout_s` seconds; one that cannot end in its time is refused at once. A router that allocates more
-    than `max_memory_bytes` beyond what it has when it has started ends at once.
-    Accepted jobs are kept in `journal_dir` and survive the router; None keeps them in memory only.
-    Documents below the directory `corpus` go into the prompts of conversations. Only workers with the formats
-    `weights` and `kv_cache` serve; None is that of the first one.
-    With `keys_dir` all sockets ask for a key that is known there; `accounts` are the terms of the API keys of
-    HTTP, by the names that their jobs bear. `confidence_signal`, `probe_file`, `max_handoff_share` and
-    `max_handoff_wait_s` are those of HandoffSettings; without `has_cloud` no cloud is configured. Of each
-    ended job a line is written to `job_log` and a span sent to the OpenTelemetry collector at
-    `otlp_endpoint`. A job log of `job_log_max_bytes`, or with lines older than `job_log_max_age_s`, is put
-    aside; `job_log_num_kept` such files are kept.
-    """
+    """The settings of the router actor; fields without a description are those of ServeConfig or HandoffSettings."""
 
     model: str = DEFAULT_MODEL
     overrides: ChatOverrides = NO_OVERRIDES
     jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
     stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
     workers_endpoint: str = "tcp://127.0.0.1:*"
-    desired_workers: int = 1
+    desired_workers: Annotated[int, about("The number of local workers, until `cactus scale` sets another.")] = 1
     max_queued_jobs: int = 10_000
-    max_queued_tokens: int = 10_000_000
-    max_queued_bytes: int = 256 * 1024 * 1024
-    max_result_bytes: int = 64 * 1024 * 1024
-    max_memory_bytes: int | None = None
+    max_queued_tokens: Annotated[int, about("Prompt tokens that may wait, requests in preparation included.")] = (
+        10_000_000
+    )
+    max_queued_bytes: Annotated[int, about("Memory of waiting requests, those in preparation included.")] = (
+        256 * 1024 * 1024
+    )
+    max_result_bytes: Annotated[int, about("Without a journal only the newest results, up to this size, are kept.")] = (
+        64 * 1024 * 1024
+    )
+    max_memory_bytes: Annotated[int | None, about("`max_router_bytes` of ServeConfig; None is no limit.")] = None
     max_attempts: int = 3
     job_timeout_s: float | None = None
-    retention_s: float = 600.0
-    keyed_retention_s: float = 24 * 3600.0
-    on_deck: int = 1
+    retention_s: Annotated[float, about("How long an ended job can be read by its id.")] = 600.0
+    keyed_retention_s: Annotated[float, about("The same for a job whose id is an idempotency key.")] = 24 * 3600.0
+    on_deck: Annotated[int, about("Dispatches that wait at a full worker, so that a freed slot never idles.")] = 1
     worker_timeout_s: float = WORKER_TIMEOUT_S
-    commit_tokens: int = 10
-    journal_dir: str | None = None
+    commit_tokens: Annotated[int, about("Tokens of a stream that are held back while it may be handed off.")] = 10
+    journal_dir: Annotated[str | None, about("Accepted jobs are kept here; None keeps them in memory only.")] = None
     corpus: str | None = None
-    keys_dir: str | None = None
-    accounts: dict[str, Terms] = {}
+    keys_dir: Annotated[str | None, about("With it all sockets require a CURVE key that is known there.")] = None
+    accounts: Annotated[dict[str, Terms], about("Grants of the API keys of HTTP, by the name in their jobs.")] = {}
     confidence_signal: SignalName = "entropy"
     probe_file: str | None = None
-    max_handoff_share: float = 1.0
-    max_handoff_wait_s: float | None = None
-    has_cloud: bool = True
+    max_handoff_share: Annotated[float, about("`max_share` of HandoffSettings.")] = 1.0
+    max_handoff_wait_s: Annotated[float | None, about("`max_wait_s` of HandoffSettings.")] = None
+    has_cloud: Annotated[bool, about("False where no cloud is configured.")] = True
     job_log: str | None = None
     job_log_max_bytes: Positive = 32 * 1024 * 1024
     job_log_num_kept: Positive = 3
-    job_log_max_age_s: Annotated[float, Meta(gt=0)] = 30 * 24 * 3600.0
+    job_log_max_age_s: Duration = 30 * 24 * 3600.0
     otlp_endpoint: str | None = None
-    weights: WeightFormat | None = None
-    kv_cache: str | None = None
+    weights: Annotated[WeightFormat | None, about("Only workers of this format serve; None is that of the first.")] = (
+        None
+    )
+    kv_cache: Annotated[str | None, about("As `weights`, for the format of the KV cache.")] = None
 
 
 class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
-    """What a model-worker actor is built from; `cache_tokens` is the size of its KV cache.
-
-    `speculation` is how many tokens a sequence may guess ahead of a step, 0 for none; it changes no token.
-    `key_file` has the key that the router asks for.
-    """
+    """The settings of a model worker; fields without a description are those of ServeConfig."""
 
     worker_id: str
     model: str = DEFAULT_MODEL
@@ -125,79 +114,80 @@ class WorkerSettings(msgspec.Struct, frozen=True, kw_only=True):
     max_sequences: int = 16
     token_budget: int = 256
     cache_tokens: int = 32_768
-    block_size: int = 16
+    block_size: Annotated[int, about("Tokens of a block of the KV cache.")] = 16
     speculation: int = 0
-    key_file: str | None = None
+    key_file: Annotated[str | None, about("The CURVE key that the router requires.")] = None
 
 
 SpendingPeriod = Literal["hour", "day", "month"]
 
 
 class CloudBudget(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What may be spent at the cloud in every hour, day or month of UTC, or without `period` in all.
+    """One entry of `[[handoff.budgets]]`: what may be spent at the cloud in a period.
 
-    It is everybody's together, or with `per_tenant` each tenant's own. `max_requests` counts HTTP requests,
-    retries included, `max_tokens` prompt and completion tokens, `max_cost` is money of the settings'
-    `currency`. Nothing more is asked for once one of them is reached; what was under way may go beyond.
+    Once a limit is reached, nothing more is sent; requests under way at that moment may exceed it.
     """
 
-    period: SpendingPeriod | None = None
-    per_tenant: bool = False
-    max_requests: Positive | None = None
-    max_tokens: Positive | None = None
-    max_cost: Annotated[float, Meta(gt=0)] | None = None
+    period: Annotated[SpendingPeriod | None, about("hour, day or month, of UTC; without it, for all time.")] = None
+    per_tenant: Annotated[bool, about("The budget of each tenant, instead of all tenants together.")] = False
+    max_requests: Annotated[Positive | None, about("HTTP requests, retries included.")] = None
+    max_tokens: Annotated[Positive | None, about("Prompt and completion tokens.")] = None
+    max_cost: Annotated[Annotated[float, Meta(gt=0)] | None, about("Money, in `currency`; needs both prices.")] = None
 
 
 class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the cloud-handoff actor is built from; the key itself is read by the actor, never passed.
+    """The section `[handoff]`: which cloud takes jobs of low confidence, how it is called, what it may cost.
 
-    `base_url` is the OpenAI-compatible root, ending before /chat/completions. `max_requests` bounds how many
-    HTTP requests may be sent in all, retries included. `require_key` None asks for a key unless `base_url` is
-    on this machine. Times are in seconds. `prompt_price` and `completion_price` are those of a million
-    tokens, in `currency`. All of `budgets` hold, and what was spent is kept in `spending_file`, which `cactus
-    serve` fills in.
-
-    The router's part: `confidence_signal` is compared with a job's `cloud_handoff_threshold`
-    (`protocol/confidence.py`); the signal `probe` is read from `probe_file`, or else from beside the model.
-    At most `max_share` of the jobs that have a threshold are handed off, and a few more at once. A job whose
-    cloud answer nobody has seen `max_wait_s` after it was asked for is given its local answer.
+    The API key of the cloud is not a setting; `cactus auth` stores it. `cactus serve` fills in the fields
+    without a description.
     """
 
     worker_id: str = "cloud"
-    base_url: str = "https://api.openai.com/v1"
-    model: str = "gpt-4o-mini"
-    max_concurrent: int = 8
-    max_requests: int | None = None
-    connect_timeout_s: float = 5.0
-    read_timeout_s: float = 30.0
-    total_timeout_s: float = 60.0
-    max_retries: int = 2
-    breaker_failures: int = 5
-    breaker_open_s: float = 30.0
-    retry_backoff_s: float = 0.5
-    require_key: bool | None = None
+    base_url: Annotated[
+        str, about("Root of an OpenAI-compatible API; requests go to `{base_url}/chat/completions`.")
+    ] = "https://api.openai.com/v1"
+    model: Annotated[str, about("Name of the cloud's model.")] = "gpt-4o-mini"
+    max_concurrent: Annotated[int, about("Requests under way at once.")] = 8
+    max_requests: Annotated[
+        int | None, about("HTTP requests in all, retries included, from each start of the handoff actor.")
+    ] = None
+    connect_timeout_s: Annotated[float, about("Seconds for a connection.")] = 5.0
+    read_timeout_s: Annotated[float, about("Seconds between two pieces of an answer.")] = 30.0
+    total_timeout_s: Annotated[float, about("Seconds for an answer, retries included.")] = 60.0
+    max_retries: Annotated[int, about("Retries of a request, none after the first piece of an answer.")] = 2
+    breaker_failures: Annotated[int, about("Failures after which the circuit breaker opens.")] = 5
+    breaker_open_s: Annotated[float, about("Seconds until an open circuit breaker lets one request try.")] = 30.0
+    retry_backoff_s: Annotated[float, about("First pause before a retry; it doubles, with jitter.")] = 0.5
+    require_key: Annotated[
+        bool | None, about("Whether an API key is required; by default: unless `base_url` is on this machine.")
+    ] = None
     key_file: str | None = None
-    confidence_signal: SignalName = "entropy"
-    probe_file: str | None = None
-    max_share: Annotated[float, Meta(ge=0, le=1)] = 1.0
-    max_wait_s: Annotated[float, Meta(gt=0)] | None = None
-    prompt_price: Annotated[float, Meta(ge=0)] | None = None
-    completion_price: Annotated[float, Meta(ge=0)] | None = None
-    currency: str = "USD"
-    budgets: list[CloudBudget] = []
+    confidence_signal: Annotated[
+        SignalName, about("The signal that is compared with a job's `cloud_handoff_threshold`.")
+    ] = "entropy"
+    probe_file: Annotated[
+        str | None, about("File of the signal `probe`; by default `confidence_probe.json` beside the model.")
+    ] = None
+    max_share: Annotated[
+        float,
+        Meta(ge=0, le=1),
+        about("Largest share of the jobs with a threshold that is handed off, and up to 10 more at once."),
+    ] = 1.0
+    max_wait_s: Annotated[
+        Duration | None, about("Seconds without a piece of the cloud's answer before the local one is given.")
+    ] = None
+    prompt_price: Annotated[Price | None, about("Price of a million prompt tokens.")] = None
+    completion_price: Annotated[Price | None, about("Price of a million completion tokens.")] = None
+    currency: Annotated[str, about("Currency of the prices.")] = "USD"
+    budgets: Annotated[list[CloudBudget], about("Budgets; all of them hold at once.")] = []
     spending_file: str | None = None
 
 
 class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """What the HTTP gateway is built from; `cactus serve` fills in the first five.
+    """The section `[gateway]`: limits and defaults of the HTTP gateway.
 
-    `key_digests` are SHA-256 of the API keys, the keys themselves are never passed. Of a `chat_profile` and a
-    `completions_profile` come the defaults of their endpoints. `strict` refuses fields that are not known;
-    `public_metrics` tells /metrics without a key. Batches of all keys together run `batch_in_flight` lines.
-    The bodies of all open requests hold at most `max_open_bytes`. Web pages of `allowed_origins`
-    (SCHEME://HOST[:PORT]) may send requests. Each API key keeps at most `max_files` files, of
-    `max_stored_bytes` in all, and as many batches; both are removed after `file_retention_s`.
-    With `tls_cert` and `tls_key`, files in PEM, it speaks TLS; `behind_proxy`: a proxy in front of it does.
+    `cactus serve` fills in the fields without a description. `key_digests` are SHA-256 digests: the gateway
+    is never given the API keys themselves.
     """
 
     model: str = DEFAULT_MODEL
@@ -206,20 +196,26 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     alias: str | None = None
     key_digests: list[str] = []
     state_dir: str = "~/.cactus"
-    chat_profile: ProfileName = "cactus"
-    completions_profile: ProfileName = "llamacpp"
-    strict: bool = False
-    public_metrics: bool = False
-    max_body_bytes: Positive = 4 * 1024 * 1024
-    max_file_bytes: Positive = 200 * 1024 * 1024
-    max_open_requests: Positive = 4096
-    max_open_bytes: Positive = 256 * 1024 * 1024
-    ping_interval_s: Annotated[float, Meta(gt=0)] = 15.0
-    batch_in_flight: Positive = 16
-    allowed_origins: list[str] = []
-    max_files: Positive = 1000
-    max_stored_bytes: Positive = 4 * 1024 * 1024 * 1024
-    file_retention_s: Annotated[float, Meta(gt=0)] = 30 * 24 * 3600.0
+    chat_profile: Annotated[ProfileName, about("Profile of defaults for chat completions.")] = "cactus"
+    completions_profile: Annotated[ProfileName, about("Profile of defaults for completions.")] = "llamacpp"
+    strict: Annotated[bool, about("Refuse unknown fields of a request, instead of ignoring and counting them.")] = False
+    public_metrics: Annotated[bool, about("Serve `/metrics` without an API key.")] = False
+    max_body_bytes: Annotated[Positive, about("Largest body of a request.")] = 4 * 1024 * 1024
+    max_file_bytes: Annotated[Positive, about("Largest uploaded file.")] = 200 * 1024 * 1024
+    max_open_requests: Annotated[Positive, about("Requests that are open at once.")] = 4096
+    max_open_bytes: Annotated[Positive, about("Memory of the bodies of all open requests.")] = 256 * 1024 * 1024
+    ping_interval_s: Annotated[
+        Duration, about("Seconds without a token after which a stream sends a comment, to stay open.")
+    ] = 15.0
+    batch_in_flight: Annotated[Positive, about("Lines of batches that run at once, all API keys together.")] = 16
+    allowed_origins: Annotated[
+        list[str], about("Origins (SCHEME://HOST[:PORT]) of web pages that may send requests.")
+    ] = []
+    max_files: Annotated[Positive, about("Files that an API key may keep; as many batches.")] = 1000
+    max_stored_bytes: Annotated[Positive, about("Size of all files of an API key.")] = 4 * 1024 * 1024 * 1024
+    file_retention_s: Annotated[Duration, about("Seconds after which files and batches are removed.")] = (
+        30 * 24 * 3600.0
+    )
     tls_cert: str | None = None
     tls_key: str | None = None
     behind_proxy: bool = False
@@ -227,63 +223,96 @@ class GatewaySettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
 
 
 class ServeConfig(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """Everything `cactus serve` can be told; a TOML file has the same names.
+    """The settings of `cactus serve`; a TOML file has the same names, and options of the command line win."""
 
-    With `journal` accepted jobs are on disk, under `state_dir`, and survive a restart of the service. Told to
-    stop, it lets them run for `drain_timeout_s` more. A start is given up when nothing has gone on for
-    `ready_timeout_s`, such as on a cluster that boots no node. `placement` is `local` for processes of this
-    machine, or `ray`, the default with a `ray_address`. `http`
-    is HOST:PORT of the HTTP gateway, empty for none, with TLS by `tls_cert` and `tls_key` or by a proxy in
-    front (`behind_proxy`); `alias` is the name that it serves the model under. With
-    `curve` ZeroMQ connections must prove a key of `cactus keys`; workers find theirs at `worker_key_file`, or
-    in the state directory. `job_log` is a file, `-` for standard error or `none`; by default it is in the
-    state directory. It is put aside at `job_log_max_bytes` or `job_log_max_age_s`; `job_log_num_kept` such
-    files are kept, for as long. `otlp_endpoint` is an OpenTelemetry collector, by default the one that
-    OTEL_EXPORTER_OTLP_ENDPOINT names. `log_format` is that of what the service says on standard error. A
-    job that somebody waits for has `job_timeout_s` where it names no time of its own; None is any time. A
-    router that takes `max_router_bytes` of memory beyond what it starts with is ended and started again.
-    """
-
-    model: str = DEFAULT_MODEL
-    chat_template: Path | None = None
-    tool_format: str | None = None
-    weights: WeightFormat = "int8"
-    kv_cache: CacheFormat = "auto"
-    workers: Annotated[int, Meta(ge=0, le=256)] = 1
-    threads: Positive = 1
-    jobs_endpoint: str = DEFAULT_JOBS_ENDPOINT
-    stream_endpoint: str = DEFAULT_STREAM_ENDPOINT
-    workers_endpoint: str | None = None
-    state_dir: Path = DEFAULT_STATE_DIR
-    corpus: Path | None = None
-    journal: bool = True
-    drain_timeout_s: Annotated[float, Meta(ge=0)] = 20.0
-    ready_timeout_s: Annotated[float, Meta(gt=0)] = 120.0
-    placement: PlacementName | None = None
-    ray_address: str | None = None
-    max_sequences: Positive = 16
-    token_budget: Positive = 256
-    cache_tokens: Positive = 32_768
-    max_queued_jobs: Positive = 10_000
-    job_timeout_s: Annotated[float, Meta(gt=0)] | None = None
-    max_router_bytes: Positive = 1024 * 1024 * 1024
-    speculation: Annotated[int, Meta(ge=0, le=64)] = 0
+    model: Annotated[
+        str, about("Name of an embedded model, a directory, a GGUF file, or OWNER/NAME[:FILE] on the Hugging Face hub.")
+    ] = DEFAULT_MODEL
+    chat_template: Annotated[
+        Path | None, about("A Jinja chat template, for a model without one or in place of its own.")
+    ] = None
+    tool_format: Annotated[
+        str | None, about("How the model writes tool calls, where its files do not tell; see docs/reference/models.md.")
+    ] = None
+    weights: Annotated[WeightFormat, about("Format of the weights in memory.")] = "int8"
+    kv_cache: Annotated[
+        CacheFormat, about("Format of the KV cache; auto is float32 for float32 weights, else float16.")
+    ] = "auto"
+    workers: Annotated[int, Meta(ge=0, le=256), about("Number of model workers.")] = 1
+    threads: Annotated[Positive, about("Threads of each worker.")] = 1
+    jobs_endpoint: Annotated[str, about("ZeroMQ endpoint where clients submit jobs.")] = DEFAULT_JOBS_ENDPOINT
+    stream_endpoint: Annotated[str, about("ZeroMQ endpoint where tokens are published.")] = DEFAULT_STREAM_ENDPOINT
+    workers_endpoint: Annotated[
+        str | None, about("ZeroMQ endpoint where workers report; on a cluster an address of this machine.")
+    ] = None
+    state_dir: Annotated[Path, about("Directory of the service's own files.")] = DEFAULT_STATE_DIR
+    corpus: Annotated[Path | None, about("Directory of documents; those that fit a question go into its prompt.")] = (
+        None
+    )
+    journal: Annotated[bool, about("Keep accepted jobs on disk, so that they survive a restart.")] = True
+    drain_timeout_s: Annotated[
+        float, Meta(ge=0), about("Seconds that running jobs get when the service is stopped.")
+    ] = 20.0
+    ready_timeout_s: Annotated[
+        Duration,
+        about("Seconds without progress after which a start is given up; nodes of a cluster may boot for minutes."),
+    ] = 120.0
+    placement: Annotated[
+        PlacementName | None,
+        about("local: actors are processes of this command; ray: Ray places them, the default with a Ray address."),
+    ] = None
+    ray_address: Annotated[
+        str | None, about("Address of a Ray cluster; placement ray without it starts a private one.")
+    ] = None
+    max_sequences: Annotated[Positive, about("Sequences that a worker runs at once.")] = 16
+    token_budget: Annotated[Positive, about("Tokens that a worker computes in one step.")] = 256
+    cache_tokens: Annotated[Positive, about("Size of a worker's KV cache, in tokens.")] = 32_768
+    max_queued_jobs: Annotated[Positive, about("Jobs that may wait; more are refused.")] = 10_000
+    job_timeout_s: Annotated[
+        Duration | None, about("Seconds for a job of priority 0 or below that names no `timeout_ms`.")
+    ] = None
+    max_router_bytes: Annotated[
+        Positive, about("Memory beyond its initial size at which the router is ended and started again.")
+    ] = 1024 * 1024 * 1024
+    speculation: Annotated[
+        int, Meta(ge=0, le=64), about("Tokens that a sequence may guess ahead from its own text; changes no token.")
+    ] = 0
     handoff: HandoffSettings = HandoffSettings()
-    http: str = DEFAULT_HTTP
-    api_key_file: Path | None = None
-    tls_cert: Path | None = None
-    tls_key: Path | None = None
-    behind_proxy: bool = False
-    alias: str | None = None
+    http: Annotated[str, about("HOST:PORT of the HTTP gateway; in the file, empty for none.")] = DEFAULT_HTTP
+    api_key_file: Annotated[
+        Path | None,
+        about(
+            "File of API keys, one a line; CACTUS_API_KEYS holds more, separated by commas. See docs/reference/http.md."
+        ),
+    ] = None
+    tls_cert: Annotated[
+        Path | None, about("Certificate chain of the HTTP gateway, PEM; read again when it changes.")
+    ] = None
+    tls_key: Annotated[Path | None, about("Private key of the certificate, PEM.")] = None
+    behind_proxy: Annotated[
+        bool, about("A proxy terminates TLS. Without TLS or a proxy, HTTP listens on loopback only.")
+    ] = False
+    alias: Annotated[str | None, about("Name of the model for HTTP clients.")] = None
     gateway: GatewaySettings = GatewaySettings()
-    curve: bool = False
-    worker_key_file: Path | None = None
-    job_log: str | None = None
-    job_log_max_bytes: Positive = 32 * 1024 * 1024
-    job_log_num_kept: Positive = 3
-    job_log_max_age_s: Annotated[float, Meta(gt=0)] = 30 * 24 * 3600.0
-    otlp_endpoint: str | None = None
-    log_format: LogFormat = "text"
+    curve: Annotated[
+        bool, about("Require a key of `cactus keys` from ZeroMQ connections, and encrypt them; needed off loopback.")
+    ] = False
+    worker_key_file: Annotated[Path | None, about("Key file of workers on other machines; the same path on each.")] = (
+        None
+    )
+    job_log: Annotated[
+        str | None, about("File that gets a line for each ended job; - is standard error, none is no log.")
+    ] = None
+    job_log_max_bytes: Annotated[Positive, about("Size at which the job log is rotated.")] = 32 * 1024 * 1024
+    job_log_num_kept: Annotated[Positive, about("Rotated job logs that are kept.")] = 3
+    job_log_max_age_s: Annotated[
+        Duration, about("Age at which the job log is rotated, and at which rotated ones are removed.")
+    ] = 30 * 24 * 3600.0
+    otlp_endpoint: Annotated[
+        str | None,
+        about("OpenTelemetry collector, http://HOST:4318, that gets a span of each job."),
+    ] = None
+    log_format: Annotated[LogFormat, about("Format of the service's messages on standard error.")] = "text"
 
 
 def read_config_file(path: Path) -> dict[str, object]:

@@ -9,13 +9,13 @@ import sys
 import threading
 import time
 from collections.abc import Callable, Iterator
-from functools import partial
 from pathlib import Path
 from types import FrameType
 from typing import TYPE_CHECKING, Annotated
 
 import msgspec
 import typer
+from typer.models import OptionInfo
 
 from cactus_actors.config import (
     CacheFormat,
@@ -26,152 +26,75 @@ from cactus_actors.config import (
     make_config,
     read_config_file,
 )
-
-DEFAULTS = ServeConfig()
-MAX_MESSAGE = 2000
-
-# Options under a heading of the help.
-_of_model = partial(typer.Option, rich_help_panel="Model")
-_of_workers = partial(typer.Option, rich_help_panel="Workers")
-_of_http = partial(typer.Option, rich_help_panel="HTTP")
-_of_zeromq = partial(typer.Option, rich_help_panel="ZeroMQ")
-_of_state = partial(typer.Option, rich_help_panel="State and logs")
+from cactus_actors.config_fields import config_fields
 
 if TYPE_CHECKING:
     from cactus_actors.cluster.phases import ShowPhase
     from cactus_actors.cluster.service import Service
 
+MAX_MESSAGE = 2000
+
+_MODEL, _WORKERS, _HTTP, _ZEROMQ, _STATE = "Model", "Workers", "HTTP", "ZeroMQ", "State and logs"
+
+
+def _setting(
+    panel: str, name: str, *spellings: str, default: str | None = None, metavar: str | None = None
+) -> OptionInfo:
+    """The option of a field of ServeConfig, with the description, the default and the bounds that stand there."""
+    field = config_fields(ServeConfig)[name]
+    if default is None and field.default is not None and not isinstance(field.default, bool):
+        default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
+    option: OptionInfo = typer.Option(
+        *spellings,
+        help=field.text,
+        rich_help_panel=panel,
+        show_default=default or False,
+        metavar=metavar,
+        min=field.minimum,
+        max=field.maximum,
+    )
+    return option
+
 
 def serve(
-    model: Annotated[
-        str | None,
-        _of_model(
-            help="Embedded model name, a directory, a GGUF file, or owner/name[:file.gguf] on the hub.",
-            show_default=DEFAULTS.model,
-        ),
-    ] = None,
-    chat_template: Annotated[
-        Path | None,
-        _of_model(metavar="FILE", help="A Jinja chat template, for a model that has none, or another one."),
-    ] = None,
-    tool_format: Annotated[
-        str | None,
-        _of_model(metavar="NAME", help="How the model writes tool calls; docs/reference/models.md has the names."),
-    ] = None,
-    weights: Annotated[
-        WeightFormat | None,
-        _of_model(help="How weights are held in memory.", show_default=DEFAULTS.weights),
-    ] = None,
-    kv_cache: Annotated[
-        CacheFormat | None,
-        _of_model(help="How keys and values are held in memory.", show_default=DEFAULTS.kv_cache),
-    ] = None,
-    workers: Annotated[
-        int | None,
-        _of_workers(min=0, help="Model workers to keep alive.", show_default=str(DEFAULTS.workers)),
-    ] = None,
-    threads: Annotated[
-        int | None, _of_workers(min=1, help="Threads of each worker.", show_default=str(DEFAULTS.threads))
-    ] = None,
-    speculate: Annotated[
-        int | None,
-        _of_model(
-            min=0,
-            help="Tokens that a sequence may guess ahead from its own text; changes no token.",
-            show_default=str(DEFAULTS.speculation),
-        ),
-    ] = None,
-    jobs_endpoint: Annotated[
-        str | None, _of_zeromq(help="Where clients submit jobs.", show_default=DEFAULTS.jobs_endpoint)
-    ] = None,
-    stream_endpoint: Annotated[
-        str | None, _of_zeromq(help="Where tokens are published.", show_default=DEFAULTS.stream_endpoint)
-    ] = None,
-    workers_endpoint: Annotated[
-        str | None, _of_zeromq(help="Where workers report; an address of this machine on a cluster.")
-    ] = None,
-    http: Annotated[str | None, _of_http(help="HOST:PORT of the HTTP gateway.", show_default=DEFAULTS.http)] = None,
-    no_http: Annotated[bool, _of_http("--no-http", help="Serve without the HTTP gateway.")] = False,
-    api_key_file: Annotated[
-        Path | None,
-        _of_http(help="API keys, one a line; CACTUS_API_KEYS holds more, by commas. See docs/reference/http.md."),
-    ] = None,
-    tls_cert: Annotated[
-        Path | None,
-        _of_http(help="Certificate chain of the HTTP gateway, PEM; read again when it changes."),
-    ] = None,
-    tls_key: Annotated[Path | None, _of_http(help="The certificate's private key, PEM.")] = None,
-    behind_proxy: Annotated[
-        bool | None,
-        _of_http("--behind-proxy", help="A proxy in front has TLS; without either, HTTP stays on loopback."),
-    ] = None,
-    alias: Annotated[str | None, _of_http(help="The name that HTTP clients see the model under.")] = None,
-    curve: Annotated[
-        bool | None,
-        _of_zeromq(
-            "--curve/--no-curve",
-            help="Ask ZeroMQ connections for a key of `cactus keys`, and encrypt them; needed off loopback.",
-        ),
-    ] = None,
-    worker_key_file: Annotated[
-        Path | None,
-        _of_zeromq(help="Where workers on other machines have their key; the same path on each."),
-    ] = None,
-    corpus: Annotated[
-        Path | None,
-        _of_model(help="A directory of documents; what fits a question goes into its prompt."),
-    ] = None,
-    state_dir: Annotated[
-        Path | None,
-        _of_state(help="Where the service keeps its own files.", show_default=str(DEFAULTS.state_dir)),
-    ] = None,
-    journal: Annotated[
-        bool | None,
-        _of_state("--journal/--no-journal", help="Keep accepted jobs on disk, so that they survive a restart."),
-    ] = None,
-    drain_timeout: Annotated[
-        float | None,
-        _of_state(
-            min=0,
-            help="Seconds that running jobs have when the service is stopped.",
-            show_default=f"{DEFAULTS.drain_timeout_s:g}",
-        ),
-    ] = None,
-    ready_timeout: Annotated[
-        float | None,
-        _of_state(
-            min=0.001,
-            help="Seconds for which a start may stand still; nodes of a cluster may boot for minutes.",
-            show_default=f"{DEFAULTS.ready_timeout_s:g}",
-        ),
-    ] = None,
-    job_log: Annotated[
-        str | None,
-        _of_state(
-            help="File that gets a line of each ended job; - is standard error, none is no log.",
-            show_default="STATE_DIR/jobs.jsonl",
-        ),
-    ] = None,
-    log_format: Annotated[
-        LogFormat | None,
-        _of_state(help="How standard error says what becomes of the service.", show_default=DEFAULTS.log_format),
-    ] = None,
-    otlp_endpoint: Annotated[
-        str | None,
-        _of_state(help="OpenTelemetry collector, http://HOST:4318; it gets a span of each job."),
-    ] = None,
+    model: Annotated[str | None, _setting(_MODEL, "model")] = None,
+    chat_template: Annotated[Path | None, _setting(_MODEL, "chat_template", metavar="FILE")] = None,
+    tool_format: Annotated[str | None, _setting(_MODEL, "tool_format", metavar="NAME")] = None,
+    weights: Annotated[WeightFormat | None, _setting(_MODEL, "weights")] = None,
+    kv_cache: Annotated[CacheFormat | None, _setting(_MODEL, "kv_cache")] = None,
+    workers: Annotated[int | None, _setting(_WORKERS, "workers")] = None,
+    threads: Annotated[int | None, _setting(_WORKERS, "threads")] = None,
+    speculate: Annotated[int | None, _setting(_MODEL, "speculation")] = None,
+    jobs_endpoint: Annotated[str | None, _setting(_ZEROMQ, "jobs_endpoint")] = None,
+    stream_endpoint: Annotated[str | None, _setting(_ZEROMQ, "stream_endpoint")] = None,
+    workers_endpoint: Annotated[str | None, _setting(_ZEROMQ, "workers_endpoint")] = None,
+    http: Annotated[str | None, _setting(_HTTP, "http")] = None,
+    no_http: Annotated[
+        bool, typer.Option("--no-http", rich_help_panel=_HTTP, help="Serve without the HTTP gateway.")
+    ] = False,
+    api_key_file: Annotated[Path | None, _setting(_HTTP, "api_key_file")] = None,
+    tls_cert: Annotated[Path | None, _setting(_HTTP, "tls_cert")] = None,
+    tls_key: Annotated[Path | None, _setting(_HTTP, "tls_key")] = None,
+    behind_proxy: Annotated[bool | None, _setting(_HTTP, "behind_proxy", "--behind-proxy")] = None,
+    alias: Annotated[str | None, _setting(_HTTP, "alias")] = None,
+    curve: Annotated[bool | None, _setting(_ZEROMQ, "curve", "--curve/--no-curve")] = None,
+    worker_key_file: Annotated[Path | None, _setting(_ZEROMQ, "worker_key_file")] = None,
+    corpus: Annotated[Path | None, _setting(_MODEL, "corpus")] = None,
+    state_dir: Annotated[Path | None, _setting(_STATE, "state_dir")] = None,
+    journal: Annotated[bool | None, _setting(_STATE, "journal", "--journal/--no-journal")] = None,
+    drain_timeout: Annotated[float | None, _setting(_STATE, "drain_timeout_s")] = None,
+    ready_timeout: Annotated[float | None, _setting(_STATE, "ready_timeout_s")] = None,
+    job_log: Annotated[str | None, _setting(_STATE, "job_log", default="STATE_DIR/jobs.jsonl")] = None,
+    log_format: Annotated[LogFormat | None, _setting(_STATE, "log_format")] = None,
+    otlp_endpoint: Annotated[str | None, _setting(_STATE, "otlp_endpoint")] = None,
     placement: Annotated[
-        PlacementName | None,
-        _of_workers(
-            help="Actors are processes of this command (local), or placed by Ray.",
-            show_default="ray with --ray-address, else local",
-        ),
+        PlacementName | None, _setting(_WORKERS, "placement", default="ray with --ray-address, else local")
     ] = None,
-    ray_address: Annotated[
-        str | None,
-        _of_workers(help="Where a Ray cluster is; --placement ray without it starts a private one."),
+    ray_address: Annotated[str | None, _setting(_WORKERS, "ray_address")] = None,
+    config: Annotated[
+        Path | None,
+        typer.Option(rich_help_panel=_STATE, help="TOML file of settings; options of the command line win."),
     ] = None,
-    config: Annotated[Path | None, _of_state(help="TOML file of these settings; flags win.")] = None,
 ) -> None:
     """Start the router, the workers, the handoff actor and the HTTP gateway, and print one `ready` line.
 
@@ -181,7 +104,7 @@ def serve(
     """
     flags: dict[str, object] = {
         "model": model,
-        "chat_template": None if chat_template is None else str(chat_template),
+        "chat_template": chat_template,
         "tool_format": tool_format,
         "weights": weights,
         "kv_cache": kv_cache,
@@ -192,15 +115,15 @@ def serve(
         "stream_endpoint": stream_endpoint,
         "workers_endpoint": workers_endpoint,
         "http": "" if no_http else http,
-        "api_key_file": None if api_key_file is None else str(api_key_file),
-        "tls_cert": None if tls_cert is None else str(tls_cert),
-        "tls_key": None if tls_key is None else str(tls_key),
+        "api_key_file": api_key_file,
+        "tls_cert": tls_cert,
+        "tls_key": tls_key,
         "behind_proxy": behind_proxy,
         "alias": alias,
         "curve": curve,
-        "worker_key_file": None if worker_key_file is None else str(worker_key_file),
-        "corpus": None if corpus is None else str(corpus),
-        "state_dir": None if state_dir is None else str(state_dir),
+        "worker_key_file": worker_key_file,
+        "corpus": corpus,
+        "state_dir": state_dir,
         "journal": journal,
         "drain_timeout_s": drain_timeout,
         "ready_timeout_s": ready_timeout,
