@@ -19,9 +19,9 @@ from rich.table import Table
 
 from cactus_actors import Client
 from cactus_actors.cli.bench_service import ServiceRecord, bench_service
-from cactus_actors.cluster.service import Service
 from cactus_actors.config import DEFAULT_MODEL, ServeConfig
 from cactus_actors.protocol.messages import Status
+from cactus_actors.service.service import Service
 from cactus_actors.workers.bench import BenchRecord, run_bench
 
 CONCURRENCIES = (1, 4, 16)

@@ -15,11 +15,11 @@ import zmq
 import zmq.backend
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.health import Endpoints, RouterHealth
 from cactus_actors.keys.exposure import check_exposure
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.models.confidence_probe import probe_for
 from cactus_actors.models.files import resolve_model
+from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
 from cactus_actors.protocol.worker_messages import WorkerMessage

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.starvation import STALLED_WEIGHT, MachinePressure
+from cactus_actors.process.starvation import STALLED_WEIGHT, MachinePressure
 
 PRESSURE_INTERVAL_S = 1.0
 

@@ -10,8 +10,8 @@ import time
 
 import msgspec
 
-from cactus_actors.lifeline import end_with_parent
 from cactus_actors.placement.interface import ActorKind
+from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 CHILD = "import sys; from tests.placed_actor import sleep_under; sleep_under(int(sys.argv[1]))"

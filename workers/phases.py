@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cactus_actors.health import LoadingPhase
+from cactus_actors.process.health import LoadingPhase
 
 
 class LoadingProgress:

@@ -13,7 +13,7 @@ import sys
 from collections.abc import Iterator
 from contextlib import contextmanager
 
-from cactus_actors.lifeline import end_with_parent
+from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError
 
 

@@ -19,7 +19,7 @@ from benchmarks.router_loop.core import Load
 from benchmarks.router_loop.fleet import run_fleet
 from benchmarks.router_loop.readers import Counts, run_readers
 from cactus_actors.config import RouterSettings
-from cactus_actors.health import Endpoints
+from cactus_actors.process.health import Endpoints
 
 TICKS_A_SECOND = os.sysconf("SC_CLK_TCK")
 ENDPOINT = "tcp://127.0.0.1:*"

@@ -12,7 +12,7 @@ import typer
 
 from cactus_actors.cli.terminal import show
 from cactus_actors.config import DEFAULT_STATE_DIR
-from cactus_actors.directories import make_private
+from cactus_actors.process.private_directories import make_private
 
 HISTORY_FILE = "chat-history"
 ReadLine = Callable[[], str | None]

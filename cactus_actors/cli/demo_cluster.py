@@ -16,8 +16,8 @@ from cactus_actors.protocol.errors import ServerFailure
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cactus_actors.cluster.added_node import AddedNode
-    from cactus_actors.health import Endpoints
+    from cactus_actors.placement.ray.added_node import AddedNode
+    from cactus_actors.process.health import Endpoints
 
 
 def show_on_cluster(config: ServeConfig, output: Path, before: Tally, console: Console) -> None:
@@ -26,11 +26,11 @@ def show_on_cluster(config: ServeConfig, output: Path, before: Tally, console: C
     The results go to `output`; no process is left when it returns or raises. Raises ServerFailure for other
     tokens, and what a start raises.
     """
-    from cactus_actors.cluster.ray_environment import prepare_environment
+    from cactus_actors.placement.ray.ray_environment import prepare_environment
 
     state_dir = config.state_dir.expanduser()
     prepare_environment(state_dir)  # before Ray is imported
-    from cactus_actors.cluster.private_cluster import PrivateCluster
+    from cactus_actors.placement.ray.private_cluster import PrivateCluster
 
     num_workers = max(2, config.workers)
     with console.status("starting a private Ray, and a second node of it"):

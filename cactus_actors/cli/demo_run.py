@@ -19,7 +19,7 @@ if TYPE_CHECKING:
 
     from cactus_actors.batch import BatchProgress, PromptLine
     from cactus_actors.client import AsyncClient
-    from cactus_actors.health import Endpoints
+    from cactus_actors.process.health import Endpoints
     from cactus_actors.protocol.results import Result
 
 STREAMED_PROMPT = "Tell me a short story about a fox."

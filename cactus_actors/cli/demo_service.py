@@ -13,13 +13,13 @@ from cactus_actors.config import ServeConfig
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cactus_actors.health import Endpoints
+    from cactus_actors.process.health import Endpoints
 
 
 @contextmanager
 def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
     """Start it, tend it in a thread, and stop it at the end; raises what its start raises."""
-    from cactus_actors.cluster.service import Service
+    from cactus_actors.service.service import Service
 
     service = Service(config, announce=console.print)
     started = time.monotonic()

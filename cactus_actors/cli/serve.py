@@ -29,8 +29,8 @@ from cactus_actors.config import (
 from cactus_actors.config_fields import config_fields
 
 if TYPE_CHECKING:
-    from cactus_actors.cluster.phases import ShowPhase
-    from cactus_actors.cluster.service import Service
+    from cactus_actors.fleet.start_phases import ShowPhase
+    from cactus_actors.service.service import Service
 
 MAX_MESSAGE = 2000
 
@@ -153,7 +153,7 @@ def run_service(config: ServeConfig) -> None:
 
 
 def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Callable[[str], None]) -> None:
-    from cactus_actors.cluster.service import Service
+    from cactus_actors.service.service import Service
 
     stop = threading.Event()
 

@@ -8,7 +8,7 @@ from typing import Self
 from rich.console import Console
 from rich.progress import BarColumn, Progress, SpinnerColumn, TaskID, TextColumn, TimeElapsedColumn
 
-from cactus_actors.cluster.phases import StartPhase
+from cactus_actors.fleet.start_phases import StartPhase
 
 
 class StartDisplay:

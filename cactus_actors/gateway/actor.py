@@ -6,7 +6,7 @@ import os
 
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.server import GatewayServer
-from cactus_actors.health import GatewayHealth
+from cactus_actors.process.health import GatewayHealth
 
 
 class GatewayActor:

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import asyncio
 
-from cactus_actors.resident_memory import give_back_memory, resident_bytes
+from cactus_actors.process.resident_memory import give_back_memory, resident_bytes
 
 LOOK_INTERVAL_S = 2.0
 MUCH_BYTES = 32 << 20

@@ -24,10 +24,10 @@ from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
 from cactus_actors.gateway.memory_return import MemoryReturn
 from cactus_actors.gateway.tls import certificate_of
 from cactus_actors.models.files import resolve_model
+from cactus_actors.process.resident_memory import resident_bytes
+from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.resident_memory import resident_bytes
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.wall_clock import unix_offset
 
 BACKLOG = 2048
 CLOSING_S = 2

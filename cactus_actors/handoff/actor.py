@@ -7,7 +7,7 @@ import os
 
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.worker import CloudWorker
-from cactus_actors.health import HandoffHealth
+from cactus_actors.process.health import HandoffHealth
 
 
 class HandoffActor:

@@ -22,10 +22,10 @@ from cactus_actors.handoff.failures import CloudFailure, FailureKind
 from cactus_actors.handoff.job import CloudJob
 from cactus_actors.handoff.metering import Meter, Prices
 from cactus_actors.handoff.spending import Spending
+from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.totals import BreakerState, CloudSpending
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
-from cactus_actors.wall_clock import unix_offset
 
 ACCESS_LIFETIME_S = 1.0
 LOG = logging.getLogger(__name__)

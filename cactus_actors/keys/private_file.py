@@ -7,7 +7,7 @@ import os
 import stat
 from pathlib import Path
 
-from cactus_actors.directories import make_private
+from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 MAX_BYTES = 1024 * 1024

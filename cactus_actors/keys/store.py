@@ -11,10 +11,10 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.directories import make_private
 from cactus_actors.keys.key_file import Credentials, Role, read_key_file, write_key_file
 from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.private_file import read_private, write_private
+from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.link import MAX_TOPICS
 from cactus_actors.protocol.terms import MAX_WEIGHT, USUAL_TERMS, Terms, Weight

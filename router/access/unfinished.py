@@ -13,7 +13,7 @@ import time
 from collections import Counter
 from collections.abc import Sequence
 
-from cactus_actors.resident_memory import give_back_memory, resident_bytes
+from cactus_actors.process.resident_memory import give_back_memory, resident_bytes
 from cactus_actors.router.access.connections import Connections
 from cactus_actors.router.access.open_sockets import connections_to, ports_of, progress_of
 

@@ -13,7 +13,7 @@ import signal
 import socket
 import sys
 
-from cactus_actors.lifeline import end_with_parent
+from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.edge.link import Link
 from cactus_actors.router.edge.messages import Listen, NotListening, ToEdge

@@ -15,6 +15,7 @@ from collections.abc import Callable, Iterable, Sequence
 import msgspec
 import zmq
 
+from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 from cactus_actors.router.edge.link import Link
 from cactus_actors.router.edge.messages import (
@@ -29,7 +30,6 @@ from cactus_actors.router.edge.messages import (
     Reply,
     ToEdge,
 )
-from cactus_actors.starvation import FairSeconds
 
 START_LIMIT_S = 60.0
 QUIET_S, SILENT_S = 2.5, 10.0

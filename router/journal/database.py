@@ -10,7 +10,7 @@ import time
 from pathlib import Path
 from typing import IO
 
-from cactus_actors.directories import make_private
+from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.journal.records import Progress
 from cactus_actors.router.journal.salvage import has_hole, log_of, refill, salvaged

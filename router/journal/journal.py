@@ -22,6 +22,7 @@ import time
 from collections.abc import Callable, Sequence
 from pathlib import Path
 
+from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.journal.database import (
     FILE_NAME,
@@ -45,7 +46,6 @@ from cactus_actors.router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
-from cactus_actors.wall_clock import unix_offset
 
 RETRY_S = 1.0
 

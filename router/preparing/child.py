@@ -15,7 +15,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.lifeline import end_with_parent
+from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.router.prepare.documents import Documents, no_documents, prepare_with_documents
 from cactus_actors.router.prepare.prepared import Prepared

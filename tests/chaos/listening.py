@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Iterable
 from pathlib import Path
 
-from cactus_actors.placement.local.placement import PROGRAM
+from cactus_actors.placement.local.local_placement import PROGRAM
 
 EDGE = "cactus_actors.router.edge.child"
 LISTENS = "0A"

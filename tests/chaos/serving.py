@@ -14,7 +14,7 @@ from contextlib import contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-from cactus_actors.cluster.ray_directory import OPEN
+from cactus_actors.placement.ray.ray_directory import OPEN
 
 ANYWHERE = "tcp://127.0.0.1:*"
 CACTUS = ("-m", "cactus_actors.cli.main")

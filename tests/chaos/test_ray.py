@@ -18,7 +18,7 @@ import httpx
 import pytest
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.cluster import control_plane
+from cactus_actors.placement.ray import control_plane
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Status
 from tests.chaos.processes import free_endpoints

@@ -16,8 +16,8 @@ from typing import Any
 import numpy as np
 
 from cactus_actors.config import WorkerSettings
+from cactus_actors.placement.actor_kinds import WORKER
 from cactus_actors.placement.interface import ActorKind
-from cactus_actors.placement.kinds import WORKER
 from cactus_actors.workers.actor import Loaded, WorkerActor, load
 from cactus_actors.workers.batch import Batch
 

@@ -17,7 +17,7 @@ import pytest
 
 from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings, ServeConfig
-from cactus_actors.health import Endpoints
+from cactus_actors.process.health import Endpoints
 
 CPUS_A_NODE = 3
 
@@ -67,7 +67,7 @@ class Running:
 @contextmanager
 def running_service(config: ServeConfig) -> Iterator[Running]:
     """Start a service from `config`, tend it in a thread, and stop it at the end."""
-    from cactus_actors.cluster.service import Service
+    from cactus_actors.service.service import Service
 
     lines: list[str] = []
     said_at: list[float] = []

@@ -108,9 +108,9 @@ def loading(running: Running, known: set[int]) -> set[int]:
 def test_a_worker_that_hangs_in_a_step_is_ended_and_replaced(
     place: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: int, trap: str
 ) -> None:
-    monkeypatch.setattr("cactus_actors.cluster.service.WORKER", TRAPPED)
-    monkeypatch.setattr("cactus_actors.cluster.workers.STUCK_AFTER_S", 5.0)
-    monkeypatch.setattr("cactus_actors.cluster.watched.HUNG_AFTER_S", 5.0)
+    monkeypatch.setattr("cactus_actors.service.service.WORKER", TRAPPED)
+    monkeypatch.setattr("cactus_actors.fleet.worker_pool.STUCK_AFTER_S", 5.0)
+    monkeypatch.setattr("cactus_actors.fleet.actor_handle.HUNG_AFTER_S", 5.0)
     with two_workers(place, tmp_path) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
         before = {worker.pid for worker in running.client.status().workers if worker.kind == "local"}

@@ -11,10 +11,10 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.cluster.service import Service
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Status
+from cactus_actors.service.service import Service
 from tests.cluster.conftest import Serve
 from tests.cluster.test_cluster_service import parent_of
 from tests.scripted_router import until

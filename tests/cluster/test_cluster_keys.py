@@ -14,10 +14,10 @@ from pathlib import Path
 import pytest
 
 from cactus_actors import AuthenticationFailed, Client, JobNotFound
-from cactus_actors.cluster.service_keys import GATEWAY_KEY, WORKER_KEY
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.store import KeyStore, keys_dir
 from cactus_actors.router.books.job_log import tenant_hash
+from cactus_actors.service.service_keys import GATEWAY_KEY, WORKER_KEY
 from tests.chaos.serving import WITH_CLOUD
 
 ANY_PORT = "tcp://127.0.0.1:*"

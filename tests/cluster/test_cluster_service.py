@@ -13,11 +13,11 @@ from typing import Any
 import pytest
 
 from cactus_actors.client import Client
-from cactus_actors.cluster.phases import StartPhase
-from cactus_actors.cluster.service import Service
 from cactus_actors.config import ServeConfig
+from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
 from cactus_actors.protocol.messages import Status
+from cactus_actors.service.service import Service
 from tests.cluster.conftest import Serve
 
 STORY = "Tell me a story about a fox."

@@ -18,7 +18,7 @@ NOWHERE = {"ray", "numba", "gguf"}
         ("cactus_actors.handoff.actor", {"numpy", "tokenizers", "litestar"}),
         ("cactus_actors.workers.actor", {"numpy", "asyncio", "litestar", "httpx"}),
         ("cactus_actors.router.preparing.child", {"asyncio", "litestar", "httpx"}),
-        ("cactus_actors.cluster.service", {"numpy", "tokenizers", "asyncio", "litestar", "httpx"}),
+        ("cactus_actors.service.service", {"numpy", "tokenizers", "asyncio", "litestar", "httpx"}),
     ],
 )
 def test_an_actor_loads_no_more_than_it_needs(module: str, without: set[str]) -> None:

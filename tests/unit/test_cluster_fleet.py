@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cactus_actors.cluster.backoff import MAX_BACKOFF_S, STABLE_AFTER_S
-from cactus_actors.cluster.fleet import REPLACEMENT_PATIENCE_S, DrainWorker, Fleet, StartWorker
+from cactus_actors.fleet.fleet import REPLACEMENT_PATIENCE_S, DrainWorker, Fleet, StartWorker
+from cactus_actors.process.backoff import MAX_BACKOFF_S, STABLE_AFTER_S
 
 
 def test_it_starts_what_is_missing_once() -> None:

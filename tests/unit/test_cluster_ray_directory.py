@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.cluster import ray_directory, shared_memory
-from cactus_actors.cluster.ray_directory import LONGEST_BELOW, MAX_SOCKET_PATH, make_ray_directory
-from cactus_actors.cluster.shared_memory import check_shared_memory
+from cactus_actors.placement.ray import ray_directory, shared_memory
+from cactus_actors.placement.ray.ray_directory import LONGEST_BELOW, MAX_SOCKET_PATH, make_ray_directory
+from cactus_actors.placement.ray.shared_memory import check_shared_memory
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 

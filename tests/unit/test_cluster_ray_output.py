@@ -10,8 +10,8 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.cluster import ray_output
-from cactus_actors.cluster.ray_output import RayOutput
+from cactus_actors.placement.ray import ray_output
+from cactus_actors.placement.ray.ray_output import RayOutput
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 DUMP = "\x1b[33m(raylet)\x1b[0m Raylet is terminated.\n    [state-dump] one\n    [state-dump] two\n"

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.cluster.reaper import Reaper, end_session, start_of
+from cactus_actors.placement.ray.reaper import Reaper, end_session, start_of
 
 pytestmark = pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc")
 
@@ -26,7 +26,7 @@ time.sleep(1000)
 PARENT = """
 import subprocess, sys, time
 from pathlib import Path
-from cactus_actors.cluster.reaper import Reaper
+from cactus_actors.placement.ray.reaper import Reaper
 leader = subprocess.Popen([sys.executable, "-c", sys.argv[1]], stdout=subprocess.PIPE, start_new_session=True)
 line = leader.stdout.readline().decode()
 reaper = Reaper(leader.pid, Path(sys.argv[2]))

@@ -7,7 +7,7 @@ import sys
 import pytest
 
 from cactus_actors.gateway.memory_return import MUCH_BYTES, MemoryReturn
-from cactus_actors.resident_memory import STATM, give_back_memory, resident_bytes
+from cactus_actors.process.resident_memory import STATM, give_back_memory, resident_bytes
 
 
 def test_it_looks_after_much_growth_and_no_more_for_what_is_in_use() -> None:

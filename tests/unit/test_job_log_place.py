@@ -7,11 +7,11 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.cluster.collector import otlp_endpoint
-from cactus_actors.cluster.job_log import JobLogPlace
 from cactus_actors.config import make_config
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.books.line_file import LineFile
+from cactus_actors.service.collector import otlp_endpoint
+from cactus_actors.service.job_log_target import JobLogPlace
 
 URL = "http://collector:4318"
 

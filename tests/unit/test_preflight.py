@@ -10,13 +10,13 @@ from typing import Any
 import pytest
 import trustme
 
-from cactus_actors.cluster.model_check import check_model
-from cactus_actors.cluster.preflight import check_settings
-from cactus_actors.cluster.service import Service
 from cactus_actors.config import ChatOverrides, ServeConfig, make_config
 from cactus_actors.models import hub
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
+from cactus_actors.service.model_check import check_model
+from cactus_actors.service.preflight import check_settings
+from cactus_actors.service.service import Service
 
 
 @pytest.fixture(scope="module")

@@ -12,16 +12,16 @@ from types import SimpleNamespace
 
 import pytest
 
-from cactus_actors.cluster.ray_output import RayOutput
-from cactus_actors.directories import make_private
 from cactus_actors.gateway.files.records import Records
 from cactus_actors.keys.private_directory import check_private, check_way_to, is_own_group
 from cactus_actors.keys.store import KeyStore, keys_dir
 from cactus_actors.placement.local.run_directory import RunDirectory
+from cactus_actors.placement.ray.ray_output import RayOutput
+from cactus_actors.process.private_directories import make_private
+from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.books.line_file import LineFile
 from cactus_actors.router.journal.database import locked
-from cactus_actors.wall_clock import unix_offset
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o500])

@@ -9,7 +9,7 @@ HEAVY = ("ray", "numba", "numpy", "litestar", "tokenizers", "llguidance", "jinja
 
 
 def test_a_service_of_local_actors_imports_none_of_their_libraries() -> None:
-    program = "import sys, cactus_actors.cluster.service as _; print(*sys.modules)"
+    program = "import sys, cactus_actors.service.service as _; print(*sys.modules)"
     imported = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=True
     ).stdout.split()

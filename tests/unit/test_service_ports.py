@@ -8,10 +8,10 @@ from collections.abc import Iterator
 
 import pytest
 
-from cactus_actors.cluster import ports
-from cactus_actors.cluster.ports import check_ports
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.service import ports
+from cactus_actors.service.ports import check_ports
 
 ANY = {"jobs_endpoint": "tcp://127.0.0.1:*", "stream_endpoint": "tcp://127.0.0.1:0", "http": ""}
 

@@ -7,10 +7,10 @@ from pathlib import Path
 import numba
 import pytest
 
-from cactus_actors import starvation
-from cactus_actors.cluster.phases import PhaseLines, StartPhase
-from cactus_actors.cluster.readiness import Patience
-from cactus_actors.cluster.watched import MAX_STEP_S
+from cactus_actors.fleet.actor_handle import MAX_STEP_S
+from cactus_actors.fleet.readiness import Patience
+from cactus_actors.fleet.start_phases import PhaseLines, StartPhase
+from cactus_actors.process import starvation
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.workers.phases import LoadingProgress
 

@@ -8,9 +8,9 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors import starvation
+from cactus_actors.process import starvation
+from cactus_actors.process.starvation import FairSeconds, MachinePressure
 from cactus_actors.router.lateness import PRESSURE_INTERVAL_S, Lateness
-from cactus_actors.starvation import FairSeconds, MachinePressure
 
 PID, THREAD = 7, 8
 WriteThread = Callable[[int, float, float, str], None]

@@ -11,14 +11,14 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.cluster import state_directory
-from cactus_actors.cluster.state_directory import LOCK, StateDirectory
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.service import state_directory
+from cactus_actors.service.state_directory import LOCK, StateDirectory
 
 HOLDER = """
 import sys
 from pathlib import Path
-from cactus_actors.cluster.state_directory import StateDirectory
+from cactus_actors.service.state_directory import StateDirectory
 state = StateDirectory(Path(sys.argv[1]), "tcp://127.0.0.1:5555", lambda _: None)
 print("held", flush=True)
 sys.stdin.read()

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors import wall_clock
-from cactus_actors.wall_clock import FILE_NAME, unix_offset
+from cactus_actors.process import wall_clock
+from cactus_actors.process.wall_clock import FILE_NAME, unix_offset
 
 DAY_S = 86_400.0
 
@@ -23,7 +23,7 @@ def boot_id(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
 
 def set_clock(monkeypatch: pytest.MonkeyPatch, by: float) -> None:
     real = time.time
-    monkeypatch.setattr("cactus_actors.wall_clock.time.time", lambda: real() + by)
+    monkeypatch.setattr("cactus_actors.process.wall_clock.time.time", lambda: real() + by)
 
 
 @pytest.mark.parametrize("by", [2 * DAY_S, -2 * DAY_S])

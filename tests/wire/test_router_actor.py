@@ -15,7 +15,7 @@ import pytest
 import zmq
 
 from cactus_actors.config import RouterSettings
-from cactus_actors.health import Endpoints
+from cactus_actors.process.health import Endpoints
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import (
     Accepted,

@@ -10,7 +10,7 @@ from typing import Generic, TypeVar
 
 import msgspec
 
-from cactus_actors.directories import make_private
+from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import StorageFailure
 
 

@@ -8,8 +8,8 @@ from __future__ import annotations
 import sys
 
 from cactus_actors.cli.main import main
-from cactus_actors.cluster import service
-from cactus_actors.health import Endpoints
+from cactus_actors.process.health import Endpoints
+from cactus_actors.service import service
 
 far = Endpoints(*sys.argv[1:4])
 

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.directories import make_private
+from cactus_actors.process.private_directories import make_private
 
 FILE_NAME = "clock.json"
 _BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # random(4): another one each time the machine starts

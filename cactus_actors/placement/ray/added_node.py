@@ -5,10 +5,10 @@ from __future__ import annotations
 import subprocess
 import sys
 
-from cactus_actors.cluster.private_ray import OBJECT_STORE_BYTES
-from cactus_actors.cluster.ray_directory import OPEN, make_ray_directory
-from cactus_actors.cluster.ray_output import RayOutput
-from cactus_actors.cluster.reaper import Reaper
+from cactus_actors.placement.ray.private_ray import OBJECT_STORE_BYTES
+from cactus_actors.placement.ray.ray_directory import OPEN, make_ray_directory
+from cactus_actors.placement.ray.ray_output import RayOutput
+from cactus_actors.placement.ray.reaper import Reaper
 
 
 class AddedNode:

@@ -10,11 +10,11 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.config import NO_OVERRIDES, ChatOverrides
-from cactus_actors.lifeline import end_with_parent
-from cactus_actors.placement.local.placement import environment_of_children
+from cactus_actors.placement.local.local_placement import environment_of_children
+from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, ErrorInfo, error_from_info
 
-PROGRAM = "cactus_actors.cluster.model_check"
+PROGRAM = "cactus_actors.service.model_check"
 REFUSED = 3
 """An exit code that no interpreter has by itself."""
 

@@ -10,11 +10,11 @@ from pathlib import Path
 
 import ray
 
-from cactus_actors.cluster import ray_session
-from cactus_actors.cluster.control_plane import ControlPlane
-from cactus_actors.cluster.ray_actor import RayActor
-from cactus_actors.cluster.ray_output import RayOutput
 from cactus_actors.placement.interface import ActorKind, PlacementLost
+from cactus_actors.placement.ray import ray_session
+from cactus_actors.placement.ray.control_plane import ControlPlane
+from cactus_actors.placement.ray.ray_actor import RayActor
+from cactus_actors.placement.ray.ray_output import RayOutput
 
 NODE_LOST = (
     "control_plane_down: Ray's process on this machine has ended, and all actors with it; the service ends, "

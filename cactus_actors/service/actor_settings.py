@@ -7,7 +7,6 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.cluster.service_keys import ServiceKeys
 from cactus_actors.config import (
     ChatOverrides,
     GatewaySettings,
@@ -19,6 +18,7 @@ from cactus_actors.config import (
 )
 from cactus_actors.gateway.keys import accounts_of
 from cactus_actors.protocol.terms import Terms
+from cactus_actors.service.service_keys import ServiceKeys
 
 
 def overrides_of(config: ServeConfig) -> ChatOverrides:

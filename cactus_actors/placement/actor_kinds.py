@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cactus_actors.health import Endpoints, GatewayHealth, HandoffHealth, RouterHealth, WorkerHealth
 from cactus_actors.placement.interface import ActorKind
+from cactus_actors.process.health import Endpoints, GatewayHealth, HandoffHealth, RouterHealth, WorkerHealth
 
 ROUTER = ActorKind(
     "cactus_actors.router.actor", "RouterActor", {"start": Endpoints, "health": RouterHealth, "drain": bool}

@@ -6,7 +6,7 @@ from collections.abc import Collection
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cactus_actors.cluster.backoff import Backoff
+from cactus_actors.process.backoff import Backoff
 
 REPLACEMENT_PATIENCE_S = 30.0
 """How long an old worker is kept for a new one that does not get ready, such as one that has no free CPU."""

@@ -5,10 +5,10 @@ from __future__ import annotations
 import time
 from typing import Any
 
-from cactus_actors.cluster.watched import MAX_STEP_S
+from cactus_actors.fleet.actor_handle import MAX_STEP_S
 from cactus_actors.placement.interface import Answer
+from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import Unavailable
-from cactus_actors.starvation import FairSeconds
 
 LOOK_INTERVAL_S = 0.02
 

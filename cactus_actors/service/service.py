@@ -11,27 +11,27 @@ import threading
 import time
 from collections.abc import Callable, Sequence
 
-from cactus_actors.cluster.actor_settings import ActorSettings, overrides_of
-from cactus_actors.cluster.collector import otlp_endpoint
-from cactus_actors.cluster.job_log import JobLogPlace
-from cactus_actors.cluster.journal_place import is_found_again, journal_directory
-from cactus_actors.cluster.model_check import check_model
-from cactus_actors.cluster.phases import PhaseLines, ShowPhase, StartPhase
-from cactus_actors.cluster.placing import open_placement, uses_ray
-from cactus_actors.cluster.ports import check_ports
-from cactus_actors.cluster.preflight import check_settings
-from cactus_actors.cluster.readiness import Patience, await_answer
-from cactus_actors.cluster.service_keys import service_keys
-from cactus_actors.cluster.singleton import Singleton
-from cactus_actors.cluster.state_directory import StateDirectory
-from cactus_actors.cluster.workers import Workers
 from cactus_actors.config import NO_OVERRIDES, ServeConfig
+from cactus_actors.fleet.readiness import Patience, await_answer
+from cactus_actors.fleet.singleton import Singleton
+from cactus_actors.fleet.start_phases import PhaseLines, ShowPhase, StartPhase
+from cactus_actors.fleet.worker_pool import Workers
 from cactus_actors.handoff.configured import is_cloud_configured
-from cactus_actors.health import Endpoints, RouterHealth
 from cactus_actors.models.files import list_models, resolve_model
+from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
 from cactus_actors.placement.interface import Actor, Placement
-from cactus_actors.placement.kinds import GATEWAY, HANDOFF, ROUTER, WORKER
+from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.protocol.errors import CactusError, Unavailable
+from cactus_actors.service.actor_settings import ActorSettings, overrides_of
+from cactus_actors.service.collector import otlp_endpoint
+from cactus_actors.service.job_log_target import JobLogPlace
+from cactus_actors.service.journal_directory import is_found_again, journal_directory
+from cactus_actors.service.model_check import check_model
+from cactus_actors.service.placement_choice import open_placement, uses_ray
+from cactus_actors.service.ports import check_ports
+from cactus_actors.service.preflight import check_settings
+from cactus_actors.service.service_keys import service_keys
+from cactus_actors.service.state_directory import StateDirectory
 
 LOSSES_AT_START = 2
 """Workers, for each one wished for, that may be lost until all are ready, as to a node that has just died."""

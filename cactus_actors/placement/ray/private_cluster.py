@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
-from cactus_actors.cluster import ray_session
-from cactus_actors.cluster.added_node import AddedNode
-from cactus_actors.cluster.private_ray import PrivateRay
-from cactus_actors.cluster.ray_output import RayOutput
-from cactus_actors.cluster.shared_memory import check_shared_memory
+from cactus_actors.placement.ray import ray_session
+from cactus_actors.placement.ray.added_node import AddedNode
+from cactus_actors.placement.ray.private_ray import PrivateRay
+from cactus_actors.placement.ray.ray_output import RayOutput
+from cactus_actors.placement.ray.shared_memory import check_shared_memory
 
 
 class PrivateCluster:

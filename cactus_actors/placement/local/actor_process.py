@@ -1,4 +1,4 @@
-"""The process of one actor: `python -m cactus_actors.placement.local.child KIND NAME FD PARENT`.
+"""The process of one actor: `python -m cactus_actors.placement.local.actor_process KIND NAME FD PARENT`.
 
 FD is a socket to the placement in the process PARENT, with which it ends. KIND and NAME are for those who
 look at the list of processes.
@@ -19,8 +19,8 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.lifeline import end_with_parent
 from cactus_actors.placement.local.frames import Birth, Call, Reply, Unframing, framed
+from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 
 CONTROL_THREADS = 2

@@ -6,7 +6,7 @@ import os
 from collections.abc import MutableMapping
 from pathlib import Path
 
-from cactus_actors.cluster.ray_token import make_token
+from cactus_actors.placement.ray.ray_token import make_token
 
 PATIENCE = {
     # All of Ray runs here, and its end is noticed at once: who does not answer is slow and not gone.

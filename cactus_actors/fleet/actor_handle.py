@@ -6,8 +6,8 @@ import contextlib
 from typing import Any
 
 from cactus_actors.placement.interface import Actor, Answer, Ending
+from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.starvation import FairSeconds
 
 HUNG_AFTER_S = 10.0
 HEALTH_INTERVAL_S = 1.0

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from cactus_actors.cluster.fleet import DrainWorker, Fleet, StartWorker
-from cactus_actors.cluster.phases import StartPhase
-from cactus_actors.cluster.watched import HEALTH_INTERVAL_S, MAX_STEP_S, Watched
-from cactus_actors.health import WorkerHealth
+from cactus_actors.fleet.actor_handle import HEALTH_INTERVAL_S, MAX_STEP_S, Watched
+from cactus_actors.fleet.fleet import DrainWorker, Fleet, StartWorker
+from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.placement.interface import Actor, Ending, PlacementLost
+from cactus_actors.process.health import WorkerHealth
+from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import Unavailable
-from cactus_actors.starvation import FairSeconds
 
 STUCK_AFTER_S = 20.0
 """A step is kept shorter than a heartbeat; a worker that shares its core with many others takes longer."""

@@ -28,14 +28,14 @@ def open_placement(config: ServeConfig, announce: Callable[[str], None]) -> Plac
         return LocalPlacement(state_dir, announce)
     # Ray takes its time and its memory: whoever does without it does not import it.
     if config.ray_address is None:
-        from cactus_actors.cluster.ray_environment import prepare_environment
+        from cactus_actors.placement.ray.ray_environment import prepare_environment
 
         announce("placing: a private Ray starts, which places the actors")
         prepare_environment(state_dir)
-        from cactus_actors.cluster.private_ray_placement import PrivateRayPlacement
+        from cactus_actors.placement.ray.private_ray_placement import PrivateRayPlacement
 
         return PrivateRayPlacement(state_dir, announce)
-    from cactus_actors.cluster.ray_placement import RayPlacement
+    from cactus_actors.placement.ray.ray_placement import RayPlacement
 
     announce(f"placing: actors are placed by the Ray at {config.ray_address}")
     return RayPlacement(config.ray_address, state_dir, announce)

@@ -11,10 +11,10 @@ import time
 from collections.abc import Callable
 from pathlib import Path
 
-from cactus_actors.cluster.ray_directory import OPEN, make_ray_directory
-from cactus_actors.cluster.ray_environment import PATIENCE
-from cactus_actors.cluster.ray_output import RayOutput
-from cactus_actors.cluster.reaper import Reaper, dead_child
+from cactus_actors.placement.ray.ray_directory import OPEN, make_ray_directory
+from cactus_actors.placement.ray.ray_environment import PATIENCE
+from cactus_actors.placement.ray.ray_output import RayOutput
+from cactus_actors.placement.ray.reaper import Reaper, dead_child
 from cactus_actors.protocol.errors import Unavailable
 
 START_PATIENCE_S = 600.0

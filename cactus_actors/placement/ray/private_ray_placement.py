@@ -9,13 +9,13 @@ from pathlib import Path
 
 import ray
 
-from cactus_actors.cluster import ray_session
-from cactus_actors.cluster.backoff import Backoff
-from cactus_actors.cluster.private_ray import PrivateRay
-from cactus_actors.cluster.ray_actor import RayActor
-from cactus_actors.cluster.ray_output import RayOutput
-from cactus_actors.cluster.shared_memory import check_shared_memory
 from cactus_actors.placement.interface import ActorKind, PlacementLost
+from cactus_actors.placement.ray import ray_session
+from cactus_actors.placement.ray.private_ray import PrivateRay
+from cactus_actors.placement.ray.ray_actor import RayActor
+from cactus_actors.placement.ray.ray_output import RayOutput
+from cactus_actors.placement.ray.shared_memory import check_shared_memory
+from cactus_actors.process.backoff import Backoff
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, Unavailable
 
 CONNECT_ATTEMPTS = 3

@@ -11,7 +11,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cactus_actors.config import DEFAULT_STATE_DIR
-from cactus_actors.directories import make_private
+from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 LOCK = "service.lock"

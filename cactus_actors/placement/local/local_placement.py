@@ -13,14 +13,14 @@ from pathlib import Path
 import msgspec
 
 from cactus_actors.placement.interface import ActorKind
-from cactus_actors.placement.local.actor import LocalActor
+from cactus_actors.placement.local.actor_output import ActorOutput
 from cactus_actors.placement.local.frames import Birth, framed
-from cactus_actors.placement.local.output import ActorOutput
+from cactus_actors.placement.local.local_actor import LocalActor
 from cactus_actors.placement.local.run_directory import RunDirectory
-from cactus_actors.placement.local.watching import WatchingThread
+from cactus_actors.placement.local.watcher_thread import WatchingThread
 from cactus_actors.protocol.errors import Unavailable
 
-PROGRAM = "cactus_actors.placement.local.child"
+PROGRAM = "cactus_actors.placement.local.actor_process"
 
 
 class LocalPlacement:

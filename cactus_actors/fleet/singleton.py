@@ -5,9 +5,9 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cactus_actors.cluster.backoff import Backoff
-from cactus_actors.cluster.watched import Watched
+from cactus_actors.fleet.actor_handle import Watched
 from cactus_actors.placement.interface import Actor, PlacementLost
+from cactus_actors.process.backoff import Backoff
 from cactus_actors.protocol.errors import CactusError
 
 

@@ -1,1 +1,0 @@
-"""The service on Ray: starting, watching, scaling and stopping its actors."""

@@ -1,0 +1,1 @@
+"""Fleet policy: how many actors of a service exist, and when each is started, drained or replaced."""

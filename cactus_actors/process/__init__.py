@@ -1,0 +1,1 @@
+"""Processes: their health messages, memory, CPU starvation, restarts, clocks and private directories."""
