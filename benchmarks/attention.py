@@ -16,9 +16,9 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
+from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.attention import attend, attention_scratch
-from cactus_actors.workers.kernels.memory import aligned_zeros
-from cactus_actors.workers.kv_cache import CacheShape, KVCache
 
 BLOCK_SIZE = 16
 SEQUENCES = 8

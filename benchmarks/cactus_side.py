@@ -20,9 +20,9 @@ from cactus_actors.config import WeightFormat
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.models import load_model
-from cactus_actors.workers.pace import MAX_STEP_S
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S
+from cactus_actors.workers.loading.load_model import load_model
 
 BLOCK_SIZE = 16
 TOKEN_BUDGET = 256

@@ -24,7 +24,7 @@ FAMILIES = ("llama3", "lfm2", "mixtral", "gemma3")
 SAMPLER = "from workers.sampler import Sampler; Sampler([2])"
 MODEL = """
 from pathlib import Path
-from cactus_actors.workers.models import load_model
+from cactus_actors.workers.loading.load_model import load_model
 load_model(Path({path!r}), weights={weights!r}, threads=1).close()
 """
 REPORT = "\nimport time; print(time.process_time())"

@@ -22,7 +22,7 @@ from cactus_actors.cli.bench_service import ServiceRecord, bench_service
 from cactus_actors.config import DEFAULT_MODEL, ServeConfig
 from cactus_actors.protocol.messages import Status
 from cactus_actors.service.service import Service
-from cactus_actors.workers.bench import BenchRecord, run_bench
+from cactus_actors.workers.engine_bench import BenchRecord, run_bench
 
 CONCURRENCIES = (1, 4, 16)
 REQUESTS_A_STREAM = 8

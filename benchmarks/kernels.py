@@ -17,12 +17,10 @@ import numpy as np
 from llvmlite import ir
 from numba import njit, types
 
-from cactus_actors.workers.kernels.formats import FORMATS
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet, choose_instruction_set
 from cactus_actors.workers.kernels.matrix import Matrix, WeightFormat, encode_row, matmul, num_blocks
-from cactus_actors.workers.kernels.memory import aligned_zeros
-from cactus_actors.workers.kernels.tiles import at, counted, variables
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.simd import (
     FLOATS,
     I8,
     I32,
@@ -33,6 +31,8 @@ from cactus_actors.workers.kernels.vectors import (
     primitive,
     splat,
 )
+from cactus_actors.workers.kernels.tiles import at, counted, variables
+from cactus_actors.workers.kernels.weight_formats import FORMATS
 
 NUM_CHAINS = 12
 

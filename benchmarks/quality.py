@@ -23,9 +23,10 @@ from rich.table import Table
 from cactus_actors.config import DEFAULT_MODEL, CacheFormat, WeightFormat
 from cactus_actors.models.files import resolve_model
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.kv_cache import KVCache
-from cactus_actors.workers.models import Model, load_model
+from cactus_actors.workers.engine.kv_cache import KVCache
+from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.loading.load_model import load_model
 from training.corpus.registry import examination
 
 BLOCK_SIZE = 16

@@ -14,10 +14,10 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from cactus_actors.workers.batch import Chunk
-from cactus_actors.workers.detokenizer import Detokenizer
-from cactus_actors.workers.sampler import Sampler
-from cactus_actors.workers.sequence import Sequence
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.sampler import Sampler
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.step_batch import Chunk
 
 VOCABULARIES = (49_152, 151_936)
 SPREADS = {"flat": 0.1, "wide": 1.5, "peaked": 4.0}

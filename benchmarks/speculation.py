@@ -16,8 +16,9 @@ from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.models import Model, load_model
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.loading.load_model import load_model
 
 CODE = """def total(items):
     result = 0

@@ -13,8 +13,8 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.models import random_model
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.loading.load_model import random_model
 from cactus_actors.workers.runtime.transformer import TransformerModel
 
 SHAPES = {

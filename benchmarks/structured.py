@@ -92,8 +92,8 @@ def _others(mask: NDArray[np.int32], eos_ids: frozenset[int]) -> NDArray[np.int6
 
 def print_decode(name: str, weights: WeightFormat, threads: int) -> None:
     """Tokens a second of sequences with a grammar and without, in turns."""
-    from cactus_actors.workers.engine import Engine
-    from cactus_actors.workers.models import load_model
+    from cactus_actors.workers.engine.engine import Engine
+    from cactus_actors.workers.loading.load_model import load_model
 
     path = resolve_model(name)
     text = load_text_model(path)

@@ -10,12 +10,12 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from cactus_actors.workers.batch import Chunk
-from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.sampler import Sampler, Samples
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.step_batch import Chunk
 from cactus_actors.workers.kernels import sampling_random
 from cactus_actors.workers.kernels.sampling_ranked import MAX_RANKED
-from cactus_actors.workers.sampler import Sampler, Samples
-from cactus_actors.workers.sequence import Sequence
 from tests.for_python import for_python
 
 uniform = for_python(sampling_random.uniform)

@@ -10,8 +10,8 @@ from cactus_actors.config import WeightFormat
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.models import load_model
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.loading.load_model import load_model
 from training.answering import MAX_ANSWER_TOKENS, Answer, Question
 
 BLOCK_SIZE = 16

@@ -22,15 +22,15 @@ from cactus_actors.process.health import WorkerHealth
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.worker_messages import Hello
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.workers.link import RouterLink
-from cactus_actors.workers.phases import LoadingProgress
-from cactus_actors.workers.second_compiler import SecondCompiler
+from cactus_actors.workers.loading.compile_process import SecondCompiler
+from cactus_actors.workers.loading.progress import LoadingProgress
+from cactus_actors.workers.router_link import RouterLink
 
 if TYPE_CHECKING:
-    from cactus_actors.workers.core import WorkerCore
-    from cactus_actors.workers.engine import Engine
-    from cactus_actors.workers.models import Model
-    from cactus_actors.workers.weights.pack import OnProgress
+    from cactus_actors.workers.engine.engine import Engine
+    from cactus_actors.workers.engine.model import Model
+    from cactus_actors.workers.loading.packing import OnProgress
+    from cactus_actors.workers.session import WorkerCore
 
 IDLE_WAIT_S = 0.2
 MAX_REPORTS_AHEAD = 32
@@ -65,8 +65,8 @@ def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> L
 def load_from(path: Path, text: TextModel, settings: WorkerSettings, on_packed: OnProgress = lambda *_: None) -> Loaded:
     """`load` for a model whose files are found and whose text side is known."""
     from cactus_actors.structured.matcher import Matchers
-    from cactus_actors.workers.engine import Engine
-    from cactus_actors.workers.models import load_model
+    from cactus_actors.workers.engine.engine import Engine
+    from cactus_actors.workers.loading.load_model import load_model
 
     model = load_model(
         path,
@@ -136,7 +136,7 @@ class WorkerActor:
 
         Raises ConfigurationInvalid, naming the difference, if the router's service is of another model.
         """
-        from cactus_actors.workers.core import WorkerCore
+        from cactus_actors.workers.session import WorkerCore
 
         key_file = self._settings.key_file
         credentials = None if key_file is None else read_key_file(Path(key_file))

@@ -14,11 +14,11 @@ from cactus_actors.protocol.worker_messages import (
     RouterCommand,
     SequenceDelta,
 )
-from cactus_actors.workers.batch import Chunk
-from cactus_actors.workers.block_pool import BlockPool
-from cactus_actors.workers.detokenizer import Detokenizer
-from cactus_actors.workers.scheduler import Counters, Schedule, Scheduler
-from cactus_actors.workers.sequence import Sequence
+from cactus_actors.workers.engine.block_pool import BlockPool
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.step_batch import Chunk
 
 MAX_CONTEXT = 8192
 TOKEN_BUDGET = 256

@@ -11,7 +11,7 @@ from benchmarks.router_loop.played_worker import PlayedWorker
 from benchmarks.router_loop.zmtp import ZmtpConnection
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import SequenceDelta, Taken, Welcome
-from cactus_actors.workers.reporting import Reporting
+from cactus_actors.workers.report_window import Reporting
 
 HEARTBEAT_S = 1.0
 MAX_REPORTS_AHEAD = 32

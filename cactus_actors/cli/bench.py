@@ -47,7 +47,7 @@ def bench(
         raise ConfigurationInvalid("give one of --model and --random")
 
     from cactus_actors.config import DEFAULT_MODEL
-    from cactus_actors.workers.bench import run_bench
+    from cactus_actors.workers.engine_bench import run_bench
 
     records = run_bench(
         model=model or (None if random else DEFAULT_MODEL),

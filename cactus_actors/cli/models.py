@@ -14,7 +14,7 @@ from cactus_actors.cli.options import AsJson
 if TYPE_CHECKING:
     from rich.table import Table
 
-    from cactus_actors.workers.models.family import Family
+    from cactus_actors.workers.families.family import Family
 
 SOURCES = (
     "the name of an embedded model",
@@ -31,7 +31,7 @@ def models(as_json: AsJson = False) -> None:
     """
     from cactus_actors.models.files import list_models, resolve_model
     from cactus_actors.models.hub_cache import cached_models
-    from cactus_actors.workers.models import list_families
+    from cactus_actors.workers.families.registry import FAMILIES
 
     embedded = [(name, resolve_model(name)) for name in list_models()]
     cached = [(str(model), path) for model, path in cached_models()]
@@ -48,7 +48,7 @@ def models(as_json: AsJson = False) -> None:
                     "gguf_architectures": family.gguf_architectures,
                     "examples": family.examples,
                 }
-                for family in list_families()
+                for family in FAMILIES
             ],
             "sources": SOURCES,
         }
@@ -57,7 +57,7 @@ def models(as_json: AsJson = False) -> None:
     _print_sizes("embedded", embedded)
     _print_sizes("in the cache of the hub", cached)
     typer.echo("families:")
-    _print_indented(_family_table(list_families()))
+    _print_indented(_family_table(FAMILIES))
     typer.echo("given with --model as:")
     for source in SOURCES:
         typer.echo(f"  {source}")

@@ -25,7 +25,7 @@ def quantize(
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
     from cactus_actors.models.files import resolve_model
-    from cactus_actors.workers.models import pack_model
+    from cactus_actors.workers.loading.load_model import pack_model
 
     path = resolve_model(model)
     columns = (TextColumn("packing"), BarColumn(), DownloadColumn(binary_units=True), TimeRemainingColumn())

@@ -22,7 +22,7 @@ def index_of(directory: Path, backend: Backend, *, kept: bool) -> Index:
     def embed(texts: list[str]) -> NDArray[np.float32]:
         return np.array([_embedding(backend, text) for text in texts], np.float32)
 
-    from cactus_actors.workers.weights.packed_file import cache_directory  # numba comes with it
+    from cactus_actors.workers.loading.packed_file import cache_directory  # numba comes with it
 
     cache = cache_directory() / "retrieval" if kept else None
     return Index(Corpus(directory), embed, model=backend.model, cache=cache)

@@ -25,7 +25,7 @@ from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud import CloudLink
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.actor import hello_of, load_from
-from cactus_actors.workers.core import WorkerCore
+from cactus_actors.workers.session import WorkerCore
 
 MAX_CACHE_TOKENS = 32_768
 BLOCK_SIZE = 16

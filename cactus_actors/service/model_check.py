@@ -53,7 +53,7 @@ def main() -> None:
     question = msgspec.json.decode(sys.argv[1], type=_Question)
     end_with_parent(question.parent)
     from cactus_actors.text import load_text_model
-    from cactus_actors.workers.weights.reader import read_model
+    from cactus_actors.workers.loading.model_reader import read_model
 
     try:
         text = load_text_model(Path(question.path), question.overrides)

@@ -27,8 +27,8 @@ from cactus_actors.router.preparing import PreparingProcess
 from cactus_actors.router.preparing.child import MEMORY_BYTES
 from cactus_actors.router.preparing.process import LIMIT_S
 from cactus_actors.text import load_text_model
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.models import load_model
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.loading.load_model import load_model
 from tests.chaos.processes import Processes
 from tests.router_harness import job_id
 

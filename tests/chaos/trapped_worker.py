@@ -19,7 +19,7 @@ from cactus_actors.config import WorkerSettings
 from cactus_actors.placement.actor_kinds import WORKER
 from cactus_actors.placement.interface import ActorKind
 from cactus_actors.workers.actor import Loaded, WorkerActor, load
-from cactus_actors.workers.batch import Batch
+from cactus_actors.workers.engine.step_batch import Batch
 
 DIES, HANGS_ONCE, RAISES, IS_NOT_FINITE, SLEEPS_ONCE = range(3001, 3006)
 """Prompts are given as token ids; these stand nowhere else."""

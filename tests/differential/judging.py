@@ -12,8 +12,8 @@ import torch
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.models import model_of
-from cactus_actors.workers.weights.reader import ModelFiles, read_model
+from cactus_actors.workers.loading.load_model import model_of
+from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
 from tests.differential.configurations import Configuration
 from tests.differential.fields import FIELDS
 from tests.differential.reference import Incomplete, NoReference, log_probabilities, write_checkpoint

@@ -18,7 +18,7 @@ from hypothesis.strategies import SearchStrategy
 from cactus_actors.models.confidence_probe import read_probe
 from cactus_actors.protocol.errors import CactusError, ModelFileInvalid
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.workers.weights.reader import read_model
+from cactus_actors.workers.loading.model_reader import read_model
 from tests.fuzz.damage import changed_json, damaged
 from tests.fuzz.judging import answer, fuzzed
 from tests.fuzz.values import EXTREME_INTEGERS, ODD_TEXTS

@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.text import load_text_model
-from cactus_actors.workers.models import load_model
+from cactus_actors.workers.loading.load_model import load_model
 from tests.numerics.test_families import GOLDENS, NUM_GREEDY, TOLERANCE, Golden, alone, greedy
 
 NAMES = sorted(path.parent.name for path in GOLDENS.glob("*/model.gguf"))

@@ -10,9 +10,10 @@ import pytest
 from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.models import Model, model_of
-from cactus_actors.workers.models.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.loading.load_model import model_of
+from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 from tests.numerics.test_llama_forward import reference_hidden
 
 CONFIG = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")

@@ -15,10 +15,11 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.models import Model, model_of
-from cactus_actors.workers.models.config import Experts, Layer
-from cactus_actors.workers.models.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.loading.load_model import model_of
+from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.spec.model_config import Experts, Layer
 
 # 199 tokens and 56 features fill no tile and no vector; two query heads share a key-value head.
 LLAMA = parse_random_spec("llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128")

@@ -11,8 +11,9 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.models import Model, random_model
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.loading.load_model import random_model
 
 # So few tokens that what came before often comes again, and as often is followed by something else.
 SPEC = "llama:hidden=40,ffn=64,layers=2,heads=4,kv_heads=2,head_dim=12,vocab=7,context=96"
@@ -116,7 +117,7 @@ def test_speculation_changes_nothing(
 
 
 def test_right_and_wrong_drafts_are_both_among_the_cases(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.workers.engine.time.perf_counter", lambda: 0.0)  # costs unknown
+    monkeypatch.setattr("cactus_actors.workers.engine.engine.time.perf_counter", lambda: 0.0)  # costs unknown
     params = [
         SamplingParams(max_tokens=60, temperature=temperature, seed=5, ignore_eos=True) for temperature in (0.0, 0.7)
     ]

@@ -11,9 +11,10 @@ import numpy as np
 import pytest
 from numpy.typing import NDArray
 
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.kv_cache import KVCache
-from cactus_actors.workers.models import Model, load_model
+from cactus_actors.workers.engine.kv_cache import KVCache
+from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.loading.load_model import load_model
 from tests.goldens.to_gguf import write_gguf
 
 GOLDENS = Path(__file__).parent.parent / "goldens"

@@ -10,7 +10,7 @@ import pytest
 from gguf import GGMLQuantizationType as TensorType
 
 from cactus_actors.models.dequantize import READABLE_TYPES, dequantize
-from cactus_actors.workers.models import load_model
+from cactus_actors.workers.loading.load_model import load_model
 from tests.numerics.test_families import alone
 from tests.tiny_gguf import TOKEN_TYPES, TOKENS
 from tests.unit.test_gguf_types import random_blocks

@@ -9,10 +9,10 @@ import pytest
 from numba import config, njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
 from cactus_actors.workers.kernels.attention import attend, attention_scratch
-from cactus_actors.workers.kernels.cache import store_keys_values
-from cactus_actors.workers.kernels.memory import aligned_zeros, round_up
-from cactus_actors.workers.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.kernels.cache_formats import store_keys_values
 
 FORMATS = ["float32", "float16", "int8"]
 # Errors of scores and values relative to their sizes: rounding of sums, of half floats, of steps of 1/127.

@@ -9,11 +9,11 @@ import pytest
 from numba import njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.kernels.formats import FORMATS, weight_format
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
 from cactus_actors.workers.kernels.instruction_sets import PORTABLE, choose_instruction_set, usable_instruction_sets
 from cactus_actors.workers.kernels.int4 import LEVELS
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row, matmul, num_blocks
-from cactus_actors.workers.kernels.memory import aligned_zeros, round_up
+from cactus_actors.workers.kernels.weight_formats import FORMATS, weight_format
 
 SHAPES = [(1, 1), (33, 64), (100, 172), (16, 65), (250, 128)]
 INSTRUCTION_SETS = usable_instruction_sets()

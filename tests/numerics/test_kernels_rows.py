@@ -7,10 +7,11 @@ import math
 import numpy as np
 import pytest
 
-from cactus_actors.workers.kernels import experts, rows
+from cactus_actors.workers.kernels import experts
+from cactus_actors.workers.kernels import row_kernels as rows
 from cactus_actors.workers.kernels import short_conv as convolution
+from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
-from cactus_actors.workers.kernels.memory import round_up
 from tests.for_python import for_python
 
 add_row = for_python(rows.add_row)

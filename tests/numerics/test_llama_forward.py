@@ -5,10 +5,10 @@ from __future__ import annotations
 import numpy as np
 import pytest
 
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.models import model_of, random_model
-from cactus_actors.workers.models.config import ModelConfig
-from cactus_actors.workers.models.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.loading.load_model import model_of, random_model
+from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.spec.model_config import ModelConfig
 
 # Sizes that are no multiple of any tile, several key-value groups, a head smaller than a vector.
 ODD = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"

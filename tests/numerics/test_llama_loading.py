@@ -10,11 +10,11 @@ import pytest
 from numba import njit
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
+from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.kernels.barrier import follow, new_barrier, notify, wait
-from cactus_actors.workers.kernels.team import Team
-from cactus_actors.workers.kv_cache import KVCache
-from cactus_actors.workers.models import model_of, random_model
-from cactus_actors.workers.models.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.kernels.thread_team import Team
+from cactus_actors.workers.loading.load_model import model_of, random_model
+from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 
 SPEC = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
 CONFIG = parse_random_spec(SPEC)

@@ -14,7 +14,7 @@ import numpy as np
 import pytest
 from safetensors.numpy import save_file
 
-from cactus_actors.workers.models.random_weights import parse_random_spec, random_tensors
+from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 
 SPEC = "llama:hidden=512,ffn=1536,layers=5,heads=8,kv_heads=4,head_dim=64,vocab=8192,context=128,tied=0"
 
@@ -24,8 +24,8 @@ from pathlib import Path
 
 import numpy as np
 
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.models import load_model
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.loading.load_model import load_model
 
 model = load_model(Path(sys.argv[1]), weights="int8", threads=1)
 tokens = np.arange(20, dtype=np.int32)

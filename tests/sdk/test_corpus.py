@@ -20,7 +20,7 @@ from cactus_actors.sdk import (
     cactus_prefill,
     cactus_rag_query,
 )
-from cactus_actors.workers.weights.packed_file import cache_directory
+from cactus_actors.workers.loading.packed_file import cache_directory
 
 QUESTION = [{"role": "user", "content": "When does the ferry to the island leave?"}]
 DOCUMENTS = {

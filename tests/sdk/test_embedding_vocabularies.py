@@ -10,8 +10,8 @@ import numpy as np
 import pytest
 
 from cactus_actors.sdk import cactus_destroy, cactus_embed, cactus_init
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.models import load_model
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.loading.load_model import load_model
 from tests.unit.test_gguf_embedding_tokenizers import UNIGRAMS, WORD_PIECES
 
 HIDDEN = 32

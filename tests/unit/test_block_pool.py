@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import pytest
 
-from cactus_actors.workers.block_pool import BlockPool
+from cactus_actors.workers.engine.block_pool import BlockPool
 
 
 def test_blocks_without_content_are_reused_before_known_ones() -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
 
-from cactus_actors.workers.block_pool import BlockPool
+from cactus_actors.workers.engine.block_pool import BlockPool
 from tests.fuzz.judging import fuzzed
 
 NUM_BLOCKS = 4

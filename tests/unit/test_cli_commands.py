@@ -36,7 +36,7 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.messages import Cancel, Finished, Rejected, Submit
 from cactus_actors.protocol.results import Handoff, Measures
-from cactus_actors.workers.models import list_families
+from cactus_actors.workers.families.registry import FAMILIES
 from tests.read_integers import inexact_integers
 from tests.scripted_router import ScriptedJob, ScriptedRouter, until
 
@@ -370,7 +370,7 @@ def test_models(cactus: Callable[..., typer.testing.Result], tmp_path: Path, mon
     lines = [" ".join(line.split()) for line in cactus("models").stdout.splitlines()]
     assert "owner/a-model:m.gguf 2.5 MB" in lines
     assert any(re.fullmatch(r"cactus-sprout [\d.]+ MB", line) for line in lines)
-    for family in list_families():
+    for family in FAMILIES:
         names = (family.name, *family.architectures, *family.gguf_architectures, family.examples)
         assert any(all(name in line for name in names) for line in lines), family.name
     (folder / "refs" / "main").unlink()

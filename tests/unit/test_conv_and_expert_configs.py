@@ -16,10 +16,10 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.models.config import Experts, ModelConfig
-from cactus_actors.workers.models.families import family_of_architectures
-from cactus_actors.workers.models.keys import Keys
-from cactus_actors.workers.weights.reader import read_model
+from cactus_actors.workers.families.registry import family_of_architectures
+from cactus_actors.workers.loading.model_reader import read_model
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 from tests.goldens.to_gguf import write_gguf
 
 GOLDENS = Path(__file__).parent.parent / "goldens"

@@ -7,7 +7,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.params import SamplingParams
-from cactus_actors.workers.detokenizer import Detokenizer, first_stop, longest_stop_prefix
+from cactus_actors.workers.engine.detokenizer import Detokenizer, first_stop, longest_stop_prefix
 
 
 class PieceTokenizer:

@@ -8,11 +8,11 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.kv_cache import CacheShape, KVCache
-from cactus_actors.workers.models.config import Layer, ModelConfig
-from cactus_actors.workers.models.rotary import Rope
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from cactus_actors.workers.spec.rotary import Rope
 
 VOCAB = 64
 END_ID = 40
@@ -338,7 +338,7 @@ def test_no_step_after_the_first_lasts_longer_than_a_heartbeat(monkeypatch: pyte
             now += 0.1 * len(batch.token_ids)
             return super().forward(batch, cache)
 
-    monkeypatch.setattr("cactus_actors.workers.engine.time.perf_counter", lambda: now)
+    monkeypatch.setattr("cactus_actors.workers.engine.engine.time.perf_counter", lambda: now)
     engine = Engine(SlowModel(), LetterTokenizer(), [END_ID], cache_blocks=32, block_size=4, token_budget=32)
     deltas = run(engine, dispatch([1] * 60, max_tokens=2))
     assert [token for delta in deltas for token in delta.token_ids] == [2, 3]

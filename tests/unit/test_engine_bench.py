@@ -5,7 +5,7 @@ from __future__ import annotations
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ContextExceeded
-from cactus_actors.workers.bench import run_bench
+from cactus_actors.workers.engine_bench import run_bench
 
 SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=128"
 

@@ -9,7 +9,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
-from cactus_actors.workers.engine import Engine
+from cactus_actors.workers.engine.engine import Engine
 from tests.unit.test_engine_behaviour import (
     END_ID,
     VOCAB,

@@ -9,9 +9,9 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.kv_cache import KVCache
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.kv_cache import KVCache
+from cactus_actors.workers.engine.step_batch import Batch
 from tests.unit.test_engine_behaviour import CONFIG, CountingModel, error_type
 
 PIECES = ["<think>", "</think>", "\n", "a", "b", "Hi", " there", ".", "<", "th", "</", "ink>", "é"]

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from cactus_actors.protocol.worker_messages import Finish, Hello, Report, SequenceDelta, Welcome
-from cactus_actors.workers.core import WorkerCore
+from cactus_actors.workers.session import WorkerCore
 from tests.unit.test_engine_behaviour import NOT_FINITE, VOCAB, dispatch, error_type, make_engine, run
 
 NEXT, NEXT_BUT_ONE, OTHER = 9.0, 8.0, 0.0

@@ -11,15 +11,15 @@ import pytest
 from safetensors.numpy import save_file
 
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.models.config import ModelConfig
-from cactus_actors.workers.models.families import FAMILIES, family_of_architectures, family_of_gguf
-from cactus_actors.workers.models.family import graph_of
-from cactus_actors.workers.models.gemma2 import scale_from_gguf
-from cactus_actors.workers.models.keys import Keys
-from cactus_actors.workers.models.rope_scaling import LinearScaling
-from cactus_actors.workers.models.rotary import Rope
-from cactus_actors.workers.models.windows import window_from_gguf, windows_from_gguf
-from cactus_actors.workers.weights.reader import read_model
+from cactus_actors.workers.families.family import graph_of
+from cactus_actors.workers.families.gemma2 import scale_from_gguf
+from cactus_actors.workers.families.registry import FAMILIES, family_of_architectures, family_of_gguf
+from cactus_actors.workers.loading.model_reader import read_model
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.model_config import ModelConfig
+from cactus_actors.workers.spec.rope_scaling import LinearScaling
+from cactus_actors.workers.spec.rotary import Rope
+from cactus_actors.workers.spec.sliding_window import window_from_gguf, windows_from_gguf
 from tests.documents import page
 
 MISTRAL, QWEN2, QWEN3 = "MistralForCausalLM", "Qwen2ForCausalLM", "Qwen3ForCausalLM"

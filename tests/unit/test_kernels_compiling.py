@@ -14,12 +14,12 @@ from typing import Any
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.kernels.compiling import compiling_alone
+from cactus_actors.workers.kernels.compile_cache import compiling_alone
 
 LIMIT_S = 300.0
 LOAD = """
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.sampler import Sampler
+from cactus_actors.workers.engine.sampler import Sampler
 try:
     Sampler([2])
 except ConfigurationInvalid as error:

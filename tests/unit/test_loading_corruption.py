@@ -19,8 +19,8 @@ from safetensors.numpy import save_file
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.text import load_text_model
-from cactus_actors.workers.weights.reader import read_model
-from cactus_actors.workers.weights.safetensors_file import open_safetensors
+from cactus_actors.workers.loading.model_reader import read_model
+from cactus_actors.workers.loading.safetensors_file import open_safetensors
 from tests.tiny_gguf import SHAPES, TOKEN_TYPES, TOKENS
 
 MAX_SECONDS_A_FILE = 2.0

@@ -16,13 +16,13 @@ from safetensors.numpy import save_file
 
 from cactus_actors.models.files import list_models, resolve_model
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.models.config import Layer, ModelConfig
-from cactus_actors.workers.models.family import graph_of
-from cactus_actors.workers.models.llama import FAMILY
-from cactus_actors.workers.models.rotary import Rope
-from cactus_actors.workers.runtime.layout import Layout
-from cactus_actors.workers.weights.pack import Arenas, pack
-from cactus_actors.workers.weights.reader import read_model
+from cactus_actors.workers.families.family import graph_of
+from cactus_actors.workers.families.llama import FAMILY
+from cactus_actors.workers.loading.model_reader import read_model
+from cactus_actors.workers.loading.packing import pack
+from cactus_actors.workers.runtime.layout import Arenas, Layout
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from cactus_actors.workers.spec.rotary import Rope
 
 CONFIG = {
     "architectures": ["LlamaForCausalLM"],

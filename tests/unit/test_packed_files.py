@@ -17,10 +17,10 @@ import numpy as np
 import pytest
 
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.runtime.layout import Layout
-from cactus_actors.workers.weights.pack import Arenas, pack
-from cactus_actors.workers.weights.packed_file import packed_arenas
-from cactus_actors.workers.weights.reader import read_model
+from cactus_actors.workers.loading.model_reader import read_model
+from cactus_actors.workers.loading.packed_file import packed_arenas
+from cactus_actors.workers.loading.packing import pack
+from cactus_actors.workers.runtime.layout import Arenas, Layout
 
 GOLDEN = Path(__file__).parent.parent / "goldens" / "llama3"
 
@@ -194,8 +194,8 @@ def test_a_full_disk_costs_memory_only(model: Path, cache: Path, caplog: pytest.
 PACK = """
 import sys
 from pathlib import Path
-from cactus_actors.workers.models import pack_model
-from cactus_actors.workers.weights import packed_file
+from cactus_actors.workers.loading.load_model import pack_model
+from cactus_actors.workers.loading import packed_file
 print("ready", flush=True)
 sys.stdin.readline()
 print(pack_model(Path(sys.argv[1]), weights="int8").is_new, flush=True)

@@ -10,10 +10,10 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.kv_cache import CacheShape, KVCache
-from cactus_actors.workers.models.config import Layer, ModelConfig
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
 VOCAB = 4
 BLOCK_SIZE = 4

@@ -13,7 +13,7 @@ from cactus_actors.protocol.params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.results import Result
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.router.jobs.token_log import TokenLog
-from cactus_actors.workers.detokenizer import Detokenizer
+from cactus_actors.workers.engine.detokenizer import Detokenizer
 from tests.unit.test_detokenizer import PieceTokenizer
 from tests.unit.test_reasoning_splitter import written
 

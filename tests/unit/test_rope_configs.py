@@ -12,10 +12,10 @@ import pytest
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.models.served_context import context_of_gguf, context_of_json
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.models.keys import Keys
-from cactus_actors.workers.models.rope_keys import rope_from_gguf
-from cactus_actors.workers.models.rope_scaling import LinearScaling
-from cactus_actors.workers.models.rotary import Rope
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.rope_config import rope_from_gguf
+from cactus_actors.workers.spec.rope_scaling import LinearScaling
+from cactus_actors.workers.spec.rotary import Rope
 from tests.unit.test_family_configs import (
     DECODERS,
     FULL,

@@ -8,14 +8,14 @@ import numpy as np
 import pytest
 
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.models.rope_scaling import (
+from cactus_actors.workers.spec.rope_scaling import (
     FactorsScaling,
     LinearScaling,
     Llama3Scaling,
     LongRopeScaling,
     YarnScaling,
 )
-from cactus_actors.workers.models.rotary import ROWS_AT_ONCE, Rope, RotaryTables, rotary_rows
+from cactus_actors.workers.spec.rotary import ROWS_AT_ONCE, Rope, RotaryTables, rotary_rows
 
 LLAMA3 = Llama3Scaling(factor=32.0, low_freq_factor=1.0, high_freq_factor=4.0, original_context=8192)
 

@@ -7,10 +7,10 @@ import pytest
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from cactus_actors.workers.batch import Batch, Chunk
-from cactus_actors.workers.detokenizer import Detokenizer
-from cactus_actors.workers.sampler import Sampler
-from cactus_actors.workers.sequence import Sequence
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.sampler import Sampler
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.step_batch import Batch, Chunk
 from tests.sampler_cases import VOCAB, Case, NoBytes, make_case, sample, softmax
 
 

@@ -8,7 +8,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.errors import ModelFailure
-from cactus_actors.workers.sampler import Sampler
+from cactus_actors.workers.engine.sampler import Sampler
 from tests.sampler_cases import END_IDS, VOCAB, Case, drawn, make_case, sample, sample_one
 
 OPTIONS: list[dict[str, object]] = [

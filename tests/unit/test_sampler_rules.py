@@ -12,9 +12,9 @@ from hypothesis import strategies as st
 from msgspec.structs import replace
 
 from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.workers.engine.sampler import Sampler
 from cactus_actors.workers.kernels import nucleus, sampling_random
 from cactus_actors.workers.kernels.nucleus import MAX_SORTED
-from cactus_actors.workers.sampler import Sampler
 from tests.for_python import for_python
 from tests.sampler_cases import (
     VOCAB,

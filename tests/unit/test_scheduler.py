@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from cactus_actors.workers.block_pool import BlockPool
-from cactus_actors.workers.detokenizer import Detokenizer
-from cactus_actors.workers.scheduler import Counters, Schedule, Scheduler
-from cactus_actors.workers.sequence import Sequence
+from cactus_actors.workers.engine.block_pool import BlockPool
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
+from cactus_actors.workers.engine.sequence import Sequence
 
 
 class NoBytes:

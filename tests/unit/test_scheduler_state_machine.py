@@ -7,11 +7,11 @@ from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, pr
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from cactus_actors.workers.batch import Chunk
-from cactus_actors.workers.block_pool import BlockPool
-from cactus_actors.workers.detokenizer import Detokenizer
-from cactus_actors.workers.scheduler import Counters, Scheduler
-from cactus_actors.workers.sequence import Sequence
+from cactus_actors.workers.engine.block_pool import BlockPool
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.scheduler import Counters, Scheduler
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.step_batch import Chunk
 from tests.fuzz.judging import fuzzed
 from tests.unit.test_scheduler import NoBytes
 

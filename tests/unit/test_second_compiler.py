@@ -11,12 +11,12 @@ from pathlib import Path
 import numba
 import pytest
 
-from cactus_actors.workers.second_compiler import SecondCompiler
+from cactus_actors.workers.loading.compile_process import SecondCompiler
 
 LIMIT_S = 300.0
 NUM_COMPILED = """
 from numba.core.event import install_recorder
-from cactus_actors.workers.sampler import Sampler
+from cactus_actors.workers.engine.sampler import Sampler
 with install_recorder("numba:compile") as recorder:
     Sampler([2, 5])
 print(len(recorder.buffer))
@@ -66,7 +66,7 @@ def test_it_ends_with_its_worker(compiler: SecondCompiler) -> None:
 
 def test_it_does_not_outlive_its_worker() -> None:
     """A process whose parent is another one than it was told ends before it compiles anything."""
-    command = [sys.executable, "-m", "cactus_actors.workers.second_compiler", "0"]
+    command = [sys.executable, "-m", "cactus_actors.workers.loading.compile_process", "0"]
     assert subprocess.run(command, timeout=LIMIT_S, check=False).returncode == os.EX_UNAVAILABLE
 
 

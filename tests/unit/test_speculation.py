@@ -12,15 +12,22 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
-from cactus_actors.workers.batch import Batch
-from cactus_actors.workers.block_pool import BlockPool
-from cactus_actors.workers.detokenizer import Detokenizer
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.kv_cache import CacheShape, KVCache
-from cactus_actors.workers.models.config import Layer, ModelConfig
-from cactus_actors.workers.scheduler import Counters, Schedule, Scheduler
-from cactus_actors.workers.sequence import Sequence
-from cactus_actors.workers.speculation import MAX_PAUSE, UNKNOWN_ROW_COST, Drafter, StepCost, find_drafts, worthwhile
+from cactus_actors.workers.engine.block_pool import BlockPool
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.speculation import (
+    MAX_PAUSE,
+    UNKNOWN_ROW_COST,
+    Drafter,
+    StepCost,
+    find_drafts,
+    worthwhile,
+)
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
 LOOP = (10, 11, 12, 13, 14)
 END_ID = 40

@@ -12,7 +12,7 @@ from cactus_actors.fleet.readiness import Patience
 from cactus_actors.fleet.start_phases import PhaseLines, StartPhase
 from cactus_actors.process import starvation
 from cactus_actors.protocol.errors import Unavailable
-from cactus_actors.workers.phases import LoadingProgress
+from cactus_actors.workers.loading.progress import LoadingProgress
 
 
 @pytest.fixture(autouse=True)

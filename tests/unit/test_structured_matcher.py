@@ -261,8 +261,8 @@ def test_forced_text_is_tokenised_without_an_added_space() -> None:
 
 def run(grammars: Sequence[str], text: TextModel, **params: Any) -> list[tuple[str, SequenceDelta]]:
     """The text and last delta of one sequence a grammar, all run together by the embedded model."""
-    from cactus_actors.workers.engine import Engine
-    from cactus_actors.workers.models import load_model
+    from cactus_actors.workers.engine.engine import Engine
+    from cactus_actors.workers.loading.load_model import load_model
 
     model = load_model(SPROUT, weights="float32", threads=1)
     engine = Engine(

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import math
 
-from cactus_actors.workers.pace import MAX_STEP_S, Pace
+from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S, Pace
 
 SMALL, BILLION = 10_000_000, 1_000_000_000
 

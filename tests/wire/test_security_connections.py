@@ -20,7 +20,7 @@ from cactus_actors.protocol.messages import Accepted, Rejected, Scale, Scaling, 
 from cactus_actors.protocol.worker_messages import Hello, Welcome
 from cactus_actors.router.access.known_keys import RECHECK_S
 from cactus_actors.router.actor import RouterActor
-from cactus_actors.workers.link import RouterLink
+from cactus_actors.workers.router_link import RouterLink
 from tests.router_harness import job_id, make_hello
 from tests.scripted_router import until
 from tests.secured_router import LOOPBACK, SecuredRouter, secured_router, submit

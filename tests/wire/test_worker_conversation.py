@@ -33,9 +33,9 @@ from cactus_actors.protocol.worker_messages import (
     WorkerMessage,
 )
 from cactus_actors.workers.actor import MAX_REPORTS_AHEAD, Loaded, WorkerActor
-from cactus_actors.workers.engine import Engine
-from cactus_actors.workers.models import random_model
-from cactus_actors.workers.phases import LoadingProgress
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.loading.load_model import random_model
+from cactus_actors.workers.loading.progress import LoadingProgress
 
 SPEC = "llama:hidden=56,ffn=100,layers=2,heads=4,kv_heads=2,head_dim=16,vocab=199,context=8192"
 DEADLINE_S = 600.0

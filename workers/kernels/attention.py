@@ -13,6 +13,7 @@ from typing import Any
 
 import numpy as np
 
+from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, round_up
 from cactus_actors.workers.kernels.attention_scores import score
 from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
@@ -25,8 +26,7 @@ from cactus_actors.workers.kernels.attention_tiles import (
 from cactus_actors.workers.kernels.attention_values import mix
 from cactus_actors.workers.kernels.attention_weights import weigh
 from cactus_actors.workers.kernels.internal import internal
-from cactus_actors.workers.kernels.memory import CACHE_LINE, round_up
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.simd import (
     LANES,
     broadcast,
     fetch,

@@ -22,8 +22,8 @@ from cactus_actors.workers.kernels.attention_tiles import (
     vector_at,
     wide_vectors,
 )
-from cactus_actors.workers.kernels.cache import widen
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.cache_formats import widen
+from cactus_actors.workers.kernels.simd import (
     F32,
     FLOATS,
     INDEX,

@@ -15,9 +15,9 @@ from llvmlite import ir
 from numba import types
 from numba.core import cgutils
 
-from cactus_actors.workers.kernels.cache import field
+from cactus_actors.workers.kernels.cache_formats import field
 from cactus_actors.workers.kernels.instruction_sets import cpu_features
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.simd import (
     FLOATS,
     INDEX,
     LANES,

@@ -20,8 +20,8 @@ from cactus_actors.workers.kernels.attention_tiles import (
     smaller_index,
     vector_at,
 )
-from cactus_actors.workers.kernels.cache import widen
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.cache_formats import widen
+from cactus_actors.workers.kernels.simd import (
     F32,
     FLOATS,
     I32,

@@ -13,9 +13,9 @@ from llvmlite import ir
 from numba import njit, types
 from numpy.typing import NDArray
 
+from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros
 from cactus_actors.workers.kernels.internal import internal
-from cactus_actors.workers.kernels.memory import CACHE_LINE, aligned_zeros
-from cactus_actors.workers.kernels.vectors import I32, address, call, fetch, primitive
+from cactus_actors.workers.kernels.simd import I32, address, call, fetch, primitive
 
 ARRIVED, GENERATION, SLEEPING, LEAVING = 0, 8, 16, 17  # the first two on lines of their own
 IS_LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")

@@ -8,12 +8,12 @@ import numpy as np
 from llvmlite import ir
 from numpy.typing import NDArray
 
-from cactus_actors.workers.kernels.arena import load_bfloat
+from cactus_actors.workers.kernels.byte_access import load_bfloat
 from cactus_actors.workers.kernels.float_tiles import make_encode_row, make_float_reduce
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Kernels, Layout, make_formats
+from cactus_actors.workers.kernels.simd import FLOATS, INTEGERS, constant
 from cactus_actors.workers.kernels.tiles import at, make_matmul
-from cactus_actors.workers.kernels.vectors import FLOATS, INTEGERS, constant
 
 OUTPUTS = 16
 INPUTS = 16

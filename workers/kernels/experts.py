@@ -8,7 +8,7 @@ from typing import Any
 import numpy as np
 
 from cactus_actors.workers.kernels.internal import internal
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.simd import (
     broadcast,
     divide,
     exponential,

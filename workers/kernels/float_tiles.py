@@ -12,10 +12,10 @@ from typing import Any
 
 from llvmlite import ir
 
-from cactus_actors.workers.kernels.arena import store_float
+from cactus_actors.workers.kernels.byte_access import store_float
 from cactus_actors.workers.kernels.matrix import Layout
+from cactus_actors.workers.kernels.simd import F32, FLOATS, I8, constant, index, multiply_add, splat
 from cactus_actors.workers.kernels.tiles import Reduce, at, counted, fetch_ahead, make_find_tile, variables
-from cactus_actors.workers.kernels.vectors import F32, FLOATS, I8, constant, index, multiply_add, splat
 
 UNROLL = 4  # divides the inputs of a group
 

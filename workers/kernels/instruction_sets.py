@@ -11,7 +11,7 @@ from numba import config
 from numba.core.codegen import get_host_cpu_features
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.kernels.vectors import I8, I32, call, constant, splat
+from cactus_actors.workers.kernels.simd import I8, I32, call, constant, splat
 
 ENVIRONMENT_VARIABLE = "CACTUS_KERNELS"
 

@@ -13,14 +13,13 @@ from numba import njit
 from numba.extending import register_jitable
 from numpy.typing import NDArray
 
-from cactus_actors.workers.kernels.arena import load_float, store_float
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
+from cactus_actors.workers.kernels.byte_access import load_float, store_float
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
 from cactus_actors.workers.kernels.matrix import Kernels, Layout, make_formats
-from cactus_actors.workers.kernels.memory import aligned_zeros
 from cactus_actors.workers.kernels.quantised_rows import GROUP_SIZE, make_encode_row, store_quads
-from cactus_actors.workers.kernels.tiles import at, make_matmul
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.simd import (
     FLOATS,
     I8,
     INTEGERS,
@@ -33,6 +32,7 @@ from cactus_actors.workers.kernels.vectors import (
     sum_of_lanes,
     vector,
 )
+from cactus_actors.workers.kernels.tiles import at, make_matmul
 
 LEVELS = (-127, -104, -83, -65, -49, -35, -22, -10, 0, 13, 25, 38, 53, 69, 89, 113)
 """Closer together where bell-shaped weights are dense: the levels of IQ4_NL in llama.cpp's ggml, except that

@@ -12,11 +12,11 @@ from llvmlite import ir
 from numba import njit
 from numpy.typing import NDArray
 
-from cactus_actors.workers.kernels.arena import load_float, store_float
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
+from cactus_actors.workers.kernels.byte_access import load_float, store_float
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
 from cactus_actors.workers.kernels.matrix import Kernels, Layout, make_formats
-from cactus_actors.workers.kernels.memory import aligned_zeros
 from cactus_actors.workers.kernels.quantised_rows import (
     GROUP_SIZE,
     SMALLEST_GROUP,
@@ -24,8 +24,8 @@ from cactus_actors.workers.kernels.quantised_rows import (
     make_encode_row,
     store_quads,
 )
+from cactus_actors.workers.kernels.simd import FLOATS, I8, broadcast, load
 from cactus_actors.workers.kernels.tiles import at, make_matmul
-from cactus_actors.workers.kernels.vectors import FLOATS, I8, broadcast, load
 
 OUTPUTS = 16
 ZERO_POINT = 128

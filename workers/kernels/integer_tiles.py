@@ -15,8 +15,8 @@ from llvmlite import ir
 
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.matrix import Layout
+from cactus_actors.workers.kernels.simd import F32, FLOATS, I8, I32, INTEGERS, constant, index, multiply_add, splat
 from cactus_actors.workers.kernels.tiles import Reduce, at, counted, fetch_ahead, variables
-from cactus_actors.workers.kernels.vectors import F32, FLOATS, I8, I32, INTEGERS, constant, index, multiply_add, splat
 
 QUADS = 16
 SUMS = 8

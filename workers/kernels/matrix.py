@@ -22,9 +22,9 @@ import numpy as np
 from numba.extending import overload
 from numpy.typing import NDArray
 
+from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.instruction_sets import TABLE, InstructionSet
 from cactus_actors.workers.kernels.internal import INTERNAL
-from cactus_actors.workers.kernels.memory import round_up
 
 WIDTH_MULTIPLE = 64
 """Rows of a buffer are padded with zeros to a multiple of this: whole tiles of every format fit."""

@@ -6,9 +6,9 @@ from typing import Any
 
 import numpy as np
 
-from cactus_actors.workers.kernels.chunks import CHUNK
 from cactus_actors.workers.kernels.heap import heapify, pop
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.logit_chunks import CHUNK
 from cactus_actors.workers.kernels.softmax import Ids, Logits, Scalar, mass_from
 
 MAX_SORTED = 128

@@ -12,8 +12,7 @@ from llvmlite import ir
 from numba import types
 
 from cactus_actors.workers.kernels.matrix import Layout
-from cactus_actors.workers.kernels.tiles import at, make_find_tile
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.simd import (
     F32,
     FLOATS,
     I8,
@@ -29,6 +28,7 @@ from cactus_actors.workers.kernels.vectors import (
     splat,
     vector,
 )
+from cactus_actors.workers.kernels.tiles import at, make_find_tile
 
 SMALL = ir.VectorType(I8, LANES)
 GROUP_SIZE = 64

@@ -14,8 +14,8 @@ import numpy as np
 from numba import njit
 from numpy.typing import NDArray
 
-from cactus_actors.workers.kernels.chunks import PART
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.logit_chunks import PART
 from cactus_actors.workers.kernels.sampling_adjust import add_bias, apply_mask, forbid, penalise, restore, update_maxima
 from cactus_actors.workers.kernels.sampling_all import draw_from_all, first_of
 from cactus_actors.workers.kernels.sampling_mirostat import draw_mirostat

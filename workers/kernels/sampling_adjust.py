@@ -6,8 +6,8 @@ from typing import Any
 
 import numpy as np
 
-from cactus_actors.workers.kernels.chunks import CHUNK
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.logit_chunks import CHUNK
 from cactus_actors.workers.kernels.sampling_scratch import LOWEST, NEGATIVE_INFINITY, Scratch
 from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals, Scalar, largest_of
 

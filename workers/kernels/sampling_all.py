@@ -7,8 +7,8 @@ from typing import Any
 
 import numpy as np
 
-from cactus_actors.workers.kernels.chunks import CHUNK, PART
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.logit_chunks import CHUNK, PART
 from cactus_actors.workers.kernels.nucleus import cut_of
 from cactus_actors.workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, NEGATIVE_INFINITY, Scratch
 from cactus_actors.workers.kernels.sampling_typical import keep_typical

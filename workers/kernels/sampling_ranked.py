@@ -7,9 +7,9 @@ from typing import Any
 
 import numpy as np
 
-from cactus_actors.workers.kernels.chunks import CHUNK
 from cactus_actors.workers.kernels.heap import heapify, kth_largest, pop
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.logit_chunks import CHUNK
 from cactus_actors.workers.kernels.sampling_scratch import LOWEST, MIN_TEMPERATURE, Scratch
 from cactus_actors.workers.kernels.sampling_typical import keep_typical_ranks
 from cactus_actors.workers.kernels.softmax import Ids, Logits, Scalar

@@ -6,7 +6,7 @@ from typing import NamedTuple
 
 import numpy as np
 
-from cactus_actors.workers.kernels.chunks import CHUNK, PART
+from cactus_actors.workers.kernels.logit_chunks import CHUNK, PART
 from cactus_actors.workers.kernels.nucleus import MAX_SORTED
 from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals
 

@@ -11,8 +11,8 @@ from typing import Any
 
 import numpy as np
 
-from cactus_actors.workers.kernels.chunks import CHUNK, PART
 from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.logit_chunks import CHUNK, PART
 from cactus_actors.workers.kernels.nucleus import MAX_SORTED, bits_of, weight_of
 from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals, Scalar, fill_masses
 

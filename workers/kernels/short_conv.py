@@ -12,7 +12,7 @@ import numpy as np
 
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
-from cactus_actors.workers.kernels.vectors import broadcast, fma, load, load_first, store
+from cactus_actors.workers.kernels.simd import broadcast, fma, load, load_first, store
 
 
 @internal(error_model="numpy")

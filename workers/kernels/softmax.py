@@ -14,9 +14,9 @@ from llvmlite import ir
 from numba import types
 from numpy.typing import NDArray
 
-from cactus_actors.workers.kernels.chunks import CHUNK, PART
 from cactus_actors.workers.kernels.internal import internal
-from cactus_actors.workers.kernels.vectors import F32, address, primitive
+from cactus_actors.workers.kernels.logit_chunks import CHUNK, PART
+from cactus_actors.workers.kernels.simd import F32, address, primitive
 
 Logits = NDArray[np.float32]
 Reals = NDArray[np.float64]

@@ -15,10 +15,10 @@ from numba import types
 from numba.core import cgutils
 from numba.extending import register_jitable
 
+from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.matrix import Layout
-from cactus_actors.workers.kernels.memory import CACHE_LINE
-from cactus_actors.workers.kernels.vectors import (
+from cactus_actors.workers.kernels.simd import (
     F32,
     I8,
     INDEX,

@@ -7,7 +7,7 @@ from typing import Any
 from cactus_actors.workers.kernels.attention import attend, fetch_first_keys
 from cactus_actors.workers.kernels.barrier import next_task
 from cactus_actors.workers.kernels.internal import internal
-from cactus_actors.workers.runtime.state import NUM_TILES, Shape, Step, Workspace
+from cactus_actors.workers.runtime.step_arguments import NUM_TILES, Shape, Step, Workspace
 
 
 @internal(error_model="numpy", inline="always")

@@ -8,7 +8,7 @@ from cactus_actors.workers.kernels.experts import choose_experts
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import Matrix, encode_row, matmul, num_blocks
 from cactus_actors.workers.runtime.graph import Code, Rows
-from cactus_actors.workers.runtime.state import NUM_TOKENS, Choices, Step, Weights, Workspace
+from cactus_actors.workers.runtime.step_arguments import NUM_TOKENS, Choices, Step, Weights, Workspace
 
 CHOOSE, GROUP, ENCODE_CHOSEN = map(int, (Code.CHOOSE, Code.GROUP, Code.ENCODE_CHOSEN))
 TOKENS = int(Rows.TOKENS)

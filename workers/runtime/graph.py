@@ -12,8 +12,8 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from cactus_actors.workers.kernels.chunks import survey_width
-from cactus_actors.workers.models.config import Experts, ModelConfig
+from cactus_actors.workers.kernels.logit_chunks import survey_width
+from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 
 
 class Code(IntEnum):

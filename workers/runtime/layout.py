@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import math
 from dataclasses import dataclass
+from typing import NamedTuple
 
-from cactus_actors.workers.kernels.formats import weight_format
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros, round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, WeightFormat
-from cactus_actors.workers.kernels.memory import CACHE_LINE, round_up
+from cactus_actors.workers.kernels.weight_formats import weight_format
 from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef
 
 
@@ -61,6 +65,23 @@ class Layout:
     def row_bytes(self, num_columns: int, *, for_head: bool) -> int:
         """Bytes of one encoded row."""
         return (self.head if for_head else self.body).row_bytes(num_columns)
+
+
+class Arenas(NamedTuple):
+    """All weights of a model, packed."""
+
+    body: NDArray[np.uint8]
+    head: NDArray[np.uint8]
+    vectors: NDArray[np.float32]
+
+    @classmethod
+    def empty(cls, layout: Layout) -> Arenas:
+        """Zeroed memory of this process."""
+        return cls(
+            aligned_zeros((layout.body_bytes,), np.uint8),
+            aligned_zeros((layout.head_bytes,), np.uint8),
+            aligned_zeros((layout.num_vector_floats,), np.float32),
+        )
 
 
 def padded_floats(vector: VectorRef) -> int:

@@ -10,8 +10,8 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
+from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
-from cactus_actors.workers.kernels.memory import round_up
 from cactus_actors.workers.runtime.graph import Code, Graph, Operation, Rows, Value
 from cactus_actors.workers.runtime.layout import Layout
 

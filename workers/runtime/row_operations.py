@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from typing import Any
 
-from cactus_actors.workers.kernels.cache import store_keys_values
+from cactus_actors.workers.kernels.cache_formats import store_keys_values
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Matrix, decode_row, encode_row
-from cactus_actors.workers.kernels.rows import (
+from cactus_actors.workers.kernels.row_kernels import (
     add_row,
     gate_gelu,
     gate_silu,
@@ -20,7 +20,7 @@ from cactus_actors.workers.kernels.rows import (
 from cactus_actors.workers.kernels.short_conv import short_conv, store_state
 from cactus_actors.workers.runtime.expert_operations import choose_or_combine
 from cactus_actors.workers.runtime.graph import Code
-from cactus_actors.workers.runtime.state import Choices, Rotary, Shape, Step, Weights, Workspace
+from cactus_actors.workers.runtime.step_arguments import Choices, Rotary, Shape, Step, Weights, Workspace
 
 EMBED, GATHER, NORM, ENCODE, GATE = map(int, (Code.EMBED, Code.GATHER, Code.NORM, Code.ENCODE, Code.GATE))
 BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(int, (Code.BIAS, Code.NORM_HEADS, Code.ROTATE, Code.STORE, Code.ADD))

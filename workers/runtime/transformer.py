@@ -10,22 +10,21 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
-from cactus_actors.workers.batch import Batch
+from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.step_batch import Batch
+from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros
 from cactus_actors.workers.kernels.attention import attention_scratch
 from cactus_actors.workers.kernels.barrier import new_barrier
-from cactus_actors.workers.kernels.chunks import survey_width
-from cactus_actors.workers.kernels.compiling import compiling_alone, fingerprint
-from cactus_actors.workers.kernels.memory import CACHE_LINE, aligned_zeros
-from cactus_actors.workers.kernels.team import Team
-from cactus_actors.workers.kv_cache import CacheShape, KVCache
-from cactus_actors.workers.models.config import Experts, ModelConfig
-from cactus_actors.workers.models.rotary import RotaryTables
+from cactus_actors.workers.kernels.compile_cache import compiling_alone, fingerprint
+from cactus_actors.workers.kernels.logit_chunks import survey_width
+from cactus_actors.workers.kernels.thread_team import Team
+from cactus_actors.workers.runtime.compiled_step import compiled_step
 from cactus_actors.workers.runtime.graph import Code, Graph, Rows
-from cactus_actors.workers.runtime.layout import Layout
+from cactus_actors.workers.runtime.layout import Arenas, Layout
 from cactus_actors.workers.runtime.program import Program
-from cactus_actors.workers.runtime.state import Choices, Rotary, Shape, Step, Weights, Workspace
-from cactus_actors.workers.runtime.step import compiled_step
-from cactus_actors.workers.weights.pack import Arenas
+from cactus_actors.workers.runtime.step_arguments import Choices, Rotary, Shape, Step, Weights, Workspace
+from cactus_actors.workers.spec.model_config import Experts, ModelConfig
+from cactus_actors.workers.spec.rotary import RotaryTables
 
 TOKENS_PER_TILE = 8
 """Consecutive tokens of a sequence that attention reads the cache for at once."""

@@ -1,0 +1,1 @@
+"""One engine step: schedule sequences, run the model, sample tokens, report what was added."""

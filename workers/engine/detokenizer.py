@@ -1,0 +1,120 @@
+"""Tokens in, text out: whole characters only, and nothing that may still become a stop string."""
+
+from __future__ import annotations
+
+import codecs
+from collections.abc import Sequence
+from dataclasses import dataclass
+from typing import NamedTuple, Protocol
+
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.workers.engine.reasoning_tracker import ReasoningTracker
+
+
+class TokenBytes(Protocol):
+    """The part of a tokenizer that is needed here."""
+
+    def token_bytes(self, token_id: int) -> bytes:
+        """The bytes that a token stands for; empty for control tokens."""
+        ...
+
+
+class Shown(NamedTuple):
+    """What can be shown: of the answer, and of the reasoning before it."""
+
+    text: str = ""
+    reasoning: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class StopMatch:
+    """A stop string in the text: `start` and `end` in characters."""
+
+    stop: str
+    start: int
+    end: int
+
+
+class Detokenizer:
+    """The text of one sequence, incrementally.
+
+    What it says after n tokens depends on those n tokens alone: replaying them through a new detokenizer
+    reaches the same state. The texts returned by `feed`, followed by that of `flush`, are the completion's.
+
+    A control token of `params.visible_tokens` stands for the text that is given there. With
+    `params.reasoning` what the model thinks is told apart from its answer, by `reasoning`.
+
+    Stop strings are looked for in the answer only, and there in the text of token number `min_tokens`
+    (counted from 1) and later; text before that is neither searched nor held back. The match that is complete
+    first wins, the longer one on ties.
+    """
+
+    def __init__(self, tokenizer: TokenBytes, params: SamplingParams) -> None:
+        self._tokenizer = tokenizer
+        self._stops = params.stop
+        self._include_stop = params.include_stop_sequences
+        self._min_tokens = params.min_tokens
+        self._visible = {token_id: text.encode() for token_id, text in params.visible_tokens}
+        self._decoder = codecs.getincrementaldecoder("utf-8")(errors="replace")
+        self._held = ""
+        self._num_tokens = 0
+        self.stop_match: str | None = None
+        self.reasoning = None if params.reasoning is None else ReasoningTracker(params.reasoning)
+
+    def feed(self, token_id: int) -> Shown:
+        """Add a token; returns the text that can be shown now. After a stop match nothing more is shown."""
+        self._num_tokens += 1
+        visible = self._visible.get(token_id)
+        content = self._tokenizer.token_bytes(token_id) if visible is None else visible
+        text = self._decoder.decode(content)
+        if self.reasoning is None:
+            return Shown(self._advance(text))
+        split = self.reasoning.feed(text, is_whole=not self._decoder.getstate()[0])
+        return Shown(self._advance(split.text), split.reasoning)
+
+    def skip(self) -> None:
+        """Count a token without text: the end token."""
+        self._num_tokens += 1
+        if self.reasoning is not None:
+            self.reasoning.feed("", is_whole=True)
+
+    def flush(self) -> Shown:
+        """The text still held back, as the sequence ends; an incomplete character becomes U+FFFD."""
+        text, reasoning = self._decoder.decode(b"", final=True), ""
+        if self.reasoning is not None:
+            reasoning, text = self.reasoning.finish(text)
+        shown = self._advance(text)
+        held, self._held = self._held, ""
+        return Shown(shown + held, reasoning)
+
+    def _advance(self, text: str) -> str:
+        if self.stop_match is not None:
+            return ""
+        if not self._stops or self._num_tokens < self._min_tokens:
+            return text
+        self._held += text
+        match = first_stop(self._held, self._stops)
+        if match is not None:
+            self.stop_match = match.stop
+            shown = self._held[: match.end if self._include_stop else match.start]
+            self._held = ""
+            return shown
+        split = len(self._held) - longest_stop_prefix(self._held, self._stops)
+        shown, self._held = self._held[:split], self._held[split:]
+        return shown
+
+
+def first_stop(text: str, stops: Sequence[str]) -> StopMatch | None:
+    """The stop string that is complete first in `text`; on ties the one that starts first."""
+    starts = ((stop, text.find(stop)) for stop in stops)
+    matches = (StopMatch(stop, start, start + len(stop)) for stop, start in starts if start >= 0)
+    return min(matches, key=lambda match: (match.end, match.start), default=None)
+
+
+def longest_stop_prefix(text: str, stops: Sequence[str]) -> int:
+    """Length of the longest end of `text` that is a proper beginning of a stop string."""
+    longest = min(len(text), max(map(len, stops)) - 1)
+    for length in range(longest, 0, -1):
+        if any(len(stop) > length and stop.startswith(text[-length:]) for stop in stops):
+            return length
+    return 0

@@ -1,0 +1,293 @@
+"""The engine: schedule, forward, sample, commit."""
+
+from __future__ import annotations
+
+import time
+from collections.abc import Callable, Collection
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.models.pooling import Pooling
+from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFailure
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
+from cactus_actors.workers.engine.block_pool import BlockPool, CacheNews
+from cactus_actors.workers.engine.detokenizer import TokenBytes
+from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.sampler import Sampler, Samples
+from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.sequence_deltas import (
+    NewTokens,
+    delta_of,
+    extras_of,
+    failure,
+    last_delta,
+    last_delta_of,
+    prompt_told,
+)
+from cactus_actors.workers.engine.sequence_factory import Intake
+from cactus_actors.workers.engine.step_batch import Batch, Chunk
+from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S, Pace
+from cactus_actors.workers.engine.stop_conditions import Ends, length_of
+from cactus_actors.workers.engine.token_constraint import NewConstraint
+
+Commit = Callable[[], list[SequenceDelta]]
+"""Accounts for what a step has computed, and says what it added."""
+
+
+class Engine:
+    """Runs the sequences of many dispatches together, one step at a time; not thread-safe.
+
+    For one machine and model what a dispatch's deltas say depends on its prompt, parameters, seed and choice
+    alone: not on what else runs, how its tokens are chunked, what the prefix cache holds, which drafts were
+    made, or at which token an earlier attempt ended. Drafts change only how many tokens come in one delta.
+    """
+
+    def __init__(
+        self,
+        model: Model,
+        tokenizer: TokenBytes,
+        eos_ids: Collection[int],
+        *,
+        cache_blocks: int,
+        block_size: int = 16,
+        max_sequences: int = 16,
+        token_budget: int = 256,
+        max_step_s: float = MAX_STEP_S,
+        max_drafts: int = 0,
+        new_constraint: NewConstraint | None = None,
+        pooling: Pooling = "mean",
+    ) -> None:
+        self._model = model
+        self._ends = Ends(eos_ids)
+        self._intake = Intake(
+            tokenizer,
+            self._ends,
+            vocab_size=model.config.vocab_size,
+            max_context=min(model.config.max_context, cache_blocks * block_size),
+            block_size=block_size,
+            max_drafts=max_drafts,
+            new_constraint=new_constraint,
+            pooling=pooling,
+        )
+        self._max_sequences = max_sequences
+        self._cache = model.new_cache(cache_blocks, block_size)
+        self._pool = BlockPool(cache_blocks)
+        self.counters = Counters()
+        self._pace = Pace(token_budget, model.num_weights, max_step_s)
+        self._scheduler = Scheduler(
+            self._pool,
+            self.counters,
+            max_sequences=max_sequences,
+            token_budget=self._pace.token_budget,
+            max_drafts=max_drafts,
+        )
+        self._sampler = Sampler(self._ends.eos_ids)
+        self._sequences: dict[int, Sequence] = {}
+        self._ended: list[SequenceDelta] = []  # of dispatches that ended before they ran
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a step would do anything."""
+        return bool(self._sequences or self._ended)
+
+    @property
+    def num_sequences(self) -> int:
+        """Sequences held, running or waiting for a place."""
+        return len(self._sequences)
+
+    @property
+    def num_running(self) -> int:
+        """Sequences in the running batch."""
+        return len(self._scheduler.running)
+
+    @property
+    def free_slots(self) -> int:
+        """Places left in the running batch; negative while dispatches wait on deck."""
+        return self._max_sequences - len(self._sequences)
+
+    @property
+    def free_blocks(self) -> int:
+        """Cache blocks that no sequence holds."""
+        return self._pool.num_free
+
+    def take_cache_news(self) -> CacheNews:
+        """What the prefix cache has got and lost since this was asked last."""
+        return self._pool.take_news()
+
+    def tell_all_cached(self) -> None:
+        """Let the next news be of all that the prefix cache holds."""
+        self._pool.tell_all()
+
+    def add(self, dispatch: Dispatch) -> None:
+        """Take a dispatch; one that cannot run is answered by the next step, one already held is ignored."""
+        if dispatch.dispatch_id in self._sequences:
+            return
+        try:
+            sequence = self._intake.sequence_of(dispatch)
+            finish = self._finish_before(sequence)
+        except Exception as error:
+            finish = failure(error)
+        if finish is not None:
+            self._ended.append(last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), finish))
+            return
+        self._sequences[dispatch.dispatch_id] = sequence
+        self._scheduler.add(sequence)
+
+    def abort(self, dispatch_id: int) -> None:
+        """Forget a dispatch; nothing more is said about it."""
+        self._ended = [delta for delta in self._ended if delta.dispatch_id != dispatch_id]
+        if dispatch_id in self._sequences:
+            self._remove(self._sequences[dispatch_id])
+
+    def abort_all(self) -> None:
+        """Forget every dispatch; cached prefixes stay."""
+        self._ended.clear()
+        for sequence in list(self._sequences.values()):
+            self._remove(sequence)
+
+    def step(self) -> list[SequenceDelta]:
+        """Compute the next tokens of the running batch; returns what it added to each sequence.
+
+        A step that fails is computed again one sequence at a time: whichever fails alone ends with an error.
+        """
+        started = time.perf_counter()
+        schedule = self._scheduler.schedule()
+        deltas = self._take_ended(schedule)
+        generating = [chunk for chunk in schedule.chunks if chunk.sequence.pool is None]
+        embedding = [chunk for chunk in schedule.chunks if chunk.sequence.pool is not None]
+        deltas += self._compute(generating, self._generate) + self._compute(embedding, self._embed)
+        seconds = time.perf_counter() - started
+        self.counters.step_seconds += seconds
+        self._scheduler.on_step(schedule, seconds)
+        return deltas
+
+    def _compute(self, chunks: list[Chunk], run: Callable[[list[Chunk], Batch], Commit]) -> list[SequenceDelta]:
+        """Forward and what follows from it, then commit."""
+        if not chunks:
+            return []
+        try:
+            batch = Batch.of(chunks)
+            started = time.perf_counter()
+            commit = run(chunks, batch)
+        except Exception as error:  # the worker outlives a step that fails
+            if len(chunks) > 1:
+                return [delta for chunk in chunks for delta in self._compute([chunk], run)]
+            return [self._end(chunks[0].sequence, failure(error, "a step failed"))]
+        seconds = time.perf_counter() - started
+        self.counters.kernel_seconds += seconds
+        self._pace.on_step(len(batch.token_ids), seconds)
+        self._scheduler.token_budget = self._pace.token_budget
+        return commit()
+
+    def _generate(self, chunks: list[Chunk], batch: Batch) -> Commit:
+        logits = self._model.forward(batch, self._cache)
+        samples = self._sampler.sample(logits, chunks, self._model.surveys(len(logits)))
+        return lambda: self._commit(chunks, samples)
+
+    def _embed(self, chunks: list[Chunk], batch: Batch) -> Commit:
+        hidden = self._model.hidden_states(batch, self._cache)
+        return lambda: self._commit_hidden(chunks, hidden)
+
+    def _commit_hidden(self, chunks: list[Chunk], hidden: NDArray[np.float32]) -> list[SequenceDelta]:
+        """Add the hidden states of each chunk to its vector, which is told when the prompt is through."""
+        deltas = []
+        first_row = 0
+        for chunk in chunks:
+            sequence, pool = chunk.sequence, chunk.sequence.pool
+            assert pool is not None, "it is being embedded"
+            if sequence.num_computed_tokens == 0:
+                pool.restart()
+            pool.add(hidden[first_row : first_row + len(chunk.prompt_rows)])
+            first_row += len(chunk.prompt_rows)
+            self._scheduler.commit(chunk)
+            if sequence.num_uncomputed_tokens == 0:
+                try:
+                    embedding, length = pool.embedding()
+                    extras = SequenceExtras(embedding=embedding, embedding_length=length)
+                    deltas.append(self._end(sequence, Finish("stop"), extras))
+                except CactusError as error:
+                    deltas.append(self._end(sequence, failure(error)))
+        return deltas
+
+    def _finish_before(self, sequence: Sequence) -> Finish | None:
+        """Why there is nothing to do for a sequence, or None."""
+        if sequence.pool is not None or sequence.num_completion_tokens == 0:
+            return None
+        return self._ends.finish_of(sequence, int(sequence.token_ids[-1]))
+
+    def _commit(self, chunks: list[Chunk], samples: Samples) -> list[SequenceDelta]:
+        """Account for what was computed and turn samples into deltas, ending what is complete."""
+        deltas = []
+        first_row = 0
+        for chunk in chunks:
+            sequence, position = chunk.sequence, chunk.sequence.num_completion_tokens
+            try:
+                delta = self._commit_chunk(chunk, samples, first_row)
+            except Exception as error:  # such as a token that the tokenizer does not know
+                self._remove(sequence)
+                finish = failure(error, "a token could not be taken")
+                delta = last_delta(sequence.dispatch_id, position, finish)
+            if delta is not None:
+                deltas.append(delta)
+            first_row += len(chunk.prompt_rows) + chunk.num_rows
+        return deltas
+
+    def _commit_chunk(self, chunk: Chunk, samples: Samples, first_row: int) -> SequenceDelta | None:
+        sequence = chunk.sequence
+        told = prompt_told(chunk, samples, first_row)
+        if chunk.num_rows:
+            return self._extend(chunk, samples, first_row + len(chunk.prompt_rows), told)
+        self._scheduler.commit(chunk)
+        if sequence.num_uncomputed_tokens == 0:  # nothing was asked for beyond the prefill
+            return self._end(sequence, length_of(sequence), told)
+        return delta_of(sequence, told) if told is not None else None
+
+    def _extend(self, chunk: Chunk, samples: Samples, first_row: int, told: SequenceExtras | None) -> SequenceDelta:
+        """Append what was sampled up to the first token that was not drafted, and end what is complete."""
+        sequence = chunk.sequence
+        drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
+        tokens = NewTokens(sequence)
+        finish, is_drafted = None, False
+        for sample in samples.of(first_row, chunk.num_rows):
+            if not sample.is_finite:
+                finish = failure(ModelFailure("the logits are not finite"))
+                break
+            token_id = sample.token_id
+            is_drafted = len(tokens) < len(drafts) and token_id == drafts[len(tokens)]
+            sequence.append(token_id)
+            tokens.add(sample, self._ends.take(sequence, token_id))
+            finish = self._ends.finish_of(sequence, token_id)
+            if finish is not None or not is_drafted:
+                break
+        if len(tokens):
+            self._scheduler.commit(chunk, len(tokens) if is_drafted else len(tokens) - 1)
+            self.counters.tokens_generated += len(tokens)
+        if finish is not None:
+            tokens.show(sequence.detokenizer.flush())
+            self._remove(sequence)
+        rows = range(first_row, first_row + len(tokens))
+        return tokens.delta(finish, extras_of(sequence, samples, rows, told))
+
+    def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
+        """The last deltas of dispatches that never run: refused ones, and those larger than the cache."""
+        ended, self._ended = self._ended, []
+        for sequence in schedule.unfit:
+            del self._sequences[sequence.dispatch_id]  # the scheduler let go of it already
+            error = ContextExceeded(
+                f"{sequence.num_tokens} tokens need {sequence.num_blocks_needed} cache blocks, "
+                f"this worker has {self._pool.num_blocks}",
+                param="prompt",
+            )
+            ended.append(last_delta_of(sequence, failure(error)))
+        return ended
+
+    def _end(self, sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
+        """The last delta of a sequence that ends without a new token."""
+        self._remove(sequence)
+        return last_delta_of(sequence, finish, extras)
+
+    def _remove(self, sequence: Sequence) -> None:
+        del self._sequences[sequence.dispatch_id]
+        self._scheduler.remove(sequence)

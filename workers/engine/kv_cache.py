@@ -1,0 +1,99 @@
+"""The paged store of keys and values of all sequences of one worker."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from typing import Any
+
+import numpy as np
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
+from cactus_actors.workers.kernels.cache_formats import Float16Cache, Float32Cache, Int8Cache, converts_half_floats
+from cactus_actors.workers.kernels.simd import LANES
+
+Arrays = Float32Cache | Float16Cache | Int8Cache
+
+FORMATS: dict[str, type[Arrays]] = {"float32": Float32Cache, "float16": Float16Cache, "int8": Int8Cache}
+_ELEMENTS: dict[str, Any] = {"float32": np.float32, "float16": np.uint16, "int8": np.int8}
+
+
+@dataclass(frozen=True, slots=True)
+class CacheShape:
+    """What a model keeps of every token."""
+
+    num_layers: int  # of attention
+    num_kv_heads: int
+    head_dim: int
+    num_state_layers: int = 0  # of short convolutions
+    state_size: int = 0
+
+    def arrays(self, num_blocks: int, block_size: int, format: str) -> dict[str, tuple[tuple[int, ...], Any]]:
+        """Shape and dtype of every array of a cache, by name; ConfigurationInvalid for what cannot be."""
+        if format not in FORMATS:
+            names = ", ".join(FORMATS)
+            raise ConfigurationInvalid(f"no cache format {format!r}: there are {names}", param="kv_cache")
+        if format == "float16" and not converts_half_floats():
+            raise ConfigurationInvalid(
+                "this CPU does not convert half floats: a cache can be float32 or int8", param="kv_cache"
+            )
+        heads = (self.num_layers, num_blocks, self.num_kv_heads)
+        lanes = round_up(block_size, LANES)
+        element = _ELEMENTS[format]
+        arrays = {
+            "keys": ((*heads, self.head_dim, lanes), element),
+            "values": ((*heads, block_size, round_up(self.head_dim, LANES)), element),
+            "key_scales": ((*heads, lanes), np.float32),
+            "value_scales": ((*heads, lanes), np.float32),
+            "states": (
+                (self.num_state_layers, num_blocks, block_size, round_up(self.state_size, LANES)),
+                np.float32,
+            ),
+        }
+        return {name: arrays[name] for name in FORMATS[format]._fields}
+
+
+@dataclass(frozen=True, slots=True)
+class KVCache:
+    """Blocks of `block_size` positions for every layer and key-value head.
+
+    Keys stand with the positions of a block side by side, so that one vector holds the scores of sixteen
+    positions; both are padded with zeros to whole vectors. The block tables say which block is whose.
+    """
+
+    arrays: Arrays
+
+    @classmethod
+    def allocate(cls, shape: CacheShape, num_blocks: int, block_size: int = 16, format: str = "float32") -> KVCache:
+        """A zeroed cache; its pages are taken from the system when they are first written."""
+        arrays = {
+            name: aligned_zeros(extents, dtype)
+            for name, (extents, dtype) in shape.arrays(num_blocks, block_size, format).items()
+        }
+        return cls(FORMATS[format](**arrays))
+
+    @staticmethod
+    def bytes_per_block(shape: CacheShape, block_size: int = 16, format: str = "float32") -> int:
+        """Memory of one block over all layers."""
+        arrays = shape.arrays(1, block_size, format).values()
+        return sum(int(np.prod(extents)) * np.dtype(dtype).itemsize for extents, dtype in arrays)
+
+    @property
+    def format_name(self) -> str:
+        """One of FORMATS."""
+        return next(name for name, kind in FORMATS.items() if isinstance(self.arrays, kind))
+
+    @property
+    def num_blocks(self) -> int:
+        """How many blocks there are."""
+        return int(self.arrays.keys.shape[1])
+
+    @property
+    def block_size(self) -> int:
+        """Positions of a block."""
+        return int(self.arrays.values.shape[3])
+
+    @property
+    def num_bytes(self) -> int:
+        """Memory of all blocks, once written."""
+        return sum(array.nbytes for array in self.arrays)

@@ -1,0 +1,44 @@
+"""The model as the engine sees it."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING, Protocol
+
+import numpy as np
+from numpy.typing import NDArray
+
+if TYPE_CHECKING:
+    from cactus_actors.workers.engine.kv_cache import KVCache
+    from cactus_actors.workers.engine.step_batch import Batch
+    from cactus_actors.workers.spec.model_config import ModelConfig
+
+
+class Model(Protocol):
+    """Computes steps; holds threads, so `close` it."""
+
+    @property
+    def config(self) -> ModelConfig:
+        """The shape of the model."""
+
+    @property
+    def num_weights(self) -> int:
+        """How many numbers the model consists of."""
+
+    @property
+    def kernels(self) -> str:
+        """The instruction set that its kernels use, for people."""
+
+    def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
+        """An empty cache for this model's keys and values."""
+
+    def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+        """Logits (rows, vocab) of `batch.logit_rows`, a view valid until the next call."""
+
+    def surveys(self, num_rows: int) -> NDArray[np.float32] | None:
+        """What `kernels.softmax.survey` finds in the last logits, a view; None leaves that to others."""
+
+    def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
+        """Instead of their logits the rows behind the last norm, (rows, hidden), a view as well."""
+
+    def close(self) -> None:
+        """Stop the threads."""

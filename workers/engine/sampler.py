@@ -1,0 +1,108 @@
+"""Choosing the next token of every sequence that reached its end."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable
+from collections.abc import Sequence as Ordered
+from dataclasses import dataclass
+from typing import Any, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.workers.engine.sampling_rows import RowsWanted
+from cactus_actors.workers.engine.step_batch import Chunk
+from cactus_actors.workers.kernels.compile_cache import compiling_alone, fingerprint
+from cactus_actors.workers.kernels.logit_chunks import survey_width
+from cactus_actors.workers.kernels.sampling import Outcomes, Rows, compiled_sampler, compiled_survey
+from cactus_actors.workers.kernels.sampling_scratch import OUTCOME, new_scratch
+
+
+class Sample(NamedTuple):
+    """What came of one row, in the order of OUTCOME; where it is not finite the rest means nothing."""
+
+    token_id: int
+    entropy: float  # of the raw softmax, in units of ln V
+    logprob: float  # of the token, from the raw softmax
+    is_finite: bool
+    mu: float  # state of mirostat after the token
+
+
+@dataclass(frozen=True, slots=True)
+class Samples:
+    """What was sampled, one entry a row; a row of a prompt has the token that follows there."""
+
+    rows: NDArray[Any]  # (rows,) OUTCOME
+    top_ids: NDArray[np.int32]  # (rows, most that any row asks for), -1 behind the last
+    top_logprobs: NDArray[np.float64]  # the same shape
+
+    def of(self, first_row: int, num_rows: int) -> list[Sample]:
+        """What came of these rows."""
+        return [Sample(*row) for row in self.rows[first_row : first_row + num_rows].tolist()]
+
+    def top(self, row: int) -> list[tuple[int, float]]:
+        """The likeliest tokens of a row and their log probabilities, in falling order."""
+        pairs = zip(self.top_ids[row].tolist(), self.top_logprobs[row].tolist(), strict=True)
+        return [(token_id, logprob) for token_id, logprob in pairs if token_id >= 0]
+
+
+class Sampler:
+    """Samples the rows of a step by the rules of each row's sequence (see `compiled_sampler`).
+
+    Randomness is a function of (seed, choice, position), so a token does not depend on what ran before.
+    """
+
+    def __init__(self, end_ids: Iterable[int]) -> None:
+        self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
+        self._scratch = new_scratch(1, self._end_ids.size)
+        self._survey_rows = compiled_survey(fingerprint())
+        self._sample_rows = compiled_sampler(fingerprint())
+        with compiling_alone(self._sample_rows):
+            self._warm_up()
+
+    def sample(
+        self,
+        logits: NDArray[np.float32],
+        chunks: Ordered[Chunk],
+        surveys: NDArray[np.float32] | None = None,
+    ) -> Samples:
+        """One token for each row of `logits` (rows, V), which belong to `chunks` as in their Batch.
+
+        A row after drafts is sampled as if they were the sequence's tokens. `logits` is written to meanwhile
+        and is the same again on return. `surveys` are those of the rows, if they are known.
+        """
+        wanted = RowsWanted(self._end_ids)
+        for chunk in chunks:
+            if chunk.prompt_rows:
+                first = chunk.sequence.num_computed_tokens + 1
+                following = slice(first + chunk.prompt_rows.start, first + chunk.prompt_rows.stop)
+                for token_id in chunk.sequence.span(following.start, following.stop).tolist():
+                    wanted.add_given(chunk.sequence, token_id)
+            for num_drafts in range(chunk.num_rows):
+                wanted.add_sampled(chunk.sequence, num_drafts)
+        # One type for compiled code, whatever the model's padding.
+        logits = np.ascontiguousarray(logits)
+        surveys = self._surveys_of(logits) if surveys is None else np.ascontiguousarray(surveys)
+        return self._run(logits, surveys, wanted.rows(logits.shape[1]), wanted.max_top)
+
+    def _warm_up(self) -> None:
+        """Compile the sampler by sampling no row."""
+        no_surveys = np.zeros((0, survey_width(1)), np.float32)
+        self._run(np.zeros((0, 1), np.float32), no_surveys, RowsWanted(self._end_ids).rows(1), 0)
+
+    def _run(self, logits: NDArray[np.float32], surveys: NDArray[np.float32], rows: Rows, max_top: int) -> Samples:
+        num_rows = len(rows.wanted)
+        outcomes = Outcomes(
+            np.empty(num_rows, OUTCOME),
+            np.full((num_rows, max_top), -1, np.int32),
+            np.empty((num_rows, max_top)),
+        )
+        if logits.shape[1] != self._scratch.weights.size:
+            self._scratch = new_scratch(logits.shape[1], self._end_ids.size)
+        self._sample_rows(logits, surveys, rows, self._end_ids, self._scratch, outcomes)
+        return Samples(*outcomes)
+
+    def _surveys_of(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        surveys = np.empty((len(logits), survey_width(logits.shape[1])), np.float32)
+        self._survey_rows(logits, surveys)
+        return surveys

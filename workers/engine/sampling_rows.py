@@ -1,0 +1,168 @@
+"""The rows of a step as the sampler's compiled code reads them."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.errors import ModelFailure
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.token_constraint import TokenConstraint
+from cactus_actors.workers.kernels.sampling import Rows
+from cactus_actors.workers.kernels.sampling_scratch import SAMPLING_ROW
+
+_NO_TOKENS = np.empty(0, dtype=np.int32)
+_NO_BIASES = np.empty(0, dtype=np.float64)
+_WORDS_PER_CHUNK = 2  # of the chunks that kernels read logits in
+
+
+class RowsWanted:
+    """Gathers rows; most have only a position of their own."""
+
+    def __init__(self, end_ids: NDArray[np.int32]) -> None:
+        self._end_ids = end_ids
+        self._static: list[bytes] = []
+        self._positions: list[int] = []
+        self._special: list[tuple[int, str, float]] = []  # row, field, value
+        self._masks: list[NDArray[np.int32]] = []
+        self._windows: list[NDArray[np.int32]] = []
+        self._bias_ids: list[NDArray[np.int32]] = []
+        self._biases: list[NDArray[np.float64]] = []
+        self._num_window_tokens = self._num_biases = 0
+        self.max_top = 0
+
+    def add_given(self, sequence: Sequence, token_id: int) -> None:
+        """A row that tells how likely this token of the prompt is."""
+        self._add(sequence, 0)
+        self._set(given=token_id)
+
+    def add_sampled(self, sequence: Sequence, num_drafts: int) -> None:
+        """A row that samples the token behind the sequence's known ones and so many drafts."""
+        params, position = sequence.params, sequence.num_completion_tokens + num_drafts
+        self._add(sequence, position)
+        if sequence.is_steered:
+            self._set(mu=sequence.mirostat_mu)
+        if (forced_id := sequence.forced_id) is not None:  # nothing else is let through, so no rule counts
+            self._set_mask(mask_of(np.array([forced_id], dtype=np.int32)))
+            return
+        if sequence.bias_ids.size:
+            self._add_biases(sequence)
+        if sequence.is_penalised:
+            self._add_windows(sequence, num_drafts)
+        are_forbidden = position < params.min_tokens
+        if sequence.constraint is not None:
+            mask = self._add_mask(sequence.constraint)
+            are_forbidden = (are_forbidden or params.ignore_eos) and may_go_on(mask, self._end_ids)
+        if are_forbidden:
+            self._set(are_ends_forbidden=True)
+
+    def rows(self, vocab_size: int) -> Rows:
+        """All of them."""
+        wanted = np.frombuffer(bytearray().join(self._static), dtype=SAMPLING_ROW)
+        wanted["position"] = self._positions
+        for row, name, value in self._special:
+            wanted[name][row] = value
+        masks = np.zeros((len(self._masks), _WORDS_PER_CHUNK * -(-vocab_size // 64)), dtype=np.int32)
+        for words, mask in zip(masks, self._masks, strict=True):
+            words[: mask.size] = mask[: words.size]
+        return Rows(
+            wanted,
+            masks,
+            np.concatenate(self._windows) if self._windows else _NO_TOKENS,
+            np.concatenate(self._bias_ids) if self._bias_ids else _NO_TOKENS,
+            np.concatenate(self._biases) if self._biases else _NO_BIASES,
+        )
+
+    def _add(self, sequence: Sequence, position: int) -> None:
+        if not sequence.sampling_row:
+            sequence.sampling_row = sampling_row(sequence)
+        self._static.append(sequence.sampling_row)
+        self._positions.append(position)
+        self.max_top = max(self.max_top, sequence.params.num_logprobs)
+
+    def _set(self, **fields: float) -> None:
+        """Fields of the row that was added last."""
+        self._special += [(len(self._static) - 1, name, value) for name, value in fields.items()]
+
+    def _add_biases(self, sequence: Sequence) -> None:
+        first = self._num_biases
+        self._bias_ids.append(sequence.bias_ids)
+        self._biases.append(sequence.biases)
+        self._num_biases += sequence.bias_ids.size
+        self._set(first_bias=first, end_bias=self._num_biases)
+
+    def _add_windows(self, sequence: Sequence, num_drafts: int) -> None:
+        repeated, counted = penalty_windows(sequence, num_drafts)
+        first, middle = self._num_window_tokens, self._num_window_tokens + repeated.size
+        self._num_window_tokens = middle + counted.size
+        self._windows += [repeated, counted]
+        self._set(first_repeated=first, end_repeated=middle)
+        self._set(first_counted=middle, end_counted=self._num_window_tokens)
+
+    def _add_mask(self, constraint: TokenConstraint) -> NDArray[np.int32]:
+        mask = mask_of(self._end_ids) if constraint.is_finished else constraint.bitmask()
+        if not mask.any():
+            raise ModelFailure("the text can neither go on nor end as it was asked to")
+        self._set_mask(mask)
+        return mask
+
+    def _set_mask(self, mask: NDArray[np.int32]) -> None:
+        self._set(mask=len(self._masks))
+        self._masks.append(mask)
+
+
+def sampling_row(sequence: Sequence) -> bytes:
+    """The SAMPLING_ROW of a sequence, with nothing special about the row."""
+    params = sequence.params
+    row = np.zeros((), dtype=SAMPLING_ROW)
+    for name in (
+        "temperature",
+        "top_p",
+        "min_p",
+        "typical_p",
+        "repeat_penalty",
+        "presence_penalty",
+        "frequency_penalty",
+        "mirostat_tau",
+        "mirostat_eta",
+        "mirostat",
+        "top_k",
+        "seed",
+    ):
+        row[name] = getattr(params, name)
+    row["choice"], row["num_top"] = sequence.choice, max(0, params.num_logprobs)
+    row["given"] = row["mask"] = -1
+    row["mu"] = sequence.mirostat_mu
+    return row.tobytes()
+
+
+def mask_of(token_ids: NDArray[np.int32]) -> NDArray[np.int32]:
+    """The mask that lets these tokens come."""
+    mask = np.zeros(int(token_ids.max(initial=-1)) // 32 + 1, dtype=np.int32)
+    np.bitwise_or.at(mask, token_ids // 32, np.int32(1) << token_ids % 32)
+    return mask
+
+
+def may_go_on(mask: NDArray[np.int32], end_ids: NDArray[np.int32]) -> bool:
+    """Whether a mask allows anything but ends."""
+    words, ends = mask.copy(), end_ids[end_ids < 32 * mask.size]
+    np.bitwise_and.at(words, ends // 32, ~(np.int32(1) << ends % 32))
+    return bool(words.any())
+
+
+def penalty_windows(sequence: Sequence, num_drafts: int = 0) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
+    """What repeat_penalty sees, and what presence and frequency count, of prompt, completion and drafts.
+
+    The last `repeat_last_n` tokens for all three, but where the prompt is not penalised the latter count the
+    whole completion. Empty where a rule is off.
+    """
+    params, stop = sequence.params, sequence.num_tokens + num_drafts
+    start = 0 if params.repeat_last_n < 0 else max(0, stop - params.repeat_last_n)
+    repeated = counted = sequence.span(start, stop)
+    if not params.penalise_prompt:
+        counted = sequence.span(sequence.num_prompt_tokens, stop)
+    if params.repeat_penalty == 1.0:
+        repeated = _NO_TOKENS
+    if params.presence_penalty == params.frequency_penalty == 0.0:
+        counted = _NO_TOKENS
+    return repeated, counted

@@ -1,0 +1,236 @@
+"""Which tokens run in the next step.
+
+There is no prefill phase and no decode phase: every sequence has known tokens and computed tokens, and a
+step computes more of them until they have caught up, oldest sequence first, under a token budget. A sequence
+is admitted when blocks for all its known tokens are there. When a running sequence needs a block and none is
+free, the youngest one loses its blocks and waits to be computed again.
+
+Drafts come last: they take rows and blocks that are left, and the blocks of refused ones are free again
+before the next step is planned.
+"""
+
+from __future__ import annotations
+
+from collections import deque
+from dataclasses import dataclass, field, fields
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.workers.engine.block_pool import BlockPool
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.speculation import DraftPlace, StepCost, propose
+from cactus_actors.workers.engine.step_batch import Chunk
+
+MAX_DRAFTED_ROWS = 8
+"""Kernels multiply up to 8 rows at once: a step that has more pays for every row, drafted or not."""
+
+MAX_TOLD_ROWS = 64
+"""Rows of logits in a step for tokens of prompts: each is as large as the vocabulary."""
+
+
+@dataclass(frozen=True, slots=True)
+class Schedule:
+    """One step's work, and the sequences that can never run because the whole cache is too small."""
+
+    chunks: list[Chunk] = field(default_factory=list)
+    unfit: list[Sequence] = field(default_factory=list)
+
+
+@dataclass(slots=True)
+class Counters:
+    """Totals of what a worker did; recomputing a preempted prompt counts again.
+
+    `kernel_seconds` is the part of `step_seconds` inside compiled code: the forward pass and sampling.
+    `draft_tokens` were guessed, `accepted_draft_tokens` of them right. `queried_prompt_tokens` were looked up
+    in the prefix cache, `cached_prompt_tokens` of them found.
+    """
+
+    tokens_generated: int = 0
+    prompt_tokens_computed: int = 0
+    cached_prompt_tokens: int = 0
+    preemptions: int = 0
+    step_seconds: float = 0.0
+    kernel_seconds: float = 0.0
+    draft_tokens: int = 0
+    accepted_draft_tokens: int = 0
+    queried_prompt_tokens: int = 0
+
+    def reset(self) -> None:
+        """Start counting again."""
+        for counter in fields(self):
+            setattr(self, counter.name, counter.default)
+
+
+class Scheduler:
+    """Owner of the running and waiting sequences and of their blocks; `token_budget` is for the next step."""
+
+    def __init__(
+        self,
+        pool: BlockPool,
+        counters: Counters,
+        *,
+        max_sequences: int,
+        token_budget: int,
+        max_drafts: int = 0,
+    ) -> None:
+        self._pool = pool
+        self._counters = counters
+        self._max_sequences = max_sequences
+        self._max_drafts = max_drafts
+        self.step_cost = StepCost(MAX_DRAFTED_ROWS)
+        self.token_budget = token_budget
+        self.running: list[Sequence] = []  # by time of admission, oldest first
+        self.waiting: deque[Sequence] = deque()
+
+    def add(self, sequence: Sequence) -> None:
+        """Queue a sequence."""
+        self.waiting.append(sequence)
+
+    def schedule(self) -> Schedule:
+        """The next step; afterwards every running sequence has blocks for all its known tokens."""
+        schedule = Schedule()
+        preempted = self._grow_running(schedule)
+        budget = self.token_budget
+        for sequence in self.running:
+            budget -= self._take(sequence, budget, schedule)
+        while budget > 0 and not preempted and self._admit_next(schedule):
+            budget -= self._take(self.running[-1], budget, schedule)
+        self._add_drafts(schedule)
+        return schedule
+
+    def on_step(self, schedule: Schedule, seconds: float) -> None:
+        """The whole step took so long, with all that drafting costs."""
+        num_rows = sum(chunk.num_tokens + chunk.num_drafts for chunk in schedule.chunks)
+        if self._max_drafts and 0 < num_rows <= MAX_DRAFTED_ROWS:
+            self.step_cost.on_step(num_rows, seconds)
+
+    def commit(self, chunk: Chunk, num_accepted: int = 0) -> None:
+        """Note that a chunk's keys and values are in the cache, and let others find the blocks it filled.
+
+        The first `num_accepted` of its drafts are the sequence's tokens now; the others were never there.
+        """
+        sequence = chunk.sequence
+        num_prompt_tokens_left = max(0, sequence.num_prompt_tokens - sequence.num_computed_tokens)
+        self._counters.prompt_tokens_computed += min(chunk.num_tokens, num_prompt_tokens_left)
+        first_full = sequence.num_computed_tokens // sequence.block_size
+        sequence.num_computed_tokens += chunk.num_tokens + num_accepted
+        num_full = sequence.num_computed_tokens // sequence.block_size
+        if num_full > first_full and sequence.params.cache_prompt:
+            hashes = sequence.block_hashes(num_full)
+            for index in range(first_full, num_full):
+                self._pool.publish(sequence.block_table[index], hashes[index])
+        if chunk.num_drafts:
+            self._pool.release(sequence.block_table[sequence.num_blocks_needed :])
+            del sequence.block_table[sequence.num_blocks_needed :]
+            self._counters.draft_tokens += chunk.num_drafts
+            self._counters.accepted_draft_tokens += num_accepted
+            sequence.drafter.on_result(chunk.num_drafts, num_accepted)
+
+    def remove(self, sequence: Sequence) -> None:
+        """Forget a sequence and release its blocks."""
+        if sequence in self.running:
+            self.running.remove(sequence)
+        else:
+            self.waiting.remove(sequence)
+        self._release(sequence)
+
+    def _take(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
+        num_tokens = min(sequence.num_uncomputed_tokens, budget)
+        if sequence.prompt_rows and sequence.pool is None:
+            num_told = sum(len(chunk.prompt_rows) for chunk in schedule.chunks if not chunk.sequence.pool)
+            num_tokens = min(num_tokens, MAX_TOLD_ROWS - num_told)
+        if num_tokens > 0:
+            schedule.chunks.append(Chunk(sequence, num_tokens))
+        return num_tokens
+
+    def _add_drafts(self, schedule: Schedule) -> None:
+        """Let sequences that sample guess ahead, as far as rows, budget and blocks are left over."""
+        if not self._max_drafts:
+            return
+        num_rows = sum(chunk.num_tokens for chunk in schedule.chunks)
+        num_left = min(self.token_budget, MAX_DRAFTED_ROWS) - num_rows
+        if num_left <= 0:
+            return
+        indices = [
+            index for index, chunk in enumerate(schedule.chunks) if chunk.num_rows and chunk.sequence.may_be_drafted
+        ]
+        sequences = [schedule.chunks[index].sequence for index in indices]
+        places = [DraftPlace(each.drafter, each.token_ids, self._room(each)) for each in sequences]
+        proposals = propose(places, num_rows, num_left, self.step_cost)
+        for index, sequence, drafts in zip(indices, sequences, proposals, strict=True):
+            if drafts.size:  # blocks may have gone to a sequence before this one
+                drafts = drafts[: self._room(sequence)]
+                schedule.chunks[index] = self._drafted(schedule.chunks[index], drafts)
+
+    def _room(self, sequence: Sequence) -> int:
+        """How many drafts fit behind a sequence: into blocks, and before the last token that it may have."""
+        num_blocks = len(sequence.block_table) + self._pool.num_free
+        return min(num_blocks * sequence.block_size - sequence.num_tokens, sequence.num_tokens_left - 1)
+
+    def _drafted(self, chunk: Chunk, drafts: NDArray[np.int32]) -> Chunk:
+        sequence = chunk.sequence
+        sequence.draft(drafts)
+        num_blocks = -(-(sequence.num_tokens + drafts.size) // sequence.block_size)
+        sequence.block_table += self._pool.allocate(num_blocks - len(sequence.block_table))
+        return Chunk(sequence, chunk.num_tokens, int(drafts.size))
+
+    def _grow_running(self, schedule: Schedule) -> bool:
+        """Give the running sequences the blocks they lack, oldest first; whether one was preempted for it."""
+        preempted = False
+        index = 0
+        while index < len(self.running):
+            sequence = self.running[index]
+            num_missing = sequence.num_blocks_needed - len(sequence.block_table)
+            if num_missing <= self._pool.num_free:
+                sequence.block_table += self._pool.allocate(num_missing)
+                index += 1
+            elif len(self.running) > 1:
+                self._preempt(self.running[-1])
+                preempted = True
+            else:
+                self.remove(sequence)
+                schedule.unfit.append(sequence)
+        return preempted
+
+    def _preempt(self, sequence: Sequence) -> None:
+        self.running.remove(sequence)
+        self._release(sequence)
+        self.waiting.appendleft(sequence)
+        self._counters.preemptions += 1
+
+    def _admit_next(self, schedule: Schedule) -> bool:
+        """Move the first waiting sequence that can ever fit to the running ones, if it fits now."""
+        while self.waiting and self.waiting[0].num_blocks_needed > self._pool.num_blocks:
+            schedule.unfit.append(self.waiting.popleft())
+        if not self.waiting or len(self.running) >= self._max_sequences:
+            return False
+        sequence = self.waiting[0]
+        cached = self._cached_prefix(sequence)
+        num_new = sequence.num_blocks_needed - len(cached)
+        # One block stays free for each running sequence, so that a newcomer is not preempted at once.
+        if num_new + self._pool.num_free_among(cached) + len(self.running) > self._pool.num_free:
+            return False
+        self.waiting.popleft()
+        self._pool.hold(cached)
+        sequence.block_table = cached + self._pool.allocate(num_new)
+        sequence.num_computed_tokens = len(cached) * sequence.block_size
+        if sequence.num_cached_prompt_tokens is None:
+            sequence.num_cached_prompt_tokens = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
+            self._counters.cached_prompt_tokens += sequence.num_cached_prompt_tokens
+            if sequence.may_reuse_prefix:
+                self._counters.queried_prompt_tokens += sequence.num_prompt_tokens
+        self.running.append(sequence)
+        return True
+
+    def _cached_prefix(self, sequence: Sequence) -> list[int]:
+        if not sequence.may_reuse_prefix:
+            return []
+        # The last known token is always computed: its logits are what the step is for.
+        num_full = (sequence.num_tokens - 1) // sequence.block_size
+        return self._pool.find_prefix(sequence.block_hashes(num_full))
+
+    def _release(self, sequence: Sequence) -> None:
+        self._pool.release(sequence.block_table)
+        sequence.block_table = []
+        sequence.num_computed_tokens = 0

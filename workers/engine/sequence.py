@@ -1,0 +1,155 @@
+"""One job's choice inside a worker."""
+
+from __future__ import annotations
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.models.pooling import Pooling
+from cactus_actors.protocol.block_hashes import block_digest, root_digest
+from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.hidden_state_pooling import Pool
+from cactus_actors.workers.engine.speculation import Drafter
+from cactus_actors.workers.engine.token_constraint import TokenConstraint
+
+BlockHash = bytes
+
+
+class Sequence:
+    """Prompt and completion tokens of one dispatch, and how far they are computed.
+
+    `token_ids` holds the prompt, then what earlier attempts emitted, then what is sampled here. A sequence
+    decodes when it has one uncomputed token and prefills when it has more; nothing else tells them apart.
+
+    A sequence `is_steered` where mirostat keeps a state from token to token.
+
+    Of some jobs the prompt's own rows are read as well: for their log probabilities, told once each and in
+    order, or for the mean of the hidden states, `pool`.
+    """
+
+    def __init__(
+        self,
+        dispatch: Dispatch,
+        detokenizer: Detokenizer,
+        *,
+        max_context: int,
+        block_size: int,
+        max_drafts: int = 0,
+        constraint: TokenConstraint | None = None,
+        pooling: Pooling = "mean",
+    ) -> None:
+        self.dispatch_id = dispatch.dispatch_id
+        self.params: SamplingParams = dispatch.params
+        self.choice = dispatch.choice
+        self.detokenizer = detokenizer
+        self.drafter = Drafter(max_drafts)
+        self.sampling_row = b""  # what the sampler makes of `params` and `choice`, once
+        self.num_prompt_tokens = len(dispatch.prompt_ids)
+        self.max_context = max_context
+        self.pool = Pool(pooling) if dispatch.task == "embed" else None
+        wanted = 0 if self.pool else dispatch.params.max_tokens
+        self.max_tokens = min(wanted, max_context - self.num_prompt_tokens)
+        self.constraint = constraint
+        mu = dispatch.mirostat_mu
+        self.mirostat_mu = 2 * self.params.mirostat_tau if mu is None else mu
+        self.is_steered = self.params.mirostat != 0 and self.params.temperature > 0
+        self.is_penalised = not (
+            self.params.repeat_penalty == 1.0 and self.params.presence_penalty == self.params.frequency_penalty == 0.0
+        )
+        self.bias_ids, self.biases = _biases(self.params)
+        tells_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pool
+        self.num_told_prompt_tokens = 0 if tells_prompt else self.num_prompt_tokens
+        self.block_size = block_size
+        self.block_table: list[int] = []
+        self.num_computed_tokens = 0
+        self.num_cached_prompt_tokens: int | None = None  # None until first admitted
+        self._root_digest = root_digest(dispatch.cache_salt)
+        self._block_hashes: list[BlockHash] = []
+
+        known = dispatch.prompt_ids + dispatch.emitted_ids
+        self._tokens = np.empty(max(len(known), self.num_prompt_tokens + self.max_tokens), dtype=np.int32)
+        self._tokens[: len(known)] = known
+        self.num_tokens = len(known)
+
+    @property
+    def token_ids(self) -> NDArray[np.int32]:
+        """All known tokens, (num_tokens,)."""
+        return self._tokens[: self.num_tokens]
+
+    @property
+    def num_completion_tokens(self) -> int:
+        """Tokens after the prompt; also the position of the next one to sample."""
+        return self.num_tokens - self.num_prompt_tokens
+
+    @property
+    def num_tokens_left(self) -> int:
+        """How many more tokens may be sampled."""
+        return self.max_tokens - self.num_completion_tokens
+
+    @property
+    def num_uncomputed_tokens(self) -> int:
+        """Tokens whose keys and values are not in the cache yet."""
+        return self.num_tokens - self.num_computed_tokens
+
+    @property
+    def num_blocks_needed(self) -> int:
+        """Blocks that hold all known tokens."""
+        return -(-self.num_tokens // self.block_size)
+
+    @property
+    def prompt_rows(self) -> range:
+        """Positions of the prompt whose outputs are still to be read; row p tells of the token at p + 1."""
+        if self.pool is not None:
+            return range(self.num_prompt_tokens)
+        return range(max(0, self.num_told_prompt_tokens - 1), self.num_prompt_tokens - 1)
+
+    @property
+    def may_be_drafted(self) -> bool:
+        """Whether a token can be sampled before the one that it follows is certain."""
+        reasoning = self.detokenizer.reasoning
+        may_be_forced = reasoning is not None and reasoning.may_force
+        return self.constraint is None and not self.is_steered and not may_be_forced
+
+    @property
+    def forced_id(self) -> int | None:
+        """The token that must come next, whatever the model would say; None where it may choose."""
+        reasoning = self.detokenizer.reasoning
+        return None if reasoning is None else reasoning.forced_id
+
+    @property
+    def may_reuse_prefix(self) -> bool:
+        """Whether cached blocks may stand in for computing the first tokens."""
+        return self.params.cache_prompt and not self.prompt_rows
+
+    def draft(self, token_ids: NDArray[np.int32]) -> None:
+        """Write guesses at the next tokens behind the known ones; there must be room for one token more."""
+        assert token_ids.size < self.num_tokens_left, "the last token is sampled, never drafted"
+        self._tokens[self.num_tokens : self.num_tokens + token_ids.size] = token_ids
+
+    def span(self, start: int, stop: int) -> NDArray[np.int32]:
+        """Tokens and drafts from index `start` up to `stop`."""
+        return self._tokens[start:stop]
+
+    def append(self, token_id: int) -> None:
+        """Add a sampled token, over the draft that stood there."""
+        self._tokens[self.num_tokens] = token_id
+        self.num_tokens += 1
+
+    def block_hashes(self, num_blocks: int) -> list[BlockHash]:
+        """Names of the first `num_blocks` full blocks; each covers the salt and all tokens up to its last."""
+        while len(self._block_hashes) < num_blocks:
+            start = len(self._block_hashes) * self.block_size
+            parent = self._block_hashes[-1] if self._block_hashes else self._root_digest
+            tokens = self._tokens[start : start + self.block_size].tobytes()
+            self._block_hashes.append(block_digest(parent, tokens))
+        return self._block_hashes[:num_blocks]
+
+
+def _biases(params: SamplingParams) -> tuple[NDArray[np.int32], NDArray[np.float64]]:
+    """Each token of `logit_bias` once, with the sum of its values."""
+    sums: dict[int, float] = {}
+    for token_id, bias in params.logit_bias:
+        sums[token_id] = sums.get(token_id, 0.0) + bias
+    return np.array(list(sums), dtype=np.int32), np.array(list(sums.values()), dtype=np.float64)

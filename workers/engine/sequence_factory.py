@@ -1,0 +1,79 @@
+"""From a dispatch to a sequence that can run, or the reason why it cannot."""
+
+from __future__ import annotations
+
+from cactus_actors.models.pooling import Pooling
+from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
+from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.reasoning import MARKUPS
+from cactus_actors.workers.engine.detokenizer import Detokenizer, TokenBytes
+from cactus_actors.workers.engine.sequence import Sequence
+from cactus_actors.workers.engine.stop_conditions import Ends
+from cactus_actors.workers.engine.token_constraint import NewConstraint, TokenConstraint
+
+
+class Intake:
+    """Makes the sequences of one engine; `max_context` tokens fit it."""
+
+    def __init__(
+        self,
+        tokenizer: TokenBytes,
+        ends: Ends,
+        *,
+        vocab_size: int,
+        max_context: int,
+        block_size: int,
+        max_drafts: int,
+        new_constraint: NewConstraint | None,
+        pooling: Pooling,
+    ) -> None:
+        self._tokenizer = tokenizer
+        self._ends = ends
+        self._vocab_size = vocab_size
+        self._max_context = max_context
+        self._block_size = block_size
+        self._max_drafts = max_drafts
+        self._new_constraint = new_constraint
+        self._pooling = pooling
+
+    def sequence_of(self, dispatch: Dispatch) -> Sequence:
+        """The sequence that goes on where `dispatch` says; raises InvalidRequest."""
+        self._check(dispatch)
+        sequence = Sequence(
+            dispatch,
+            Detokenizer(self._tokenizer, dispatch.params),
+            max_context=self._max_context,
+            block_size=self._block_size,
+            max_drafts=self._max_drafts,
+            constraint=self._constraint_of(dispatch),
+            pooling=self._pooling,
+        )
+        for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
+            self._ends.take(sequence, token_id)
+        return sequence
+
+    def _check(self, dispatch: Dispatch) -> None:
+        known = dispatch.prompt_ids + dispatch.emitted_ids
+        if not dispatch.prompt_ids:
+            raise InvalidRequest("the prompt is empty", param="prompt")
+        if not 0 <= min(known) <= max(known) < self._vocab_size:
+            raise InvalidRequest(f"token ids must be in [0, {self._vocab_size})", param="prompt")
+        if any(not 0 <= token_id < self._vocab_size for token_id, _ in dispatch.params.logit_bias):
+            raise InvalidRequest(f"token ids must be in [0, {self._vocab_size})", param="logit_bias")
+        if (reasoning := dispatch.params.reasoning) is not None:
+            if reasoning.markup not in MARKUPS:
+                raise NotSupported(f"this worker knows no reasoning of the form {reasoning.markup[:40]!r}")
+            if not all(0 <= token_id < self._vocab_size for token_id in reasoning.close_ids):
+                raise InvalidRequest(f"token ids must be in [0, {self._vocab_size})", param="thinking_budget")
+        if len(known) > self._max_context:
+            raise ContextExceeded(
+                f"{len(known)} tokens do not fit the {self._max_context} of context and cache here",
+                param="prompt",
+            )
+
+    def _constraint_of(self, dispatch: Dispatch) -> TokenConstraint | None:
+        if not dispatch.grammar:
+            return None
+        if self._new_constraint is None:
+            raise NotSupported("this worker cannot hold text to a grammar", param="grammar")
+        return self._new_constraint(dispatch.grammar)

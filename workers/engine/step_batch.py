@@ -1,0 +1,77 @@
+"""The tokens of one step, laid out for the model."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence as Ordered
+from dataclasses import dataclass, field
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.workers.engine.sequence import Sequence
+
+
+@dataclass(slots=True)
+class Chunk:
+    """The next `num_tokens` uncomputed tokens of one sequence, and `num_drafts` guesses at what follows them.
+
+    A chunk that ends at the sequence's last token has a row of logits for it and for each draft, if more
+    tokens may be sampled; no other has drafts. They stand in the sequence behind its known tokens. Before
+    these rows come those of `prompt_rows`, places in the chunk, for a sequence whose prompt's rows are read.
+    """
+
+    sequence: Sequence
+    num_tokens: int
+    num_drafts: int = 0
+    num_rows: int = field(init=False)
+    prompt_rows: range = field(init=False)
+
+    def __post_init__(self) -> None:
+        sequence, first = self.sequence, self.sequence.num_computed_tokens
+        wanted = sequence.prompt_rows
+        self.prompt_rows = range(max(wanted.start - first, 0), min(wanted.stop - first, self.num_tokens))
+        catches_up = first + self.num_tokens == sequence.num_tokens
+        self.num_rows = 1 + self.num_drafts if catches_up and sequence.num_tokens_left > 0 else 0
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """What `Model.forward` reads; the tokens of one sequence lie together, in order of position.
+
+    A token attends to the positions up to its own, whose keys and values stand in the blocks of its
+    sequence's table: position p in block `block_tables[s, p // block_size]` at offset `p % block_size`.
+    Unused table entries are 0. There may be no logit row at all.
+    """
+
+    token_ids: NDArray[np.int32]  # (tokens,)
+    positions: NDArray[np.int32]  # (tokens,)
+    sequence_of_token: NDArray[np.int32]  # (tokens,) row of block_tables
+    block_tables: NDArray[np.int32]  # (sequences, max_blocks)
+    logit_rows: NDArray[np.int32]  # (rows,) indices into tokens
+
+    @classmethod
+    def of(cls, chunks: Ordered[Chunk]) -> Batch:
+        """The batch of these chunks and, in the same order, the rows of each: of its prompt, of its end."""
+        spans: list[NDArray[np.int32]] = []
+        positions: list[int] = []
+        rows: list[int] = []
+        logit_rows: list[int] = []
+        max_blocks = max(len(chunk.sequence.block_table) for chunk in chunks)
+        block_tables = np.zeros((len(chunks), max_blocks), dtype=np.int32)
+        for row, chunk in enumerate(chunks):
+            sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
+            num_tokens = chunk.num_tokens + chunk.num_drafts
+            spans.append(sequence.span(first, first + num_tokens))
+            positions += range(first, first + num_tokens)
+            rows += [row] * num_tokens
+            logit_rows += [len(rows) - num_tokens + place for place in chunk.prompt_rows]
+            if chunk.num_rows:
+                logit_rows += range(len(rows) - chunk.num_rows, len(rows))
+            block_tables[row, : len(sequence.block_table)] = sequence.block_table
+        return cls(
+            token_ids=np.concatenate(spans),
+            positions=np.array(positions, dtype=np.int32),
+            sequence_of_token=np.array(rows, dtype=np.int32),
+            block_tables=block_tables,
+            logit_rows=np.array(logit_rows, dtype=np.int32),
+        )

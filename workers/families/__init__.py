@@ -1,0 +1,1 @@
+"""Model families, one file each: its configuration and its forward pass. Vision encoders belong here."""

@@ -1,0 +1,38 @@
+"""Parts that the layers of several families have in common."""
+
+from __future__ import annotations
+
+from cactus_actors.workers.runtime.graph import Graph, Value
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+
+
+def queries_keys_values(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
+    """The projections of all heads side by side, (tokens, (heads + 2 kv_heads) * head_dim)."""
+    return g.linear(
+        h,
+        [f"{name}.{part}_proj" for part in "qkv"],
+        [c.query_size, c.kv_size, c.kv_size],
+        bias=c.attention_bias,
+    )
+
+
+def norm_queries_and_keys(g: Graph, c: ModelConfig, qkv: Value, name: str, *, plus_one: bool = False) -> None:
+    """RMS norm of each head of the queries and of the keys, in place (Henry et al. 2020)."""
+    g.norm_heads(qkv, 0, c.num_heads, f"{name}.q_norm", plus_one=plus_one)
+    g.norm_heads(qkv, c.query_size, c.num_kv_heads, f"{name}.k_norm", plus_one=plus_one)
+
+
+def attention(g: Graph, c: ModelConfig, qkv: Value, layer: Layer, name: str) -> Value:
+    """Attention of all heads and its output projection, (tokens, hidden)."""
+    attended = g.attention(qkv, rope=layer.rope, window=layer.window)  # (tokens, heads * head_dim)
+    return g.linear(attended, [f"{name}.o_proj"], [c.hidden_size], bias=c.output_bias)
+
+
+def gate_and_up(g: Graph, c: ModelConfig, h: Value, name: str) -> Value:
+    """Both projections of a gated network side by side, (tokens, 2 ffn)."""
+    return g.linear(h, [f"{name}.gate_proj", f"{name}.up_proj"], [c.ffn_size] * 2, bias=c.ffn_bias)
+
+
+def down(g: Graph, c: ModelConfig, activated: Value, name: str) -> Value:
+    """The projection from a gated network back, (tokens, hidden)."""
+    return g.linear(activated, [f"{name}.down_proj"], [c.hidden_size], bias=c.ffn_bias)

@@ -1,0 +1,137 @@
+"""What a model family is: how to read its files, and its forward pass."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+from dataclasses import dataclass, field
+from typing import Any
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.models.files import invalid
+from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.spec.attention_heads import heads_from_gguf, heads_from_json
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from cactus_actors.workers.spec.rope_config import rope_from_gguf, rope_from_json
+
+GGUF_NAMES: Mapping[str, str] = {
+    "token_embd": "embed_tokens",
+    "output_norm": "norm",
+    "output": "lm_head",
+    "attn_norm": "input_layernorm",
+    "attn_q": "self_attn.q_proj",
+    "attn_k": "self_attn.k_proj",
+    "attn_v": "self_attn.v_proj",
+    "attn_output": "self_attn.o_proj",
+    "attn_q_norm": "self_attn.q_norm",
+    "attn_k_norm": "self_attn.k_norm",
+    "ffn_norm": "post_attention_layernorm",
+    "ffn_gate": "mlp.gate_proj",
+    "ffn_up": "mlp.up_proj",
+    "ffn_down": "mlp.down_proj",
+}
+"""Names of tensors in GGUF files, `blk.N.` and the suffix left out, and in Hugging Face's."""
+
+Adjust = Callable[[ModelConfig, str, NDArray[np.float32]], NDArray[np.float32]]
+"""(config, canonical name, tensor as GGUF keeps it) -> the tensor as Hugging Face keeps it."""
+
+
+def unchanged(_config: ModelConfig, _name: str, tensor: NDArray[np.float32]) -> NDArray[np.float32]:
+    """The adjustment of families whose tensors GGUF keeps as they are."""
+    return tensor
+
+
+@dataclass(frozen=True, kw_only=True)
+class Family:
+    """One family of models.
+
+    `architectures` and `model_types` are the names in config.json, `gguf_architectures` those in
+    `general.architecture`.
+    Tensors have Hugging Face's names without `model.` and `.weight`.
+    """
+
+    name: str
+    examples: str  # models that people know it by
+    architectures: tuple[str, ...]
+    model_types: tuple[str, ...]
+    gguf_architectures: tuple[str, ...]
+    has_experts: bool = False
+    read_json: Callable[[Keys], ModelConfig]
+    read_gguf: Callable[[Keys, GGUFFile], ModelConfig]
+    forward: Callable[[Graph, ModelConfig], None]
+    gguf_names: Mapping[str, str] = field(default_factory=lambda: GGUF_NAMES)
+    adjust_gguf: Adjust = unchanged
+
+
+def graph_of(family: Family, config: ModelConfig) -> Graph:
+    """The forward pass of a family, written down for one config."""
+    graph = Graph(config)
+    family.forward(graph, config)
+    return graph
+
+
+def decoder_from_json(keys: Keys, family: str, **special: Any) -> ModelConfig:
+    """What nearly all decoders say with the same keys of config.json; `special` overrides or adds to it."""
+    heads = heads_from_json(keys)
+    num_layers = keys.integer("num_hidden_layers", "num_layers")
+    keys.require_one_of("auto_map", None)  # it names custom code, which is never run
+    keys.require_one_of("quantization_config", None)
+    return _checked(
+        keys,
+        {
+            "family": family,
+            "vocab_size": keys.integer("vocab_size", "vocab_size"),
+            "hidden_size": keys.integer("hidden_size", "hidden_size"),
+            "ffn_size": keys.integer("intermediate_size", "ffn_size"),
+            **heads._asdict(),
+            "norm_eps": keys.number("rms_norm_eps", "norm_eps", 1e-6),
+            "max_context": keys.integer("max_position_embeddings", "max_context", 2048),
+            "tie_embeddings": keys.boolean("tie_word_embeddings", default=False),
+            "layers": (Layer(),) * num_layers,
+            "ropes": special.get("ropes") or (rope_from_json(keys, heads.head_dim),),
+        },
+        special,
+    )
+
+
+def decoder_from_gguf(keys: Keys, file: GGUFFile, family: str, **special: Any) -> ModelConfig:
+    """The same from GGUF metadata; the vocabulary is as large as the embedding has rows."""
+    embedding = file.tensors.get("token_embd.weight")
+    if embedding is None or len(embedding.shape) != 2:
+        raise invalid(file.path, "no tensor token_embd.weight of two dimensions; a file of vocabulary only?")
+    vocab_size = embedding.shape[0]
+    tokens = file.metadata.get("tokenizer.ggml.tokens", [])
+    if not isinstance(tokens, list) or len(tokens) > vocab_size:
+        raise invalid(file.path, f"tokenizer.ggml.tokens: more than the {vocab_size} rows of the embedding")
+    keys.require_one_of("vocab_size", vocab_size, None)
+    heads = heads_from_gguf(keys)
+    keys.require_one_of("attention.value_length", heads.head_dim, None)
+    num_layers = keys.integer("block_count", "num_layers")
+    return _checked(
+        keys,
+        {
+            "family": family,
+            "vocab_size": vocab_size,
+            "hidden_size": keys.integer("embedding_length", "hidden_size"),
+            "ffn_size": keys.integer("feed_forward_length", "ffn_size"),
+            **heads._asdict(),
+            "norm_eps": keys.number("attention.layer_norm_rms_epsilon", "norm_eps"),
+            "max_context": keys.integer("context_length", "max_context"),
+            "tie_embeddings": "output.weight" not in file.tensors,
+            "layers": (Layer(),) * num_layers,
+            "ropes": special.get("ropes") or (rope_from_gguf(keys, file, heads.head_dim),),
+        },
+        special,
+    )
+
+
+def _checked(keys: Keys, common: dict[str, Any], special: dict[str, Any]) -> ModelConfig:
+    """The config, once the relations between its values hold."""
+    config = ModelConfig(**(common | special))
+    for rope in config.ropes:
+        if rope.rotary_dim > config.head_dim:
+            raise invalid(keys.path, f"a rotary embedding of {rope.rotary_dim} lanes in heads of {config.head_dim}")
+    return config.within_original_context()

@@ -1,0 +1,87 @@
+"""Phi-3 (Abdin et al. 2024): Llama whose projections are kept fused, some with part of each head rotated."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.workers.families.decoder_parts import attention, down
+from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.spec.attention_heads import heads_from_json
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from cactus_actors.workers.spec.rope_config import rope_from_json
+from cactus_actors.workers.spec.sliding_window import window_from_gguf, window_from_json
+
+# What Phi3Config of transformers assumes where a key is missing.
+DEFAULTS = {
+    "max_position_embeddings": 4096,
+    "original_max_position_embeddings": 4096,
+    "rms_norm_eps": 1e-5,
+}
+ROPE_TYPES = ("default", "longrope", "su", None)
+
+
+def forward(g: Graph, c: ModelConfig) -> None:
+    """Pre-norm blocks of grouped-query attention and a SiLU-gated network."""
+    x = g.embed("embed_tokens")  # (tokens, hidden)
+    for index, layer in enumerate(c.layers):
+        name = f"layers.{index}"
+        h = g.rms_norm(x, f"{name}.input_layernorm")
+        qkv = g.linear(h, [f"{name}.self_attn.qkv_proj"], [c.query_size + 2 * c.kv_size])
+        x = x + attention(g, c, qkv, layer, f"{name}.self_attn")
+
+        h = g.rms_norm(x, f"{name}.post_attention_layernorm")
+        gate_up = g.linear(h, [f"{name}.mlp.gate_up_proj"], [2 * c.ffn_size])
+        x = x + down(g, c, g.silu_gate(gate_up), f"{name}.mlp")
+    g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
+
+
+def read_json(keys: Keys) -> ModelConfig:
+    """The keys of Phi3ForCausalLM."""
+    keys = keys.with_defaults(**DEFAULTS)
+    keys.require_one_of("hidden_act", "silu", None)
+    for key in ("attention_bias", "mlp_bias", "lm_head_bias"):
+        keys.require_one_of(key, False, None)
+    for key in ("full_attn_mod", "interpolate_factor"):
+        keys.require_one_of(key, 1, None)
+    for section in ("rope_scaling", "rope_parameters"):
+        rope = keys.below(section)
+        rope.require_one_of("type", *ROPE_TYPES)
+        rope.require_one_of("rope_type", *ROPE_TYPES)
+    num_layers = keys.integer("num_hidden_layers", "num_layers")
+    head_dim = heads_from_json(keys).head_dim
+    return decoder_from_json(
+        keys.replaced(auto_map=_foreign_code(keys)),
+        FAMILY.name,
+        layers=(Layer(window=window_from_json(keys)),) * num_layers,
+        ropes=(rope_from_json(keys, head_dim, rotates_part=True),),
+    )
+
+
+def _foreign_code(keys: Keys) -> Any:
+    """`auto_map`, None where it names a copy of the class that this family is: published files do."""
+    named = keys.below("auto_map").get("AutoModelForCausalLM")
+    is_copy = isinstance(named, str) and named.endswith("modeling_phi3.Phi3ForCausalLM")
+    return None if is_copy else keys.get("auto_map")
+
+
+def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+    """The metadata below `phi3.`."""
+    num_layers = keys.integer("block_count", "num_layers")
+    layers = (Layer(window=window_from_gguf(keys)),) * num_layers
+    return decoder_from_gguf(keys, file, FAMILY.name, layers=layers)
+
+
+FAMILY = Family(
+    name="Phi-3",
+    examples="Phi-3 mini, medium; Phi-3.5 mini; Phi-4, Phi-4 mini",
+    architectures=("Phi3ForCausalLM",),
+    model_types=("phi3",),
+    gguf_architectures=("phi3",),
+    read_json=read_json,
+    read_gguf=read_gguf,
+    forward=forward,
+    gguf_names={**GGUF_NAMES, "attn_qkv": "self_attn.qkv_proj", "ffn_up": "mlp.gate_up_proj"},
+)

@@ -1,0 +1,118 @@
+"""Qwen3 with experts (Yang et al. 2025): Qwen3 with a mixture of many small experts in most layers."""
+
+from __future__ import annotations
+
+from cactus_actors.models.gguf_file import GGUFFile
+from cactus_actors.workers.families.decoder_parts import (
+    attention,
+    down,
+    gate_and_up,
+    norm_queries_and_keys,
+    queries_keys_values,
+)
+from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
+from cactus_actors.workers.families.qwen2 import check_supported
+from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts_from_json, stack_names
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from cactus_actors.workers.spec.sliding_window import window_from_json
+
+# What Qwen3MoeConfig of transformers assumes where a key is missing.
+DEFAULTS = {
+    "num_key_value_heads": 4,
+    "max_position_embeddings": 32768,
+    "sliding_window": 4096,
+    "intermediate_size": 6144,
+    "moe_intermediate_size": 768,
+    "num_experts": 128,
+    "num_experts_per_tok": 8,
+    "decoder_sparse_step": 1,
+    "mlp_only_layers": [],
+}
+
+
+def forward(g: Graph, c: ModelConfig) -> None:
+    """Pre-norm blocks of attention, its queries and keys normed, and of experts or one SiLU-gated network."""
+    assert c.experts is not None, "the config describes them"
+    x = g.embed("embed_tokens")  # (tokens, hidden)
+    for index, layer in enumerate(c.layers):
+        name = f"layers.{index}"
+        h = g.rms_norm(x, f"{name}.input_layernorm")
+        qkv = queries_keys_values(g, c, h, f"{name}.self_attn")  # (tokens, (heads + 2 kv_heads) * head_dim)
+        norm_queries_and_keys(g, c, qkv, f"{name}.self_attn")
+        x = x + attention(g, c, qkv, layer, f"{name}.self_attn")
+
+        h = g.rms_norm(x, f"{name}.post_attention_layernorm")
+        if layer.has_experts:
+            experts = [f"{name}.mlp.experts.{e}" for e in range(c.experts.num_experts)]
+            projections = [(f"{e}.gate_proj", f"{e}.up_proj", f"{e}.down_proj") for e in experts]
+            x = x + g.experts(h, f"{name}.mlp.gate", projections)
+        else:
+            gate_up = gate_and_up(g, c, h, f"{name}.mlp")  # (tokens, 2 ffn)
+            x = x + down(g, c, g.silu_gate(gate_up), f"{name}.mlp")
+    g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
+
+
+def read_json(keys: Keys) -> ModelConfig:
+    """The keys of Qwen3MoeForCausalLM."""
+    keys = keys.with_defaults(**DEFAULTS)
+    check_supported(keys)
+    normalised = keys.boolean("norm_topk_prob", default=False)
+    bias = keys.boolean("attention_bias", default=False)
+    # transformers 5 writes num_local_experts
+    count_key = "num_experts" if keys.get("num_local_experts") is None else "num_local_experts"
+    return decoder_from_json(
+        keys,
+        FAMILY.name,
+        layers=_layers(keys),
+        experts=experts_from_json(keys, count_key, "moe_intermediate_size", normalised=normalised),
+        attention_bias=bias,
+        output_bias=bias,
+    )
+
+
+def _layers(keys: Keys) -> tuple[Layer, ...]:
+    """Experts in every `decoder_sparse_step`th layer but those named; one window for all layers, if any."""
+    keys.require_one_of("layer_types", None)
+    num_layers = keys.integer("num_hidden_layers", "num_layers")
+    window = window_from_json(keys) if keys.boolean("use_sliding_window", default=False) else 0
+    step = keys.integer("decoder_sparse_step", "num_layers")
+    without = keys.indices("mlp_only_layers", num_layers) if keys.get("mlp_only_layers") is not None else []
+    return tuple(
+        Layer(window=window, has_experts=(index + 1) % step == 0 and index not in without)
+        for index in range(num_layers)
+    )
+
+
+def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+    """The metadata below `qwen3moe.`; every layer has experts there."""
+    keys.require_one_of("attention.sliding_window", 0, None)
+    num_layers = keys.integer("block_count", "num_layers")
+    return decoder_from_gguf(
+        keys,
+        file,
+        FAMILY.name,
+        layers=(Layer(has_experts=True),) * num_layers,
+        experts=experts_from_gguf(keys, "expert_feed_forward_length", normalised=True),
+        attention_bias="blk.0.attn_q.bias" in file.tensors,
+        output_bias="blk.0.attn_output.bias" in file.tensors,
+    )
+
+
+FAMILY = Family(
+    name="Qwen3 MoE",
+    examples="Qwen3 30B-A3B, Qwen3-Coder 30B-A3B, Qwen3 235B-A22B",
+    architectures=("Qwen3MoeForCausalLM",),
+    model_types=("qwen3_moe",),
+    gguf_architectures=("qwen3moe",),
+    has_experts=True,
+    read_json=read_json,
+    read_gguf=read_gguf,
+    forward=forward,
+    gguf_names={
+        **GGUF_NAMES,
+        "ffn_gate_inp": "mlp.gate",
+        **stack_names("mlp.experts", gate="gate_proj", up="up_proj", down="down_proj"),
+    },
+)

@@ -1,0 +1,81 @@
+"""The table of model families; importing it needs neither numba nor a model."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+
+from cactus_actors.models.files import invalid
+from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.workers.families import (
+    gemma2,
+    gemma3,
+    lfm2,
+    llama,
+    mistral,
+    mixtral,
+    phi3,
+    qwen2,
+    qwen3,
+    qwen3_moe,
+    smollm3,
+)
+from cactus_actors.workers.families.family import Family
+
+FAMILIES: tuple[Family, ...] = (
+    llama.FAMILY,
+    mistral.FAMILY,
+    qwen2.FAMILY,
+    qwen3.FAMILY,
+    gemma2.FAMILY,
+    gemma3.FAMILY,
+    phi3.FAMILY,
+    smollm3.FAMILY,
+    lfm2.FAMILY,
+    mixtral.FAMILY,
+    qwen3_moe.FAMILY,
+)
+
+
+def family_of_architectures(path: Path, architectures: object) -> Family:
+    """The family of the `architectures` in a config.json; ModelFileInvalid says which there are."""
+    if isinstance(architectures, list):
+        for family in FAMILIES:
+            if any(name in architectures for name in family.architectures):
+                return family
+    supported = ", ".join(name for family in FAMILIES for name in family.architectures)
+    raise _unsupported(path, f"architectures is {architectures!r:.100}", supported)
+
+
+def check_model_type(path: Path, family: Family, model_type: object) -> None:
+    """Refuse a config.json whose `model_type`, which transformers goes by, is that of another family."""
+    others = [other for other in FAMILIES if other is not family and model_type in other.model_types]
+    if others:
+        architectures = " or ".join(family.architectures)
+        raise invalid(path, f"model_type is {model_type!r}, but architectures has {architectures}")
+
+
+def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
+    """The family of `general.architecture` in a GGUF file; ModelFileInvalid says which there are.
+
+    Llama and Mixtral have one name there, so that the number of experts tells them apart.
+    """
+    architecture = metadata.get("general.architecture")
+    if not isinstance(architecture, str):
+        raise invalid(path, f"general.architecture is {architecture!r:.50}, not a string")
+    num_experts = metadata.get(f"{architecture}.expert_count", 0)
+    has_experts = isinstance(num_experts, int | float) and num_experts > 0
+    families = [family for family in FAMILIES if architecture in family.gguf_architectures]
+    for family in sorted(families, key=lambda family: family.has_experts != has_experts):
+        return family
+    supported = ", ".join(dict.fromkeys(name for family in FAMILIES for name in family.gguf_architectures))
+    raise _unsupported(path, f"general.architecture is {architecture!r:.50}", supported)
+
+
+def _unsupported(path: Path, what: str, supported: str) -> ModelFileInvalid:
+    return invalid(path, f"{what}; supported: {supported}; see `cactus models`")
+
+
+def family_named(name: str) -> Family:
+    """The family that a ModelConfig names."""
+    return next(family for family in FAMILIES if family.name == name)

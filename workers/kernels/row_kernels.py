@@ -1,0 +1,216 @@
+"""What happens to single rows between two matrices: normalisation, activation, rotation, sums.
+
+Rows lie in flat float32 arrays, each from a `start` on. Functions that write a new row fill it with zeros
+up to a multiple of WIDTH_MULTIPLE; functions that change a row in place touch its `num_columns` alone.
+Where a slice of columns is asked for, `first` and `last` are multiples of WIDTH_MULTIPLE.
+"""
+
+from __future__ import annotations
+
+import math
+from typing import Any
+
+import numpy as np
+
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
+from cactus_actors.workers.kernels.simd import (
+    broadcast,
+    divide,
+    exponential,
+    fma,
+    hyperbolic_tangent,
+    load,
+    load_first,
+    store,
+    store_first,
+    sum_of_lanes,
+)
+
+
+@internal(error_model="numpy")
+def rms_norm(
+    source: Any,
+    source_start: int,
+    gains: Any,
+    gains_start: int,
+    num_columns: int,
+    epsilon: float,
+    out: Any,
+    out_start: int,
+    first: int,
+    last: int,
+) -> None:
+    """A slice of out = source / sqrt(mean of squares + epsilon) * gains (Zhang and Sennrich 2019).
+
+    `out` may be `source` if the slice is the whole row; the gains are padded like a row.
+    """
+    whole, rest = _whole_and_rest(num_columns, last)
+    scale = broadcast(_inverse_rms(source, source_start, num_columns, epsilon))
+    for column in range(first, whole, 16):
+        values = load(source, source_start + column)
+        store(out, out_start + column, values * scale * load(gains, gains_start + column))
+    if rest:
+        values = load_first(source, source_start + whole, rest)
+        store(out, out_start + whole, values * scale * load_first(gains, gains_start + whole, rest))
+    _clear_padding(out, out_start, num_columns, last)
+
+
+@internal(error_model="numpy")
+def norm_head(values: Any, start: int, gains: Any, gains_start: int, head_dim: int, epsilon: float) -> None:
+    """`rms_norm` of one head, in place between its neighbours."""
+    whole, rest = head_dim // 16 * 16, head_dim % 16
+    scale = broadcast(_inverse_rms(values, start, head_dim, epsilon))
+    for column in range(0, whole, 16):
+        head = load(values, start + column)
+        store(values, start + column, head * scale * load(gains, gains_start + column))
+    if rest:
+        head = load_first(values, start + whole, rest)
+        gain = load_first(gains, gains_start + whole, rest)
+        store_first(values, start + whole, head * scale * gain, rest)
+
+
+@internal(error_model="numpy")
+def rotate(values: Any, start: int, rotary_dim: int, cosines: Any, sines: Any, table_start: int) -> None:
+    """Rotary embedding of one head, in place: lane i turns with lane i + rotary_dim / 2 (Su et al. 2021).
+
+    The tables hold rotary_dim / 2 entries for the position from `table_start` on; lanes of the head behind
+    `rotary_dim` stay.
+    """
+    half = rotary_dim // 2
+    whole, rest = half // 16 * 16, half % 16
+    for index in range(0, whole, 16):
+        low, high = start + index, start + half + index
+        cosine, sine = load(cosines, table_start + index), load(sines, table_start + index)
+        first, second = load(values, low), load(values, high)
+        store(values, low, first * cosine - second * sine)
+        store(values, high, second * cosine + first * sine)
+    if rest:
+        low, high = start + whole, start + half + whole
+        cosine = load_first(cosines, table_start + whole, rest)
+        sine = load_first(sines, table_start + whole, rest)
+        first, second = load_first(values, low, rest), load_first(values, high, rest)
+        store_first(values, low, first * cosine - second * sine, rest)
+        store_first(values, high, second * cosine + first * sine, rest)
+
+
+@internal(error_model="numpy")
+def gate_silu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int) -> None:
+    """A slice of out = silu(gate) * up (Shazeer 2020).
+
+    There are `num_columns` of gate, then as many of up, unpadded between.
+    """
+    whole, rest = _whole_and_rest(num_columns, last)
+    up_start = start + num_columns
+    for column in range(first, whole, 16):
+        gate, up = load(gate_up, start + column), load(gate_up, up_start + column)
+        store(out, out_start + column, _silu(gate) * up)
+    if rest:
+        gate = load_first(gate_up, start + whole, rest)
+        up = load_first(gate_up, up_start + whole, rest)
+        store(out, out_start + whole, _silu(gate) * up)
+    _clear_padding(out, out_start, num_columns, last)
+
+
+@internal(error_model="numpy")
+def gate_gelu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int) -> None:
+    """`gate_silu` with gelu in its tanh form in the place of silu (Hendrycks and Gimpel 2016)."""
+    whole, rest = _whole_and_rest(num_columns, last)
+    up_start = start + num_columns
+    for column in range(first, whole, 16):
+        gate, up = load(gate_up, start + column), load(gate_up, up_start + column)
+        store(out, out_start + column, _gelu(gate) * up)
+    if rest:
+        gate = load_first(gate_up, start + whole, rest)
+        up = load_first(gate_up, up_start + whole, rest)
+        store(out, out_start + whole, _gelu(gate) * up)
+    _clear_padding(out, out_start, num_columns, last)
+
+
+@internal(error_model="numpy")
+def add_row(target: Any, target_start: int, source: Any, source_start: int, num_columns: int) -> None:
+    """target += source."""
+    whole, rest = num_columns // 16 * 16, num_columns % 16
+    for column in range(0, whole, 16):
+        total = load(target, target_start + column) + load(source, source_start + column)
+        store(target, target_start + column, total)
+    if rest:
+        added = load_first(source, source_start + whole, rest)
+        total = load_first(target, target_start + whole, rest) + added
+        store_first(target, target_start + whole, total, rest)
+
+
+@internal(error_model="numpy")
+def scale_row(values: Any, start: int, num_columns: int, scale: float) -> None:
+    """values *= scale."""
+    whole, rest = num_columns // 16 * 16, num_columns % 16
+    factor = broadcast(np.float32(scale))
+    for column in range(0, whole, 16):
+        store(values, start + column, load(values, start + column) * factor)
+    if rest:
+        store_first(values, start + whole, load_first(values, start + whole, rest) * factor, rest)
+
+
+@internal(error_model="numpy")
+def softcap_row(values: Any, start: int, num_columns: int, cap: float) -> None:
+    """values = cap * tanh(values / cap) (Gemma 2, 2024)."""
+    whole, rest = num_columns // 16 * 16, num_columns % 16
+    limit = broadcast(np.float32(cap))
+    for column in range(0, whole, 16):
+        inside = divide(load(values, start + column), limit)
+        store(values, start + column, hyperbolic_tangent(inside) * limit)
+    if rest:
+        inside = divide(load_first(values, start + whole, rest), limit)
+        store_first(values, start + whole, hyperbolic_tangent(inside) * limit, rest)
+
+
+@internal(error_model="numpy")
+def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> Any:
+    # Four sums, because one would wait for each multiply-add.
+    fours, whole, rest = num_columns // 64 * 64, num_columns // 16 * 16, num_columns % 16
+    squares = second = third = fourth = broadcast(np.float32(0))
+    for column in range(start, start + fours, 64):
+        a, b = load(values, column), load(values, column + 16)
+        c, d = load(values, column + 32), load(values, column + 48)
+        squares, second = fma(a, a, squares), fma(b, b, second)
+        third, fourth = fma(c, c, third), fma(d, d, fourth)
+    squares = (squares + second) + (third + fourth)
+    for column in range(fours, whole, 16):
+        part = load(values, start + column)
+        squares = fma(part, part, squares)
+    if rest:
+        part = load_first(values, start + whole, rest)
+        squares = fma(part, part, squares)
+    mean = sum_of_lanes(squares) / np.float32(num_columns)
+    return np.float32(1) / np.float32(math.sqrt(mean + np.float32(epsilon)))
+
+
+@internal(error_model="numpy")
+def _silu(x: Any) -> Any:
+    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
+    return divide(x, one + exponential(zero - x))
+
+
+@internal(error_model="numpy")
+def _gelu(x: Any) -> Any:
+    """0.5 x (1 + tanh u) = x / (1 + e^-2u), which does not cancel for negative x."""
+    one = broadcast(np.float32(1))
+    outer, inner = broadcast(np.float32(-2 * math.sqrt(2 / math.pi))), broadcast(np.float32(0.044715))
+    return divide(x, one + exponential(outer * x * fma(inner * x, x, one)))
+
+
+@internal(error_model="numpy")
+def _whole_and_rest(num_columns: int, last: int) -> Any:
+    """Where the whole vectors of a slice that ends at `last` end, and how many columns stand behind them."""
+    stop = min(num_columns, last)
+    return stop // 16 * 16, stop % 16
+
+
+@internal(error_model="numpy")
+def _clear_padding(out: Any, start: int, num_columns: int, last: int) -> None:
+    """Zeros behind the last vector of sixteen, up to the row's padded width, if the slice reaches it."""
+    width = -(-num_columns // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
+    if last < width:
+        return
+    for column in range(-(-num_columns // 16) * 16, width, 16):
+        store(out, start + column, broadcast(np.float32(0)))

@@ -1,0 +1,73 @@
+"""The process that compiles the sampler, `python -m workers.second_compiler PARENT`, and who starts it.
+
+The step and the sampler take about as long to compile. numba compiles on one thread of a process; a second
+process halves what a worker waits for, and leaves what it has compiled in numba's cache.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import os
+import subprocess
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+
+from cactus_actors.process.parent_death import end_with_parent
+from cactus_actors.protocol.errors import CactusError
+
+
+class SecondCompiler:
+    """Starts the process as soon as this one has to compile anything, and ends it at last.
+
+    Who needs the sampler meanwhile waits for the lock of its cache (`compiling_alone`), and compiles it
+    itself if the process failed.
+    """
+
+    def __init__(self, num_cpus: int | None = None) -> None:
+        self._num_cpus = (os.cpu_count() or 1) if num_cpus is None else num_cpus
+        self.process: subprocess.Popen[bytes] | None = None
+
+    @contextmanager
+    def watching(self) -> Iterator[None]:
+        """Start the process if numba compiles something meanwhile that it does not find in its cache."""
+        from numba.core.event import Event, Listener, install_listener
+
+        compiler = self
+
+        class Compiling(Listener):  # type: ignore[misc]
+            def on_start(self, event: Event) -> None:  # noqa: ARG002
+                compiler.start()
+
+            def on_end(self, event: Event) -> None:
+                pass
+
+        with install_listener("numba:compile", Compiling()):
+            yield
+
+    def start(self) -> None:
+        """Start the process, once; not where it would take the only processor from this one."""
+        if self.process is None and self._num_cpus > 1:
+            self.process = subprocess.Popen(
+                [sys.executable, "-P", "-m", "cactus_actors.workers.loading.compile_process", str(os.getpid())],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+
+    def end(self) -> None:
+        """End the process if it still runs; nobody waits for it any more."""
+        if self.process is not None:
+            self.process.kill()
+            self.process.wait()
+
+
+def main() -> None:
+    end_with_parent(int(sys.argv[1]))
+    from cactus_actors.workers.engine.sampler import Sampler
+
+    with contextlib.suppress(CactusError):  # the worker finds and tells the same
+        Sampler([])
+
+
+if __name__ == "__main__":
+    main()

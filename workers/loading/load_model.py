@@ -1,0 +1,103 @@
+"""Load a model: from its files, from tensors, or with random weights.
+
+Importing this module is light: numba is imported with the first model.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from pathlib import Path
+from typing import TYPE_CHECKING, NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.config import CacheFormat, WeightFormat, cache_format
+
+if TYPE_CHECKING:
+    from cactus_actors.workers.engine.model import Model
+    from cactus_actors.workers.loading.packing import OnProgress
+    from cactus_actors.workers.spec.model_config import ModelConfig
+
+
+def load_model(
+    path: Path,
+    *,
+    weights: WeightFormat,
+    threads: int,
+    kv_cache: CacheFormat = "auto",
+    on_progress: OnProgress = lambda *_: None,
+) -> Model:
+    """The model of a directory or GGUF file, compiled; packed once, then mapped from the cache.
+
+    Raises ModelFileInvalid, or ConfigurationInvalid for weights or threads that cannot be had.
+    """
+    from cactus_actors.workers.loading.model_reader import read_model
+    from cactus_actors.workers.loading.packed_file import packed_arenas
+    from cactus_actors.workers.runtime.layout import Layout
+    from cactus_actors.workers.runtime.transformer import TransformerModel
+
+    files = read_model(path)
+    layout = Layout.for_weights(files.graph, weights)
+    arenas = packed_arenas(path, files, layout, on_progress)
+    return TransformerModel(
+        files.config, files.graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights)
+    )
+
+
+class Packed(NamedTuple):
+    """A packed model's file, and whether this call wrote it."""
+
+    path: Path
+    is_new: bool
+
+
+def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None) -> Packed:
+    """Put a model into the cache of packed models, unless it is there.
+
+    Raises ModelFileInvalid, or OSError if the cache cannot be written.
+    """
+    from cactus_actors.workers.loading.model_reader import read_model
+    from cactus_actors.workers.loading.packed_file import ensure_packed, packed_path
+    from cactus_actors.workers.runtime.layout import Layout
+
+    files = read_model(path)
+    layout = Layout.for_weights(files.graph, weights)
+    target = packed_path(path, layout)
+    return Packed(target, ensure_packed(target, files, layout, on_progress))
+
+
+def model_of(
+    config: ModelConfig,
+    tensors: Mapping[str, NDArray[np.float32]],
+    *,
+    weights: WeightFormat,
+    threads: int,
+    kv_cache: CacheFormat = "auto",
+) -> Model:
+    """A model whose weights, named and shaped as its graph says, are packed into memory of this process.
+
+    Raises ModelFileInvalid for tensors that do not fit, ConfigurationInvalid as `load_model` does.
+    """
+    from cactus_actors.workers.families.family import graph_of
+    from cactus_actors.workers.families.registry import family_named
+    from cactus_actors.workers.loading.packing import pack
+    from cactus_actors.workers.runtime.layout import Arenas, Layout
+    from cactus_actors.workers.runtime.transformer import TransformerModel
+
+    graph = graph_of(family_named(config.family), config)
+    layout = Layout.for_weights(graph, weights)
+    arenas = Arenas.empty(layout)
+    pack(graph, layout, tensors, arenas)
+    return TransformerModel(config, graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights))
+
+
+def random_model(
+    spec: str, *, weights: WeightFormat, threads: int, seed: int = 0, kv_cache: CacheFormat = "auto"
+) -> Model:
+    """A model with random weights of the shape that `spec` describes (see `parse_random_spec`)."""
+    from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
+
+    config = parse_random_spec(spec)
+    tensors = random_tensors(config, seed)
+    return model_of(config, tensors, weights=weights, threads=threads, kv_cache=kv_cache)

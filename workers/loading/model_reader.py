@@ -1,0 +1,228 @@
+"""Reads a model's family, config and weights from a safetensors directory or a GGUF file."""
+
+from __future__ import annotations
+
+import logging
+import re
+from collections.abc import Callable, Mapping
+from dataclasses import replace
+from functools import partial
+from pathlib import Path
+from typing import NamedTuple
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.models.files import invalid, read_json_object
+from cactus_actors.models.gguf_file import GGUFFile, open_gguf
+from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.workers.families.family import Family, graph_of
+from cactus_actors.workers.families.registry import check_model_type, family_of_architectures, family_of_gguf
+from cactus_actors.workers.loading.safetensors_file import SafetensorsTensor, open_safetensors
+from cactus_actors.workers.loading.tensor_source import Read, StoredTensor, TensorSource
+from cactus_actors.workers.runtime.graph import Graph
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.experts_config import STACK
+from cactus_actors.workers.spec.model_config import ModelConfig
+
+INDEX_NAME = "model.safetensors.index.json"
+MAX_SHARDS = 1000
+PARTS_FOR_IMAGES = ("vision_tower.", "multi_modal_projector.")
+HEAD, EMBEDDING = "lm_head", "embed_tokens"
+
+_log = logging.getLogger(__name__)
+
+
+class ModelFiles(NamedTuple):
+    """A model as its files describe it; the tensors are those of the graph, read when they are asked for."""
+
+    family: Family
+    config: ModelConfig
+    graph: Graph
+    tensors: TensorSource
+
+
+def read_model(path: Path) -> ModelFiles:
+    """The model in `path`, a directory or a GGUF file, with lazy float32 weights.
+
+    Exactly the tensors of its graph are there, or ModelFileInvalid names the file.
+    """
+    return _read_gguf(path) if path.is_file() else _read_directory(path)
+
+
+def _read_directory(directory: Path) -> ModelFiles:
+    config_path = directory / "config.json"
+    values = read_json_object(config_path)
+    family = family_of_architectures(config_path, values.get("architectures"))
+    check_model_type(config_path, family, values.get("model_type"))
+    config = _config(config_path, partial(family.read_json, Keys(config_path, values)))
+    places: dict[str, SafetensorsTensor] = {}
+    for shard in (open_safetensors(path) for path in _shard_paths(directory)):
+        for stored_name in shard.tensors:
+            name = _name_of_hugging_face(stored_name)
+            if name is None:
+                continue
+            if name in places:
+                raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")
+            places[name] = SafetensorsTensor(shard, stored_name)
+    if config.tie_embeddings and HEAD in places and EMBEDDING not in places:
+        places[EMBEDDING] = places.pop(HEAD)  # one matrix, whichever name it was kept under
+    if config.tie_embeddings and HEAD in places:
+        if places[HEAD].is_copy_of(places[EMBEDDING]):
+            del places[HEAD]
+        else:  # transformers uses it, too
+            _log.warning("%s: tie_word_embeddings is true, but lm_head.weight is another matrix", config_path)
+            config = replace(config, tie_embeddings=False)
+    shapes = {name: place.shape for name, place in places.items()}
+    stored = {name: StoredTensor(place.file.path, place.read) for name, place in places.items()}
+    return _complete(directory, family, config, stored, shapes)
+
+
+def _read_gguf(path: Path) -> ModelFiles:
+    file = open_gguf(path)
+    family = family_of_gguf(path, file.metadata)
+    prefix = f"{file.metadata['general.architecture']}."
+    config = _config(path, partial(family.read_gguf, Keys(path, file.metadata, prefix), file))
+    stored: dict[str, StoredTensor] = {}
+    shapes: dict[str, tuple[int, ...]] = {}
+    for stored_name, info in file.tensors.items():
+        name = _name_of_gguf(stored_name, family.gguf_names)
+        if name is None:
+            continue
+        if name in shapes:
+            raise invalid(path, f"tensor {stored_name!r} is there twice, under another name too")
+        if STACK not in name:
+            shapes[name] = info.shape
+            read = partial(_read_gguf_tensor, file, stored_name, family, config, name)
+            stored[name] = StoredTensor(path, read)
+            continue
+        num_experts = config.experts.num_experts if config.experts else 0
+        if len(info.shape) != 3 or info.shape[0] != num_experts:
+            raise invalid(path, f"tensor {stored_name!r} has the shape {list(info.shape)}, not {num_experts} matrices")
+        for index in range(num_experts):
+            entry = name.replace(STACK, f".{index}.")
+            shapes[entry] = info.shape[1:]
+            stored[entry] = StoredTensor(path, partial(file.read_entry, stored_name, index))
+    return _complete(path, family, config, stored, shapes)
+
+
+def _read_gguf_tensor(
+    file: GGUFFile, stored_name: str, family: Family, config: ModelConfig, name: str
+) -> NDArray[np.float32]:
+    return family.adjust_gguf(config, name, file.read_tensor(stored_name))
+
+
+def _config(path: Path, read: Callable[[], ModelConfig]) -> ModelConfig:
+    """The config in `path`; rotary embeddings do not know what file they are from, so it is named here."""
+    try:
+        config = read()
+        for rope in config.ropes:
+            rope.frequencies()
+    except ModelFileInvalid as error:
+        if error.param is not None:
+            raise
+        raise invalid(path, error.message) from error
+    return config
+
+
+def _complete(
+    path: Path,
+    family: Family,
+    config: ModelConfig,
+    stored: Mapping[str, StoredTensor],
+    shapes: Mapping[str, tuple[int, ...]],
+) -> ModelFiles:
+    _check_size(path, config, len(shapes))
+    graph = graph_of(family, config)
+    expected = graph.tensor_shapes
+    if missing := [name for name in expected if name not in shapes]:
+        raise invalid(path, f"{len(missing)} tensors are missing, the first is {missing[0]!r}")
+    if unexpected := [name for name in shapes if name not in expected]:
+        raise invalid(path, f"{len(unexpected)} tensors are not supported, the first is {unexpected[0]!r}")
+    for name, shape in expected.items():
+        if _without_ones(shapes[name]) != _without_ones(shape):
+            raise invalid(
+                path, f"tensor {name!r} has the shape {list(shapes[name])}, the config asks for {list(shape)}"
+            )
+    tensors = {
+        name: stored[name]._replace(read=partial(_reshaped, stored[name].read, shape))
+        for name, shape in expected.items()
+    }
+    return ModelFiles(family, config, graph, TensorSource(tensors))
+
+
+def _check_size(path: Path, config: ModelConfig, num_tensors: int) -> None:
+    """No layer and no expert is without a tensor: absurd numbers are not written down as a graph."""
+    num_experts = config.experts.num_experts if config.experts else 1
+    num_parts = sum(num_experts if layer.has_experts else 1 for layer in config.layers)
+    if num_parts > num_tensors:
+        experts = f" and {num_experts} experts" if config.experts else ""
+        raise invalid(path, f"{num_tensors} tensors are too few for {config.num_layers} layers{experts}")
+
+
+def _without_ones(shape: tuple[int, ...]) -> tuple[int, ...]:
+    """The kernels of convolutions are kept with an axis of one channel."""
+    return tuple(extent for extent in shape if extent != 1)
+
+
+def _reshaped(read: Read, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    return read().reshape(shape)
+
+
+def _shard_paths(directory: Path) -> list[Path]:
+    index_path = directory / INDEX_NAME
+    if not index_path.is_file():
+        return [_inside(directory, "model.safetensors")]
+    weight_map = read_json_object(index_path).get("weight_map")
+    if not isinstance(weight_map, dict) or not all(isinstance(name, str) for name in weight_map.values()):
+        raise invalid(index_path, "weight_map must map tensor names to file names")
+    names = sorted(set(weight_map.values()))
+    if not 1 <= len(names) <= MAX_SHARDS:
+        raise invalid(index_path, f"weight_map names {len(names)} files (1 to {MAX_SHARDS} allowed)")
+    return [_inside(directory, name) for name in names]
+
+
+def _inside(directory: Path, name: str) -> Path:
+    """The file `name` of the model directory, which no name and no link may lead out of."""
+    if Path(name).name != name or not name.endswith(".safetensors"):
+        raise invalid(directory / INDEX_NAME, f"{name!r} is not the name of a safetensors file beside it")
+    path = directory / name
+    try:
+        target, root = path.resolve(strict=True), directory.resolve(strict=True)
+    except (OSError, RuntimeError, ValueError) as error:
+        raise invalid(path, "this file of the model is missing") from error
+    # The Hugging Face cache keeps a snapshot as links into the blobs beside it.
+    blobs = root.parent.parent / "blobs" if root.parent.name == "snapshots" else root
+    if not (target.is_relative_to(root) or target.is_relative_to(blobs)) or not target.is_file():
+        raise invalid(path, "leads out of the model directory")
+    return path
+
+
+def _name_of_hugging_face(stored: str) -> str | None:
+    """The canonical name of a tensor, None for one that is derived or of a part for images."""
+    name = stored
+    for wrapper in ("model.", "language_model.", "model."):
+        name = name.removeprefix(wrapper)
+    if name.endswith("rotary_emb.inv_freq") or name.startswith(PARTS_FOR_IMAGES):
+        return None
+    return name.removesuffix(".weight")
+
+
+def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:
+    """The canonical name of a tensor, None for one that configs are read from.
+
+    A stack of experts (`ffn_gate_exps`) keeps STACK in its name; in older files each expert has a tensor
+    (`ffn_gate.3`).
+    """
+    if stored.startswith("rope_"):
+        return None
+    match = re.fullmatch(r"(?:blk\.(\d+)\.)?([a-z_.]+?)(?:\.(\d+))?\.(weight|bias)", stored)
+    if match is None:
+        return stored
+    layer, part, expert, kind = match.groups()
+    name = names.get(part if expert is None else f"{part}.*")
+    if name is None:
+        return stored
+    if expert is not None:
+        name = name.replace(STACK, f".{expert}.")
+    return f"{f'layers.{layer}.' if layer else ''}{name}{'.bias' if kind == 'bias' else ''}"

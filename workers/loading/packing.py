@@ -1,0 +1,76 @@
+"""Packs the tensors of a model into the arenas that compiled code reads."""
+
+from __future__ import annotations
+
+from collections.abc import Callable, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.models.files import invalid
+from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.workers.loading.tensor_source import TensorSource
+from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef
+from cactus_actors.workers.runtime.layout import Arenas, Layout, padded_floats
+
+Tensors = Mapping[str, NDArray[np.float32]]
+OnProgress = Callable[[int, int], None]
+"""(bytes packed, bytes in all)."""
+
+
+def pack(
+    graph: Graph, layout: Layout, tensors: Tensors, arenas: Arenas, on_progress: OnProgress = lambda *_: None
+) -> None:
+    """Fill zeroed `arenas`, reading one matrix's tensors at a time.
+
+    Raises ModelFileInvalid for a tensor that is missing, of another shape than the graph's, or not finite; it
+    names the file if the tensor is in one.
+    """
+    shapes = graph.tensor_shapes
+    num_packed, num_bytes = 0, sum(layout.num_bytes(matrix) for matrix in graph.matrices)
+    for matrix in graph.matrices:
+        _pack_matrix(matrix, layout, tensors, shapes, arenas)
+        num_packed += layout.num_bytes(matrix)
+        on_progress(num_packed, num_bytes)
+    for vector in graph.vectors:
+        _pack_vector(vector, layout, tensors, shapes, arenas)
+
+
+def _pack_matrix(
+    matrix: MatrixRef, layout: Layout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
+) -> None:
+    weight_format, arena = (layout.head, arenas.head) if matrix.is_head else (layout.body, arenas.body)
+    parts = [_read(tensors, name, shapes[name]) for name in matrix.names]
+    weights = parts[0] if len(parts) == 1 else np.concatenate(parts)
+    start = layout.start_of(matrix)
+    num_bytes = weight_format.num_bytes(matrix.num_rows, matrix.num_columns)
+    weight_format.pack(weights, arena[start : start + num_bytes])
+
+
+def _pack_vector(
+    vector: VectorRef, layout: Layout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
+) -> None:
+    values = np.concatenate([_read(tensors, name, shapes[name]) for name in vector.names])
+    start = layout.start_of_vector(vector)
+    target = arenas.vectors[start : start + padded_floats(vector)]
+    rows = values.reshape(len(values), -1).T  # taps stand tap by tap
+    target.reshape(len(rows), -1)[:, : len(values)] = rows + np.float32(vector.offset)
+
+
+def _read(tensors: Tensors, name: str, shape: tuple[int, ...]) -> NDArray[np.float32]:
+    if name not in tensors:
+        raise _invalid(tensors, name, "is missing")
+    tensor = tensors[name]
+    if tensor.shape != shape:
+        raise _invalid(tensors, name, f"has shape {list(tensor.shape)}, expected {list(shape)}")
+    # The sum of finite numbers may overflow, so it only tells when to look closer.
+    if not np.isfinite(np.sum(tensor, dtype=np.float64)) and not np.isfinite(tensor).all():
+        raise _invalid(tensors, name, "has values that are not finite")
+    return tensor
+
+
+def _invalid(tensors: Tensors, name: str, what: str) -> ModelFileInvalid:
+    message = f"tensor {name!r} {what}"
+    if isinstance(tensors, TensorSource) and name in tensors:
+        return invalid(tensors.stored[name].path, message)
+    return ModelFileInvalid(message, param=name)

@@ -1,0 +1,87 @@
+"""Models of any shape with seeded random weights, for benchmarks and tests."""
+
+from __future__ import annotations
+
+import zlib
+from collections.abc import Iterator, Mapping
+
+import numpy as np
+from numpy.typing import NDArray
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.workers.families.family import graph_of
+from cactus_actors.workers.families.registry import family_named
+from cactus_actors.workers.spec.model_config import Layer, ModelConfig
+from cactus_actors.workers.spec.rotary import Rope
+
+_REQUIRED = {
+    "hidden": "hidden_size",
+    "ffn": "ffn_size",
+    "layers": "num_layers",
+    "heads": "num_heads",
+    "kv_heads": "num_kv_heads",
+    "head_dim": "head_dim",
+    "vocab": "vocab_size",
+}
+
+
+def parse_random_spec(spec: str) -> ModelConfig:
+    """The config of `llama:hidden=576,ffn=1536,layers=30,heads=9,kv_heads=3,head_dim=64,vocab=49152`.
+
+    `context` (8192) and `tied` (1) may be added. Raises ConfigurationInvalid that names the key.
+    """
+    architecture, _, body = spec.partition(":")
+    if architecture != "llama":
+        raise ConfigurationInvalid(f"random model {spec!r}: only llama:... is supported", param="random")
+    given = {"context": 8192, "tied": 1}
+    for item in body.split(","):
+        key, _, value = item.strip().partition("=")
+        if key not in _REQUIRED and key not in given:
+            known = ", ".join([*_REQUIRED, "context", "tied"])
+            raise ConfigurationInvalid(f"random model: unknown key {key!r} (known: {known})", param="random")
+        if not value.isdecimal() or (int(value) == 0 and key != "tied"):
+            raise ConfigurationInvalid(f"random model: {key} must be a positive integer", param="random")
+        given[key] = int(value)
+    if missing := [key for key in _REQUIRED if key not in given]:
+        raise ConfigurationInvalid(f"random model: {', '.join(missing)} missing", param="random")
+    head_dim = given["head_dim"]
+    return ModelConfig(
+        family="Llama",
+        vocab_size=given["vocab"],
+        hidden_size=given["hidden"],
+        ffn_size=given["ffn"],
+        num_heads=given["heads"],
+        num_kv_heads=given["kv_heads"],
+        head_dim=head_dim,
+        norm_eps=1e-5,
+        max_context=given["context"],
+        tie_embeddings=bool(given["tied"]),
+        ropes=(Rope(10000.0, head_dim),),
+        layers=(Layer(),) * given["layers"],
+    )
+
+
+def random_tensors(config: ModelConfig, seed: int) -> RandomTensors:
+    """All tensors of a model."""
+    return RandomTensors(graph_of(family_named(config.family), config).tensor_shapes, seed)
+
+
+class RandomTensors(Mapping[str, NDArray[np.float32]]):
+    """Normal weights that keep activations near unit size; a tensor depends on the seed and its name only."""
+
+    def __init__(self, shapes: Mapping[str, tuple[int, ...]], seed: int) -> None:
+        self._shapes = shapes
+        self._seed = seed
+
+    def __getitem__(self, name: str) -> NDArray[np.float32]:
+        shape = self._shapes[name]
+        generator = np.random.default_rng([self._seed, zlib.crc32(name.encode())])
+        if len(shape) == 1:
+            return generator.uniform(0.8, 1.2, shape).astype(np.float32)
+        return generator.standard_normal(shape, dtype=np.float32) / np.float32(np.sqrt(shape[1]))
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._shapes)
+
+    def __len__(self) -> int:
+        return len(self._shapes)

@@ -1,0 +1,185 @@
+"""The compiled step: every thread runs the operations of a program over the tokens of a batch.
+
+Of few tokens, all threads run one operation after the other, each on rows, columns or tasks of its own; a
+barrier stands where one thread reads what another has written. Many tokens are dealt out instead: some rows
+at a time go through a whole run of operations on one thread, and stay in its cache.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from typing import Any
+
+from numba import njit
+
+from cactus_actors.workers.kernels.barrier import cycles, follow, next_task, notify, wait
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.logit_chunks import PART
+from cactus_actors.workers.kernels.softmax import survey
+from cactus_actors.workers.runtime.attention_tasks import attend_in_tasks
+from cactus_actors.workers.runtime.expert_operations import run_experts
+from cactus_actors.workers.runtime.graph import Code, Rows
+from cactus_actors.workers.runtime.matmul_tasks import multiply
+from cactus_actors.workers.runtime.row_operations import work_on_row
+from cactus_actors.workers.runtime.step_arguments import (
+    NUM_LOGITS,
+    NUM_TOKENS,
+    Choices,
+    Rotary,
+    Shape,
+    Step,
+    Weights,
+    Workspace,
+)
+
+MATMUL, ATTEND, SURVEY, GROUP = map(int, (Code.MATMUL, Code.ATTEND, Code.SURVEY, Code.GROUP))
+LOGITS, CHOICES = int(Rows.LOGITS), int(Rows.CHOICES)
+
+ROWS_TOGETHER = 8
+"""Encoded rows stand interleaved by eight at most: two threads never write to the same group."""
+
+ROWS_OF_TASK = 32
+"""Rows that go through a run together, a multiple of ROWS_TOGETHER; fewer would wait for the weights."""
+
+FETCHED_BYTES = 128 * 1024
+"""Of a thread's share of the next matrix, at most, while it waits for others."""
+
+
+def compiled_step(fingerprint: str) -> Callable[..., None]:
+    """The step that every rank of a team runs.
+
+    `fingerprint` is read only so that numba, which keys its cache by the variables of a closure, compiles
+    again when the sources have changed that this file uses. One compiled step runs every family: `choices`
+    has no room in a model without experts, nor has the cache for states in one without short convolutions.
+    `profile`, if it is not None, is (ranks, operations, 2) int64: every rank adds the cycles that
+    it spends in each operation, and waiting after it.
+    """
+
+    @njit(nogil=True, cache=True, error_model="numpy")
+    def step_of_rank(
+        rank: int,
+        size: int,
+        signal: Any,
+        seen: int,
+        operations: Any,
+        shape: Shape,
+        weights: Weights,
+        rotary: Rotary,
+        step: Step,
+        cache: Any,
+        choices: Choices,
+        work: Workspace,
+        profile: Any,
+    ) -> None:
+        _ = fingerprint
+        while True:
+            if rank == 0:
+                notify(signal)
+            else:
+                seen = follow(signal, seen)
+                if seen < 0:
+                    return
+            fetched = 0  # bytes of the next matrix's share
+            begin = 0
+            while begin < len(operations):
+                num_rows = _num_rows(operations[begin], step, choices)
+                is_dealt = operations[begin].run_end > 0 and num_rows >= size * ROWS_OF_TASK
+                end = operations[begin].run_end if is_dealt else begin + 1
+                first, last = 0, num_rows
+                while first < num_rows:
+                    if is_dealt:
+                        first = next_task(work.tasks, len(operations) * size + begin) * ROWS_OF_TASK
+                        last = min(first + ROWS_OF_TASK, num_rows)
+                    for index in range(begin, end if first < num_rows else begin):
+                        op = operations[index]
+                        code = op.code
+                        if profile is not None:
+                            profile[rank, index, 0] -= cycles()
+                        if code == MATMUL:
+                            fetched = 0
+                            multiply(op, index, weights, work, first, last, not is_dealt, rank, size)
+                        elif code == ATTEND:
+                            attend_in_tasks(op, index, shape, step, cache, work, rank, size)
+                        elif code == SURVEY:
+                            _survey(op, num_rows, work, rank, size)
+                        elif code >= GROUP:
+                            run_experts(op, weights, step, choices, work, rank, size)
+                        else:
+                            top, bottom, part, parts = first, last, 0, 1
+                            if not is_dealt and op.is_sliced and num_rows < size * ROWS_TOGETHER:
+                                part, parts = rank, size
+                            elif not is_dealt:
+                                top = _first_row(num_rows, rank, size)
+                                bottom = _first_row(num_rows, rank + 1, size)
+                            for row in range(top, bottom):
+                                work_on_row(
+                                    op,
+                                    row,
+                                    num_rows,
+                                    part,
+                                    parts,
+                                    shape,
+                                    weights,
+                                    rotary,
+                                    step,
+                                    cache,
+                                    choices,
+                                    work,
+                                )
+                        if profile is not None:
+                            profile[rank, index, 0] += cycles()
+                    if not is_dealt:
+                        break
+                op = operations[end - 1]
+                if profile is not None:
+                    profile[rank, end - 1, 1] -= cycles()
+                if is_dealt or op.barrier:
+                    fetched = _meet(op, fetched, weights, work, rank, size)
+                if profile is not None:
+                    profile[rank, end - 1, 1] += cycles()
+                begin = end
+            if rank == 0:
+                return
+
+    return step_of_rank  # type: ignore[no-any-return]  # numba is untyped
+
+
+@internal(error_model="numpy", inline="always")
+def _meet(op: Any, fetched: int, weights: Weights, work: Workspace, rank: int, size: int) -> Any:
+    """Wait for the others, and fetch more of the next matrix's share meanwhile; how much of it is fetched."""
+    start = op.next_start + op.next_bytes * rank // size
+    data = weights.head.data if op.next_is_head else weights.body.data
+    return wait(work.barrier, size, data, start + fetched, start + FETCHED_BYTES) - start
+
+
+@internal(error_model="numpy", inline="always")
+def _num_rows(op: Any, step: Step, choices: Choices) -> Any:
+    if op.rows == LOGITS:
+        return step.sizes[NUM_LOGITS]
+    num_tokens = step.sizes[NUM_TOKENS]
+    if op.rows == CHOICES:
+        return num_tokens * choices.num_chosen
+    return num_tokens
+
+
+@internal(error_model="numpy", inline="always")
+def _first_row(num_rows: int, rank: int, size: int) -> int:
+    """Where a rank's share of the rows begins."""
+    share = -(-num_rows * rank // (size * ROWS_TOGETHER)) * ROWS_TOGETHER
+    return min(num_rows, share)
+
+
+@internal(error_model="numpy")
+def _survey(op: Any, num_rows: int, work: Workspace, rank: int, size: int) -> None:
+    """Look at a thread's share of the columns, most of which it has computed just now."""
+    num_parts = -(-op.num_columns // PART)
+    for row in range(num_rows):
+        survey(
+            work.floats,
+            work.starts[op.source] + row * op.source_width,
+            op.num_columns,
+            num_parts * rank // size,
+            num_parts * (rank + 1) // size,
+            work.floats,
+            work.starts[op.target] + row * op.target_width,
+        )

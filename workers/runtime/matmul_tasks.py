@@ -1,0 +1,81 @@
+"""Products of rows and weights: all rows, shared by columns, or some rows alone."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cactus_actors.workers.kernels.barrier import next_task
+from cactus_actors.workers.kernels.internal import internal
+from cactus_actors.workers.kernels.matrix import Matrix, matmul, num_blocks
+from cactus_actors.workers.runtime.step_arguments import Weights, Workspace
+
+PIECES = 4
+"""Of a thread's share of a matrix: one that is held up leaves the rest to the others."""
+
+BLOCKS_TOGETHER = 2
+"""A tile has as many blocks at most: pieces are cut at multiples of it."""
+
+
+@internal(error_model="numpy", inline="always")
+def multiply(
+    op: Any,
+    index: int,
+    weights: Weights,
+    work: Workspace,
+    first: int,
+    last: int,
+    is_shared: bool,
+    rank: int,
+    size: int,
+) -> None:
+    """Multiply rows, `first` to before `last`, with all of the weight, or with a rank's share of it."""
+    if op.is_head:
+        _multiply(op, index, weights.head, work, first, last, is_shared, rank, size)
+    else:
+        _multiply(op, index, weights.body, work, first, last, is_shared, rank, size)
+
+
+@internal(error_model="numpy")
+def _multiply(
+    op: Any,
+    index: int,
+    arena: Any,
+    work: Workspace,
+    first: int,
+    last: int,
+    is_shared: bool,
+    rank: int,
+    size: int,
+) -> None:
+    """Of a shared product, the pieces of the rank's own share of the blocks, then what others have left."""
+    matrix = Matrix(op.start, op.num_rows, op.num_columns)
+    blocks = num_blocks(arena, matrix)
+    shares, pieces = (size, PIECES) if is_shared else (1, 1)
+    for victim in range(shares):
+        owner, piece = (rank + victim) % shares, 0
+        while True:
+            if is_shared:
+                piece = next_task(work.tasks, index * size + owner)
+            if piece >= pieces:
+                break
+            matmul(
+                arena,
+                matrix,
+                work.encoded,
+                work.starts[op.source],
+                first,
+                last,
+                work.floats,
+                work.starts[op.target],
+                op.target_width,
+                op.flag != 0,
+                _first_block(blocks, owner * pieces + piece, shares * pieces),
+                _first_block(blocks, owner * pieces + piece + 1, shares * pieces),
+            )
+            piece += 1
+
+
+@internal(error_model="numpy", inline="always")
+def _first_block(blocks: int, piece: int, pieces: int) -> int:
+    """Where one of equal pieces of the blocks begins."""
+    return min(blocks, -(-blocks // BLOCKS_TOGETHER) * piece // pieces * BLOCKS_TOGETHER)

@@ -1,0 +1,177 @@
+"""A worker's side of the conversation with the router: commands and time in, messages out."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+from msgspec.structs import replace
+
+from cactus_actors.config import HEARTBEAT_S
+from cactus_actors.protocol.block_hashes import short_hash
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.worker_messages import (
+    Abort,
+    Dispatch,
+    Drain,
+    Draining,
+    Goodbye,
+    Hello,
+    Refused,
+    Report,
+    RouterCommand,
+    SequenceDelta,
+    Taken,
+    Welcome,
+    WorkerMessage,
+)
+from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.report_window import Reporting
+from cactus_actors.workers.resident_memory import resident_mb
+
+HELLO_RETRY_S = 3.0
+
+
+class WorkerCore:
+    """Runs an engine on a router's behalf; no sockets, no clock, one thread.
+
+    A session begins with a Welcome: whatever was dispatched before it is void, and counts start at zero. A
+    worker asks for one with Hello. A Welcome that it did not ask for means that the router does not know it
+    (any more), so it says Hello. Outside a session it says nothing else.
+
+    It computes no further ahead of what the router has taken of its reports than it may, and then is alive
+    without a step.
+    """
+
+    def __init__(self, engine: Engine, hello: Hello) -> None:
+        self._engine = engine
+        self._hello = hello
+        self._is_welcome = False
+        self._said_hello_at = 0.0
+        self._num_accepted = 0
+        self._reporting = Reporting(hello.max_reports_ahead)
+        self._last_report: Report | None = None
+        self._reported_at = 0.0
+        self._ram_usage_mb, self._measured_at = 0.0, -HEARTBEAT_S
+        self._is_draining = False
+        self.has_left = False
+
+    @property
+    def has_work(self) -> bool:
+        """Whether a tick would compute something."""
+        return self._engine.has_work and self._reporting.may_step
+
+    @property
+    def state(self) -> Literal["ready", "draining", "left"]:
+        """Draining: it finishes what it runs, then it has left."""
+        if self.has_left:
+            return "left"
+        return "draining" if self._is_draining else "ready"
+
+    def begin(self, now: float) -> list[WorkerMessage]:
+        """Ask for a session, at the start and whenever the last one may be broken; what ran is void."""
+        self._void()
+        self._is_welcome = False
+        self._said_hello_at = now
+        return [self._hello]
+
+    def on_command(self, command: RouterCommand, now: float) -> list[WorkerMessage]:
+        """What the router says; returns what must be answered at once.
+
+        Raises ConfigurationInvalid if it refuses this worker.
+        """
+        match command:
+            case Dispatch():
+                self._num_accepted += 1
+                self._engine.add(command)
+            case Abort(dispatch_id):
+                self._engine.abort(dispatch_id)
+            case Drain():
+                return self.drain()
+            case Taken():
+                self._reporting.on_taken(command)
+            case Welcome():
+                return self._on_welcome(now)
+            case Refused(differs, reason):
+                raise ConfigurationInvalid(f"the router gives this worker no jobs: {reason}", param=differs)
+        return []
+
+    def drain(self) -> list[WorkerMessage]:
+        """Finish what runs, then leave; dispatches that are on their way are still taken."""
+        if self._is_draining:
+            return []
+        self._is_draining = True
+        return [Draining()] if self._is_welcome else []
+
+    def leave(self) -> list[WorkerMessage]:
+        """Leave now; what runs must run elsewhere."""
+        self._engine.abort_all()
+        self.has_left = True
+        return [Goodbye()]
+
+    def on_tick(self, now: float) -> list[WorkerMessage]:
+        """Run a step if there is work; report what it added, or that the worker is alive."""
+        if self.has_work:
+            self._reporting.hold(self._engine.step())
+        messages: list[WorkerMessage] = []
+        if not self._is_welcome:
+            if now - self._said_hello_at >= HELLO_RETRY_S:
+                messages += self.begin(now)
+        else:
+            if now - self._measured_at >= HEARTBEAT_S:
+                self._ram_usage_mb, self._measured_at = resident_mb(), now
+            is_due = now - self._reported_at >= HEARTBEAT_S
+            if self._reporting.may_report or is_due:
+                report = self._report(self._reporting.take() if self._reporting.may_report else [])
+                if is_due or self._is_news(report):
+                    self._last_report, self._reported_at = report, now
+                    self._reporting.count()
+                    messages.append(report)
+        if self._is_draining and not (self._engine.has_work or self._reporting.holds_deltas):
+            messages += self.leave()
+        return messages
+
+    def _is_news(self, report: Report) -> bool:
+        """Whether it says more than the last one, apart from what was heard of reports being taken."""
+        last = self._last_report
+        return last is None or report != replace(last, num_taken=report.num_taken)
+
+    def _on_welcome(self, now: float) -> list[WorkerMessage]:
+        # Reports that reached a new router before our Hello did were each answered with a Welcome.
+        is_answer = not self._is_welcome or now - self._said_hello_at < HEARTBEAT_S
+        if not is_answer:
+            return self.begin(now)
+        self._void()
+        self._is_welcome = True
+        return [Draining()] if self._is_draining else []
+
+    def _void(self) -> None:
+        self._engine.abort_all()
+        self._engine.counters.reset()
+        self._engine.tell_all_cached()
+        self._num_accepted = 0
+        self._reporting.reset()
+        self._last_report = None
+
+    def _report(self, deltas: list[SequenceDelta]) -> Report:
+        engine, counters = self._engine, self._engine.counters
+        news = engine.take_cache_news()
+        return Report(
+            num_accepted=self._num_accepted,
+            free_slots=engine.free_slots,
+            free_blocks=engine.free_blocks,
+            num_running=engine.num_running,
+            deltas=deltas,
+            tokens_generated=counters.tokens_generated,
+            prompt_tokens_computed=counters.prompt_tokens_computed,
+            cached_prompt_tokens=counters.cached_prompt_tokens,
+            preemptions=counters.preemptions,
+            step_seconds=counters.step_seconds,
+            kernel_seconds=counters.kernel_seconds,
+            draft_tokens=counters.draft_tokens,
+            accepted_draft_tokens=counters.accepted_draft_tokens,
+            queried_prompt_tokens=counters.queried_prompt_tokens,
+            ram_usage_mb=self._ram_usage_mb,
+            stored=[short_hash(block) for block in news.stored],
+            evicted=[short_hash(block) for block in news.evicted],
+            num_taken=self._reporting.num_taken,
+        )

@@ -1,0 +1,1 @@
+"""The shape of a model and how config.json and GGUF metadata describe it."""

@@ -1,0 +1,46 @@
+"""Numbers and sizes of attention heads, as config.json and GGUF metadata give them."""
+
+from __future__ import annotations
+
+from typing import NamedTuple
+
+from cactus_actors.models.files import invalid
+from cactus_actors.workers.spec.config_keys import Keys
+
+
+class Heads(NamedTuple):
+    """The heads of all layers: `num_heads` is a multiple of `num_kv_heads`, `head_dim` is even."""
+
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+
+
+def heads_from_json(keys: Keys) -> Heads:
+    """The heads of a config.json."""
+    return _heads(keys, "num_attention_heads", "num_key_value_heads", "head_dim", "hidden_size")
+
+
+def heads_from_gguf(keys: Keys) -> Heads:
+    """The heads of a GGUF file."""
+    return _heads(keys, "attention.head_count", "attention.head_count_kv", "attention.key_length", "embedding_length")
+
+
+def _heads(keys: Keys, count_key: str, kv_key: str, size_key: str, width_key: str) -> Heads:
+    num_heads = keys.integer(count_key, "num_heads")
+    num_kv_heads = keys.integer(kv_key, "num_kv_heads", num_heads)
+    count = f"{keys.prefix}{count_key} is {num_heads}"
+    if num_heads % num_kv_heads:
+        shared = f"{keys.prefix}{kv_key} is {num_kv_heads}"
+        raise invalid(keys.path, f"{count} and {shared}: heads cannot share these key/value heads evenly")
+    width = keys.integer(width_key, "hidden_size")
+    derived = width // num_heads
+    if keys.get(size_key) is None and (derived < 2 or derived % 2):
+        raise invalid(
+            keys.path,
+            f"{count} and {keys.prefix}{width_key} is {width}: heads of {derived} lanes, rotary embedding needs pairs",
+        )
+    head_dim = keys.integer(size_key, "head_dim", derived)
+    if head_dim % 2:
+        raise invalid(keys.path, f"{keys.prefix}{size_key} is {head_dim}: rotary embedding needs pairs")
+    return Heads(num_heads, num_kv_heads, head_dim)

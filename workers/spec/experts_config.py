@@ -1,0 +1,47 @@
+"""Mixtures of experts as config.json and GGUF files describe them."""
+
+from __future__ import annotations
+
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.model_config import Experts
+
+STACK = ".*."
+"""In a canonical name of `gguf_names`: the tensor is a stack, each entry has its number in this place."""
+
+
+def experts_from_json(keys: Keys, count_key: str, size_key: str, *, normalised: bool) -> Experts:
+    """The experts of a config.json whose number and width stand at these keys."""
+    return _experts(keys, count_key, "num_experts_per_tok", size_key, normalised)
+
+
+def experts_from_gguf(keys: Keys, size_key: str, *, normalised: bool) -> Experts:
+    """The experts of a GGUF file; whether their weights are normalised its architecture says."""
+    for key in ("expert_shared_count", "expert_group_count"):
+        keys.require_one_of(key, 0, None)
+    keys.require_one_of("expert_gating_func", 1, None)  # softmax
+    keys.require_one_of("expert_weights_scale", 0.0, 1.0, None)
+    keys.require_one_of("expert_weights_norm", normalised, None)
+    return _experts(keys, "expert_count", "expert_used_count", size_key, normalised)
+
+
+def stack_names(experts: str, *, gate: str, up: str, down: str) -> dict[str, str]:
+    """How `gguf_names` has the experts: a stack of each projection or, in older files, a tensor for each."""
+    names = {
+        "ffn_gate": f"{experts}{STACK}{gate}",
+        "ffn_up": f"{experts}{STACK}{up}",
+        "ffn_down": f"{experts}{STACK}{down}",
+    }
+    return {f"{stored}_exps": name for stored, name in names.items()} | {
+        f"{stored}.*": name for stored, name in names.items()
+    }
+
+
+def _experts(keys: Keys, count_key: str, chosen_key: str, size_key: str, normalised: bool) -> Experts:
+    experts = Experts(
+        num_experts=keys.integer(count_key, "num_experts"),
+        num_chosen=keys.integer(chosen_key, "num_experts"),
+        ffn_size=keys.integer(size_key, "ffn_size"),
+        normalised=normalised,
+    )
+    keys.require(experts.num_chosen <= experts.num_experts, chosen_key, f"up to the {experts.num_experts} experts")
+    return experts

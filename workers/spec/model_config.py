@@ -1,0 +1,90 @@
+"""The shape of a model: what its graph is made from."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, replace
+from typing import Literal
+
+from cactus_actors.workers.spec.rotary import Rope
+
+
+@dataclass(frozen=True, kw_only=True)
+class Layer:
+    """How one layer differs from the others."""
+
+    kind: Literal["attention", "conv"] = "attention"
+    window: int = 0  # how many positions a token sees, its own included; 0 for all
+    rope: int | None = 0  # index into `ModelConfig.ropes`, None for no rotation
+    has_experts: bool = False
+
+
+@dataclass(frozen=True, kw_only=True)
+class Experts:
+    """A mixture of experts in the place of a feed-forward network."""
+
+    num_experts: int
+    num_chosen: int
+    ffn_size: int
+    normalised: bool  # whether the weights of the chosen experts add up to one
+
+
+@dataclass(frozen=True, kw_only=True)
+class ModelConfig:
+    """The shape of one model; `head_dim` x `num_heads` need not be `hidden_size`.
+
+    A soft cap of 0 means none. `ropes` are the rotary embeddings that the layers choose from.
+    """
+
+    family: str
+    vocab_size: int
+    hidden_size: int
+    ffn_size: int
+    num_heads: int
+    num_kv_heads: int
+    head_dim: int
+    norm_eps: float
+    max_context: int
+    tie_embeddings: bool
+    ropes: tuple[Rope, ...]
+    layers: tuple[Layer, ...]
+    attention_bias: bool = False  # of the query, key and value projections
+    output_bias: bool = False  # of the attention's output projection
+    ffn_bias: bool = False
+    attention_scale: float | None = None  # 1 / sqrt(head_dim) if not given
+    attention_softcap: float = 0.0
+    logit_softcap: float = 0.0
+    num_taps: int = 0  # of the short convolutions
+    experts: Experts | None = None
+
+    def served_for(self, max_context: int) -> ModelConfig:
+        """The same model when no sequence gets longer than that."""
+        ropes = tuple(rope.served_for(max_context) for rope in self.ropes)
+        return replace(self, max_context=max_context, ropes=ropes)
+
+    def within_original_context(self) -> ModelConfig:
+        """A model with LongRoPE, served for the context of its short factors; other models as they are.
+
+        A sequence that outgrew that context would need all its keys again, with the long factors.
+        """
+        contexts = [rope.original_context for rope in self.ropes if rope.original_context is not None]
+        return self.served_for(min(self.max_context, *contexts)) if contexts else self
+
+    @property
+    def num_layers(self) -> int:
+        """How many layers there are."""
+        return len(self.layers)
+
+    @property
+    def query_size(self) -> int:
+        """Width of the queries of all heads."""
+        return self.num_heads * self.head_dim
+
+    @property
+    def kv_size(self) -> int:
+        """Width of the keys of all key-value heads, and of the values."""
+        return self.num_kv_heads * self.head_dim
+
+    @property
+    def score_scale(self) -> float:
+        """What a query's product with a key is multiplied by."""
+        return self.head_dim**-0.5 if self.attention_scale is None else self.attention_scale
