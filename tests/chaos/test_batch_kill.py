@@ -14,9 +14,9 @@ import pytest
 
 from cactus_actors.client import Client
 from cactus_actors.protocol.messages import Cancel, JobCounts, Submit
-from tests.chaos.forked_commands import ForkedCommands
-from tests.chaos.processes import Processes
-from tests.scripted_router import ScriptedRouter, until
+from tests.support.processes.forked_commands import ForkedCommands
+from tests.support.processes.separate_actors import Processes
+from tests.support.router.scripted_router import ScriptedRouter, until
 
 NUM_LINES = 9
 NUM_KILLS = 50

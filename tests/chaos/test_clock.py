@@ -14,12 +14,12 @@ import httpx
 import pytest
 
 from cactus_actors.protocol.errors import DeadlineExceeded
-from tests.chaos.http_batches import begun, texts_of
-from tests.chaos.processes import Processes
-from tests.chaos.restartable import CACTUS, RestartableService
-from tests.chaos.stage import staged
-from tests.chaos.watching import once_after
-from tests.scripted_router import until
+from tests.chaos.soak.stage import staged
+from tests.support.http.batches import begun, texts_of
+from tests.support.processes.restartable_service import CACTUS, RestartableService
+from tests.support.processes.separate_actors import Processes
+from tests.support.processes.watching import once_after
+from tests.support.router.scripted_router import until
 
 pytestmark = pytest.mark.chaos
 

@@ -16,10 +16,10 @@ import pytest
 from cactus_actors.client import Client
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.results import Result
-from tests.chaos.event_reader import EventReader
-from tests.chaos.http_batches import COMPLETIONS, begun, texts_of
-from tests.chaos.restartable import RestartableService
-from tests.scripted_router import until
+from tests.support.http.batches import COMPLETIONS, begun, texts_of
+from tests.support.http.event_reader import EventReader
+from tests.support.processes.restartable_service import RestartableService
+from tests.support.router.scripted_router import until
 
 pytestmark = pytest.mark.chaos
 

@@ -26,10 +26,10 @@ from cactus_actors.protocol.totals import Totals
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Report
 from cactus_actors.router.access.sockets import STREAM_HIGH_WATER_MARK
-from tests.chaos.processes import Processes
-from tests.chaos.raw_peer import MORE, RawPeer, address_of, frame
-from tests.chaos.vitals import MIB, Watch, cpu_seconds, edge_of
-from tests.scripted_router import until
+from tests.support.processes.separate_actors import Processes
+from tests.support.processes.vitals import MIB, Watch, cpu_seconds, edge_of
+from tests.support.router.raw_peer import MORE, RawPeer, address_of, frame
+from tests.support.router.scripted_router import until
 from tests.wire.test_client_router import EchoWorker
 
 pytestmark = pytest.mark.chaos
@@ -254,7 +254,7 @@ LETTERS = """
 import sys
 from cactus_actors.config import RouterSettings
 from cactus_actors.router.actor import RouterActor
-from tests.router_harness import LetterModel
+from tests.support.router.core_harness import LetterModel
 jobs, stream, workers, *_ = sys.argv[1:]
 settings = RouterSettings(jobs_endpoint=jobs, stream_endpoint=stream, workers_endpoint=workers)
 router = RouterActor(settings, LetterModel())

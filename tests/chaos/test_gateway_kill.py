@@ -19,13 +19,13 @@ import pytest
 
 from cactus_actors.client import Client
 from cactus_actors.protocol.messages import WorkerStatus
-from tests.chaos.event_reader import EventReader
-from tests.chaos.http_batches import COMPLETIONS, begun, texts_of
-from tests.chaos.listening import listening
-from tests.chaos.restartable import RestartableService
-from tests.documents import page
-from tests.gateway.raw_http import connection, post
-from tests.scripted_router import until
+from tests.support.http.batches import COMPLETIONS, begun, texts_of
+from tests.support.http.event_reader import EventReader
+from tests.support.http.raw_http import connection, post
+from tests.support.processes.listening import listening
+from tests.support.processes.restartable_service import RestartableService
+from tests.support.router.scripted_router import until
+from tests.support.text.documents import page
 
 pytestmark = [
     pytest.mark.chaos,

@@ -18,8 +18,8 @@ from pathlib import Path
 import httpx
 import pytest
 
-from tests.gateway.raw_http import connection, post, statuses
-from tests.scripted_router import until
+from tests.support.http.raw_http import connection, post, statuses
+from tests.support.router.scripted_router import until
 
 pytestmark = [
     pytest.mark.chaos,

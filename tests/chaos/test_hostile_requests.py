@@ -29,8 +29,8 @@ from cactus_actors.router.preparing.process import LIMIT_S
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.loading.load_model import load_model
-from tests.chaos.processes import Processes
-from tests.router_harness import job_id
+from tests.support.processes.separate_actors import Processes
+from tests.support.router.core_harness import job_id
 
 pytestmark = pytest.mark.chaos
 

@@ -13,11 +13,11 @@ import pytest
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import RouterSettings
-from tests.chaos.processes import Processes
-from tests.chaos.proxy import Proxy, Way, proxied
+from tests.chaos.soak.stage import NUM_TOKENS, Stage, staged
 from tests.chaos.soak.witness import Witness
-from tests.chaos.stage import NUM_TOKENS, Stage, staged
-from tests.chaos.watching import Pauses, once_after, until, until_status
+from tests.support.processes.bad_link import Proxy, Way, proxied
+from tests.support.processes.separate_actors import Processes
+from tests.support.processes.watching import Pauses, once_after, until, until_status
 
 pytestmark = pytest.mark.chaos
 

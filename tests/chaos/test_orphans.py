@@ -17,8 +17,8 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import AsyncClient, Client
-from tests.chaos.serving import Serving, below, in_sessions, serving, sessions_of, wait_for_nothing
-from tests.chaos.watching import until, until_status
+from tests.support.processes.serve_command import Serving, below, in_sessions, serving, sessions_of, wait_for_nothing
+from tests.support.processes.watching import until, until_status
 
 pytestmark = [
     pytest.mark.chaos,

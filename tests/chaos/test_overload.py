@@ -17,7 +17,7 @@ from benchmarks.overload.refusals import Flood
 from benchmarks.overload.target import Target, percentile
 from cactus_actors.client import Client
 from cactus_actors.protocol.options import Options
-from tests.chaos.processes import Processes
+from tests.support.processes.separate_actors import Processes
 
 pytestmark = pytest.mark.chaos
 

@@ -21,11 +21,11 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.placement.ray import control_plane
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Status
-from tests.chaos.processes import free_endpoints
-from tests.chaos.ray_server import RayHead, ray_head
-from tests.chaos.serving import Serving, ray_directories, serving, sessions_of, wait_for_nothing
-from tests.chaos.stage import staged
-from tests.chaos.watching import once_after, until, until_status
+from tests.chaos.soak.stage import staged
+from tests.support.processes.ray_server import RayHead, ray_head
+from tests.support.processes.separate_actors import free_endpoints
+from tests.support.processes.serve_command import Serving, ray_directories, serving, sessions_of, wait_for_nothing
+from tests.support.processes.watching import once_after, until, until_status
 
 pytestmark = [
     pytest.mark.chaos,

@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.results import Result
-from tests.chaos.processes import Processes
+from tests.support.processes.separate_actors import Processes
 
 NUM_JOBS = 24
 NUM_KILLS = 4

@@ -21,8 +21,8 @@ import pytest
 from cactus_actors import CactusError, Client
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.store import KeyStore, keys_dir
-from tests.chaos.serving import Serving, serving
-from tests.http_serving import Request, http_serving
+from tests.support.http.serving import Request, http_serving
+from tests.support.processes.serve_command import Serving, serving
 
 CLOUD_KEY = "sk-cloud-0f1e2d3c4b5a69788796a5b4c3d2e1f0"
 API_KEY = "sk-api-00112233445566778899aabbccddeeff"

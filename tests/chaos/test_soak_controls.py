@@ -16,15 +16,15 @@ import pytest
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.client.follower import JobFollower
-from tests.chaos.processes import Processes
-from tests.chaos.proxy import proxied
 from tests.chaos.soak.checker import violations
 from tests.chaos.soak.history import History, read
 from tests.chaos.soak.http_readers import HttpReader, _Reading
 from tests.chaos.soak.prompt_files import PromptFiles
-from tests.chaos.stage import staged
-from tests.chaos.watching import once_after, until, until_status
-from tests.gateway.played_service import played_service
+from tests.chaos.soak.stage import staged
+from tests.support.processes.bad_link import proxied
+from tests.support.processes.separate_actors import Processes
+from tests.support.processes.watching import once_after, until, until_status
+from tests.support.services.played_service import played_service
 
 pytestmark = pytest.mark.chaos
 

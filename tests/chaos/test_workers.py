@@ -16,11 +16,11 @@ import pytest
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ModelFailure, PoisonJob
 from cactus_actors.protocol.messages import Status, WorkerStatus
-from tests.chaos import trapped_worker
-from tests.chaos.processes import Processes
-from tests.chaos.stage import Stage, staged
-from tests.chaos.trapped_worker import DIES, HANGS_ONCE, IS_NOT_FINITE, RAISES, SLEEPS_ONCE
-from tests.chaos.watching import Pauses, once_after, until, until_status
+from tests.chaos.soak.stage import Stage, staged
+from tests.support.processes import trapped_worker
+from tests.support.processes.separate_actors import Processes
+from tests.support.processes.trapped_worker import DIES, HANGS_ONCE, IS_NOT_FINITE, RAISES, SLEEPS_ONCE
+from tests.support.processes.watching import Pauses, once_after, until, until_status
 
 pytestmark = pytest.mark.chaos
 

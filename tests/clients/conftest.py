@@ -8,7 +8,7 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.keys import digest_of
-from tests.clients.real_service import KEY, RealService, real_service
+from tests.support.services.real_service import KEY, RealService, real_service
 
 ENDLESS = {
     "prompt": ["Once"] * 16,

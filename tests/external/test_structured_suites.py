@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from benchmarks.json_schema_suite import measure
-from tests.grammar_texts import accepts, grammar_of
+from tests.support.text.grammar_texts import accepts, grammar_of
 
 VARIABLE = "CACTUS_STRUCTURED_DATA"
 TEXTS = {

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from tests.gateway.exposition import Families, families_in, scraped
-from tests.gateway.played_service import PlayedService, played_service
+from tests.support.http.exposition import Families, families_in, scraped
+from tests.support.services.played_service import PlayedService, played_service
 
 
 @pytest.fixture(scope="module")

@@ -20,7 +20,7 @@ from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.line_slots import LineSlots
 from cactus_actors.protocol.errors import CactusError, Overloaded, Unavailable
 from cactus_actors.protocol.messages import Rejected, Submit
-from tests.scripted_router import ScriptedRouter
+from tests.support.router.scripted_router import ScriptedRouter
 
 COMPLETIONS = "/v1/completions"
 FULL = Overloaded("the queue is full", retry_after=0.01)

@@ -6,15 +6,15 @@ import json
 import re
 from collections.abc import Iterator
 from itertools import combinations
-from pathlib import Path
 from typing import Any
 
 import promql_parser as promql
 import pytest
 
-from tests.gateway.exposition import Families
+from tests.support.http.exposition import Families
+from tests.support.paths import ROOT
 
-DASHBOARD = Path(__file__).parents[2] / "deploy" / "grafana" / "cactus.json"
+DASHBOARD = ROOT / "deploy" / "grafana" / "cactus.json"
 OF_PROMETHEUS = {"job", "instance"}
 OF_COUNTERS = {"rate", "increase"}
 OF_GAUGES = {"changes"}

@@ -16,8 +16,8 @@ from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.loading.load_model import load_model
 from tests.goldens.to_gguf import write_gguf
+from tests.support.paths import GOLDENS
 
-GOLDENS = Path(__file__).parent.parent / "goldens"
 NAMES = sorted(path.parent.name for path in GOLDENS.glob("*/config.json"))
 NO_GGUF = {"gemma2-scalar"}  # GGUF does not carry its scale of the queries
 BLOCK_SIZE = 16

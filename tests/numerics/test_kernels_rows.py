@@ -12,7 +12,7 @@ from cactus_actors.workers.kernels import row_kernels as rows
 from cactus_actors.workers.kernels import short_conv as convolution
 from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
-from tests.for_python import for_python
+from tests.support.models.for_python import for_python
 
 add_row = for_python(rows.add_row)
 gate_gelu = for_python(rows.gate_gelu)

@@ -15,6 +15,7 @@ import pytest
 from safetensors.numpy import save_file
 
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
+from tests.support.paths import ROOT
 
 SPEC = "llama:hidden=512,ffn=1536,layers=5,heads=8,kv_heads=4,head_dim=64,vocab=8192,context=128,tied=0"
 
@@ -101,7 +102,7 @@ def worker(checkpoint: Path) -> Iterator[Worker]:
         stdin=subprocess.PIPE,
         stdout=subprocess.PIPE,
         text=True,
-        env=os.environ | {"PYTHONPATH": str(Path(__file__).parents[2])},
+        env=os.environ | {"PYTHONPATH": str(ROOT)},
     )
     with process:
         try:

@@ -14,7 +14,7 @@ import pytest
 from cactus_actors.ffi import build as building
 from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from tests.sdk import programs
+from tests.support.text import c_programs as programs
 
 pytestmark = pytest.mark.skipif(
     shutil.which("cc") is None or not sysconfig.get_config_var("Py_ENABLE_SHARED"),

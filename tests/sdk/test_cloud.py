@@ -11,7 +11,7 @@ import pytest
 
 from cactus_actors.config import HandoffSettings
 from cactus_actors.sdk import CactusModel, cactus_complete, cactus_destroy, cactus_init
-from tests.http_serving import Request, http_serving
+from tests.support.http.serving import Request, http_serving
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
 UNSURE = {"temperature": 0, "cloud_handoff_threshold": 1.0}  # no confidence reaches it

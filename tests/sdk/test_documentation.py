@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors import sdk
 from cactus_actors.ffi.build import build
-from tests.documents import page
+from tests.support.text.documents import page
 
 
 def blocks(document: str, language: str) -> list[str]:

@@ -30,7 +30,7 @@ from cactus_actors.sdk import (
 )
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.actor import WorkerActor
-from tests.scripted_router import until
+from tests.support.router.scripted_router import until
 
 QUESTION = [{"role": "user", "content": "What is 2+2?"}]
 STORY = [{"role": "user", "content": "Tell me a short story about a fox."}]

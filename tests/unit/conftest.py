@@ -9,8 +9,8 @@ import pytest
 import typer.testing
 
 from cactus_actors.cli.main import app
-from tests.read_integers import inexact_integers
-from tests.scripted_router import ScriptedRouter
+from tests.support.router.scripted_router import ScriptedRouter
+from tests.support.text.read_integers import inexact_integers
 
 
 @pytest.fixture

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.secured_router import SecuredRouter, secured_router
+from tests.support.router.secured_router import SecuredRouter, secured_router
 
 
 @pytest.fixture

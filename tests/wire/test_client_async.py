@@ -23,7 +23,7 @@ from cactus_actors import (
 from cactus_actors.protocol.errors import UnsupportedVersion
 from cactus_actors.protocol.exact_integers import seed_of_job
 from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Finished, Rejected, Resume, Submit
-from tests.scripted_router import ScriptedJob, ScriptedRouter, until
+from tests.support.router.scripted_router import ScriptedJob, ScriptedRouter, until
 
 WHOLE = "hello w1 w2 w3 w4"
 

@@ -15,8 +15,8 @@ from cactus_actors import Client, JobNotFound
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
-from tests.router_harness import make_delta, make_hello
-from tests.scripted_router import until
+from tests.support.router.core_harness import make_delta, make_hello
+from tests.support.router.scripted_router import until
 
 NUM_SLOTS = 4
 
@@ -102,7 +102,7 @@ ROUTER = """
 import sys
 from cactus_actors.config import RouterSettings
 from cactus_actors.router.actor import RouterActor
-from tests.router_harness import LetterModel
+from tests.support.router.core_harness import LetterModel
 names = ("jobs_endpoint", "stream_endpoint", "workers_endpoint")
 actor = RouterActor(RouterSettings(**dict(zip(names, sys.argv[1:]))), LetterModel())
 endpoints = actor.start()

@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors import Client, InvalidRequest, Unavailable
 from cactus_actors.protocol.messages import Cancel
-from tests.scripted_router import ScriptedRouter, until
+from tests.support.router.scripted_router import ScriptedRouter, until
 
 
 @pytest.fixture

@@ -30,11 +30,11 @@ from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, Taken
 from cactus_actors.router.access.known_keys import RECHECK_S
 from cactus_actors.router.access.unfinished import MUCH_BYTES
-from tests.chaos.raw_peer import COMMAND, MORE, RawPeer, frame
-from tests.chaos.vitals import MIB, Watch, resident_bytes
-from tests.router_harness import job_id, make_delta, make_hello
-from tests.scripted_router import until
-from tests.secured_router import Generation, SecuredRouter, secured_router, submit
+from tests.support.processes.vitals import MIB, Watch, resident_bytes
+from tests.support.router.core_harness import job_id, make_delta, make_hello
+from tests.support.router.raw_peer import COMMAND, MORE, RawPeer, frame
+from tests.support.router.scripted_router import until
+from tests.support.router.secured_router import Generation, SecuredRouter, secured_router, submit
 from tests.wire.test_client_router import EchoWorker
 from tests.wire.test_router_actor import Service, serving
 

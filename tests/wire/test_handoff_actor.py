@@ -33,7 +33,7 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
-from tests.fake_cloud import EVENTS, Connection, FakeCloud, fake_cloud, fast, resets, stalls, status
+from tests.support.http.fake_cloud import EVENTS, Connection, FakeCloud, fake_cloud, fast, resets, stalls, status
 
 M = TypeVar("M")
 PATIENCE_S = 60.0

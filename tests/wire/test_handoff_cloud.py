@@ -26,8 +26,7 @@ from cactus_actors.handoff.spending import Spending
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import CloudRequest
-from tests.chaos.proxy import proxied
-from tests.fake_cloud import (
+from tests.support.http.fake_cloud import (
     EVENTS,
     Answering,
     Connection,
@@ -51,6 +50,7 @@ from tests.fake_cloud import (
     status,
     stays_behind_its_end,
 )
+from tests.support.processes.bad_link import proxied
 
 SECRET = "sk-planted-0123456789"
 QUICK = HandoffSettings(

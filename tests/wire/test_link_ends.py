@@ -9,7 +9,7 @@ UNREAD = """
 import time
 import zmq
 from cactus_actors.protocol.link import set_options
-from tests.chaos.raw_peer import RawPeer, frame
+from tests.support.router.raw_peer import RawPeer, frame
 
 context = zmq.Context()
 socket = context.socket(zmq.ROUTER)

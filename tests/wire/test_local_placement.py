@@ -15,16 +15,16 @@ import pytest
 from cactus_actors.placement.interface import ActorLost
 from cactus_actors.placement.local import LocalPlacement
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid, Unavailable
-from tests.placed_actor import PLACED, PlacedSettings
-from tests.scripted_router import until
+from tests.support.paths import ROOT
+from tests.support.processes.placed_actor import PLACED, PlacedSettings
+from tests.support.router.scripted_router import until
 
-ROOT = Path(__file__).parents[2]
 SOON_S = 60.0
 PARENT = """
 import sys, time
 from pathlib import Path
 from cactus_actors.placement.local import LocalPlacement
-from tests.placed_actor import PLACED, PlacedSettings
+from tests.support.processes.placed_actor import PLACED, PlacedSettings
 placement = LocalPlacement(Path(sys.argv[1]), print)
 actor = placement.start(PLACED, PlacedSettings(), name="one")
 print(actor.pid, actor.ask("child_pid").value(60.0), flush=True)

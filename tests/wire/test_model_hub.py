@@ -15,7 +15,7 @@ from cactus_actors.models.files import list_models, resolve_model
 from cactus_actors.models.hub_cache import HubModel, cached_models, pinned
 from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
 from cactus_actors.text import load_text_model
-from tests.fake_hub import COMMIT, TAGGED_COMMIT, FakeHub
+from tests.support.http.fake_hub import COMMIT, TAGGED_COMMIT, FakeHub
 
 GGUF = b"GGUF" + bytes(60)
 TEXT = {"config.json": b"{}", "tokenizer.json": b"{ }", "tokenizer_config.json": b"{  }"}

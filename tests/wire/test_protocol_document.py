@@ -15,8 +15,8 @@ from cactus_actors.protocol.confidence import Probe
 from cactus_actors.protocol.messages import Resume
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
-from tests.documents import page
-from tests.router_harness import RouterHarness, job_id
+from tests.support.router.core_harness import RouterHarness, job_id
+from tests.support.text.documents import page
 
 DOCUMENT = page("reference/protocol.md")
 EXAMPLES = re.findall(r"^```(json|hex) (client|reply|stream|worker)\n(.*?)^```", DOCUMENT, re.M | re.S)

@@ -18,7 +18,7 @@ from cactus_actors import Client
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest
 from cactus_actors.protocol.messages import Rejected
 from cactus_actors.router.actor import RouterActor
-from tests.router_harness import LetterModel
+from tests.support.router.core_harness import LetterModel
 from tests.wire.test_client_router import EchoWorker
 from tests.wire.test_router_actor import LOOPBACK, RouterSettings, Service, serving, submit
 

@@ -13,8 +13,8 @@ from cactus_actors.protocol.link import MAX_TOPICS
 from cactus_actors.protocol.messages import Accepted, Status, StatusRequest, Submit
 from cactus_actors.protocol.wire import encode, router_reply_decoder
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report
-from tests.router_harness import job_id, make_delta, make_hello
-from tests.scripted_router import until
+from tests.support.router.core_harness import job_id, make_delta, make_hello
+from tests.support.router.scripted_router import until
 from tests.wire.test_router_actor import PATIENCE_MS, Service, serving
 
 

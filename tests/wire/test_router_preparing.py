@@ -24,7 +24,7 @@ from cactus_actors.router.prepare.preparation import prepare
 from cactus_actors.router.preparing import Outcome, PreparingLanes, PreparingProcess
 from cactus_actors.router.preparing.child import limit_memory
 from cactus_actors.text import load_text_model
-from tests.router_harness import LetterModel, LetterTokenizer, job_id
+from tests.support.router.core_harness import LetterModel, LetterTokenizer, job_id
 from tests.wire.test_router_actor import serving
 
 TOOL = {

@@ -21,9 +21,9 @@ from cactus_actors.protocol.worker_messages import Hello, Welcome
 from cactus_actors.router.access.known_keys import RECHECK_S
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.workers.router_link import RouterLink
-from tests.router_harness import job_id, make_hello
-from tests.scripted_router import until
-from tests.secured_router import LOOPBACK, SecuredRouter, secured_router, submit
+from tests.support.router.core_harness import job_id, make_hello
+from tests.support.router.scripted_router import until
+from tests.support.router.secured_router import LOOPBACK, SecuredRouter, secured_router, submit
 from tests.wire.test_client_router import EchoWorker
 
 

@@ -14,14 +14,14 @@ HERE = Path(__file__).parent
 ROOT = HERE.parents[1]
 OTHERS = (
     "tests/chaos/test_gateway_kill.py::test_nothing_listens_that_is_not_documented",
-    "tests/gateway/test_gateway_access.py",
-    "tests/gateway/test_gateway_hostile.py",
-    "tests/unit/test_handoff_credentials.py",
-    "tests/unit/test_loading_corruption.py",
-    "tests/unit/test_secret_keys.py",
-    "tests/unit/test_structured_grammars.py",
-    "tests/unit/test_structured_schemas.py",
-    "tests/unit/test_template_rendering.py",
+    "tests/gateway/test_access.py",
+    "tests/gateway/test_hostile.py",
+    "tests/unit/handoff/test_credentials.py",
+    "tests/unit/workers/test_loading_corruption.py",
+    "tests/unit/keys/test_secret_keys.py",
+    "tests/unit/structured/test_grammars.py",
+    "tests/unit/structured/test_schemas.py",
+    "tests/unit/text/test_template_rendering.py",
     "tests/wire/test_router_limits.py",
     "tests/wire/test_router_preparing.py",
 )

@@ -13,9 +13,9 @@ from cactus_actors.protocol.errors import AuthenticationFailed
 from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Pending, Rejected
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish
 from cactus_actors.router.access.known_keys import RECHECK_S, KnownKeys
-from tests.router_harness import job_id, make_hello
-from tests.scripted_router import until
-from tests.secured_router import (
+from tests.support.router.core_harness import job_id, make_hello
+from tests.support.router.scripted_router import until
+from tests.support.router.secured_router import (
     Generation,
     Peer,
     SecuredRouter,

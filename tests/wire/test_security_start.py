@@ -21,8 +21,8 @@ from cactus_actors.placement.ray.ray_token import check_token, make_token
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.service.service_keys import GATEWAY_KEY, WORKER_KEY, service_keys
-from tests.router_harness import LetterModel
-from tests.secured_router import LOOPBACK
+from tests.support.router.core_harness import LetterModel
+from tests.support.router.secured_router import LOOPBACK
 
 OPEN_ENDPOINTS = [
     "tcp://0.0.0.0:*",

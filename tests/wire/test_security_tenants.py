@@ -26,9 +26,9 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Finish, Report
 from cactus_actors.router.access.known_keys import RECHECK_S
-from tests.router_harness import UNSURE, job_id, make_delta, make_hello
-from tests.scripted_router import until
-from tests.secured_router import (
+from tests.support.router.core_harness import UNSURE, job_id, make_delta, make_hello
+from tests.support.router.scripted_router import until
+from tests.support.router.secured_router import (
     Generation,
     Peer,
     SecuredRouter,

@@ -11,7 +11,7 @@ from pathlib import Path
 
 import pytest
 
-from tests.scripted_router import ScriptedRouter
+from tests.support.router.scripted_router import ScriptedRouter
 
 NUM_LINES = 400
 

@@ -12,7 +12,7 @@ import pytest
 from cactus_actors.client import AsyncClient
 from cactus_actors.client.request import new_job_id
 from cactus_actors.protocol.errors import JobNotFound, StorageFailure
-from tests.chaos.processes import Processes
+from tests.support.processes.separate_actors import Processes
 
 LONG = "x" * 20_000
 

@@ -12,8 +12,8 @@ import pytest
 
 from cactus_actors.gateway.keys import digest_of
 from tests.chaos.root.test_network import Link
-from tests.gateway.played_service import PlayedService, played_service
-from tests.scripted_router import until
+from tests.support.router.scripted_router import until
+from tests.support.services.played_service import PlayedService, played_service
 
 KEY = "ann-0123456789abcdef"
 PEER_TIMEOUT_S = 6

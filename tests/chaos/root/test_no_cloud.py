@@ -14,8 +14,8 @@ import pytest
 
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.terms import Terms
-from tests.chaos.processes import Processes
 from tests.chaos.root.conftest import run
+from tests.support.processes.separate_actors import Processes
 
 HANDOFF = """
 import sys

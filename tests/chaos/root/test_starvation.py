@@ -13,8 +13,8 @@ from typing import Any
 import pytest
 
 from cactus_actors.client import AsyncClient
-from tests.chaos.processes import Processes
-from tests.chaos.serving import serving
+from tests.support.processes.separate_actors import Processes
+from tests.support.processes.serve_command import serving
 
 OPTIONS: dict[str, Any] = {"max_tokens": 120, "ignore_eos": True, "temperature": 0.9, "seed": 4}
 PROMPT = "Tell me a story about a fox."

@@ -10,7 +10,7 @@ from collections.abc import Mapping
 
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Report
-from tests.chaos.raw_peer import MORE, RawPeer, address_of, frame
+from tests.support.router.raw_peer import MORE, RawPeer, address_of, frame
 
 NUM_FRAMES = 200
 NUM_FLOOD = 20_000

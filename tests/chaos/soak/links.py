@@ -7,7 +7,7 @@ import random
 from collections.abc import AsyncIterator, Awaitable, Callable, Mapping
 from contextlib import AsyncExitStack, asynccontextmanager
 
-from tests.chaos.proxy import WAYS, Proxy, proxied
+from tests.support.processes.bad_link import WAYS, Proxy, proxied
 
 Fault = Callable[[], Awaitable[None]]
 

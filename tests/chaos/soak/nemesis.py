@@ -11,10 +11,10 @@ from collections.abc import Collection, Mapping
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
-from tests.chaos.serving import below
 from tests.chaos.soak.history import History
 from tests.chaos.soak.links import Fault
 from tests.chaos.soak.prompt_files import PromptFiles
+from tests.support.processes.serve_command import below
 
 
 class Nemesis:

@@ -15,8 +15,6 @@ import msgspec
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Status
-from tests.chaos.processes import free_endpoints
-from tests.chaos.serving import serving
 from tests.chaos.soak.bad_peer import BadPeer
 from tests.chaos.soak.clients import Worker, request
 from tests.chaos.soak.history import History
@@ -26,7 +24,9 @@ from tests.chaos.soak.memory import watch_memory
 from tests.chaos.soak.nemesis import Nemesis
 from tests.chaos.soak.prompt_files import PromptFiles
 from tests.chaos.soak.witness import Witness
-from tests.chaos.watching import is_free
+from tests.support.processes.separate_actors import free_endpoints
+from tests.support.processes.serve_command import serving
+from tests.support.processes.watching import is_free
 
 NUM_HTTP_READERS = 2
 QUIET_S = 90.0

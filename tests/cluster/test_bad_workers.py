@@ -1,0 +1,127 @@
+"""Workers that cannot load, die while they load, or hang: the fleet replaces them, without a crash loop."""
+
+from __future__ import annotations
+
+import os
+import re
+import shutil
+import signal
+from collections.abc import Iterator
+from contextlib import contextmanager, suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from cactus_actors.config import ServeConfig
+from cactus_actors.models.files import resolve_model
+from tests.cluster.conftest import Running, running_service
+from tests.cluster.test_service import OPTIONS, STORY, local_workers, parent_of, wait_until
+from tests.support.processes.serve_command import is_called
+from tests.support.processes.trapped_worker import HANGS_ONCE, SLEEPS_ONCE, TRAPPED, traps
+from tests.support.router.scripted_router import until
+
+pytestmark = pytest.mark.chaos
+
+
+@contextmanager
+def two_workers(place: dict[str, Any], state_dir: Path, **changes: Any) -> Iterator[Running]:
+    config = ServeConfig(
+        workers=2,
+        jobs_endpoint="tcp://127.0.0.1:*",
+        stream_endpoint="tcp://127.0.0.1:*",
+        state_dir=state_dir,
+        http="",
+        **place,
+        **changes,
+    )
+    with running_service(config) as running:
+        yield running
+
+
+def kill_one(running: Running) -> None:
+    victim = next(worker for worker in running.client.status().workers if worker.kind == "local")
+    os.kill(victim.pid, signal.SIGKILL)
+
+
+def delays(running: Running) -> list[int]:
+    """The announced seconds between a worker's death and the next one."""
+    found = (re.search(r"a new one in (\d+) s", line) for line in running.lines)
+    return [int(match[1]) for match in found if match is not None]
+
+
+def waits(running: Running) -> list[float]:
+    """The seconds that really passed between a worker's death and the next start."""
+    said = list(zip(running.lines, running.said_at, strict=False))
+    deaths = [at for line, at in said if "a new one in" in line]
+    starts = [at for line, at in said if line.endswith("starts")]
+    return [min(start for start in starts if start > death) - death for death in deaths[: len(starts) - 2]]
+
+
+def test_workers_that_cannot_load_are_tried_ever_less_often(place: dict[str, Any], tmp_path: Path) -> None:
+    model = tmp_path / "model"
+    shutil.copytree(resolve_model("cactus-sprout"), model)
+    weights, away = model / "model.safetensors", tmp_path / "away"
+    with two_workers(place, tmp_path, model=str(model)) as running:
+        undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
+        weights.rename(away)
+        kill_one(running)
+        until(lambda: len(delays(running)) == 4, 60.0)
+        assert delays(running) == [0, 1, 2, 4]
+        assert all(waited >= told for told, waited in zip(delays(running), waits(running), strict=False))
+        assert sum(line.endswith("starts") for line in running.lines) == 2 + 3
+        for _ in range(4):  # the other one goes on
+            assert running.client.complete(prompt=STORY, **OPTIONS).token_ids == undisturbed.token_ids
+        away.rename(weights)
+        status = wait_until(running.client, lambda status: len(local_workers(status)) == 2)
+        assert status.jobs.failed == 0
+
+
+def test_a_worker_that_is_killed_while_it_loads_costs_nothing(place: dict[str, Any], tmp_path: Path) -> None:
+    with two_workers(place, tmp_path) as running:
+        undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
+        known = {worker.pid for worker in running.client.status().workers}
+        kill_one(running)
+        jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(8)]
+        until(lambda: bool(loading(running, known)))
+        os.kill(loading(running, known).pop(), signal.SIGKILL)
+        until(lambda: len(delays(running)) == 2, 60.0)
+        status = wait_until(running.client, lambda status: len(local_workers(status)) == 2)
+        assert len(delays(running)) == 2
+        assert all(running.client.result(job).token_ids == undisturbed.token_ids for job in jobs)
+        assert status.jobs.failed == 0
+
+
+def loading(running: Running, known: set[int]) -> set[int]:
+    """Processes of workers that the router does not know yet, started by who started those that it knows."""
+    nodes = {parent_of(worker.pid) for worker in running.client.status().workers}
+    found = set()
+    for path in Path("/proc").glob("[0-9]*/cmdline"):
+        with suppress(OSError):
+            pid = int(path.parent.name)
+            if is_called(path.read_text(), "WorkerActor") and parent_of(pid) in nodes:
+                found.add(pid)
+    return found - known
+
+
+@pytest.mark.parametrize(("token", "trap"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
+def test_a_worker_that_hangs_in_a_step_is_ended_and_replaced(
+    place: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: int, trap: str
+) -> None:
+    monkeypatch.setattr("cactus_actors.service.service.WORKER", TRAPPED)
+    monkeypatch.setattr("cactus_actors.fleet.worker_pool.STUCK_AFTER_S", 5.0)
+    monkeypatch.setattr("cactus_actors.fleet.actor_handle.HUNG_AFTER_S", 5.0)
+    with two_workers(place, tmp_path) as running:
+        undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
+        before = {worker.pid for worker in running.client.status().workers if worker.kind == "local"}
+        (traps() / trap).touch()
+        jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(8)]
+        springs = running.client.submit(prompt=[token, 5, 6], max_tokens=4, ignore_eos=True)
+        assert len(running.client.result(springs).token_ids) == 4
+        assert all(running.client.result(job).token_ids == undisturbed.token_ids for job in jobs)
+        status = wait_until(running.client, lambda status: len(local_workers(status)) == 2)
+        after = {worker.pid for worker in status.workers if worker.kind == "local"}
+        (hung,) = before - after
+        until(lambda: not Path(f"/proc/{hung}").exists())
+        assert any("does not answer; it is ended" in line for line in running.lines)
+        assert status.jobs.failed == 0

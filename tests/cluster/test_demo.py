@@ -1,0 +1,76 @@
+"""`cactus demo` shows a prompt file run on this machine, and again on a Ray of two nodes that loses one."""
+
+from __future__ import annotations
+
+import os
+import re
+import signal
+import subprocess
+import sys
+import tempfile
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.processes.serve_command import CACTUS, sessions_of, wait_for_nothing
+from tests.support.router.scripted_router import until
+
+pytestmark = [
+    pytest.mark.slow,
+    pytest.mark.skipif(not Path("/proc/self/stat").exists(), reason="looks at /proc"),
+]
+
+ENDS_WITHIN_S = 600.0
+NOTHING_WITHIN_S = 60.0
+
+
+@pytest.fixture
+def ray_parent() -> Iterator[Path]:
+    """Where the directories of Ray's nodes are made: its sockets need a short path."""
+    with tempfile.TemporaryDirectory(prefix="cactus-", ignore_cleanup_errors=True) as directory:
+        yield Path(directory)
+
+
+@pytest.fixture
+def demo(tmp_path: Path, ray_parent: Path) -> Iterator[subprocess.Popen[bytes]]:
+    """`cactus demo` of a user whose home is here; it says everything in `said`."""
+    with (tmp_path / "said").open("wb") as said:
+        process = subprocess.Popen(
+            [sys.executable, *CACTUS, "demo", "--output", str(tmp_path / "results.jsonl")],
+            env={**os.environ, "HOME": str(tmp_path), "RAY_TMPDIR": str(ray_parent), "COLUMNS": "200"},
+            stdout=said,
+            stderr=said,
+            start_new_session=True,
+        )
+    yield process
+    process.kill()
+    process.wait()
+
+
+def said(directory: Path) -> str:
+    return (directory / "said").read_text()
+
+
+def test_both_parts_have_the_same_tokens_though_a_node_is_killed(demo: subprocess.Popen[bytes], tmp_path: Path) -> None:
+    assert demo.wait(ENDS_WITHIN_S) == 0, said(tmp_path)
+    wait_for_nothing({demo.pid}, NOTHING_WITHIN_S)
+    told = said(tmp_path)
+    assert "2 workers on 2 nodes; one was killed, with worker-" in told
+    assert re.search(r"^\d+ answers went on elsewhere; all 40 have the tokens that they had without Ray$", told, re.M)
+    for name in ("results.jsonl", "results-cluster.jsonl"):
+        assert len((tmp_path / name).read_text().splitlines()) == 40
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGKILL])
+def test_nothing_is_left_of_a_demo_that_is_ended_on_its_cluster(
+    demo: subprocess.Popen[bytes], tmp_path: Path, ray_parent: Path, number: signal.Signals
+) -> None:
+    until(lambda: "placed by the Ray at" in said(tmp_path), ENDS_WITHIN_S)
+    assert len([*ray_parent.iterdir()]) == 2
+    sessions = sessions_of(demo.pid)
+    assert len(sessions) > 3  # its own, and those of both nodes and of who ends these
+    os.kill(demo.pid, number)
+    assert demo.wait(NOTHING_WITHIN_S) != 0
+    wait_for_nothing(sessions, NOTHING_WITHIN_S)
+    until(lambda: not [*ray_parent.iterdir()], NOTHING_WITHIN_S)

@@ -1,0 +1,92 @@
+"""The gateway as an actor beside the router: it serves, is restarted, and stops after its requests."""
+
+from __future__ import annotations
+
+import os
+import signal
+import threading
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cactus_actors.config import ServeConfig
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.messages import Status
+from cactus_actors.service.service import Service
+from tests.cluster.conftest import Serve
+from tests.cluster.test_service import parent_of
+from tests.support.router.scripted_router import until
+
+
+def chat(**body: Any) -> dict[str, Any]:
+    return {"messages": [{"role": "user", "content": "What is 2+2?"}], "seed": 1, **body}
+
+
+def test_http_and_zeromq_give_the_same_answer(serve: Serve) -> None:
+    with serve(workers=1) as running, httpx.Client(base_url=f"http://{running.http}") as http:
+        answer = http.post("/v1/chat/completions", json=chat(temperature=0)).json()
+        result = running.client.complete(**chat(temperature=0))
+        assert answer["choices"][0]["message"]["content"] == result.text
+        assert answer["usage"]["completion_tokens"] == result.usage.completion_tokens
+        scored = {"prompt": "Once upon", "echo": True, "max_tokens": 0, "logprobs": 2}
+        logprobs = http.post("/v1/completions", json=scored).json()["choices"][0]["logprobs"]
+        assert logprobs["token_logprobs"][0] is None
+        assert all(value <= 0 for value in logprobs["token_logprobs"][1:])
+        [vector] = http.post("/v1/embeddings", json={"input": "hello"}).json()["data"]
+        assert abs(sum(value * value for value in vector["embedding"]) - 1) < 1e-3
+        assert http.get("/health").json() == {"status": "ok"}
+        assert 'cactus_worker_slots{kind="local",worker="worker-1"}' in http.get("/metrics").text
+
+
+@pytest.mark.chaos
+def test_a_killed_gateway_comes_back_and_its_streams_go_on(serve: Serve) -> None:
+    with serve(workers=1) as running:
+        url = f"http://{running.http}"
+        body = {"prompt": "Tell me", "max_tokens": 300, "ignore_eos": True, "seed": 7}
+        whole = httpx.post(f"{url}/v1/completions", json=body, timeout=60).json()["choices"][0]["text"]
+        headers, texts = {"idempotency-key": "k"}, [""]
+
+        def read() -> None:
+            last = None
+            while True:
+                asked = headers if last is None else headers | {"last-event-id": last}
+                try:
+                    streamed = body | {"stream": True}
+                    with httpx.stream("POST", f"{url}/v1/completions", json=streamed, headers=asked) as response:
+                        if response.status_code != 200:
+                            raise httpx.ReadError("not yet")
+                        for line in response.iter_lines():
+                            if line.startswith("id: "):
+                                last = line.removeprefix("id: ")
+                            elif line.startswith("data: {"):
+                                texts[0] += httpx.Response(200, text=line[6:]).json()["choices"][0]["text"]
+                            elif line == "data: [DONE]":
+                                return
+                except httpx.TransportError:
+                    threading.Event().wait(0.1)
+
+        reading = threading.Thread(target=read)
+        reading.start()
+        until(lambda: texts[0] != "")
+        os.kill(_gateway_pid(running.client.status()), signal.SIGKILL)
+        reading.join(60)
+        assert texts[0] == whole
+        until(lambda: any("the gateway ended" in line for line in running.lines))
+
+
+def test_a_gateway_open_to_others_needs_keys() -> None:
+    with pytest.raises(ConfigurationInvalid, match="API key"):
+        Service(ServeConfig(http="0.0.0.0:8080")).start()
+    with pytest.raises(ConfigurationInvalid, match="missing"):
+        Service(ServeConfig(api_key_file=Path("/missing"))).start()
+
+
+def _gateway_pid(status: Status) -> int:
+    """The gateway's process, which was started by whoever started the workers."""
+    parents = {parent_of(worker.pid) for worker in status.workers}
+    actors = Path("/proc").glob("[0-9]*/cmdline")
+    gateways = [int(path.parent.name) for path in actors if b"GatewayActor" in path.read_bytes()]
+    (pid,) = (pid for pid in gateways if parent_of(pid) in parents)
+    return pid

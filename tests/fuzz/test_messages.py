@@ -1,0 +1,50 @@
+"""Frames of clients, workers and routers: a message or InvalidMessage, and what is made of odd messages."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cactus_actors.protocol import wire
+from cactus_actors.protocol.errors import CactusError, InvalidMessage
+from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage
+from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
+from tests.support.fuzzing.damage import damaged
+from tests.support.fuzzing.judging import answer, fuzzed
+from tests.support.fuzzing.values import encodable, of_type
+
+HEADERS = {"m": b"\x01m", "j": b"\x01j"}
+UNIONS: dict[str, Any] = {
+    "client": (ClientMessage, wire.client_message_decoder()),
+    "reply": (RouterReply, wire.router_reply_decoder()),
+    "stream": (StreamMessage, wire.stream_message_decoder()),
+    "worker": (WorkerMessage, wire.worker_message_decoder()),
+    "command": (RouterCommand, wire.router_command_decoder()),
+}
+
+
+def framed(message: msgspec.Struct, encoding: str) -> bytes:
+    encode = msgspec.msgpack.encode if encoding == "m" else msgspec.json.encode
+    return encode(message)
+
+
+@pytest.mark.parametrize("side", UNIONS)
+@fuzzed(10)
+@given(data=st.data())
+def test_damaged_messages_are_messages_or_refused(side: str, data: st.DataObject) -> None:
+    union, decoder = UNIONS[side]
+    encoding = data.draw(st.sampled_from("mj"))
+    message = data.draw(of_type(union).filter(encodable))
+    whole = framed(message, encoding)
+    payload = data.draw(damaged(whole)) if data.draw(st.booleans()) else whole
+    frames = [HEADERS[encoding], payload]
+    decoded = answer(decoder.decode, frames)
+    if isinstance(decoded, CactusError):
+        assert isinstance(decoded, InvalidMessage)
+    else:
+        wire.encode(decoded) if encodable(decoded) else None
+    wire.concerns_of(frames)

@@ -1,0 +1,171 @@
+"""A gateway that is told to stop, and one whose router is gone."""
+
+from __future__ import annotations
+
+import json
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from tests.support.http.raw_http import connection, post, request, statuses, until_closed
+from tests.support.router.scripted_router import until
+from tests.support.services.played_service import PlayedService, played_service
+
+WORDS = tuple(f"{number} " for number in range(40))
+SLOWLY_S, FAST_S = 0.5, 0.01
+"""A step of what shall not end while it is looked at, and of what shall."""
+COMPLETIONS = "/v1/completions"
+
+
+@pytest.fixture
+def service(tmp_path: Path) -> Iterator[PlayedService]:
+    with played_service(tmp_path, words=WORDS, step_s=0.02) as service:
+        yield service
+
+
+class Asked:
+    """A request that is made in a thread; `response` is there when it has ended, its head sooner."""
+
+    def __init__(self, service: PlayedService, headers: dict[str, str] | None = None, **body: Any) -> None:
+        self.response: httpx.Response
+        self._service, self._headers, self._body = service, headers, body
+        self.has_head = threading.Event()
+        self._thread = threading.Thread(target=self._ask)
+        self._thread.start()
+
+    def ended(self) -> httpx.Response:
+        self._thread.join(60)
+        return self.response
+
+    def _ask(self) -> None:
+        with self._service.http() as http:
+            body = {"prompt": "a", **self._body}
+            with http.stream("POST", COMPLETIONS, json=body, headers=self._headers) as response:
+                self.has_head.set()
+                response.read()
+            self.response = response
+
+
+def drain(service: PlayedService) -> bool:
+    assert service.gateway is not None
+    return service.gateway.drain()
+
+
+def error_of(response: httpx.Response) -> dict[str, Any]:
+    error: dict[str, Any] = response.json()["error"]
+    return error
+
+
+def test_a_draining_gateway_refuses_new_work_and_ends_what_it_has(service: PlayedService) -> None:
+    service.worker.step_s = SLOWLY_S
+    stream, whole = Asked(service, stream=True), Asked(service)
+    until(lambda: service.worker.num_running == 2)
+    with service.http() as http:
+        assert http.get("/readyz").status_code == 200
+        assert not drain(service)
+        refused = http.get("/readyz")
+        assert (refused.status_code, error_of(refused)["type"]) == (503, "unavailable_error")
+        assert refused.headers["connection"] == "close"
+        assert http.get("/healthz").status_code == 200
+        refused = http.post(COMPLETIONS, json={"prompt": "a"})
+        assert (refused.status_code, error_of(refused)["type"]) == (503, "unavailable_error")
+        assert "draining" in error_of(refused)["message"]
+        assert int(refused.headers["retry-after"]) >= 1
+        assert http.get("/v1/models").status_code == 200
+    service.worker.step_s = FAST_S
+    assert whole.ended().json()["choices"][0]["text"] == "".join(WORDS)
+    assert stream.ended().text.endswith("data: [DONE]\n\n")
+    assert "error" not in stream.response.text
+    until(lambda: drain(service))
+
+
+def test_a_draining_gateway_lets_those_in_who_come_back(service: PlayedService) -> None:
+    service.worker.step_s = SLOWLY_S
+    with connection(service.url) as opened:
+        opened.sendall(post(b"Idempotency-Key: mine", body=b'{"prompt":"a","seed":1}'))
+        until(lambda: service.worker.num_running == 1)
+    drain(service)
+    service.worker.step_s = FAST_S
+    with service.http() as http:
+        headers = {"idempotency-key": "mine"}
+        answer = http.post(COMPLETIONS, json={"prompt": "a", "seed": 1}, headers=headers)
+        assert answer.json()["choices"][0]["text"] == "".join(WORDS)
+
+
+@pytest.mark.parametrize("is_streamed", [False, True])
+def test_who_still_waits_when_it_stops_is_told_so(service: PlayedService, is_streamed: bool) -> None:
+    service.worker.step_s = SLOWLY_S
+    left = Asked(service, stream=is_streamed)
+    kept = Asked(service, {"idempotency-key": "mine"}, stream=is_streamed)
+    until(lambda: service.worker.num_running == 2)
+    if is_streamed:
+        assert all(asked.has_head.wait(60) for asked in (left, kept))
+    service.stop_gateway()
+    assert service.worker.num_running > 0  # it did not wait for them
+    for asked in (left, kept):
+        response = asked.ended()
+        if is_streamed:
+            *chunks, last, done = response.text.strip().split("\n\n")
+            assert done == "data: [DONE]"
+            error = json.loads(last.removeprefix("data: "))["error"]
+            assert "".join(WORDS).startswith(text_of(chunks))
+            assert '"finish_reason":"' not in response.text
+        else:
+            assert response.status_code == 503
+            assert int(response.headers["retry-after"]) >= 1
+            error = error_of(response)
+        assert (error["type"], error["code"]) == ("unavailable_error", 503)
+    with service.client() as client:
+        until(lambda: client.status().jobs.cancelled == 1)  # nobody can ask for that one again
+        assert client.status().jobs.running == 1
+    service.worker.step_s = FAST_S
+    service.start_gateway()
+    answer = Asked(service, {"idempotency-key": "mine"}, stream=False).ended()
+    assert answer.json()["choices"][0]["text"] == "".join(WORDS)
+
+
+def text_of(chunks: list[str]) -> str:
+    data = [line[6:] for chunk in chunks for line in chunk.split("\n") if line.startswith("data: ")]
+    return "".join(json.loads(line)["choices"][0]["text"] for line in data)
+
+
+def test_what_is_refused_behind_the_last_answer_of_a_draining_gateway_needs_none(
+    service: PlayedService, caplog: pytest.LogCaptureFixture
+) -> None:
+    service.worker.step_s = SLOWLY_S
+    with connection(service.url) as opened:
+        opened.sendall(post(b"Idempotency-Key: one"))
+        until(lambda: service.worker.num_running == 1)
+        drain(service)
+        refused = request(b"GET", b"/v1/models", b"X: " + b"y" * 40_000, b"Y: z")
+        opened.sendall(refused.removesuffix(b"\r\n"))  # whose end never comes
+        service.worker.step_s = FAST_S
+        assert statuses(until_closed(opened)) == [200]
+    assert "Exception" not in caplog.text
+
+
+def test_a_gateway_whose_router_is_gone_says_so_and_lets_nobody_wait(service: PlayedService) -> None:
+    with service.http() as http:
+        assert http.get("/readyz").status_code == 200
+        service.router.stop()
+        until(lambda: http.get("/readyz").status_code == 503)
+        started = time.monotonic()
+        refused = http.post(COMPLETIONS, json={"prompt": "a"})
+        assert time.monotonic() - started < 30.0
+        assert (refused.status_code, error_of(refused)["type"]) == (503, "unavailable_error")
+        assert int(refused.headers["retry-after"]) >= 1
+        assert http.get("/healthz").status_code == 200
+
+
+def test_a_journal_that_cannot_be_written_is_no_place_for_new_work(service: PlayedService) -> None:
+    with service.http() as http:
+        service.router._on_unrecorded([], "disk full")
+        until(lambda: http.get("/readyz").status_code == 503)
+        assert "journal" in error_of(http.get("/readyz"))["message"]
+        service.router._on_recorded([])
+        until(lambda: http.get("/readyz").status_code == 200)

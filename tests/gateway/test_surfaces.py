@@ -1,0 +1,140 @@
+"""Which APIs are served, what is said at paths of others, and the shape of errors for Mistral's clients."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Iterator
+from pathlib import Path
+from typing import Any
+
+import httpx
+import pytest
+
+from cactus_actors.gateway.keys import digest_of
+from cactus_actors.gateway.openapi.openapi import OPERATIONS
+from cactus_actors.gateway.unserved_paths import instead_of
+from cactus_actors.protocol.errors import ModelFailure
+from tests.support.services.played_service import PlayedService, played_service
+
+CHAT = "/v1/chat/completions"
+MESSAGES = [{"role": "user", "content": "What is 2+2?"}]
+SERVED = [operation.path for operation in OPERATIONS]
+
+
+def test_the_root_says_what_this_is(http: httpx.Client) -> None:
+    root = http.get("/")
+    said = root.json()
+    assert root.status_code == 200
+    assert (said["name"], said["model"]) == ("cactus-actors", "cactus-sprout")
+    assert "inference server" in said["description"]
+    assert CHAT in said["apis"]["OpenAI"]
+    assert {path for paths in said["apis"].values() for path in paths} == set(SERVED)
+    for name in ("docs", "openapi", "health", "metrics"):
+        assert http.get(said[name]).status_code == 200
+    page = http.get("/", headers={"accept": "text/html,*/*;q=0.8"})
+    assert page.headers["content-type"].startswith("text/html")
+    assert "inference server" in page.text
+
+
+def test_the_root_needs_a_key_as_everything_else(tmp_path: Path) -> None:
+    keys = {"key_digests": [digest_of("secret")]}
+    with played_service(tmp_path, gateway=keys) as service, service.http() as http:
+        assert http.get("/").status_code == 401
+        assert http.get("/", headers={"authorization": "Bearer secret"}).status_code == 200
+
+
+@pytest.mark.parametrize(
+    ("method", "path", "whose", "instead"),
+    [
+        ("POST", "/v1/messages", "Anthropic", CHAT),
+        ("POST", "/v1/messages/count_tokens", "Anthropic", CHAT),
+        ("POST", "/v1/responses", "OpenAI", CHAT),
+        ("POST", "/api/chat", "Ollama", CHAT),
+        ("POST", "/api/generate", "Ollama", "/v1/completions"),
+        ("POST", "/api/embed", "Ollama", "/v1/embeddings"),
+        ("GET", "/api/tags", "Ollama", "/v1/models"),
+        ("POST", "/v1/fim/completions", "Mistral", "/infill"),
+        ("GET", "/props", "llama.cpp", "/v1/models"),
+        ("POST", "/embedding", "llama.cpp", "/v1/embeddings"),
+        ("POST", "/chat/completions", "OpenAI", CHAT),
+        ("GET", "/models", "OpenAI", "/v1/models"),
+        ("POST", "/openai/deployments/mine/chat/completions", "Azure", CHAT),
+        ("POST", "/generate_stream", "Text Generation Inference", "/v1/completions"),
+    ],
+)
+def test_a_foreign_path_is_told_whose_it_is_and_what_to_use(
+    http: httpx.Client, method: str, path: str, whose: str, instead: str
+) -> None:
+    response = http.request(method, path, **({"json": {}} if method == "POST" else {}))
+    error = response.json()["error"]
+    assert (response.status_code, error["type"]) == (404, "resource_not_found_error")
+    assert error["message"].startswith(f"{method} {path}: ")
+    assert whose in error["message"]
+    assert f"use {instead}" in error["message"]
+    assert [one for one in SERVED if instead == one or instead.startswith(f"{one},")]
+
+
+def test_other_paths() -> None:
+    assert "the base URL and the path both have /v1; use /v1/models" in instead_of("GET", "/v1/v1/models", [])
+    assert "did you mean /v1/chat/completions?" in instead_of("POST", "/v1/chat/completion", SERVED)
+    assert "there is nothing like it here" in instead_of("POST", "/v1/audio/speech", SERVED)
+    unknown = instead_of("GET", "/" + "x" * 5000, SERVED)
+    assert "OpenAI's and llama.cpp's" in unknown
+    assert len(unknown) < 250
+
+
+def test_another_method_is_told_which_ones_there_are(http: httpx.Client) -> None:
+    response = http.get(CHAT)
+    assert (response.status_code, response.headers["allow"]) == (405, "POST, OPTIONS")
+    assert response.json()["error"]["message"] == "this path takes POST, OPTIONS"
+
+
+@pytest.fixture(scope="module")
+def mistral(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
+    settings = {"chat_profile": "mistral", "strict": True}
+    with played_service(tmp_path_factory.mktemp("state"), gateway=settings) as service:
+        yield service
+
+
+@pytest.mark.parametrize(
+    ("path", "body", "status", "param"),
+    [
+        (CHAT, {"messages": MESSAGES, "temperature": 9}, 400, "temperature"),
+        (CHAT, {"messages": MESSAGES, "random_seed": "x"}, 400, "random_seed"),
+        (CHAT, {"messages": MESSAGES, "unknown": 1}, 400, "unknown"),
+        (CHAT, {"messages": MESSAGES, "model": "m" * 1000}, 404, "model"),
+        ("/v1/agents/completions", {}, 404, None),
+    ],
+)
+def test_errors_of_mistrals_profile_have_mistrals_shape(
+    mistral: PlayedService, path: str, body: dict[str, Any], status: int, param: str | None
+) -> None:
+    with mistral.http() as http:
+        response = http.post(path, json=body)
+    error = response.json()
+    assert response.status_code == status
+    assert (error["object"], error["param"], error["code"]) == ("error", param, str(status))
+    assert error["message"]
+    assert error["request_id"] == response.headers["x-request-id"]
+    # and OpenAI's, for whoever comes with another client
+    assert error["error"] == {**{name: error[name] for name in ("message", "type", "param")}} | {
+        "code": status,
+        "request_id": error["request_id"],
+    }
+
+
+def test_an_error_inside_of_a_stream_has_mistrals_shape_too(mistral: PlayedService) -> None:
+    mistral.worker.failure = ModelFailure("the logits are not finite").info()
+    try:
+        with mistral.http() as http:
+            lines = http.post(CHAT, json={"messages": MESSAGES, "stream": True}).text.splitlines()
+    finally:
+        mistral.worker.failure = None
+    frames = [line.removeprefix("data: ") for line in lines if line.startswith("data: ")]
+    assert frames[-1] == "[DONE]"
+    error = json.loads(frames[-2])
+    assert (error["type"], error["code"], error["error"]["code"]) == ("model_error", "500", 500)
+
+
+def test_errors_of_other_profiles_are_nested_only(http: httpx.Client) -> None:
+    assert [*http.post(CHAT, json={"messages": MESSAGES, "temperature": 9}).json()] == ["error"]

@@ -1,0 +1,38 @@
+"""Prompt files run over HTTP."""
+
+from __future__ import annotations
+
+import json
+from collections.abc import Sequence
+from typing import Any
+
+import httpx
+
+from tests.support.router.scripted_router import until
+
+COMPLETIONS = "/v1/completions"
+
+
+def begun(http: httpx.Client, bodies: Sequence[dict[str, Any]]) -> str:
+    """The id of a batch with a line for each body."""
+    lines = [
+        json.dumps({"custom_id": f"line-{number}", "method": "POST", "url": COMPLETIONS, "body": body})
+        for number, body in enumerate(bodies)
+    ]
+    file = {"file": ("lines.jsonl", "\n".join(lines).encode())}
+    file_id = http.post("/v1/files", files=file, data={"purpose": "batch"}).json()["id"]
+    batch = {"input_file_id": file_id, "endpoint": COMPLETIONS, "completion_window": "24h"}
+    batch_id: str = http.post("/v1/batches", json=batch).json()["id"]
+    return batch_id
+
+
+def texts_of(http: httpx.Client, batch_id: str) -> dict[str, str]:
+    """What each line of a batch came to, once it has ended; no line failed, and none is there twice."""
+    until(lambda: http.get(f"/v1/batches/{batch_id}").json()["status"] == "completed", 120)
+    record = http.get(f"/v1/batches/{batch_id}").json()
+    assert record["error_file_id"] is None
+    lines = http.get(f"/v1/files/{record['output_file_id']}/content").text.splitlines()
+    read = [json.loads(line) for line in lines]
+    texts = {line["custom_id"]: line["response"]["body"]["choices"][0]["text"] for line in read}
+    assert len(texts) == len(read)
+    return texts

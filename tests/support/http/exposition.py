@@ -1,0 +1,43 @@
+"""What /metrics of a real router and a real gateway says after some work."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+import zmq
+from prometheus_client import Metric
+from prometheus_client.parser import text_string_to_metric_families
+
+from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.worker_messages import Report
+from tests.support.router.core_harness import make_hello
+from tests.support.router.scripted_router import until
+from tests.support.services.played_service import played_service
+
+Families = dict[str, Metric]
+
+
+def families_in(text: str) -> Families:
+    return {family.name: family for family in text_string_to_metric_families(text)}
+
+
+def scraped(state_dir: Path) -> str:
+    """Of a service that answered a stream, refused a request, and has a cloud worker."""
+    with (
+        played_service(state_dir) as service,
+        service.http() as http,
+        zmq.Context() as context,
+        context.socket(zmq.DEALER) as cloud,
+    ):
+        cloud.linger = 0
+        cloud.connect(service.endpoints.workers)
+        for message in (make_hello("cloud", kind="cloud"), Report(0, 1, 0, 0, [], breaker="half_open")):
+            cloud.send_multipart(encode(message))
+        cloud.send_multipart([b"junk"])
+        body = {"prompt": "a", "stream": True, "max_tokens": 50, "my_field": 1}
+        http.post("/v1/completions", json=body).raise_for_status()
+        assert http.post("/v1/completions", json={"prompt": "x" * 10_000}).status_code == 400
+        until(lambda: 'reason="worker_message"' in http.get("/metrics").text)
+        response = http.get("/metrics")
+        assert response.headers["content-type"] == "text/plain; version=0.0.4; charset=utf-8"
+        return response.text

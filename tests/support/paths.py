@@ -1,0 +1,10 @@
+"""Folders of the repository."""
+
+from __future__ import annotations
+
+from pathlib import Path
+
+ROOT = Path(__file__).parents[2]
+DOCS = ROOT / "docs"
+TESTS = ROOT / "tests"
+GOLDENS = TESTS / "goldens"

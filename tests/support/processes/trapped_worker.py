@@ -1,0 +1,97 @@
+"""A worker that does what a bug would: some prompts end it, hang it, or spoil a step.
+
+The product has no such hooks: this wraps the model of a real worker. A prompt that begins with the token of a
+trap springs it when its first token is computed, in every worker that computes it; a trap that is armed with
+a file springs once, for whoever removes the file first.
+"""
+
+from __future__ import annotations
+
+import os
+import re
+import time
+from pathlib import Path
+from typing import Any
+
+import numpy as np
+
+from cactus_actors.config import WorkerSettings
+from cactus_actors.placement.actor_kinds import WORKER
+from cactus_actors.placement.interface import ActorKind
+from cactus_actors.workers.actor import Loaded, WorkerActor, load
+from cactus_actors.workers.engine.step_batch import Batch
+
+DIES, HANGS_ONCE, RAISES, IS_NOT_FINITE, SLEEPS_ONCE = range(3001, 3006)
+"""Prompts are given as token ids; these stand nowhere else."""
+
+PROGRAM = """
+import sys
+from tests.support.processes.trapped_worker import main
+main(*sys.argv[1:])
+"""
+ARMED_VARIABLE = "TRAPS_ARMED"
+
+
+class TrappedModel:
+    """A model with traps in front of it."""
+
+    def __init__(self, model: Any, armed: Path) -> None:
+        self._model = model
+        self._armed = armed
+
+    def __getattr__(self, name: str) -> Any:
+        return getattr(self._model, name)
+
+    def forward(self, batch: Batch, cache: Any) -> Any:
+        begins = batch.positions == 0
+        trapped = dict(zip(batch.token_ids[begins], batch.sequence_of_token[begins], strict=True))
+        if DIES in trapped:
+            os._exit(139)
+        if HANGS_ONCE in trapped and self._takes("hang"):
+            re.match(r"(a+)+$", "a" * 64 + "b")  # holds the interpreter, for longer than anybody waits
+        if SLEEPS_ONCE in trapped and self._takes("sleep"):
+            time.sleep(3600.0)  # as a thread that waits for another which is gone: the interpreter is free
+        if RAISES in trapped:
+            raise ZeroDivisionError("a bug in a kernel")
+        logits = self._model.forward(batch, cache)
+        if IS_NOT_FINITE in trapped:
+            rows = batch.sequence_of_token[batch.logit_rows] == trapped[IS_NOT_FINITE]
+            logits[rows] = self._model.surveys(len(logits))[rows] = np.nan
+        return logits
+
+    def _takes(self, trap: str) -> bool:
+        try:
+            (self._armed / trap).unlink()
+        except FileNotFoundError:
+            return False
+        return True
+
+
+def trapped(settings: WorkerSettings, armed: Path) -> Loaded:
+    """`workers.actor.load`, with traps; `armed` has the files of those that spring once."""
+    loaded = load(settings)
+    loaded.engine._model = TrappedModel(loaded.model, armed)
+    return loaded
+
+
+def traps() -> Path:
+    """Where the traps of a TrappedWorker are armed: its process may have been started before the test."""
+    directory = Path(os.environ["CACTUS_CACHE_DIR"]) / "traps"
+    directory.mkdir(exist_ok=True)
+    return directory
+
+
+class TrappedWorker(WorkerActor):
+    """A worker of a service, with traps."""
+
+    def __init__(self, settings: WorkerSettings) -> None:
+        super().__init__(settings, load=lambda settings, _: trapped(settings, traps()))
+
+
+TRAPPED = ActorKind("tests.support.processes.trapped_worker", "TrappedWorker", WORKER.answers)
+
+
+def main(name: str, endpoint: str, key_file: str) -> None:
+    settings = WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or None)
+    armed = Path(os.environ[ARMED_VARIABLE])
+    WorkerActor(settings, load=lambda settings, _: trapped(settings, armed)).run(endpoint)

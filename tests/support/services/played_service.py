@@ -1,0 +1,198 @@
+"""The real router and the real gateway in threads; the test says what the model would say."""
+
+from __future__ import annotations
+
+import ssl
+import threading
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Any, Self
+
+import httpx
+import msgspec
+import zmq
+
+from cactus_actors.client import Client
+from cactus_actors.config import GatewaySettings, RouterSettings
+from cactus_actors.gateway.server import GatewayServer
+from cactus_actors.models.files import resolve_model
+from cactus_actors.process.health import Endpoints
+from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.wire import encode, router_command_decoder
+from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
+from cactus_actors.router.actor import RouterActor
+from cactus_actors.text import TextModel, load_text_model
+from tests.support.router.core_harness import LetterModel, make_delta, make_hello
+from tests.support.router.scripted_router import until
+
+NUM_SLOTS = 8
+COMPILED_WITHIN_S = 600.0
+"""Where a real worker plays the service: on a machine that is busy."""
+ANY_PORT = "tcp://127.0.0.1:*"
+STORY = (" in", " a", " small")
+JSON = {"content-type": "application/json"}
+
+
+@dataclass
+class PlayedWorker:
+    """Says `words` to every prompt, one a step; the token id of a word is its place.
+
+    `max_tokens` ends it early, `failure` instead of its last word; with `is_held` it says nothing.
+    One that `is_absent` never comes.
+    """
+
+    endpoint: str
+    words: tuple[str, ...] = STORY
+    step_s: float = 0.03
+    failure: ErrorInfo | None = None
+    is_held: bool = False
+    is_absent: bool = False
+    fingerprint: str = ""
+    weights: str = ""
+    kernels: str = ""
+    dispatches: list[Dispatch] = field(default_factory=list)
+    aborted: list[str] = field(default_factory=list)
+
+    def __post_init__(self) -> None:
+        self._running: dict[int, tuple[Dispatch, int]] = {}
+        self._stop = threading.Event()
+        self._thread = threading.Thread(target=self._run, daemon=True)
+
+    def __enter__(self) -> Self:
+        if not self.is_absent:
+            self._thread.start()
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self._stop.set()
+        if not self.is_absent:
+            self._thread.join(60)
+
+    @property
+    def num_running(self) -> int:
+        return len(self._running)
+
+    def _run(self) -> None:
+        hello = msgspec.structs.replace(
+            make_hello("played", num_slots=NUM_SLOTS),
+            fingerprint=self.fingerprint,
+            weights=self.weights,
+            kernels=self.kernels,
+        )
+        decoder = router_command_decoder()
+        num_accepted, epoch = 0, None
+        with zmq.Context() as context, context.socket(zmq.DEALER) as socket:
+            socket.linger = 0
+            socket.connect(self.endpoint)
+            socket.send_multipart(encode(hello))
+            while not self._stop.wait(self.step_s):
+                while socket.poll(0):
+                    match decoder.decode(socket.recv_multipart()):
+                        case Welcome() as welcome:
+                            self._running.clear()
+                            num_accepted = 0
+                            if epoch not in (None, welcome.epoch):
+                                socket.send_multipart(encode(hello))
+                            epoch = welcome.epoch
+                        case Dispatch() as dispatch:
+                            num_accepted += 1
+                            self.dispatches.append(dispatch)
+                            self._running[dispatch.dispatch_id] = (dispatch, len(dispatch.emitted_ids))
+                        case Abort(dispatch_id):
+                            if (aborted := self._running.pop(dispatch_id, None)) is not None:
+                                self.aborted.append(aborted[0].job_id)
+                deltas = [] if self.is_held else [self._step(dispatch_id) for dispatch_id in [*self._running]]
+                free = NUM_SLOTS - len(self._running)
+                socket.send_multipart(encode(Report(num_accepted, free, 64, len(self._running), deltas)))
+
+    def _step(self, dispatch_id: int) -> SequenceDelta:
+        dispatch, position = self._running[dispatch_id]
+        self._running[dispatch_id] = (dispatch, position + 1)
+        last = min(len(self.words), dispatch.params.max_tokens) - 1
+        finish = None
+        if position >= last:
+            del self._running[dispatch_id]
+            finish = Finish("length" if last + 1 < len(self.words) else "stop")
+            if self.failure is not None:
+                return make_delta(dispatch_id, position, "", token_ids=[], finish=Finish("error", error=self.failure))
+        return make_delta(dispatch_id, position, self.words[position], token_ids=[position], finish=finish)
+
+
+@dataclass
+class PlayedService:
+    """A running service; `http` asks its gateway, `client` its router."""
+
+    router: RouterActor
+    endpoints: Endpoints
+    worker: PlayedWorker
+    settings: GatewaySettings
+    text: TextModel
+    gateway: GatewayServer | None = None
+    verify: ssl.SSLContext | bool = True
+    _thread: threading.Thread | None = None
+
+    @property
+    def url(self) -> str:
+        assert self.gateway is not None
+        scheme = "http" if self.settings.tls_cert is None else "https"
+        return f"{scheme}://{self.gateway.address}"
+
+    def start_gateway(self) -> None:
+        self.gateway = GatewayServer(self.settings, self.text)
+        self._thread = threading.Thread(
+            target=self.gateway.run, args=(self.endpoints.jobs, self.endpoints.stream), daemon=True
+        )
+        self._thread.start()
+        expected = 503 if self.worker.is_absent else 200
+        until(lambda: self._health() == expected, COMPILED_WITHIN_S)
+
+    def _health(self) -> int:
+        return httpx.get(f"{self.url}/health", verify=self.verify, timeout=60).status_code
+
+    def stop_gateway(self) -> None:
+        assert self.gateway is not None
+        assert self._thread is not None
+        self.gateway.stop()
+        self._thread.join(60)
+        assert not self._thread.is_alive()
+
+    def http(self, **options: Any) -> httpx.Client:
+        return httpx.Client(base_url=self.url, timeout=60, verify=self.verify, **options)
+
+    def client(self) -> Client:
+        return Client(self.endpoints.jobs, self.endpoints.stream, timeout=60)
+
+
+@contextmanager
+def played_service(
+    state_dir: Path,
+    *,
+    gateway: dict[str, Any] | None = None,
+    router_settings: dict[str, Any] | None = None,
+    listen: str = "127.0.0.1:0",
+    verify: ssl.SSLContext | bool = True,
+    **worker: Any,
+) -> Iterator[PlayedService]:
+    """A service whose worker is a PlayedWorker made with `worker`."""
+    settings = RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT, **(router_settings or {}))
+    asked = GatewaySettings(listen=listen, state_dir=str(state_dir), **(gateway or {}))
+    text = load_text_model(resolve_model(asked.model), asked.overrides)
+    model = LetterModel()
+    model.fingerprint = text.fingerprint
+    router = RouterActor(settings, model)
+    endpoints = router.start()
+    routing = threading.Thread(target=router.run, daemon=True)
+    routing.start()
+    try:
+        with PlayedWorker(endpoints.workers, fingerprint=text.fingerprint, **worker) as played:
+            service = PlayedService(router, endpoints, played, asked, text, verify=verify)
+            service.start_gateway()
+            try:
+                yield service
+            finally:
+                service.stop_gateway()
+    finally:
+        router.stop()
+        routing.join(60)

@@ -1,0 +1,92 @@
+"""Router, worker and gateways of the embedded model in threads of this process: what a client meets."""
+
+from __future__ import annotations
+
+import threading
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+from typing import Any
+
+import httpx
+
+from cactus_actors.client import Client
+from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
+from cactus_actors.gateway.server import GatewayServer
+from cactus_actors.models.files import resolve_model
+from cactus_actors.router.actor import RouterActor
+from cactus_actors.text import load_text_model
+from cactus_actors.workers.actor import WorkerActor
+from tests.support.router.scripted_router import until
+
+ANY_PORT = "tcp://127.0.0.1:*"
+START_WITHIN_S = 240.0
+IDLE_WITHIN_S = 60.0
+KEY = "sk-of-the-tests-0123456789abcdef"
+
+
+class RealService:
+    """A running service; `url` asks for no key, `start_gateway` opens another door to the same router."""
+
+    def __init__(self, state_dir: Path, *, num_workers: int = 1) -> None:
+        self._state_dir = state_dir
+        self._text = load_text_model(resolve_model("cactus-sprout"))
+        self._router = RouterActor(RouterSettings(jobs_endpoint=ANY_PORT, stream_endpoint=ANY_PORT))
+        self._endpoints = self._router.start()
+        self._running: list[tuple[Callable[[], None], threading.Thread]] = []
+        self._run(self._router.stop, self._router.run)
+        for number in range(num_workers):
+            worker = WorkerActor(WorkerSettings(worker_id=f"w{number}"))
+            self._run(worker.stop, lambda worker=worker: worker.run(self._endpoints.workers))
+        self.url = self.start_gateway()
+        self.client = Client(self._endpoints.jobs, self._endpoints.stream, timeout=30)
+        until(lambda: self.num_workers == num_workers, START_WITHIN_S)
+
+    @property
+    def num_workers(self) -> int:
+        """How many workers are ready."""
+        return sum(worker.state == "ready" for worker in self.client.status().workers)
+
+    @property
+    def is_idle(self) -> bool:
+        """Whether no job is queued or running, and all blocks are free again."""
+        status = self.client.status()
+        return status.jobs.queued + status.jobs.running == 0 and all(
+            worker.num_running == 0 and worker.free_blocks == worker.num_blocks for worker in status.workers
+        )
+
+    def becomes_idle(self) -> None:
+        """Return when nothing is left of any job; fail when that takes more than IDLE_WITHIN_S."""
+        until(lambda: self.is_idle, IDLE_WITHIN_S)
+
+    def start_gateway(self, **settings: Any) -> str:
+        """The URL of one more gateway with these GatewaySettings."""
+        directory = self._state_dir / str(len(self._running))
+        gateway = GatewayServer(GatewaySettings(listen="127.0.0.1:0", state_dir=str(directory), **settings), self._text)
+        self._run(gateway.stop, lambda: gateway.run(self._endpoints.jobs, self._endpoints.stream))
+        url = f"http://{gateway.address}"
+        until(lambda: httpx.get(f"{url}/healthz").status_code == 200)
+        return url
+
+    def stop(self) -> None:
+        """Stop the newest first."""
+        self.client.close()
+        for stop, thread in reversed(self._running):
+            stop()
+            thread.join(20)
+            assert not thread.is_alive()
+
+    def _run(self, stop: Callable[[], None], body: Callable[[], Any]) -> None:
+        thread = threading.Thread(target=body, daemon=True)
+        thread.start()
+        self._running.append((stop, thread))
+
+
+@contextmanager
+def real_service(state_dir: Path, *, num_workers: int = 1) -> Iterator[RealService]:
+    """A service of the embedded model."""
+    service = RealService(state_dir, num_workers=num_workers)
+    try:
+        yield service
+    finally:
+        service.stop()

@@ -1,0 +1,66 @@
+"""What was spent at the cloud, from its actor's reports to status, metrics and the terminal."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cactus_actors.cli.status_page import facts_of
+from cactus_actors.gateway.metrics.service_metrics import families_of
+from cactus_actors.protocol.messages import Status, StatusRequest
+from cactus_actors.protocol.totals import CloudSpending
+from cactus_actors.router.access.callers import ANYONE, Caller
+from tests.support.router.core_harness import CLIENT, RouterHarness
+
+ALL = CloudSpending(period="2026-02", requests=3, tokens=120, cost=0.5, currency="EUR")
+ANN = CloudSpending(period="2026-02", tenant="ann", requests=1, tokens=20, cost=0.25, currency="EUR")
+A_CLIENT = Caller(name="k", role="client", tenant="ann", max_topics=8)
+
+
+def told(router: RouterHarness, caller: Caller = ANYONE) -> Status:
+    [status] = router.client(StatusRequest(), CLIENT, caller)
+    assert isinstance(status, Status)
+    return status
+
+
+def spender() -> RouterHarness:
+    router = RouterHarness()
+    cloud = router.connect("cloud", kind="cloud")
+    router.say(cloud, msgspec.structs.replace(cloud.report(), spent=[ALL, ANN]))
+    router.say(cloud, cloud.report())  # nothing is new
+    return router
+
+
+def test_operators_see_what_each_tenant_spent_and_clients_what_all_did() -> None:
+    router = spender()
+    assert told(router).workers[0].spent == [ALL, ANN]
+    assert told(router, A_CLIENT).workers[0].spent == [ALL]
+
+
+def test_what_is_told_anew_takes_the_place_of_what_was() -> None:
+    router = spender()
+    [cloud] = router.workers.values() if isinstance(router.workers, dict) else router.workers
+    router.say(cloud, msgspec.structs.replace(cloud.report(), spent=[ALL]))
+    assert told(router).workers[0].spent == [ALL]
+
+
+def test_metrics_tell_periods_and_no_tenant() -> None:
+    samples = {
+        sample.name: (sample.labels, sample.value)
+        for family in families_of(told(spender()))
+        for sample in family.samples
+        if "spent" in sample.name
+    }
+    labels = {"worker": "cloud", "period": "2026-02"}
+    assert samples == {
+        "cactus_cloud_spent_requests": (labels, 3),
+        "cactus_cloud_spent_tokens": (labels, 120),
+        "cactus_cloud_spent_cost": ({**labels, "currency": "EUR"}, 0.5),
+    }
+
+
+def test_the_terminal_shows_every_row() -> None:
+    lines = [fact for label, fact in facts_of(told(spender())) if label == "cloud"]
+    assert lines == [
+        "2026-02, all tenants: 3 requests, 120 tokens, 0.5000 EUR",
+        "2026-02, ann: 1 request, 20 tokens, 0.2500 EUR",
+    ]

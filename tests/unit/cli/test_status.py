@@ -1,0 +1,172 @@
+"""`cactus status` and `cactus scale`: what they show at which width, and while workers come and go."""
+
+from __future__ import annotations
+
+import io
+import itertools
+import os
+import pty
+import select
+import signal
+import subprocess
+import sys
+from collections.abc import Callable
+
+import msgspec
+import pytest
+import typer.testing
+from rich.console import Console
+
+from cactus_actors.cli.status_page import status_page, workers_told
+from cactus_actors.protocol.errors import Unavailable
+from cactus_actors.protocol.messages import Status, WorkerStatus
+from tests.support.router.scripted_router import ScriptedRouter, until
+
+HEADINGS = "worker kind node pid weights kernels state running slots blocks tokens cached drafts seen"
+
+
+def worker_named(worker_id: str, node: str = "a-node-with-a-rather-long-name.example") -> WorkerStatus:
+    return WorkerStatus(
+        worker_id=worker_id,
+        kind="local",
+        node=node,
+        pid=4194304,
+        threads=2,
+        kernels="avx512-vnni",
+        weights="int8",
+        state="ready",
+        num_slots=16,
+        free_slots=3,
+        num_blocks=2048,
+        free_blocks=100,
+        num_running=13,
+        last_seen_s=0.25,
+        tokens_generated=123456,
+        prompt_tokens_computed=1,
+        cached_prompt_tokens=7,
+        queried_prompt_tokens=28,
+        preemptions=0,
+    )
+
+
+def page(status: Status, width: int) -> list[str]:
+    console = Console(file=io.StringIO(), width=width, highlight=False)
+    console.print(status_page(status))
+    assert isinstance(console.file, io.StringIO)
+    return console.file.getvalue().splitlines()
+
+
+def test_what_a_script_reads_has_one_row_a_worker(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    status = router.status
+    router.status = lambda request_id: msgspec.structs.replace(  # type: ignore[method-assign]
+        status(request_id), workers=[worker_named("a-worker-with-a-long-name")]
+    )
+    heading, row = cactus("status").stdout.splitlines()[-2:]
+    assert " ".join(heading.split()) == HEADINGS
+    assert row.split()[:2] == ["a-worker-with-a-long-name", "local"]
+    told = "4194304 int8 avx512-vnni x2 ready 13 3/16 100/2048 123456 7 (25%) 0 0.2 s"
+    assert row.split()[3:] == told.split()
+
+
+def test_a_narrow_terminal_shows_the_same_in_two_tables(router: ScriptedRouter) -> None:
+    workers = [worker_named("worker-10", "vm"), worker_named("worker-2", "vm")]
+    status = msgspec.structs.replace(router.status(""), workers=workers, refused={"handshake": 2})
+    narrow, wide = page(status, 80), page(status, 200)
+    assert max(map(len, narrow)) <= 80
+    first, second = (line for line in narrow if line.startswith("worker "))
+    assert sorted({*first.split(), *second.split()}) == sorted(HEADINGS.split())
+    for words in (
+        "worker-2 ready 13 3/16 100/2048 123456 0.2 s",
+        "worker-2 local vm 4194304 int8 avx512-vnni x2",
+    ):
+        [row] = (line for line in narrow if " ".join(line.split()).startswith(words))
+        assert "…" not in row
+    assert len([line for line in wide if line.startswith("worker ")]) == 1
+    assert narrow[: len(wide) - 3] == wide[: len(wide) - 3]  # the lines above the tables
+
+
+def test_long_names_go_on_in_the_next_line(router: ScriptedRouter) -> None:
+    worker = worker_named("a-worker-with-a-long-name")
+    lines = page(msgspec.structs.replace(router.status(""), workers=[worker]), 80)
+    assert max(map(len, lines)) <= 80
+    assert "…" not in "".join(lines)
+    assert "4194304" in "".join(lines)
+
+
+@pytest.mark.parametrize(
+    ("num_running", "num_wished", "told"),
+    [
+        (0, 0, "no worker"),
+        (1, 1, "1 worker"),
+        (2, 2, "2 workers"),
+        (0, 1, "0 of 1 worker, 1 to come"),
+        (1, 3, "1 of 3 workers, 2 to come"),
+        (3, 1, "3 workers, 2 to go"),
+    ],
+)
+def test_workers_are_counted(num_running: int, num_wished: int, told: str) -> None:
+    assert workers_told(num_running, num_wished) == told
+
+
+def test_scale_waits_for_the_workers_and_tells_of_each(
+    cactus: Callable[..., typer.testing.Result], router: ScriptedRouter
+) -> None:
+    status, looks = router.status, itertools.count()
+
+    def growing(request_id: str) -> Status:
+        workers = [worker_named(f"worker-{number}") for number in range(min(2, next(looks)))]
+        return msgspec.structs.replace(status(request_id), workers=workers, desired_workers=2)
+
+    router.status = growing  # type: ignore[method-assign]
+    assert cactus("scale", "2", "--wait").stdout.splitlines() == [
+        "2 workers wished for: 0 of 2 workers, 2 to come",
+        "1 of 2 workers, 1 to come",
+        "2 workers",
+    ]
+    assert cactus("scale", "2").stdout == "2 workers wished for, and running\n"
+    with pytest.raises(Unavailable, match="somebody else wishes for 2 workers"):
+        cactus("scale", "3", "--wait")
+
+
+def test_an_interrupt_of_a_watch_prints_nothing_again(router: ScriptedRouter) -> None:
+    ours, theirs = pty.openpty()
+    command = [sys.executable, "-m", "cactus_actors.cli", "status", "--watch", "--interval", "0.1"]
+    process = subprocess.Popen(
+        [*command, "--endpoint", router.endpoint],
+        stdin=theirs,
+        stdout=theirs,
+        stderr=theirs,
+        env=os.environ | {"TERM": "xterm"},
+        preexec_fn=lambda: signal.signal(signal.SIGINT, signal.default_int_handler),
+    )
+    os.close(theirs)
+    told = bytearray()
+
+    def read() -> bool:
+        """Take what is there; False at the end."""
+        try:
+            told.extend(os.read(ours, 65536))
+        except OSError:  # all of it was read, and its writer has gone
+            return False
+        return True
+
+    def shows_rates() -> bool:
+        if select.select([ours], [], [], 0.2)[0]:
+            read()
+        return b"a second" in told
+
+    try:
+        until(shows_rates)
+        process.send_signal(signal.SIGINT)
+        while read():
+            pass
+        assert process.wait(60) == 130
+    finally:
+        process.kill()
+        process.wait()
+        os.close(ours)
+    _, ended, after = bytes(told).rpartition(b"\x1b[?1049l")  # back to the screen before
+    assert ended
+    assert b"serving" not in after

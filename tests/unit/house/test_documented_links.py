@@ -1,0 +1,40 @@
+"""Every link of the documents leads to a file and a heading that are there."""
+
+from __future__ import annotations
+
+import re
+from pathlib import Path
+
+import pytest
+
+from tests.support.text.documents import DOCUMENTS, ROOT
+
+LINK = re.compile(r"\]\(([^)\s]+)\)")
+
+
+def anchors(document: Path) -> set[str]:
+    """The names of its headings, as GitHub makes them."""
+    headings = re.findall(r"^#+ (.*)$", document.read_text(), re.MULTILINE)
+    return {re.sub(r"[^\w\- ]", "", one.strip().lower()).replace(" ", "-") for one in headings}
+
+
+def is_broken(document: Path, link: str) -> bool:
+    """Whether a link within the project leads nowhere."""
+    path, _, anchor = link.partition("#")
+    target = (document.parent / path).resolve() if path else document
+    if not target.exists():
+        return True
+    return bool(anchor) and target.suffix == ".md" and anchor not in anchors(target)
+
+
+@pytest.mark.parametrize("document", DOCUMENTS, ids=lambda path: str(path.relative_to(ROOT)))
+def test_links_lead_somewhere(document: Path) -> None:
+    links = [link for link in LINK.findall(document.read_text()) if not re.match(r"\w+:", link)]
+    assert [link for link in links if is_broken(document, link)] == []
+
+
+def test_a_link_that_leads_nowhere_is_seen() -> None:
+    readme = ROOT / "README.md"
+    assert is_broken(readme, "docs/nothing.md")
+    assert is_broken(readme, "docs/reference/options.md#nothing")
+    assert not is_broken(readme, "docs/reference/options.md#reasoning")

@@ -1,0 +1,125 @@
+"""Secret keys do not get out by accident, and no code reads bytes as more than data."""
+
+from __future__ import annotations
+
+import ast
+import copy
+import logging
+import pickle
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.keys.key_file import Credentials
+from cactus_actors.keys.key_pair import KeyPair, is_public_key
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from tests.support.paths import ROOT
+
+PACKAGES = ("cactus_actors", "router", "workers")
+OTHER_CODE = ("benchmarks", "examples")
+RUNS_WHAT_IT_READS = {
+    "pickle", "cloudpickle", "dill", "marshal", "shelve", "eval", "exec", "recv_pyobj",
+    "send_pyobj", "jsonpickle", "joblib", "__import__", "allow_pickle", "trust_remote_code",
+}  # fmt: skip
+OWN_STATE = {
+    "cactus_actors/batch/output.py",
+    "cactus_actors/client/connection.py",
+    "cactus_actors/client/stream.py",
+    "cactus_actors/service/service.py",
+    "cactus_actors/fleet/singleton.py",
+    "cactus_actors/ffi/build.py",
+    "cactus_actors/gateway/actor.py",
+    "cactus_actors/gateway/answers/event_stream.py",
+    "cactus_actors/gateway/server.py",
+    "cactus_actors/handoff/budget.py",
+    "cactus_actors/handoff/connection.py",
+    "cactus_actors/handoff/desk.py",
+    "cactus_actors/placement/local/local_actor.py",
+    "cactus_actors/protocol/confidence.py",
+    "cactus_actors/structured/gbnf/reader.py",
+    "cactus_actors/structured/satisfiable.py",
+    "cactus_actors/text/chat_template.py",
+    "cactus_actors/tools/source.py",
+    "cactus_actors/tools/text_with_calls.py",
+    "router/actor.py",
+    "router/dispatch/ledger.py",
+    "router/dispatch/queue.py",
+    "router/handoff/cloud_desk.py",
+    "router/jobs/closing.py",
+    "router/jobs/handoff_result.py",
+    "router/journal/journal.py",
+    "router/journal/keeping.py",
+    "router/prepare/reasoning.py",
+    "router/preparing/process.py",
+    "workers/engine_bench.py",
+    "workers/engine/block_pool.py",
+    "workers/engine/hidden_state_pooling.py",
+    "workers/engine/engine.py",
+    "workers/families/mixtral.py",
+    "workers/families/qwen3_moe.py",
+    "workers/spec/rotary.py",
+    "workers/runtime/graph.py",
+    "workers/runtime/program.py",
+    "workers/runtime/transformer.py",
+    "workers/engine/sequence.py",
+}
+"""Where assertions are about the program's own state; what comes from outside was checked before it."""
+
+
+def test_a_secret_key_is_not_shown() -> None:
+    pair = KeyPair.generate()
+    credentials = Credentials(pair, KeyPair.generate().public, "alice")
+    record = logging.LogRecord("n", 40, "p", 1, "%s %r", (pair, credentials), None)
+    for text in (str(pair), f"{credentials}", record.getMessage(), str([pair]), f"{vars(credentials)}"):
+        assert pair.reveal() not in text
+    assert KeyPair(pair.reveal()).public == pair.public
+
+
+def test_a_secret_key_does_not_leave_its_process() -> None:
+    """Ray would send it to another one with the arguments of an actor."""
+    for secret in (KeyPair.generate(), Credentials(KeyPair.generate(), "", "")):
+        with pytest.raises(TypeError, match="does not leave its process"):
+            pickle.dumps(secret)
+        with pytest.raises(TypeError, match="does not leave its process"):
+            copy.deepcopy(secret)
+
+
+@pytest.mark.parametrize("text", ["", "x", "é" * 40, "0" * 39, '"' * 40, "0" * 41])
+def test_what_is_no_key(text: str) -> None:
+    assert not is_public_key(text)
+    with pytest.raises(ConfigurationInvalid, match="40 characters"):
+        KeyPair(text)
+
+
+def names_of(path: Path) -> set[str]:
+    """Every module, function and attribute that a file names."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        match node:
+            case ast.Import(names=modules):
+                names |= {part for module in modules for part in module.name.split(".")}
+            case ast.ImportFrom(module=module, names=imported):
+                names |= {*(module or "").split("."), *(name.name for name in imported)}
+            case ast.keyword(value=ast.Constant(value=False)):
+                pass  # what is switched off
+            case ast.Name(id=name) | ast.Attribute(attr=name) | ast.keyword(arg=str(name)):
+                names.add(name)
+    return names
+
+
+def test_no_code_runs_what_it_reads() -> None:
+    files = [path for package in PACKAGES + OTHER_CODE for path in (ROOT / package).rglob("*.py")]
+    assert len(files) > 100
+    found = {
+        str(path.relative_to(ROOT)): sorted(names) for path in files if (names := names_of(path) & RUNS_WHAT_IT_READS)
+    }
+    assert found == {}
+    assert names_of(Path(__file__)) >= {"pickle"}
+
+
+def test_no_check_is_an_assertion() -> None:
+    """`python -O` drops assertions; whoever writes one in another file says here that it checks no input."""
+    files = [path for package in PACKAGES for path in (ROOT / package).rglob("*.py")]
+    trees = {str(path.relative_to(ROOT)): ast.parse(path.read_text()) for path in files}
+    asserting = {name for name, tree in trees.items() if any(isinstance(node, ast.Assert) for node in ast.walk(tree))}
+    assert asserting == OWN_STATE

@@ -1,0 +1,334 @@
+"""The journal's file: what is written is found again, and what is wrong with it is said."""
+
+from __future__ import annotations
+
+import queue
+import shutil
+import sqlite3
+import time
+import zlib
+from collections.abc import Iterator, Sequence
+from pathlib import Path
+from typing import Any
+
+import msgspec
+import pytest
+from hypothesis import strategies as st
+from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, rule
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.protocol.messages import Accepted, Finished, Submit
+from cactus_actors.protocol.results import Result
+from cactus_actors.router.journal.encoding import decoded_accepted
+from cactus_actors.router.journal.journal import Journal, end_of
+from cactus_actors.router.journal.reader import JournalReader
+from cactus_actors.router.journal.records import (
+    AcceptedRecord,
+    EndedRecord,
+    Forget,
+    RecoveredEnd,
+    Remembered,
+    WriteAccepted,
+    WriteEnded,
+)
+from tests.support.fuzzing.judging import fuzzed
+
+PATIENCE_S = 60.0
+
+
+class Writer:
+    """A journal that is being written, and what it says."""
+
+    def __init__(self, directory: Path) -> None:
+        self.journal = Journal(directory)
+        self.said: queue.Queue[tuple[list[str], str]] = queue.Queue()
+        self.journal.start(self.on_written, self.on_failed)
+
+    def on_written(self, job_ids: Sequence[str]) -> None:
+        self.said.put((list(job_ids), ""))
+
+    def on_failed(self, job_ids: Sequence[str], reason: str) -> None:
+        self.said.put((list(job_ids), reason))
+
+    def accept(self, name: str) -> tuple[list[str], str]:
+        self.journal.add(WriteAccepted(name, accepted(name)))
+        return self.said.get(timeout=PATIENCE_S)
+
+
+@pytest.fixture
+def writer(tmp_path: Path) -> Iterator[Writer]:
+    writer = Writer(tmp_path)
+    yield writer
+    writer.journal.close()
+
+
+def accepted(name: str, at: float = 0.0) -> AcceptedRecord:
+    reply = Accepted(job_id=name, epoch=1, prompt_tokens=2, seed=3, durable=True)
+    return AcceptedRecord(Submit(job_id=name, prompt=["é", 7]), b"digest", reply, "m", at)
+
+
+def ended(name: str, at: float | None = None) -> EndedRecord:
+    finished = Finished(job_id=name, length=2, result=Result(text="ab", token_ids=[1, 2]))
+    return EndedRecord(finished, "finished", [1, 2], ["a", "b"], "", time.time() if at is None else at)
+
+
+def found(directory: Path, retention_s: float = 600.0) -> dict[str, AcceptedRecord | Remembered]:
+    """What a router finds: jobs to run, and ended ones, whose results it reads later."""
+    journal = Journal(directory)
+    jobs = journal.recover(retention_s)
+    results = read(directory, *(job.job_id for job in jobs if isinstance(job, RecoveredEnd)))
+    journal.close()
+    known: dict[str, AcceptedRecord | Remembered] = {}
+    for job in jobs:
+        if isinstance(job, AcceptedRecord):
+            known[job.submit.job_id] = job
+        else:
+            result = results[job.job_id]
+            assert result is not None
+            assert job == end_of(accepted(job.job_id), result.ended)
+            known[job.job_id] = result
+    return known
+
+
+def read(directory: Path, *names: str) -> dict[str, Remembered | None]:
+    answers: dict[str, Remembered | None] = {}
+    reader = JournalReader(directory, answers.__setitem__)
+    for name in names:
+        reader.ask(name)
+    reader.close()
+    return answers
+
+
+def remembered(name: str, end: EndedRecord) -> Remembered:
+    return Remembered(accepted(name).accepted, end)
+
+
+def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: Path) -> None:
+    assert writer.accept("one") == (["one"], "")
+    writer.accept("two")
+    end = ended("two")
+    writer.journal.add(WriteEnded("two", end))
+    writer.journal.close()
+    assert found(tmp_path) == {
+        "one": accepted("one"),
+        "two": remembered("two", end),
+    }
+
+
+def test_what_is_said_to_be_written_is_in_the_file_already(writer: Writer, tmp_path: Path) -> None:
+    writer.accept("one")
+    (tmp_path / "copy").mkdir()
+    for name in ("jobs.sqlite", "jobs.sqlite-wal"):  # as a kill would leave them
+        shutil.copy(tmp_path / name, tmp_path / "copy" / name)
+    assert list(found(tmp_path / "copy")) == ["one"]
+
+
+def test_jobs_come_in_the_order_of_their_acceptance(writer: Writer, tmp_path: Path) -> None:
+    for name, at in (("late", 9.0), ("early", 1.0), ("middle", 5.0)):
+        writer.journal.add(WriteAccepted(name, accepted(name, at)))
+    writer.journal.close()
+    assert list(found(tmp_path)) == ["early", "middle", "late"]
+
+
+def test_a_record_from_before_there_were_weights_is_read() -> None:
+    record = accepted("a")
+    content = msgspec.msgpack.encode(msgspec.structs.astuple(record)[:-1])
+    assert decoded_accepted(content + zlib.crc32(content).to_bytes(4, "little")) == record
+
+
+def test_old_results_are_not_found_but_old_jobs_are(writer: Writer, tmp_path: Path) -> None:
+    for name in ("waiting", "old", "fresh"):
+        writer.accept(name)
+    writer.journal.add(WriteEnded("old", ended("old", at=time.time() - 700)))
+    writer.journal.add(WriteEnded("fresh", ended("fresh", at=time.time() - 500)))
+    writer.journal.close()
+    assert set(found(tmp_path, retention_s=600.0)) == {"waiting", "fresh"}
+
+
+def test_two_services_cannot_share_a_journal(writer: Writer, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationInvalid, match=r"in use by another service.*--state-dir"):
+        Journal(tmp_path)
+    writer.journal.close()
+    Journal(tmp_path).close()
+
+
+@pytest.mark.parametrize("damage", ["no database at all", "a torn page"])
+def test_a_file_that_cannot_be_read_is_put_aside_and_the_router_starts(
+    writer: Writer, tmp_path: Path, damage: str
+) -> None:
+    for number in range(50):
+        writer.accept(f"{number}-{'x' * 500}")
+    writer.journal.close()
+    path = tmp_path / "jobs.sqlite"
+    whole = path.read_bytes()
+    path.write_bytes(b"no database at all" * 100 if damage == "no database at all" else whole[:10_000])
+    assert found(tmp_path) == {}
+    [aside] = tmp_path.glob("jobs.sqlite.damaged-*")
+    assert aside.stat().st_size > 0
+    after = Writer(tmp_path)
+    assert after.accept("new") == (["new"], "")
+    after.journal.close()
+    assert list(found(tmp_path)) == ["new"]
+
+
+def test_a_disk_that_takes_nothing_when_the_router_starts_costs_no_job(writer: Writer, tmp_path: Path) -> None:
+    for name in ("waiting", "old"):
+        writer.accept(name)
+    writer.journal.add(WriteEnded("old", end := ended("old", at=time.time() - 700)))
+    writer.journal.close()
+    journal = Journal(tmp_path)
+    journal._database.execute("PRAGMA query_only = ON")
+    assert journal.recover(600.0) == [end_of(accepted("old"), end), accepted("waiting")]
+    journal.close()
+    assert not list(tmp_path.glob("*damaged*"))
+    assert set(found(tmp_path, retention_s=600.0)) == {"waiting"}
+
+
+@pytest.mark.parametrize("column", ["accepted", "ended"])
+def test_a_damaged_record_is_left_out_and_reported(
+    writer: Writer, tmp_path: Path, column: str, caplog: pytest.LogCaptureFixture
+) -> None:
+    for name in ("good", "bad"):
+        writer.accept(name)
+        writer.journal.add(WriteEnded(name, ended(name)))
+    writer.journal.close()
+    database = sqlite3.connect(tmp_path / "jobs.sqlite")
+    [(record,)] = database.execute(f"SELECT {column} FROM jobs WHERE job_id = 'bad'").fetchall()
+    flipped = bytes([*record[:7], record[7] ^ 1, *record[8:]])
+    with database:
+        database.execute(f"UPDATE jobs SET {column} = ? WHERE job_id = 'bad'", (flipped,))
+    database.close()
+    assert list(found(tmp_path)) == ["good"]
+    assert "bad cannot be read" in caplog.text
+
+
+def test_a_journal_of_another_version_is_refused(writer: Writer, tmp_path: Path) -> None:
+    writer.journal.close()
+    database = sqlite3.connect(tmp_path / "jobs.sqlite")
+    database.execute("PRAGMA user_version = 99")
+    database.close()
+    with pytest.raises(ConfigurationInvalid, match="version 99"):
+        Journal(tmp_path)
+
+
+def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
+    (tmp_path / "file").touch()
+    with pytest.raises(ConfigurationInvalid, match="file/journal"):
+        Journal(tmp_path / "file" / "journal")
+
+
+def test_on_a_full_disk_jobs_are_refused_and_ends_are_written_later(writer: Writer, tmp_path: Path) -> None:
+    writer.accept("one")
+    database = writer.journal._database
+    (num_pages,) = database.execute("PRAGMA page_count").fetchone()
+    database.execute(f"PRAGMA max_page_count = {num_pages}")  # SQLite's own way to run out of room
+    refused = "x" * 100_000
+    names, reason = writer.accept(refused)
+    assert names == [refused]
+    assert "full" in reason
+    end = ended("one")
+    writer.journal.add(WriteEnded("one", end))
+    writer.journal.add(WriteAccepted(refused, accepted(refused)))
+    assert writer.said.get(timeout=PATIENCE_S)[1]  # both failed in one transaction
+    database.execute("PRAGMA max_page_count = 1000000")
+    assert writer.accept("two") == (["two"], "")
+    writer.journal.close()
+    assert found(tmp_path) == {
+        "one": remembered("one", end),
+        "two": accepted("two"),
+    }
+
+
+def test_what_has_not_ended_or_is_not_there_is_not_read_back(writer: Writer, tmp_path: Path) -> None:
+    writer.accept("waiting")
+    writer.accept("over")
+    writer.journal.add(WriteEnded("over", end := ended("over")))
+    writer.journal.add(WriteAccepted("last", accepted("last")))
+    writer.said.get(timeout=PATIENCE_S)
+    assert read(tmp_path, "waiting", "over", "never") == {
+        "waiting": None,
+        "over": remembered("over", end),
+        "never": None,
+    }
+
+
+def test_a_result_that_was_damaged_is_not_read_back(
+    writer: Writer, tmp_path: Path, caplog: pytest.LogCaptureFixture
+) -> None:
+    writer.accept("bad")
+    writer.journal.add(WriteEnded("bad", ended("bad")))
+    writer.journal.close()
+    database = sqlite3.connect(tmp_path / "jobs.sqlite")
+    with database:
+        database.execute("UPDATE jobs SET ended = x'0102030405'")
+    database.close()
+    assert read(tmp_path, "bad") == {"bad": None}
+    assert "job bad cannot be read" in caplog.text
+
+
+def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(
+    writer: Writer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("cactus_actors.router.journal.journal.RETRY_S", 0.05)
+    writer.accept("one")
+    writer.journal._database.execute("PRAGMA query_only = ON")
+    assert writer.accept("two")[1]
+    names, reason = writer.said.get(timeout=PATIENCE_S)
+    assert (names, bool(reason)) == ([], True)  # it tried, and it still cannot
+    writer.journal._database.execute("PRAGMA query_only = OFF")
+    while reason:
+        names, reason = writer.said.get(timeout=PATIENCE_S)
+    assert names == []
+    assert writer.accept("three") == (["three"], "")
+
+
+class JournalMachine(RuleBasedStateMachine):
+    """Whatever is written and however often it is opened again, the file holds what a dict would."""
+
+    names = st.sampled_from("abcd")
+
+    def __init__(self) -> None:
+        super().__init__()
+        import tempfile
+
+        self.directory = Path(tempfile.mkdtemp())
+        self.jobs: dict[str, AcceptedRecord | Remembered] = {}
+        self.writer: Any = Writer(self.directory)
+
+    def teardown(self) -> None:
+        self.writer.journal.close()
+        shutil.rmtree(self.directory)
+
+    @rule(name=names, at=st.floats(0, 1e9))
+    def accept(self, name: str, at: float) -> None:
+        record = accepted(name, at)
+        self.writer.journal.add(WriteAccepted(name, record))
+        self.jobs[name] = record
+
+    @precondition(lambda self: self.jobs)
+    @rule(data=st.data())
+    def end(self, data: st.DataObject) -> None:
+        name = data.draw(st.sampled_from(sorted(self.jobs)))
+        record = ended(name)
+        self.writer.journal.add(WriteEnded(name, record))
+        self.jobs[name] = remembered(name, record)
+
+    @rule(name=names)
+    def forget(self, name: str) -> None:
+        self.writer.journal.add(Forget(name))
+        self.jobs.pop(name, None)
+
+    @rule()
+    def open_again(self) -> None:
+        self.writer.journal.close()
+        assert found(self.directory) == self.jobs
+        self.writer = Writer(self.directory)
+
+    @invariant()
+    def is_locked(self) -> None:
+        with pytest.raises(ConfigurationInvalid):
+            Journal(self.directory)
+
+
+JournalMachine.TestCase.settings = fuzzed(25, derandomize=False, stateful_step_count=20)
+TestJournalMachine = JournalMachine.TestCase

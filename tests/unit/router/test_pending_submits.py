@@ -1,0 +1,212 @@
+"""A job between its arrival and the end of its preparation."""
+
+from __future__ import annotations
+
+from typing import Any
+
+import pytest
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import (
+    Accepted,
+    Cancel,
+    Fetch,
+    Finished,
+    Pending,
+    Rejected,
+    Resume,
+    Submit,
+)
+from cactus_actors.protocol.wire import decode_submit
+from cactus_actors.router.access.callers import ANYONE, Revoked
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.effects import Effect, Prepare, SendClient
+from cactus_actors.router.jobs.arrivals import MAX_LATER
+from cactus_actors.router.jobs.job import MAX_ATTACHED
+from cactus_actors.router.prepare.preparation import prepare
+from tests.support.router.core_harness import LetterModel, job_id
+
+
+class SlowRouter:
+    """A core whose requests are prepared when the test says so."""
+
+    def __init__(self, **settings: Any) -> None:
+        self.core = RouterCore(RouterSettings(**settings), epoch=7, now=0.0)
+        self.waiting: list[Prepare] = []
+        self.replies: list[tuple[bytes, Any]] = []
+
+    def hear(self, message: Any, identity: bytes = b"client") -> None:
+        self._take(self.core.on_client(identity, message, "m", 0.0))
+
+    def prepare_next(self, outcome: Any = None) -> None:
+        request = self.waiting.pop(0)
+        outcome = outcome or prepare(decode_submit(request.content), LetterModel())
+        self._take(self.core.on_prepared(request.ticket, outcome, 1.0))
+
+    def revoke(self, *clients: bytes, is_last: bool) -> None:
+        self._take(self.core.on_revoked(Revoked(ANYONE, is_last, frozenset(clients), frozenset()), 1.0))
+
+    def stop(self) -> None:
+        self._take(self.core.on_stop(1.0))
+
+    def _take(self, effects: list[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Prepare):
+                self.waiting.append(effect)
+            elif isinstance(effect, SendClient):
+                self.replies.append((effect.identity, effect.message))
+
+
+@pytest.fixture
+def router() -> SlowRouter:
+    return SlowRouter()
+
+
+def submit(number: int, prompt: str = "hello") -> Submit:
+    return Submit(job_id=job_id(number), prompt=prompt)
+
+
+def test_nobody_is_answered_before_the_job_is_prepared(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    assert router.replies == []
+    assert router.core.status(0.0).jobs.accepted == 0
+    router.prepare_next()
+    [(_, accepted)] = router.replies
+    assert isinstance(accepted, Accepted)
+
+
+def test_the_same_job_is_prepared_once_and_answered_to_all_who_sent_it(router: SlowRouter) -> None:
+    router.hear(submit(1), b"one")
+    router.hear(submit(1), b"two")
+    router.hear(submit(1, "another"), b"three")
+    assert len(router.waiting) == 1
+    router.prepare_next()
+    kinds = {identity: type(reply) for identity, reply in router.replies}
+    assert kinds == {b"one": Accepted, b"two": Accepted, b"three": Rejected}
+
+
+def test_a_request_that_cannot_be_prepared_is_refused_to_all_who_sent_it(router: SlowRouter) -> None:
+    router.hear(submit(1), b"one")
+    router.hear(submit(1), b"two")
+    router.prepare_next(InvalidRequest("no", param="prompt"))
+    assert [(identity, reply.error.param) for identity, reply in router.replies] == [
+        (b"one", "prompt"),
+        (b"two", "prompt"),
+    ]
+    assert router.core.status(0.0).jobs.rejected == 1
+    router.hear(submit(1))  # and is forgotten
+    assert len(router.waiting) == 1
+
+
+def test_who_asks_again_and_again_meanwhile_is_told_to_wait(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    for _ in range(MAX_LATER):
+        router.hear(Fetch(job_id=job_id(1), wait=False))
+    assert router.replies == []
+    router.hear(Fetch(job_id=job_id(1), wait=False))
+    [(_, refused)] = router.replies
+    assert (refused.error.type, refused.job_id) == ("rate_limit_error", job_id(1))
+    router.prepare_next()
+    assert len(router.replies) == 2 + MAX_LATER  # with the Accepted
+
+
+def test_of_many_who_send_a_job_the_last_are_answered(router: SlowRouter) -> None:
+    for number in range(MAX_ATTACHED + 1):
+        router.hear(submit(1), b"%d" % number)
+    router.prepare_next()
+    assert [identity for identity, _ in router.replies] == [b"%d" % n for n in range(1, MAX_ATTACHED + 1)]
+
+
+def test_what_is_asked_about_a_job_meanwhile_is_answered_when_it_is_known(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.hear(Fetch(job_id=job_id(1), wait=False))
+    router.hear(Resume(job_id=job_id(1)))
+    router.hear(Cancel(job_id=job_id(1)))
+    assert router.replies == []
+    router.prepare_next()
+    kinds = [type(reply).__name__ for _, reply in router.replies]
+    assert kinds == ["Accepted", "Pending", "Replay", "Finished", "Pending"]
+    assert router.replies[-1][1].state == "cancelled"
+
+
+def test_what_is_asked_about_a_job_that_is_refused_is_not_found(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.hear(Cancel(job_id=job_id(1)), b"other")
+    router.prepare_next(InvalidRequest("no"))
+    assert [(identity, reply.error.status) for identity, reply in router.replies] == [
+        (b"client", 400),
+        (b"other", 404),
+    ]
+
+
+def test_the_queue_is_full_with_what_is_on_its_way_into_it() -> None:
+    router = SlowRouter(max_queued_jobs=3)
+    for number in range(1, 5):
+        router.hear(submit(number))
+    assert len(router.waiting) == 3
+    [(_, rejected)] = router.replies
+    assert rejected.error.status == 429
+
+
+def test_a_stop_refuses_what_is_being_prepared(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.stop()
+    [(_, rejected)] = router.replies
+    assert rejected.error.status == 503
+
+
+def test_a_router_is_not_drained_while_it_prepares(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.core.close_intake()
+    assert not router.core.is_drained
+    router.prepare_next(InvalidRequest("no"))
+    assert router.core.is_drained
+
+
+def test_finished_and_pending_are_what_a_cancel_gets(router: SlowRouter) -> None:
+    router.hear(submit(1))
+    router.prepare_next()
+    router.hear(Cancel(job_id=job_id(1)))
+    assert [type(reply) for _, reply in router.replies[1:]] == [Finished, Pending]
+
+
+def test_who_waits_with_a_revoked_key_is_refused_and_others_get_the_job(router: SlowRouter) -> None:
+    router.hear(submit(1), b"revoked")
+    router.hear(submit(1), b"kept")
+    router.hear(Fetch(job_id=job_id(1)), b"revoked")
+    router.revoke(b"revoked", is_last=False)
+    [(asker, refused)] = router.replies
+    assert (asker, refused.job_id, refused.error.type) == (b"revoked", job_id(1), "authentication_error")
+    router.prepare_next()
+    assert [(asker, type(reply)) for asker, reply in router.replies[1:]] == [(b"kept", Accepted)]
+    router.hear(Cancel(job_id=job_id(1)), b"kept")
+    assert {asker for asker, _ in router.replies[1:]} == {b"kept"}
+
+
+def test_what_a_tenant_without_a_key_sent_is_not_run(router: SlowRouter) -> None:
+    router.hear(submit(1), b"revoked")
+    router.revoke(b"revoked", is_last=True)
+    router.prepare_next()
+    jobs = router.core.status(1.0).jobs
+    assert (jobs.accepted, jobs.rejected) == (0, 1)
+    assert len(router.replies) == 1
+
+
+def test_requests_that_are_being_prepared_take_room_in_bytes() -> None:
+    router = SlowRouter(max_queued_bytes=12_000)
+    for number in range(1, 4):
+        router.hear(submit(number, "x" * 2000))
+    [(_, rejected)] = router.replies
+    assert isinstance(rejected, Rejected)
+    assert (rejected.job_id, rejected.error.status) == (job_id(3), 429)
+    assert len(router.waiting) == 2
+
+
+def test_a_request_leaves_the_count_when_its_preparation_ends_however_it_ends() -> None:
+    router = SlowRouter(max_queued_jobs=2)
+    for number in range(1, 20):
+        router.hear(submit(number))
+        assert len(router.waiting) == 1
+        router.prepare_next(InvalidRequest("no"))
+    assert len(router.replies) == 19

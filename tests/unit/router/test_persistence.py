@@ -1,0 +1,220 @@
+"""What the router's core gives to a journal, and what it makes of one that it finds."""
+
+from __future__ import annotations
+
+import pytest
+
+from cactus_actors.protocol.errors import ContextExceeded
+from cactus_actors.protocol.messages import Accepted, Cancel, Fetch, Finished, Pending, Rejected, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.worker_messages import Finish
+from tests.support.router.core_harness import CLIENT, Disk, RouterHarness, job_id
+from tests.support.router.walk import walk
+
+
+@pytest.fixture
+def disk() -> Disk:
+    return Disk()
+
+
+def submit(number: int, prompt: str = "hello", **options: object) -> Submit:
+    return Submit(job_id=job_id(number), prompt=prompt, options=Options(**options))  # type: ignore[arg-type]
+
+
+def test_a_job_is_accepted_and_dispatched_when_it_is_on_disk_and_not_before(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    router.connect()
+    assert router.client(submit(1)) == []
+    assert not router.is_running(1)
+    router.write_to_disk()
+    [(receiver, accepted)] = router.replies
+    assert receiver == CLIENT
+    assert isinstance(accepted, Accepted)
+    assert accepted.durable
+    assert router.is_running(1)
+
+
+def test_without_a_journal_a_job_is_accepted_at_once_and_says_that_it_is_not_durable() -> None:
+    router = RouterHarness()
+    assert not router.submit(1).durable
+
+
+def test_a_job_sent_twice_before_it_is_on_disk_is_answered_once_to_each(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    router.client(submit(1), b"one")
+    router.client(submit(1), b"two")
+    assert router.replies == []
+    router.write_to_disk()
+    assert [receiver for receiver, _ in router.replies] == [b"one", b"two"]
+
+
+def test_a_job_that_cannot_be_written_is_refused_and_forgotten(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    router.client(submit(1))
+    router.fail_to_write("disk full")
+    [(_, rejected)] = router.replies
+    assert isinstance(rejected, Rejected)
+    assert rejected.error.status == 507
+    assert "disk full" in rejected.error.message
+    assert rejected.error.retry_after
+    counts = router.core.status(router.now).jobs
+    assert (counts.accepted, counts.queued, counts.rejected) == (0, 0, 1)
+    router.client(submit(1))
+    router.write_to_disk()
+    assert isinstance(router.replies[-1][1], Accepted)
+
+
+def test_a_job_cancelled_before_it_is_on_disk_ends_once(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    router.connect()
+    router.client(submit(1))
+    [finished, pending] = router.client(Cancel(job_id=job_id(1)))
+    assert isinstance(finished, Finished)
+    assert isinstance(pending, Pending)
+    walk(router.core, router.now)  # it has ended, and is on its way to the disk
+    router.write_to_disk()
+    walk(router.core, router.now)
+    assert not router.is_running(1)
+    assert len(router.finished(1)) == 1
+
+
+def test_the_next_router_runs_what_was_accepted_with_the_seed_that_it_was_given(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.client(submit(1, "once"))
+    first.client(submit(2, "twice", max_tokens=7))
+    first.write_to_disk()
+    seeds = {reply.job_id: reply.seed for _, reply in first.replies}
+
+    second = RouterHarness(disk=disk)
+    second.connect()
+    for number, prompt in ((1, "once"), (2, "twice")):
+        _, dispatch = second.running(number)
+        assert dispatch.params.seed == seeds[job_id(number)]
+        assert dispatch.prompt_ids == second.model.tokenizer.encode(prompt, add_special=True)
+    assert second.running(2)[1].params.max_tokens == 7
+
+
+def test_jobs_come_back_in_the_order_of_their_arrival(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    for number in (3, 1, 2):
+        first.client(submit(number))
+        first.now += 1
+    first.write_to_disk()
+    second = RouterHarness(disk=disk)
+    second.connect(num_slots=1)
+    assert second.is_running(3)
+
+
+def test_a_client_that_sends_its_job_again_gets_the_job_that_came_back(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.client(submit(1, seed=5))
+    first.write_to_disk()
+    second = RouterHarness(disk=disk)
+    second.connect()
+    [accepted] = second.client(submit(1, seed=5))
+    assert isinstance(accepted, Accepted)
+    second.generate(1, "abc", finish=Finish("stop"))
+    assert second.result(1).text == "abc"
+    [rejected] = second.client(submit(1, "another", seed=5))
+    assert rejected.error.status == 409
+
+
+def test_a_result_is_still_there_and_so_is_its_stream(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.connect()
+    first.client(submit(1, seed=5))
+    first.write_to_disk()
+    first.generate(1, "abc", finish=Finish("stop"))
+    first.write_to_disk()
+
+    second = RouterHarness(disk=disk)
+    [finished] = second.client(Fetch(job_id=job_id(1)))
+    assert finished == first.finished(1)[0]
+    accepted, again = second.client(submit(1, seed=5))
+    assert isinstance(accepted, Accepted)
+    assert again == finished
+    counts = second.core.status(second.now).jobs
+    assert (counts.accepted, counts.finished) == (1, 1)
+
+
+def test_an_end_that_was_not_written_is_reached_again(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.connect()
+    first.client(submit(1))
+    first.write_to_disk()
+    first.generate(1, "abc", finish=Finish("stop"))
+    second = RouterHarness(disk=disk)
+    second.connect()
+    assert second.is_running(1)
+
+
+def test_a_deadline_counts_from_the_acceptance_whoever_accepted(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.client(submit(1, timeout_ms=5000))
+    first.write_to_disk()
+    # The machine was started again: its clock begins anew, 4 s of Unix time later.
+    second = RouterHarness(disk=disk, unix_offset=1_000_004.0)
+    second.pass_silence(0.5)
+    assert second.client(Fetch(job_id=job_id(1), wait=False))[0].state == "queued"
+    second.pass_silence(1.0)
+    [finished] = second.client(Fetch(job_id=job_id(1)))
+    assert finished.result.error.status == 504
+
+
+def test_a_job_that_the_next_router_cannot_prepare_ends_with_the_reason(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.client(submit(1, "x" * 200))
+    first.write_to_disk()
+    second = RouterHarness(disk=Disk())
+    second.model.max_context = 100  # another model
+    second.disk = disk
+    second._take(second.core.recover(disk.recovered(), second.now))
+    [finished] = second.client(Fetch(job_id=job_id(1)))
+    assert finished.result.error.type == ContextExceeded.type
+    assert not finished.result.success
+
+
+def test_what_is_forgotten_here_is_forgotten_there(disk: Disk) -> None:
+    router = RouterHarness(disk=disk, retention_s=10.0)
+    router.connect()
+    router.client(submit(1))
+    router.write_to_disk()
+    router.generate(1, "abc", finish=Finish("stop"))
+    router.pass_time(11.0)
+    router.write_to_disk()
+    assert disk.recovered() == []
+
+
+def test_a_stop_leaves_what_is_on_disk_to_the_next_router(disk: Disk) -> None:
+    first = RouterHarness(disk=disk)
+    first.connect()
+    first.client(submit(1, seed=5))
+    first.write_to_disk()
+    first.generate(1, "ab")
+    first.stop(leaves_jobs=True)
+    first.write_to_disk()
+    assert first.finished(1) == []
+    second = RouterHarness(disk=disk)
+    second.connect()
+    second.client(submit(1, seed=5))
+    second.generate(1, "abc", finish=Finish("stop"))
+    assert second.result(1).text == "abc"
+
+
+@pytest.mark.parametrize("leaves_jobs", [False, True])
+def test_a_stop_ends_what_is_on_no_disk(leaves_jobs: bool) -> None:
+    router = RouterHarness()
+    router.submit(1)
+    router.stop(leaves_jobs=leaves_jobs)
+    error = router.result(1).error
+    assert error is not None
+    assert error.status == 503
+
+
+def test_the_status_tells_whether_the_journal_can_be_written(disk: Disk) -> None:
+    router = RouterHarness(disk=disk)
+    router.client(submit(1))
+    router.fail_to_write("disk full")
+    assert router.core.status(router.now).storage_error == "disk full"
+    router.write_to_disk()
+    assert router.core.status(router.now).storage_error == ""

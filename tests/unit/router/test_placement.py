@@ -1,0 +1,184 @@
+"""Placement, prefixes, the queue and the token log, each alone."""
+
+from __future__ import annotations
+
+import pytest
+from hypothesis import given
+from hypothesis import strategies as st
+
+from cactus_actors.protocol.block_hashes import BLOCK_SIZE, block_hashes
+from cactus_actors.protocol.worker_messages import Report
+from cactus_actors.router.dispatch.offers import ANY_NUMBER, NO_OFFER, Offers
+from cactus_actors.router.dispatch.placement import Candidate, Placement, place
+from cactus_actors.router.dispatch.prefix_index import PrefixIndex
+from cactus_actors.router.dispatch.queue import DrainRate
+from cactus_actors.router.dispatch.worker_record import WorkerRecord
+from cactus_actors.router.jobs.token_log import TokenLog
+from tests.support.router.core_harness import make_hello
+
+
+def worker(worker_id: str, number: int = 0, num_slots: int = 100) -> WorkerRecord:
+    hello = make_hello(worker_id, num_slots=num_slots)
+    return WorkerRecord(worker_id.encode(), hello, 0.0, Report(0, 0, 0, 0, []), number)
+
+
+def offers(*free_slots: int, num_blocks: int = 100, num_slots: int = 100) -> Offers:
+    """Of workers a, b, ... with so many free slots."""
+    offered = Offers()
+    for number, slots in enumerate(free_slots):
+        offered.put(worker("abcdefgh"[number], number, num_slots), slots, num_blocks)
+    return offered
+
+
+def prefixes(**held: int) -> PrefixIndex:
+    """Workers hold so many leading blocks of the prompt 1, 2, 3, ..."""
+    index = PrefixIndex()
+    for worker_id, num_blocks in held.items():
+        index.update(worker_id, range(1, num_blocks + 1), ())
+    return index
+
+
+def prompt(num_blocks: int = 10) -> Candidate:
+    return Candidate(range(1, num_blocks + 1), num_blocks)
+
+
+def other(num_blocks: int = 1) -> Candidate:
+    """A prompt that nobody has seen."""
+    return Candidate(range(1001, 1001 + num_blocks), num_blocks)
+
+
+def test_first_come_first_served_without_prefixes() -> None:
+    assert place([other(), other()], offers(1), prefixes()) == Placement(0, "a", 0)
+
+
+def test_nothing_to_place_or_nowhere_to_go() -> None:
+    assert place([], offers(1), prefixes()) is None
+    assert place([other()], Offers(), prefixes()) is None
+
+
+def test_without_a_prefix_the_emptiest_worker_is_served_first_and_then_who_came_first() -> None:
+    assert place([other()], offers(1, 5), prefixes(a=9)) == Placement(0, "b", 0)
+    assert place([other()], offers(5, 5), prefixes()) == Placement(0, "a", 0)
+
+
+def test_the_worker_that_holds_the_prefix_gets_it_though_it_is_fuller_by_a_slot_for_two_blocks() -> None:
+    """The emptiest holds 2 of 9 blocks: the other one may have 3 free slots less, for 7 blocks more."""
+    assert place([prompt()], offers(7, 4), prefixes(a=2, b=9)) == Placement(0, "b", 9)
+    assert place([prompt()], offers(7, 3), prefixes(a=2, b=9)) == Placement(0, "a", 2 - 7)
+    assert place([prompt()], offers(7, 6), prefixes(b=1)) == Placement(0, "a", -1)
+
+
+def test_no_prefix_is_worth_more_than_half_of_a_workers_slots() -> None:
+    assert place([prompt(90)], offers(16, 8, num_slots=16), prefixes(b=90)) == Placement(0, "b", 90)
+    assert place([prompt(90)], offers(16, 7, num_slots=16), prefixes(b=90)) == Placement(0, "a", -90)
+
+
+def test_of_workers_with_the_same_prefix_the_emptiest_gets_it() -> None:
+    assert place([prompt()], offers(7, 6, 5), prefixes(b=4, c=4)) == Placement(0, "b", 4)
+
+
+def test_the_job_goes_first_that_gains_most_and_one_whose_prefix_is_elsewhere_gives_way() -> None:
+    near, far = prompt(), Candidate([*range(1, 3), *range(51, 59)], 10)
+    index = prefixes(a=2)
+    index.update("z", far.block_hashes, ())
+    assert place([other(), near], offers(1), index) == Placement(1, "a", 2)
+    assert place([far, other()], offers(1), index) == Placement(1, "a", 0)
+    assert place([far], offers(1), index) == Placement(0, "a", 2 - 8)
+
+
+def test_a_job_needs_its_blocks() -> None:
+    assert place([other(200)], offers(1), prefixes()) is None
+    assert place([other(200)], offers(1, num_blocks=ANY_NUMBER), prefixes()) == Placement(0, "a", 0)
+    assert place([other(200), other()], offers(1), prefixes()) == Placement(1, "a", 0)
+    mixed = offers(3)
+    mixed.put(worker("large", 9), 1, 300)
+    assert place([other(200)], mixed, prefixes()) == Placement(0, "large", 0)
+    assert place([prompt(200)], mixed, prefixes(a=150)) == Placement(0, "large", -150)
+
+
+OFFERS = st.one_of(st.none(), st.tuples(st.integers(-1, 3), st.integers(0, 3)))
+
+
+@given(st.lists(st.tuples(st.sampled_from("abc"), OFFERS)), st.integers(0, 3))
+def test_offers_are_found_as_by_looking_at_all(
+    changes: list[tuple[str, tuple[int, int] | None]], num_blocks: int
+) -> None:
+    workers = {name: worker(name, number) for number, name in enumerate("cab")}
+    offered, all_of_them = Offers(), {}
+    for name, offer in changes:
+        if offer is None:
+            offered.drop(workers[name])
+            all_of_them.pop(name, None)
+        else:
+            offered.put(workers[name], *offer)
+            all_of_them[name] = offer
+    fitting = {name: slots for name, (slots, blocks) in all_of_them.items() if blocks >= num_blocks}
+    assert len(offered) == len(all_of_them)
+    assert offered.has_blocks(num_blocks) == bool(fitting)
+    for name in "abc":
+        assert offered.num_slots(name, num_blocks) == fitting.get(name, NO_OFFER)
+    if fitting:
+        emptiest = min(fitting, key=lambda name: (-fitting[name], workers[name].number))
+        assert offered.emptiest(num_blocks) == emptiest
+
+
+@given(st.lists(st.integers(0, 3), max_size=80), st.lists(st.integers(0, 3), max_size=80))
+def test_block_hashes_are_equal_exactly_as_far_as_the_prompts_are(left: list[int], right: list[int]) -> None:
+    common = next((i for i, (a, b) in enumerate(zip(left, right, strict=False)) if a != b), min(len(left), len(right)))
+    equal = [a == b for a, b in zip(block_hashes(left), block_hashes(right), strict=False)]
+    assert equal == [block < common // BLOCK_SIZE for block in range(len(equal))]
+
+
+def test_the_index_knows_leading_blocks_of_each_worker() -> None:
+    index = prefixes(a=3, b=1)
+    assert index.longest([1, 2, 9]) == (2, ["a"])
+    assert index.longest([1, 8, 9]) == (1, ["a", "b"])
+    assert index.longest([9, 2, 3]) == (0, [])
+    assert index.longest([1, 2, 3], lambda worker_id: worker_id == "b") == (1, ["b"])
+    assert index.longest([1, 2, 3], lambda _: False) == (0, [])
+    assert index.longest([]) == (0, [])
+
+
+def test_the_index_knows_what_was_evicted_and_who_is_gone() -> None:
+    index = prefixes(a=3, b=2)
+    index.update("a", [], [2, 3, 99])
+    assert index.longest([1, 2, 3]) == (2, ["b"])
+    index.forget("b")
+    assert index.longest([1, 2, 3]) == (1, ["a"])
+    index.update("a", [], [1])
+    assert len(index) == 0
+    assert index.longest([1, 2, 3]) == (0, [])
+
+
+@given(st.dictionaries(st.sampled_from("abc"), st.integers(0, 20)), st.integers(0, 20))
+def test_the_longest_prefix_is_that_of_looking_at_all(held: dict[str, int], length: int) -> None:
+    known = {worker_id: min(length, num_blocks) for worker_id, num_blocks in held.items()}
+    longest = max(known.values(), default=0)
+    holders = [worker_id for worker_id in held if known[worker_id] == longest] if longest else []
+    assert prefixes(**held).longest(range(1, length + 1)) == (longest, holders)
+
+
+def test_the_drain_rate_is_that_of_the_last_seconds() -> None:
+    rate = DrainRate()
+    for step in range(1000):
+        rate.count(step * 0.05)
+    assert rate.read(50.0) == pytest.approx(20, rel=0.05)
+    assert rate.read(150.0) < 0.01
+
+
+@given(st.lists(st.text(max_size=3), min_size=1, max_size=12), st.data())
+def test_a_log_is_the_same_however_often_its_parts_arrive(texts: list[str], data: st.DataObject) -> None:
+    log = TokenLog()
+    while len(log) < len(texts):
+        start = data.draw(st.integers(0, len(log)))
+        stop = data.draw(st.integers(start + 1, len(texts)))
+        ids = list(range(start, stop))
+        values = [float(token_id) for token_id in ids]
+        new_text = "".join(texts[max(start, len(log)) : stop])
+        assert log.extend(start, ids, new_text, values, values, 1.0)
+    assert log.token_ids == list(range(len(texts)))
+    assert list(log.entropies) == [float(token_id) for token_id in range(len(texts))]
+    assert log.text == "".join(texts)
+    assert not log.extend(len(texts) + 1, [0], "gap", [0.0], [0.0], 1.0)
+    cut = data.draw(st.integers(0, len(texts)))
+    assert log.delta("j", 0, cut).text + log.delta("j", cut, len(log)).text == log.text

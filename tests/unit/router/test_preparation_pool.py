@@ -1,0 +1,209 @@
+"""Who waits for whom while requests are prepared."""
+
+from __future__ import annotations
+
+import queue
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from typing import Any
+
+import pytest
+
+from cactus_actors.protocol.errors import InvalidRequest, ServerFailure
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.wire import encode
+from cactus_actors.router.effects import Prepare
+from cactus_actors.router.preparing import Outcome, PreparingLanes, lanes
+from cactus_actors.router.preparing.turns import Turns
+from tests.support.router.core_harness import job_id
+
+SLOW, EXPLODING = "slow", "exploding"
+PATIENCE_S = 60.0
+
+
+class Gate:
+    """A preparer that refuses every request, a slow one only when it is let."""
+
+    def __init__(self) -> None:
+        self.prepared: list[str] = []
+        self.num_rests = 0
+        self.is_let = threading.Event()
+        self.has_begun = threading.Event()
+        self.is_ready = threading.Event()
+        self.is_ready.set()
+
+    def prepare(self, submit: Submit, sources: Any = None) -> Any:
+        assert isinstance(submit.prompt, str)
+        if submit.prompt == SLOW:
+            self.has_begun.set()
+            assert self.is_let.wait(PATIENCE_S)
+        if submit.prompt == EXPLODING:
+            raise RuntimeError("0xdeadbeef")
+        self.prepared.append(submit.prompt)
+        raise InvalidRequest(submit.prompt)
+
+    def make_ready(self) -> None:
+        assert self.is_ready.wait(PATIENCE_S)
+
+    def rest(self) -> None:
+        self.num_rests += 1
+
+    def close(self) -> None:
+        pass
+
+
+class Scene:
+    """Two gates as the lanes' preparers, and what was answered, in that order."""
+
+    def __init__(self) -> None:
+        self.first, self.spare = Gate(), Gate()
+        self.answers: queue.SimpleQueue[tuple[int, Outcome]] = queue.SimpleQueue()
+        self.lanes = PreparingLanes(self.first, self.spare, lambda *told: self.answers.put(told))
+        self._num_sent = 0
+
+    def send(self, user: str, prompt: str, *, is_background: bool = False) -> int:
+        self._num_sent += 1
+        content = encode(Submit(job_id=job_id(self._num_sent), prompt=prompt))[1]
+        self.lanes.add(Prepare(self._num_sent, content, user=user, is_background=is_background))
+        return self._num_sent
+
+    def answered(self) -> int:
+        return self.answers.get(timeout=PATIENCE_S)[0]
+
+    def is_silent(self, seconds: float) -> bool:
+        try:
+            self.answers.get(timeout=seconds)
+        except queue.Empty:
+            return True
+        return False
+
+    def hold(self, user: str) -> int:
+        """Let the user hold up the first lane."""
+        ticket = self.send(user, SLOW)
+        assert self.first.has_begun.wait(PATIENCE_S)
+        return ticket
+
+
+@pytest.fixture(autouse=True)
+def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Nobody counts as slow because of what else the machine does."""
+    monkeypatch.setattr(lanes, "SLOW_S", 0.5)
+
+
+@pytest.fixture
+def scene() -> Iterator[Scene]:
+    with running() as scene:
+        yield scene
+
+
+@contextmanager
+def running() -> Iterator[Scene]:
+    scene = Scene()
+    try:
+        yield scene
+    finally:
+        scene.first.is_let.set()
+        scene.spare.is_let.set()
+        scene.lanes.close()
+
+
+def test_an_exception_costs_its_request_and_tells_nothing_of_the_inside(scene: Scene) -> None:
+    scene.send("a", EXPLODING)
+    scene.send("a", "as said")
+    (_, failure), (_, refusal) = scene.answers.get(timeout=PATIENCE_S), scene.answers.get(timeout=PATIENCE_S)
+    assert isinstance(failure, ServerFailure)
+    assert "deadbeef" not in failure.message
+    assert isinstance(refusal, InvalidRequest)
+    assert refusal.message == "as said"
+
+
+def test_others_need_not_wait_for_one_that_takes_long(scene: Scene) -> None:
+    held = scene.hold("slow")
+    others = [scene.send("other", "x"), scene.send("third", "x"), scene.send("other", "x")]
+    assert [scene.answered() for _ in others] == others
+    scene.first.is_let.set()
+    assert scene.answered() == held
+
+
+def test_a_user_s_own_requests_keep_their_order(scene: Scene) -> None:
+    own = [scene.hold("slow"), scene.send("slow", "x"), scene.send("slow", "y")]
+    other = scene.send("other", "x")
+    assert scene.answered() == other
+    scene.first.is_let.set()
+    assert [scene.answered() for _ in own] == own
+
+
+def test_who_was_slow_is_not_let_past_another_who_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "SLOW_S", 0.5)  # whatever else the machine does meanwhile
+    own = scene.hold("slow")
+    time.sleep(0.6)
+    scene.first.is_let.set()
+    assert scene.answered() == own
+    scene.first.is_let.clear()
+    scene.first.has_begun.clear()
+    held = scene.hold("as slow")
+    waiting = scene.send("slow", SLOW)
+    others = [scene.send("other", "x") for _ in range(3)]
+    assert [scene.answered() for _ in others] == others
+    assert not scene.spare.has_begun.is_set()
+    scene.first.is_let.set()
+    assert [scene.answered(), scene.answered()] == [held, waiting]
+
+
+def test_whoever_is_slow_beside_it_keeps_his_order_too(scene: Scene) -> None:
+    held = scene.hold("slow")
+    beside, after = scene.send("unknown", SLOW), scene.send("unknown", "x")
+    assert scene.spare.has_begun.wait(PATIENCE_S)
+    scene.first.is_let.set()
+    assert scene.answered() == held
+    assert scene.is_silent(0.2)
+    scene.spare.is_let.set()
+    assert [scene.answered(), scene.answered()] == [beside, after]
+
+
+def test_while_nobody_is_slow_the_spare_one_does_nothing_and_rests(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(lanes, "SLOW_S", PATIENCE_S)
+    monkeypatch.setattr(lanes, "REST_AFTER_S", 0.1)
+    with running() as scene:
+        for number in range(200):
+            scene.send(str(number % 7), "x")
+        assert [scene.answered() for _ in range(200)]
+        until = time.monotonic() + PATIENCE_S
+        while not scene.spare.num_rests:
+            assert time.monotonic() < until
+            time.sleep(0.01)
+        assert scene.spare.prepared == []
+
+
+def test_who_could_overtake_does_not_wait_for_the_spare_one_to_get_ready(scene: Scene) -> None:
+    scene.spare.is_ready.clear()
+    held = scene.hold("slow")
+    other = scene.send("other", "x")
+    assert scene.is_silent(0.8)
+    scene.first.is_let.set()
+    assert [scene.answered(), scene.answered()] == [held, other]
+    scene.spare.is_ready.set()
+
+
+def test_what_waits_at_the_end_is_prepared() -> None:
+    with running() as scene:
+        held = scene.hold("slow")
+        waiting = scene.send("slow", "x")
+        scene.first.is_let.set()
+    assert [scene.answered(), scene.answered()] == [held, waiting]
+
+
+def test_users_take_turns_and_background_work_comes_last() -> None:
+    turns: Turns[str] = Turns()
+    for number in range(3):
+        turns.put(f"file {number}", "file", is_background=True)
+    for number in range(4):
+        turns.put(f"busy {number}", "busy", is_background=False)
+    turns.put("rare", "rare", is_background=False)
+    assert turns.take(lambda user: user == "file") == "file 0"
+    got = list(iter(turns.take, None))
+    assert got[:6] == ["busy 0", "rare", "busy 1", "busy 2", "busy 3", "file 1"]
+    assert got[6:] == ["file 2"]
+    assert not turns

@@ -1,0 +1,227 @@
+"""What one client asks too often is refused with a time to come back, and holds up nobody else."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from typing import Any, cast
+
+import pytest
+
+from cactus_actors.protocol.errors import Overloaded
+from cactus_actors.protocol.messages import (
+    ClientMessage,
+    Fetch,
+    Finished,
+    Rejected,
+    Restart,
+    Resume,
+    Scale,
+    Status,
+    StatusRequest,
+    Submit,
+)
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.worker_messages import Finish
+from cactus_actors.router.access.callers import ANYONE, Caller
+from cactus_actors.router.access.request_rates import ALLOWANCES, MAX_METERED, RequestRates
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.edge.messages import FromEdge, Request, Taken
+from cactus_actors.router.edge.process import EdgeProcess
+from cactus_actors.router.edge.traffic import MAX_REQUESTS, ClientTraffic
+from cactus_actors.router.effects import Effect, Recall, SendClient
+from cactus_actors.router.journal.recalling import MAX_ABOUT_ONE_JOB, MAX_OF_ONE, MAX_READING
+from tests.support.router.core_harness import Disk, RouterHarness, job_id
+
+FLOODER, NEIGHBOUR = b"flooder", b"neighbour"
+ALICE = Caller(name="alice", role="client", tenant="alice", max_topics=8)
+ASKED: Sequence[ClientMessage] = (
+    StatusRequest(request_id="r"),
+    Fetch(job_id=job_id(1)),
+    Resume(job_id=job_id(1), next_index=0, credit=1),
+    Scale(num_workers=1, request_id="r"),
+    Restart(request_id="r"),
+)
+
+
+@pytest.mark.parametrize("message", ASKED, ids=lambda it: type(it).__name__)
+def test_one_too_many_comes_back_in_time_and_nobody_else_notices(message: ClientMessage) -> None:
+    rates, allowance = RequestRates(), ALLOWANCES[type(message)]
+    for _ in range(int(allowance.burst)):
+        rates.check("flooder", message, 1.0)
+    for _ in range(3):  # what is refused takes nothing
+        with pytest.raises(Overloaded, match="at most") as refused:
+            rates.check("flooder", message, 1.0)
+    assert refused.value.retry_after == pytest.approx(1.0 / allowance.rate)
+    rates.check("neighbour", message, 1.0)
+    rates.check("flooder", message, 1.0 + 1.001 / allowance.rate)
+    with pytest.raises(Overloaded):
+        rates.check("flooder", message, 1.0 + 1.002 / allowance.rate)
+
+
+def test_other_kinds_of_messages_are_counted_apart() -> None:
+    rates, many = RequestRates(), Scale(num_workers=1, request_id="r")
+    for _ in range(int(ALLOWANCES[Scale].burst)):
+        rates.check("a", many, 0.0)
+    with pytest.raises(Overloaded):
+        rates.check("a", many, 0.0)
+    rates.check("a", StatusRequest(), 0.0)
+
+
+def test_whoever_floods_is_not_forgotten_among_many_others() -> None:
+    rates, many = RequestRates(), Scale(num_workers=1, request_id="r")
+    for _ in range(int(ALLOWANCES[Scale].burst)):
+        rates.check("flooder", many, 0.0)
+    for number in range(2 * MAX_METERED):
+        now = 5e-6 * number  # in all less than the flooder needs for one more, enough for others
+        rates.check(f"connection {number}", StatusRequest(), now)
+        with pytest.raises(Overloaded):
+            rates.check("flooder", many, now)
+    assert len(rates._buckets) <= MAX_METERED
+
+
+def test_the_refusal_names_the_kind_and_the_request() -> None:
+    router = RouterHarness()
+    asked = StatusRequest(request_id="mine")
+    for _ in range(int(ALLOWANCES[StatusRequest].burst)):
+        assert isinstance(router.client(asked)[0], Status)
+    [refused] = router.client(asked)
+    assert isinstance(refused, Rejected)
+    assert (refused.error.type, refused.error.status, refused.request_id) == ("rate_limit_error", 429, "mine")
+    assert "`status`" in refused.error.message
+    assert refused.error.retry_after == pytest.approx(0.0005)
+    assert isinstance(router.client(asked, NEIGHBOUR)[0], Status)
+
+
+def test_connections_of_one_key_share_what_it_may_ask() -> None:
+    router = RouterHarness()
+    for number in range(int(ALLOWANCES[StatusRequest].burst)):
+        router.client(StatusRequest(), bytes([number % 7]), ALICE)
+    assert isinstance(router.client(StatusRequest(), NEIGHBOUR, ALICE)[0], Rejected)
+    assert isinstance(router.client(StatusRequest(), NEIGHBOUR)[0], Status)
+
+
+class Edge:
+    """What an edge process has said, all at once, and what it was told of it."""
+
+    is_congested = False
+
+    def __init__(self, said: Sequence[FromEdge]) -> None:
+        self._said = list(said)
+        self.num_taken: list[int] = []
+
+    def identity(self, identity: bytes) -> bytes:
+        return identity
+
+    def receive(self) -> list[FromEdge]:
+        said, self._said = self._said, []
+        return said
+
+    def put(self, message: Taken) -> None:
+        self.num_taken.append(message.num_requests)
+
+
+def test_who_asks_once_is_answered_next_whatever_others_have_asked_before() -> None:
+    frames = encode(StatusRequest())
+    flood = [Request(bytes([number]), ANYONE, frames) for number in range(3) for _ in range(200)]
+    edge = Edge([*flood, Request(NEIGHBOUR, ANYONE, frames)])
+    answered: list[bytes] = []
+
+    def perform(effects: Sequence[Effect]) -> None:
+        answered.extend(effect.identity for effect in effects if isinstance(effect, SendClient))
+
+    traffic = ClientTraffic(cast(EdgeProcess, edge), RouterHarness().core, Counter(), perform)
+    traffic.hear()
+    traffic.answer()
+    assert answered[:5] == [b"\0", b"\1", b"\2", NEIGHBOUR, b"\0"]
+    assert len(answered) == MAX_REQUESTS
+    while traffic.has_waiting:
+        traffic.answer()
+    assert Counter(answered) == {b"\0": 200, b"\1": 200, b"\2": 200, NEIGHBOUR: 1}
+    assert sum(edge.num_taken) == 601
+
+
+class Archive:
+    """Ended jobs whose results lie in the journal; what is read is answered when the test says so."""
+
+    def __init__(self, num_jobs: int) -> None:
+        self._router = RouterHarness(disk=Disk(), max_result_bytes=1)
+        self._router.connect()
+        for number in range(num_jobs):
+            self._router.client(Submit(job_id=job_id(number), prompt="hello", options=Options(seed=3)))
+            self._router.write_to_disk()
+            self._router.generate(number, "abc", finish=Finish("stop"))
+        self._router.write_to_disk()
+        self.core: RouterCore = self._router.core
+        self.reading: list[str] = []
+        self.replies: list[tuple[bytes, Any]] = []
+
+    def ask(self, identity: bytes, message: ClientMessage) -> None:
+        self._take(self.core.on_client(identity, message, "m", self._router.now, ANYONE))
+
+    def read_one(self) -> None:
+        assert self._router.disk is not None
+        known = self.reading.pop(0)
+        found = self._router.disk.read(known)
+        self._take(self.core.on_recalled(known, found, self._router.now))
+
+    def _take(self, effects: Sequence[Effect]) -> None:
+        for effect in effects:
+            if isinstance(effect, Recall):
+                self.reading.append(effect.job_id)
+            elif isinstance(effect, SendClient):
+                self.replies.append((effect.identity, effect.message))
+
+
+def test_a_result_is_read_in_turn_however_many_others_are_asked_for() -> None:
+    archive = Archive(201)
+    for number in range(200):
+        archive.ask(FLOODER, Fetch(job_id=job_id(number)))
+    archive.ask(NEIGHBOUR, Fetch(job_id=job_id(200)))
+    num_read = 0
+    while NEIGHBOUR not in dict(archive.replies):
+        assert len(archive.reading) <= MAX_READING
+        archive.read_one()
+        num_read += 1
+    assert num_read <= MAX_READING + 2
+    while archive.reading:
+        archive.read_one()
+    assert Counter(identity for identity, _ in archive.replies) == {FLOODER: 200, NEIGHBOUR: 1}
+
+
+def test_the_same_result_waits_for_no_flood_that_asked_for_it_first() -> None:
+    archive = Archive(100)
+    for number in range(100):
+        archive.ask(FLOODER, Fetch(job_id=job_id(number)))
+    archive.ask(NEIGHBOUR, Fetch(job_id=job_id(99)))
+    for _ in range(MAX_READING + 2):
+        archive.read_one()
+    assert isinstance(dict(archive.replies)[NEIGHBOUR], Finished)
+    while archive.reading:
+        archive.read_one()
+    assert len(archive.replies) == 101
+
+
+def test_what_is_asked_again_while_it_is_read_is_answered_once() -> None:
+    archive = Archive(1)
+    for _ in range(1000):
+        archive.ask(FLOODER, Fetch(job_id=job_id(0)))
+    archive.ask(NEIGHBOUR, Fetch(job_id=job_id(0)))
+    archive.read_one()
+    assert archive.reading == []
+    assert [identity for identity, _ in archive.replies] == [FLOODER, NEIGHBOUR]
+
+
+def test_questions_about_one_job_and_those_of_one_client_are_bounded() -> None:
+    archive = Archive(1)
+    for number in range(2 * MAX_ABOUT_ONE_JOB):
+        archive.ask(FLOODER, Resume(job_id=job_id(0), next_index=number, credit=1))
+    refused = [it.error.type for _, it in archive.replies]
+    assert refused == ["rate_limit_error"] * MAX_ABOUT_ONE_JOB
+    many = Archive(MAX_OF_ONE + 5)
+    for number in range(MAX_OF_ONE + 5):
+        many.ask(FLOODER, Fetch(job_id=job_id(number)))
+    assert [it.error.type for _, it in many.replies] == ["rate_limit_error"] * 5
+    many.ask(NEIGHBOUR, Fetch(job_id=job_id(0)))
+    assert len(many.replies) == 5

@@ -1,0 +1,174 @@
+"""Results of ended jobs: bounded in memory, and read back from the journal where there is one."""
+
+from __future__ import annotations
+
+import pytest
+
+from cactus_actors.protocol.messages import Accepted, Cancel, Fetch, Finished, Pending, Replay, Resume, Submit
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
+from tests.support.router.core_harness import CLIENT, Disk, RouterHarness, job_id
+
+STOP = Finish("stop")
+ROOM = 4000
+"""Bytes, for a few results."""
+
+
+def run(router: RouterHarness, number: int, text: str = "abc", **options: object) -> Finished:
+    """Run a job to its end; what was written stays in memory until the journal says so."""
+    router.client(submit(number, **options))
+    if router.disk is not None:
+        router.write_to_disk()
+    router.generate(number, text, finish=STOP)
+    [finished] = router.finished(number)
+    return finished
+
+
+def submit(number: int, **options: object) -> Submit:
+    return Submit(job_id=job_id(number), prompt="hello", options=Options(seed=number, **options))  # type: ignore[arg-type]
+
+
+@pytest.fixture
+def durable() -> RouterHarness:
+    router = RouterHarness(disk=Disk(), max_result_bytes=ROOM)
+    router.connect()
+    return router
+
+
+@pytest.fixture
+def forgetful() -> RouterHarness:
+    router = RouterHarness(max_result_bytes=ROOM)
+    router.connect()
+    return router
+
+
+def test_with_a_journal_results_take_a_bounded_memory_and_all_can_be_read(durable: RouterHarness) -> None:
+    finished = {number: run(durable, number) for number in range(1, 51)}
+    durable.write_to_disk()
+    assert durable.core._results.num_bytes <= ROOM
+    assert durable.recalled == []
+    for number, expected in finished.items():
+        assert durable.client(Fetch(job_id=job_id(number))) == [expected]
+    assert len(durable.recalled) >= 40
+    assert durable.core._results.num_bytes <= ROOM
+
+
+def test_a_result_stays_in_memory_until_it_is_on_disk(durable: RouterHarness) -> None:
+    for number in range(1, 21):
+        durable.client(submit(number))
+    durable.write_to_disk()
+    finished = []
+    for number in range(1, 21):
+        durable.generate(number, "abc", finish=STOP)
+        finished += durable.finished(number)
+    assert durable.core._results.num_bytes > ROOM
+    assert [durable.client(Fetch(job_id=job_id(number)))[0] for number in range(1, 21)] == finished
+    assert durable.recalled == []
+    durable.write_to_disk()
+    assert durable.core._results.num_bytes <= ROOM
+
+
+def test_everything_about_a_job_is_the_same_when_it_comes_from_the_journal(durable: RouterHarness) -> None:
+    durable.client(submit(1, logprobs=1))
+    durable.write_to_disk()
+    for letter in "abc":
+        likely = SequenceExtras(top=[[(ord(letter), -0.1)]])
+        durable.generate(1, letter, finish=STOP if letter == "c" else None, extras=likely)
+    [finished] = durable.finished(1)
+    resume = Resume(job_id=job_id(1), next_index=1)
+    before = [durable.client(message) for message in (resume, submit(1, logprobs=1))]
+    for number in range(2, 12):
+        run(durable, number)
+    durable.write_to_disk()
+    assert job_id(1) not in durable.core._results
+    after = [durable.client(message) for message in (resume, submit(1, logprobs=1))]
+    assert durable.recalled == [job_id(1)]
+    assert after == before
+    [[replay], [accepted, again]] = after
+    assert isinstance(accepted, Accepted)
+    assert again == finished
+    assert isinstance(replay, Replay)
+    assert replay.finished == finished
+    [delta] = replay.deltas
+    assert (delta.index, delta.text, delta.token_ids) == (1, "bc", [98, 99])
+    assert finished.result.logprobs is not None
+    assert delta.logprobs == finished.result.logprobs[1:]
+
+
+def test_questions_that_came_meanwhile_are_answered_in_their_order() -> None:
+    disk = Disk()
+    first = RouterHarness(disk=disk)
+    first.connect()
+    finished = run(first, 1)
+    first.write_to_disk()
+    router = SlowDisk(disk=disk)
+    assert router.client(Fetch(job_id=job_id(1))) == []
+    assert router.client(Resume(job_id=job_id(1)), b"other") == []
+    assert router.client(Cancel(job_id=job_id(1)))[0] == Pending(job_id=job_id(1), state="finished", length=3)
+    assert router.recalled == [job_id(1)]  # one reading for both
+    before = len(router.replies)
+    router.read_from_disk()
+    assert [receiver for receiver, _ in router.replies[before:]] == [CLIENT, b"other"]
+    assert router.replies[before][1] == finished
+
+
+def test_a_job_forgotten_while_it_was_read_is_not_known() -> None:
+    disk = Disk()
+    first = RouterHarness(disk=disk)
+    first.connect()
+    run(first, 1)
+    first.write_to_disk()
+    router = SlowDisk(disk=disk, retention_s=5.0)
+    router.client(Fetch(job_id=job_id(1)))
+    router.pass_silence(10.0)
+    router.read_from_disk()
+    assert router.replies[-1][1].error.type == "not_found_error"
+    assert len(router.core._results) == 0
+
+
+def test_a_result_that_the_journal_lost_is_said_to_be_lost(durable: RouterHarness) -> None:
+    for number in range(1, 21):
+        run(durable, number)
+    durable.write_to_disk()
+    assert durable.disk is not None
+    del durable.disk.ended[job_id(1)]
+    [rejected] = durable.client(Fetch(job_id=job_id(1)))
+    assert rejected.error.type == "storage_error"
+
+
+def test_without_a_journal_the_oldest_results_make_room_and_that_is_said(forgetful: RouterHarness) -> None:
+    finished = {number: run(forgetful, number) for number in range(1, 21)}
+    assert forgetful.core._results.num_bytes <= ROOM
+    for question in (Fetch(job_id=job_id(1)), Resume(job_id=job_id(1)), submit(1)):
+        [rejected] = forgetful.client(question)
+        assert (rejected.error.type, rejected.error.status) == ("result_dropped", 410)
+    assert forgetful.client(Cancel(job_id=job_id(1)))[0].state == "finished"
+    assert forgetful.client(Fetch(job_id=job_id(20))) == [finished[20]]
+
+
+def test_too_many_questions_for_the_journal_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr("cactus_actors.router.journal.recalling.MAX_WAITING", 3)
+    disk = Disk()
+    first = RouterHarness(disk=disk)
+    first.connect()
+    run(first, 1)
+    first.write_to_disk()
+    router = SlowDisk(disk=disk)
+    questions = [Resume(job_id=job_id(1), next_index=index) for index in range(4)]
+    answers = [router.client(question) for question in questions]
+    assert answers[:3] == [[], [], []]
+    assert answers[3][0].error.status == 429
+    router.read_from_disk()
+    assert router.client(Fetch(job_id=job_id(1)))
+
+
+class SlowDisk(RouterHarness):
+    """A router whose journal is read when the test says so."""
+
+    def _recall(self, job_id: str) -> None:
+        self.recalled.append(job_id)
+
+    def read_from_disk(self) -> None:
+        assert self.disk is not None
+        for name in self.recalled:
+            self._take(self.core.on_recalled(name, self.disk.read(name), self.now))

@@ -1,0 +1,314 @@
+"""A damaged journal: every record that is whole is found, and what is missing is counted."""
+
+from __future__ import annotations
+
+import queue
+import random
+import re
+import shutil
+import sqlite3
+import time
+from datetime import datetime
+from pathlib import Path
+
+import pytest
+
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.router.journal.encoding import decoded_accepted, encoded
+from cactus_actors.router.journal.journal import Journal
+from cactus_actors.router.journal.pages import Pages
+from cactus_actors.router.journal.reader import JournalReader
+from cactus_actors.router.journal.records import (
+    AcceptedRecord,
+    Forget,
+    RecoveredEnd,
+    Remembered,
+    WriteAccepted,
+    WriteEnded,
+)
+from cactus_actors.router.journal.salvage import Salvage, has_hole
+from tests.unit.router.test_journal import PATIENCE_S, Writer, accepted, ended, found, remembered
+
+PAGE = 4096
+FRAME = 24 + PAGE
+NUM_JOBS = 120
+
+
+def name_of(number: int) -> str:
+    """Ids whose records are short, and some that overflow to a page or several."""
+    return f"{number:03}-{'x' * (9_000 if number % 10 == 0 else 2_000 if number % 10 == 5 else 20)}"
+
+
+def filled(directory: Path, num_jobs: int = NUM_JOBS) -> dict[str, AcceptedRecord]:
+    """A journal of which each third job has ended, closed in order: all of it is in the file."""
+    writer = Writer(directory)
+    jobs = {name_of(number): accepted(name_of(number), 1e9 + number) for number in range(num_jobs)}
+    for number, (name, record) in enumerate(jobs.items()):
+        writer.journal.add(WriteAccepted(name, record))
+        if number % 3 == 0:
+            writer.journal.add(WriteEnded(name, ended(name)))
+    writer.journal.close()
+    return jobs
+
+
+def cut_off(directory: Path, jobs: int) -> tuple[Path, list[str]]:
+    """A journal as `kill -9` leaves it: each job is a transaction, and all of them are in the log."""
+    writer = Writer(directory / "killed")
+    names = [f"{number:03}" for number in range(jobs)]
+    for name in names:
+        writer.journal.add(WriteAccepted(name, accepted(name, time.time() - 5)))
+        writer.said.get(timeout=PATIENCE_S)
+    copy = directory / "copy"
+    copy.mkdir()
+    for file in ("jobs.sqlite", "jobs.sqlite-wal"):
+        shutil.copy(directory / "killed" / file, copy / file)
+    writer.journal.close()
+    return copy, names
+
+
+def missing(text: str) -> int:
+    """How many jobs the log says are missing."""
+    if "none is known to be missing" in text:
+        return 0
+    (number,) = re.findall(r"at least (\d+) are missing", text)
+    return int(number)
+
+
+def told_span(text: str) -> tuple[float, float]:
+    """Between which Unix times the log says that what is missing was accepted."""
+    ((since, until),) = re.findall(r"accepted between (\S+) and (\S+)$", text, re.MULTILINE)
+    return datetime.fromisoformat(since).timestamp(), datetime.fromisoformat(until).timestamp()
+
+
+@pytest.mark.parametrize("share", [0.0, 0.5, 0.99])
+def test_the_time_that_is_told_holds_what_is_missing(
+    tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """The pages of the first, the middle or the last jobs are lost."""
+    jobs = filled(tmp_path)
+    path = tmp_path / "jobs.sqlite"
+    content = bytearray(path.read_bytes())
+    leaves = [start for start in range(PAGE, len(content), PAGE) if content[start] == 10]
+    later = [f"{number:03}-".encode() for number in range(int(share * NUM_JOBS), NUM_JOBS)]
+    leaf = next(at for name in later for at in leaves if name in content[at : at + PAGE])
+    content[leaf : leaf + PAGE] = bytes(PAGE)
+    path.write_bytes(content)
+    salvaged = found(tmp_path)
+    lost = [record.accepted_at for name, record in jobs.items() if name not in salvaged]
+    assert len(lost) == missing(caplog.text) > 0
+    since, until = told_span(caplog.text)
+    assert since == 1e9
+    assert until >= max(lost)
+
+
+@pytest.mark.parametrize("share", [0.05, 0.5, 0.9])
+def test_the_time_of_a_hole_in_the_log_holds_what_is_missing(
+    tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture
+) -> None:
+    """Each job came five seconds before it was written; only how far the journal had come survives behind."""
+    copy, names = cut_off(tmp_path, 60)
+    log = copy / "jobs.sqlite-wal"
+    content = bytearray(log.read_bytes())
+    written_at = {}
+    num_frames = (len(content) - 32) // FRAME
+    for frame in range(num_frames):
+        start = 32 + frame * FRAME
+        rows = [*Pages(b"", bytes(content[:32] + content[start : start + FRAME])).rows()]
+        for row in rows:
+            if len(row) == 4 and isinstance(row[1], bytes):
+                written_at[row[0]] = decoded_accepted(row[1]).accepted_at
+        if frame >= share * num_frames and not any(len(row) == 2 for row in rows):
+            content[start : start + FRAME] = bytes(FRAME)
+    log.write_bytes(content)
+    salvaged = found(copy)
+    lost = [written_at[name.encode()] for name in names if name not in salvaged]
+    assert len(lost) == missing(caplog.text) > 0
+    since, until = told_span(caplog.text)
+    assert since <= min(lost) <= max(lost) <= until
+    assert until - since < 60
+
+
+def test_pages_hold_what_sqlite_reads(tmp_path: Path) -> None:
+    jobs = filled(tmp_path)
+    rows = {row for row in Pages((tmp_path / "jobs.sqlite").read_bytes(), b"").rows() if len(row) == 4}
+    database = sqlite3.connect(tmp_path / "jobs.sqlite")
+    stored = set(database.execute("SELECT CAST(job_id AS BLOB), accepted, ended, ended_at FROM jobs"))
+    database.close()
+    assert len(stored) == len(jobs)
+    assert rows >= stored
+
+
+@pytest.mark.parametrize("share", [0.3, 0.6, 0.9, 0.999])
+def test_a_file_that_is_cut_short(tmp_path: Path, share: float, caplog: pytest.LogCaptureFixture) -> None:
+    jobs = filled(tmp_path)
+    path = tmp_path / "jobs.sqlite"
+    whole = path.read_bytes()
+    path.write_bytes(whole[: int(len(whole) * share)])
+    salvaged = found(tmp_path)
+    assert salvaged.keys() <= jobs.keys()
+    assert len(salvaged) > share * 0.5 * len(jobs)
+    num_left_out = caplog.text.count("is left out")  # SQLite read the row, and its sum is wrong
+    if len(salvaged) + num_left_out < len(jobs) and "is not known" not in caplog.text:
+        assert missing(caplog.text) + num_left_out == len(jobs) - len(salvaged)
+    asides = [*tmp_path.glob("jobs.sqlite.damaged-*")]
+    if len(salvaged) + num_left_out < len(jobs):
+        assert len(asides) == 1
+    assert all(aside.stat().st_size > 0 for aside in asides)
+    assert found(tmp_path) == salvaged  # the new file is whole
+
+
+@pytest.mark.parametrize("seed", range(12))
+def test_any_page_may_be_lost_and_costs_what_it_held(
+    tmp_path: Path, seed: int, caplog: pytest.LogCaptureFixture
+) -> None:
+    jobs = filled(tmp_path)
+    path = tmp_path / "jobs.sqlite"
+    content = bytearray(path.read_bytes())
+    number = random.Random(seed).randrange(1, len(content) // PAGE)
+    content[number * PAGE : (number + 1) * PAGE] = (b"\0" if seed % 2 else b"\xa5") * PAGE
+    whole = {row[0] for row in Pages(bytes(content), b"").rows() if len(row) == 4 and row[1] is not None}
+    path.write_bytes(content)
+    salvaged = found(tmp_path)
+    assert {name.encode() for name in salvaged} <= whole
+    assert len(jobs) - len(salvaged) <= 40  # of a page
+    for name, record in salvaged.items():
+        if isinstance(record, AcceptedRecord):
+            assert record == jobs[name]
+    num_left_out = caplog.text.count("is left out")  # SQLite read the row, and its sum is wrong
+    if len(salvaged) + num_left_out < len(jobs) and "is not known" not in caplog.text:
+        assert missing(caplog.text) + num_left_out == len(jobs) - len(salvaged)
+
+
+def test_a_hole_in_the_log_hides_nothing_that_came_later(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    copy, names = cut_off(tmp_path, 60)
+    log = copy / "jobs.sqlite-wal"
+    content = bytearray(log.read_bytes())
+    num_frames = (len(content) - 32) // FRAME
+    for frame in range(num_frames // 2, num_frames // 2 + 2):
+        start = 32 + frame * FRAME
+        content[start : start + FRAME] = bytes(FRAME)
+    log.write_bytes(content)
+    salvaged = found(copy)
+    # Later versions of the same page hold what the hole took: the last page lists every job that is on it.
+    assert names[-1] in salvaged
+    assert len(names) - len(salvaged) == missing(caplog.text)
+    assert len(salvaged) > 50
+    assert "has a hole" in caplog.text
+
+
+def test_jobs_that_a_hole_took_are_counted_with_the_time(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """Every frame of the middle third is lost but those that say how far the journal had come."""
+    copy, names = cut_off(tmp_path, 90)
+    log = copy / "jobs.sqlite-wal"
+    content = bytearray(log.read_bytes())
+    num_frames = (len(content) - 32) // FRAME
+    for frame in range(num_frames // 3, num_frames):
+        start = 32 + frame * FRAME
+        if not any(len(row) == 2 for row in Pages(b"", bytes(content[:32] + content[start : start + FRAME])).rows()):
+            content[start : start + FRAME] = bytes(FRAME)
+    log.write_bytes(content)
+    salvaged = found(copy)
+    assert 20 < len(salvaged) < 60
+    assert missing(caplog.text) == len(names) - len(salvaged)
+    this_day = time.strftime("%Y-%m-%d", time.gmtime())
+    assert re.search(rf"accepted between {this_day}T\S+ and {this_day}T", caplog.text)
+
+
+def test_a_log_that_ends_anywhere_is_no_hole(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """What a power cut leaves of the last transaction was never acknowledged."""
+    copy, names = cut_off(tmp_path, 20)
+    log = (copy / "jobs.sqlite-wal").read_bytes()
+    (tmp_path / "cut").mkdir()
+    for cut in range(1, 3 * FRAME, 997):
+        shutil.copy(copy / "jobs.sqlite", tmp_path / "cut" / "jobs.sqlite")
+        (tmp_path / "cut" / "jobs.sqlite-wal").write_bytes(log[:-cut])
+        assert has_hole(tmp_path / "cut" / "jobs.sqlite") is None
+        assert len(found(tmp_path / "cut")) >= len(names) - 3
+    assert "damaged" not in caplog.text
+
+
+def test_jobs_that_sqlite_does_not_miss_are_missed(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
+    """A page whose list of rows became shorter is a sound page to SQLite."""
+    jobs = filled(tmp_path)
+    path = tmp_path / "jobs.sqlite"
+    content = bytearray(path.read_bytes())
+    leaf = next(start for start in range(PAGE, len(content), PAGE) if content[start] == 10 and content[start + 4] > 4)
+    content[leaf + 4] -= 2
+    path.write_bytes(content)
+    salvaged = found(tmp_path)
+    assert len(jobs) - len(salvaged) == missing(caplog.text) == 2
+
+
+def test_an_end_that_is_lost_lets_the_job_run_again() -> None:
+    salvage = Salvage()
+    salvage.add((b"a", encoded(accepted("a")), encoded(ended("a"))[:-1] + b"x", 5.0))
+    assert list(salvage.rows()) == [("a", encoded(accepted("a")), None, None)]
+
+
+def test_a_job_id_that_is_used_again_has_not_the_end_of_the_first(tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    now = time.time()
+    writer.journal.add(WriteAccepted("a", accepted("a", now - 50)))
+    writer.journal.add(WriteEnded("a", ended("a", now - 40)))
+    writer.journal.add(Forget("a"))
+    writer.accept("b")
+    writer.journal.add(WriteAccepted("a", accepted("a", now - 30)))
+    writer.accept("c")
+    copy = tmp_path / "copy"
+    copy.mkdir()
+    shutil.copy(tmp_path / "jobs.sqlite-wal", copy / "jobs.sqlite-wal")
+    writer.journal.close()
+    (copy / "jobs.sqlite").write_bytes(b"not a database" * 1000)
+    assert found(copy) == {"a": accepted("a", now - 30), "b": accepted("b"), "c": accepted("c")}
+
+
+def test_nonsense_holds_no_rows() -> None:
+    chooser = random.Random(0)
+    header = b"SQLite format 3\0\x10\x00" + bytes(82)
+    for size in (0, 1, 31, 32, 33, 100, 5000, 20_000):
+        noise = chooser.randbytes(size)
+        for database, log in ((noise, b""), (b"", noise), (noise, noise), (header + noise, noise)):
+            list(Pages(database, log).rows())
+
+
+def test_a_journal_without_room_for_its_index_is_read_and_written_all_the_same(tmp_path: Path) -> None:
+    writer = Writer(tmp_path)
+    writer.accept("a")
+    writer.journal.add(WriteEnded("a", end := ended("a")))
+    writer.journal.close()
+    (tmp_path / "jobs.sqlite-shm").symlink_to("nowhere")  # SQLite does not follow it
+    journal = Journal(tmp_path)
+    assert [type(job) for job in journal.recover(600.0)] == [RecoveredEnd]
+    assert journal.shared is not None
+    said: queue.Queue[list[str]] = queue.Queue()
+    journal.start(lambda job_ids: said.put(list(job_ids)), lambda *_: None)
+    journal.add(WriteAccepted("b", accepted("b")))
+    while "b" not in said.get(timeout=30):
+        pass
+    answers: queue.Queue[tuple[str, Remembered | None]] = queue.Queue()
+    reader = JournalReader(tmp_path, lambda *answer: answers.put(answer), journal.shared)
+    reader.ask("a")
+    assert answers.get(timeout=30) == ("a", remembered("a", end))
+    reader.close()
+    journal.close()
+    (tmp_path / "jobs.sqlite-shm").unlink()
+    assert set(found(tmp_path)) == {"a", "b"}
+
+
+def test_a_damaged_journal_that_cannot_be_written_anew_stays_where_it_is(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    jobs = filled(tmp_path)
+    path = tmp_path / "jobs.sqlite"
+    content = path.read_bytes()[: 60 * PAGE]
+    path.write_bytes(content)
+
+    def full(*_: object) -> None:
+        raise sqlite3.OperationalError("database or disk is full")
+
+    with monkeypatch.context() as patch:
+        patch.setattr("cactus_actors.router.journal.database.refill", full)
+        with pytest.raises(ConfigurationInvalid, match=r"damaged .* cannot be written: .* full"):
+            Journal(tmp_path).recover(600.0)
+    assert not list(tmp_path.glob("*.damaged-*"))
+    assert 0 < len(found(tmp_path)) < len(jobs)

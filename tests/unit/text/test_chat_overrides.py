@@ -1,0 +1,155 @@
+"""A chat template and a tool format that are told in place of a model's own."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import threading
+from pathlib import Path
+from typing import Any
+
+import gguf
+import pytest
+
+from cactus_actors import Client
+from cactus_actors.config import ChatOverrides, RouterSettings, make_config, read_config_file
+from cactus_actors.models.files import resolve_model
+from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
+from cactus_actors.protocol.messages import ChatMessage, Submit
+from cactus_actors.router.actor import RouterActor
+from cactus_actors.router.preparing import PreparingProcess
+from cactus_actors.service.actor_settings import overrides_of
+from cactus_actors.text import TextModel, load_text_model
+from cactus_actors.tools.table import MARKUPS
+from tests.support.models.tiny_gguf import TOKEN_TYPES, TOKENS
+from tests.support.router.secured_router import LOOPBACK
+from tests.support.services.played_service import played_service
+
+TEMPLATE = "{% for message in messages %}[{{ message.role }}] {{ message.content }}\n{% endfor %}[assistant] "
+MESSAGES = [{"role": "user", "content": "hello"}]
+TOOLS = [{"type": "function", "function": {"name": "time", "parameters": {"type": "object"}}}]
+
+
+@pytest.fixture
+def bare(tmp_path: Path) -> Path:
+    """The embedded model without its chat template."""
+    model = tmp_path / "bare"
+    shutil.copytree(resolve_model("cactus-sprout"), model)
+    (model / "chat_template.jinja").unlink()
+    config = model / "tokenizer_config.json"
+    declared = json.loads(config.read_text())
+    config.write_text(json.dumps({name: declared[name] for name in declared if name != "chat_template"}))
+    return model
+
+
+@pytest.fixture
+def template(tmp_path: Path) -> str:
+    path = tmp_path / "mine.jinja"
+    path.write_text(TEMPLATE)
+    return str(path)
+
+
+def prompt_of(model: TextModel, **arguments: Any) -> str:
+    return model.tokenizer.decode(model.encode_chat(MESSAGES, **arguments))
+
+
+def test_a_model_without_a_template_is_given_one(bare: Path, template: str) -> None:
+    with pytest.raises(NotSupported, match="no chat template"):
+        load_text_model(bare).encode_chat(MESSAGES)
+    model = load_text_model(bare, ChatOverrides(chat_template=template))
+    assert prompt_of(model) == "[user] hello\n[assistant] "
+    assert model.tool_markup == "json"
+    assert model.abilities.tools_name is None
+    assert "time" in prompt_of(model, tools=TOOLS)  # told in words
+
+
+def test_a_status_tells_whether_there_is_a_template(bare: Path, template: str) -> None:
+    for overrides, has_one in ((ChatOverrides(), False), (ChatOverrides(chat_template=template), True)):
+        settings = RouterSettings(model=str(bare), overrides=overrides, **LOOPBACK)
+        actor = RouterActor(settings, load_text_model(bare, overrides))
+        endpoints = actor.start()
+        running = threading.Thread(target=actor.run)
+        running.start()
+        try:
+            with Client(endpoints.jobs, endpoints.stream) as client:
+                assert client.status().has_chat_template == has_one
+        finally:
+            actor.stop()
+            running.join(60)
+
+
+def test_another_template_takes_the_place_of_the_models_own(template: str) -> None:
+    own = load_text_model(resolve_model("cactus-sprout"))
+    other = load_text_model(resolve_model("cactus-sprout"), ChatOverrides(chat_template=template))
+    assert prompt_of(own) != prompt_of(other) == "[user] hello\n[assistant] "
+    assert own.fingerprint == other.fingerprint
+
+
+def test_a_gguf_file_is_given_a_template_too(tmp_path: Path, template: str) -> None:
+    path = tmp_path / "model.gguf"
+    writer = gguf.GGUFWriter(path, "llama")
+    writer.add_context_length(64)
+    writer.add_tokenizer_model("llama")
+    writer.add_token_list(TOKENS)
+    writer.add_token_scores([-float(score) for score in range(len(TOKENS))])
+    writer.add_token_types(TOKEN_TYPES)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.close()
+    assert load_text_model(path).chat_template is None
+    model = load_text_model(path, ChatOverrides(chat_template=template, tool_format="hermes"))
+    assert model.chat_template is not None
+    assert model.chat_template.render(MESSAGES, None, True) == "[user] hello\n[assistant] "
+    assert model.tool_markup == "hermes"
+
+
+@pytest.mark.parametrize("name", sorted(MARKUPS))
+def test_a_tool_format_is_a_row_of_the_table(bare: Path, template: str, name: str) -> None:
+    told = ChatOverrides(chat_template=template, tool_format=name)
+    assert load_text_model(bare, told).tool_markup == name
+    assert load_text_model(resolve_model("cactus-sprout"), ChatOverrides(tool_format=name)).tool_markup == name
+
+
+def test_what_cannot_be_is_named(bare: Path, tmp_path: Path) -> None:
+    with pytest.raises(ConfigurationInvalid, match=r"tool_format must be one of .*hermes.*, got 'morse'"):
+        load_text_model(bare, ChatOverrides(tool_format="morse"))
+    (tmp_path / "broken.jinja").write_text("one\n{% for %}")
+    for name, words in (("broken.jinja", "line 2 of the chat template"), ("missing.jinja", "No such file")):
+        with pytest.raises(ModelFileInvalid, match=words) as refused:
+            load_text_model(bare, ChatOverrides(chat_template=str(tmp_path / name)))
+        assert refused.value.param == name
+    (tmp_path / "latin.jinja").write_bytes(b"\xe9")
+    with pytest.raises(ModelFileInvalid, match="not valid UTF-8"):
+        load_text_model(bare, ChatOverrides(chat_template=str(tmp_path / "latin.jinja")))
+
+
+def test_the_settings_are_those_of_serve(tmp_path: Path) -> None:
+    (tmp_path / "serve.toml").write_text('chat_template = "~/mine.jinja"\ntool_format = "hermes"\n')
+    config = make_config(read_config_file(tmp_path / "serve.toml"))
+    told = overrides_of(config)
+    assert told == ChatOverrides(chat_template=str(Path("~/mine.jinja").expanduser()), tool_format="hermes")
+    assert overrides_of(make_config()) == ChatOverrides()
+
+
+def test_requests_are_prepared_with_what_is_told(bare: Path, template: str) -> None:
+    told = ChatOverrides(chat_template=template, tool_format="llama3")
+    process = PreparingProcess(bare, overrides=told)
+    try:
+        asked = [ChatMessage(role="user", content="hello")]
+        prepared = process.prepare(Submit(job_id="0" * 32, messages=asked, tools=TOOLS))
+    finally:
+        process.close()
+    text = load_text_model(bare).tokenizer.decode(prepared.prompt_ids)
+    assert text.startswith("[user] ")
+    assert text.endswith("hello\n[assistant] ")
+    assert prepared.tool_markup == "llama3"
+
+
+def test_the_gateway_speaks_for_the_template_that_is_told(bare: Path, template: str, tmp_path: Path) -> None:
+    told = ChatOverrides(chat_template=template, tool_format="llama3")
+    settings = {"model": str(bare), "overrides": told}
+    with played_service(tmp_path / "state", gateway=settings) as service, service.http() as http:
+        prompt = http.post("/apply-template", json={"messages": MESSAGES})
+        assert prompt.json()["prompt"] == "[user] hello\n[assistant] "
+        [card] = http.get("/v1/models").json()["data"]
+    assert card["capabilities"] == card["capabilities"] | {"completion_chat": True, "function_calling": True}

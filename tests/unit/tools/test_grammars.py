@@ -1,0 +1,149 @@
+"""Forced tool calls: a grammar of each markup lets come what the markup reads, and nothing else."""
+
+from __future__ import annotations
+
+import json
+import random
+from typing import Any
+
+import pytest
+from jsonschema import Draft202012Validator
+
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.results import ToolCall
+from cactus_actors.structured import compile_request
+from cactus_actors.tools.splitter import Parsed, parse_calls
+from cactus_actors.tools.table import MARKUPS
+from cactus_actors.tools.writing import render_calls
+from tests.support.text.grammar_texts import Names, NoControlTokens, accepted, random_text
+
+WEATHER = {
+    "name": "weather",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "city": {"type": "string", "enum": ["Rome", "Oslo"]},
+            "days": {"type": "integer", "minimum": 1, "maximum": 9},
+        },
+        "required": ["city"],
+    },
+}
+TIME = {"name": "time"}
+NOTE = {
+    "name": "note",
+    "parameters": {
+        "type": "object",
+        "properties": {
+            "text": {"type": "string"},
+            "urgent": {"type": "boolean"},
+            "where": {"$ref": "#/$defs/place"},
+            "labels": {"type": "array", "items": {"type": "string"}, "maxItems": 2},
+            "title": {"type": ["string", "null"], "maxLength": 8},
+        },
+        "required": ["text", "urgent"],
+        "$defs": {
+            "place": {
+                "type": "object",
+                "properties": {"x": {"type": "integer", "minimum": -90, "maximum": 90}},
+                "required": ["x"],
+                "additionalProperties": False,
+            }
+        },
+    },
+}
+CODE = {
+    "name": "code",
+    "parameters": {
+        "type": "object",
+        "properties": {"id": {"type": "string", "pattern": "^[A-F]{3}$"}},
+        "required": ["id"],
+    },
+}
+TOOLS = [WEATHER, TIME, NOTE, CODE]
+
+
+def grammar_of_calls(markup: str, tools: list[dict[str, Any]], *, parallel: bool = True) -> str:
+    return compile_request(
+        Options(),
+        NoControlTokens(),
+        tools=tools,
+        markup=markup,
+        force_tools=True,
+        parallel_tool_calls=parallel,
+    )
+
+
+def as_forced(markup: str, text: str) -> str:
+    """The text without what the prompt has in front of it."""
+    row = MARKUPS[markup]
+    return text.removeprefix(row.forms[0].mark) if row.is_begun else text
+
+
+def calls(*pairs: tuple[str, dict[str, Any]]) -> list[ToolCall]:
+    return [ToolCall(name, arguments) for name, arguments in pairs]
+
+
+@pytest.mark.parametrize("markup", MARKUPS)
+def test_forced_calls_are_of_the_tools_and_their_schemas(markup: str) -> None:
+    def written(*pairs: tuple[str, dict[str, Any]]) -> str:
+        return as_forced(markup, render_calls(markup, calls(*pairs), TOOLS))
+
+    rome, now = ("weather", {"city": "Rome", "days": 2}), ("time", {})
+    valid = [written(rome), written(now), written(now, rome)]
+    invalid = [
+        written(("weather", {})),
+        written(("weather", {"city": "Bonn"})),
+        written(("weather", {"city": "Rome", "days": "soon"})),
+        written(("weather", {"city": "Rome", "hours": 2})),
+        written(("storm", {})),
+        written(("time", {"zone": 1})),
+        "text",
+        written(rome)[:-1],
+    ]
+    assert accepted(grammar_of_calls(markup, [WEATHER, TIME]), [*valid, *invalid]) == valid
+    assert accepted(grammar_of_calls(markup, [WEATHER, TIME], parallel=False), valid) == valid[:2]
+
+
+@pytest.mark.parametrize("markup", MARKUPS)
+def test_whatever_is_forced_is_read_as_calls(markup: str) -> None:
+    rng = random.Random(markup)
+    schemas = {tool["name"]: Draft202012Validator(tool.get("parameters", {})) for tool in TOOLS}
+    num_texts = 0
+    for parallel in (True, False):
+        grammar = grammar_of_calls(markup, TOOLS, parallel=parallel)
+        for _ in range(4):
+            text = random_text(grammar, rng, max_bytes=240)
+            if text is None:
+                continue
+            num_texts += 1
+            parsed = parse_calls(markup, text, TOOLS)
+            assert parsed == Parsed("", parsed.calls), text
+            assert parsed.calls, text
+            assert parallel or len(parsed.calls) == 1, text
+            for call in parsed.calls:
+                assert list(schemas[call.name].iter_errors(call.arguments)) == [], text
+    assert num_texts > 0
+
+
+@pytest.mark.parametrize("markup", MARKUPS)
+def test_calls_or_text_are_read_apart(markup: str) -> None:
+    """`fcall`, `nofcall` and `root` of Cerebras's names."""
+    languages = {
+        root: compile_request(Options(grammar_root=root), NoControlTokens(), tools=[WEATHER, TIME], markup=markup)
+        for root in ("root", "fcall", "nofcall")
+    }
+    call = as_forced(markup, render_calls(markup, calls(("time", {})), [TIME]))
+    texts = [call, "plain text\n", "1 < 2 [sic]", f"so {render_calls(markup, calls(('time', {})), [TIME])}"]
+    assert accepted(languages["fcall"], texts) == [call]
+    assert accepted(languages["nofcall"], texts) == texts[1:3]
+    assert accepted(languages["root"], texts) == texts[:3]
+    rng = random.Random(markup)
+    for _ in range(3):
+        text = random_text(languages["nofcall"], rng, max_bytes=60)
+        assert text is None or parse_calls(markup, text).calls == []
+
+
+def test_control_tokens_of_the_markup_are_tokens() -> None:
+    grammar = compile_request(Options(), Names(), tools=[TIME], markup="mistral", force_tools=True)
+    assert "<[8]>" in json.loads(grammar)["grammars"][0]["lark_grammar"]
+    assert "TOOL_CALLS" not in grammar

@@ -1,0 +1,281 @@
+"""What LFM2, Mixtral and Qwen3 MoE read from config.json and GGUF files: which layer is of what kind."""
+
+from __future__ import annotations
+
+import json
+import shutil
+import time
+from collections.abc import Callable, Iterator
+from pathlib import Path
+from typing import Any
+
+import gguf
+import numpy as np
+import pytest
+from numpy.typing import NDArray
+
+from cactus_actors.models.gguf_file import open_gguf
+from cactus_actors.protocol.errors import ModelFileInvalid
+from cactus_actors.workers.families.registry import family_of_architectures
+from cactus_actors.workers.loading.model_reader import read_model
+from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.model_config import Experts, ModelConfig
+from tests.goldens.to_gguf import write_gguf
+from tests.support.paths import GOLDENS
+
+LFM2, MIXTRAL, QWEN3_MOE = "Lfm2ForCausalLM", "MixtralForCausalLM", "Qwen3MoeForCausalLM"
+SHAPE = {
+    "vocab_size": 64,
+    "hidden_size": 32,
+    "intermediate_size": 48,
+    "num_hidden_layers": 4,
+    "num_attention_heads": 4,
+    "num_key_value_heads": 2,
+}
+CONV, FULL = "conv", "full_attention"
+
+
+def read(architecture: str, **changes: Any) -> ModelConfig:
+    values = {key: value for key, value in (SHAPE | changes).items() if value != "missing"}
+    path = Path("config.json")
+    return family_of_architectures(path, [architecture]).read_json(Keys(path, values))
+
+
+def kinds(config: ModelConfig) -> str:
+    return "".join({"attention": "a", "conv": "c"}[layer.kind] for layer in config.layers)
+
+
+def with_experts(config: ModelConfig) -> list[int]:
+    return [index for index, layer in enumerate(config.layers) if layer.has_experts]
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({"full_attn_idxs": [2, 0]}, "acac"),
+        ({"layer_types": [CONV, CONV, FULL, CONV]}, "ccac"),
+        ({"layer_types": [CONV, CONV, FULL, CONV], "full_attn_idxs": [0]}, "ccac"),
+        ({}, "aaaa"),
+    ],
+)
+def test_lfm2_says_which_layers_attend(changes: dict[str, Any], expected: str) -> None:
+    assert kinds(read(LFM2, **changes)) == expected
+
+
+@pytest.mark.parametrize(
+    ("changes", "size"),
+    [
+        ({}, 256),
+        ({"block_multiple_of": 10}, 40),
+        ({"block_multiple_of": 1, "block_ffn_dim_multiplier": 1.3}, 41),
+        ({"block_ff_dim": 6656, "intermediate_size": 1}, 4608),
+        ({"block_auto_adjust_ff_dim": False}, 48),
+        ({"block_auto_adjust_ff_dim": False, "intermediate_size": "missing"}, 12288),
+    ],
+)
+def test_lfm2_adjusts_the_width_of_its_network(changes: dict[str, Any], size: int) -> None:
+    assert read(LFM2, **changes).ffn_size == size
+
+
+def test_lfm2_is_tied_unless_either_key_says_otherwise() -> None:
+    assert read(LFM2).tie_embeddings
+    assert not read(LFM2, tie_embedding=False).tie_embeddings
+    assert not read(LFM2, tie_word_embeddings=False).tie_embeddings
+
+
+@pytest.mark.parametrize(
+    ("changes", "expected"),
+    [
+        ({}, [0, 1, 2, 3]),
+        ({"decoder_sparse_step": 2}, [1, 3]),
+        ({"mlp_only_layers": [0, 3]}, [1, 2]),
+        ({"decoder_sparse_step": 2, "mlp_only_layers": [3]}, [1]),
+        ({"mlp_only_layers": None}, [0, 1, 2, 3]),
+    ],
+)
+def test_qwen3_moe_says_which_layers_have_experts(changes: dict[str, Any], expected: list[int]) -> None:
+    assert with_experts(read(QWEN3_MOE, **changes)) == expected
+
+
+def test_experts_of_both_families() -> None:
+    assert read(MIXTRAL).experts == Experts(num_experts=8, num_chosen=2, ffn_size=48, normalised=True)
+    assert read(QWEN3_MOE).experts == Experts(num_experts=128, num_chosen=8, ffn_size=768, normalised=False)
+    given = {"num_experts_per_tok": 3, "moe_intermediate_size": 10, "norm_topk_prob": True}
+    expected = Experts(num_experts=7, num_chosen=3, ffn_size=10, normalised=True)
+    assert read(QWEN3_MOE, num_experts=7, **given).experts == expected
+    assert read(QWEN3_MOE, num_local_experts=7, **given).experts == expected
+
+
+def test_windows_hold_for_all_layers() -> None:
+    assert {layer.window for layer in read(MIXTRAL, sliding_window=9).layers} == {9}
+    assert {layer.window for layer in read(MIXTRAL, sliding_window=None).layers} == {0}
+    assert {layer.window for layer in read(QWEN3_MOE, sliding_window=9).layers} == {0}
+    used = read(QWEN3_MOE, sliding_window=9, use_sliding_window=True)
+    assert {layer.window for layer in used.layers} == {9}
+
+
+@pytest.mark.parametrize(
+    ("architecture", "key", "value"),
+    [
+        (LFM2, "conv_bias", True),
+        (LFM2, "conv_L_cache", 0),
+        (LFM2, "layer_types", [CONV] * 3),
+        (LFM2, "layer_types", [CONV, CONV, FULL, "sliding_attention"]),
+        (LFM2, "full_attn_idxs", [4]),
+        (LFM2, "full_attn_idxs", "2"),
+        (LFM2, "block_multiple_of", 0),
+        (LFM2, "block_ffn_dim_multiplier", "1"),
+        (MIXTRAL, "hidden_act", "gelu"),
+        (MIXTRAL, "num_local_experts", 0),
+        (MIXTRAL, "num_experts_per_tok", 9),
+        (MIXTRAL, "quantization_config", {"quant_method": "awq"}),
+        (QWEN3_MOE, "hidden_act", "gelu"),
+        (QWEN3_MOE, "norm_topk_prob", 1),
+        (QWEN3_MOE, "mlp_only_layers", [4]),
+        (QWEN3_MOE, "decoder_sparse_step", 0),
+        (QWEN3_MOE, "num_experts", 1 << 20),
+        (QWEN3_MOE, "moe_intermediate_size", -1),
+    ],
+)
+def test_a_key_that_is_not_supported_is_named(architecture: str, key: str, value: Any) -> None:
+    with pytest.raises(ModelFileInvalid, match=key):
+        read(architecture, **{key: value})
+
+
+Tensor = tuple[str, NDArray[np.float32]]
+Change = Callable[[str, NDArray[np.float32]], Iterator[Tensor]]
+
+
+def unchanged(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
+    yield name, tensor
+
+
+def rewritten(path: Path, change: Change = unchanged, **metadata: Any) -> Path:
+    """A copy of a GGUF file with other tensors and some other metadata; None leaves a key out."""
+    file = open_gguf(path)
+    architecture = str(file.metadata["general.architecture"])
+    writer = gguf.GGUFWriter(path.with_suffix(".changed"), architecture)
+    given = {key.replace("__", "."): value for key, value in metadata.items()}
+    for key, value in (file.metadata | {f"{architecture}.{key}": value for key, value in given.items()}).items():
+        if key.startswith(f"{architecture}.") and value is not None:
+            if isinstance(value, np.ndarray | list):
+                writer.add_array(key, np.asarray(value).tolist())
+            else:
+                (writer.add_uint32 if isinstance(value, int) else writer.add_float32)(key, value)
+    for name in file.tensors:
+        for changed, tensor in change(name, file.read_tensor(name)):
+            writer.add_tensor(changed, np.ascontiguousarray(tensor))
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    return path.with_suffix(".changed")
+
+
+def apart(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
+    """The experts of a stack as tensors of their own, as files of 2023 have them."""
+    if tensor.ndim < 3:
+        yield name, tensor
+    else:
+        for index, expert in enumerate(tensor):
+            yield name.replace("_exps.", f".{index}."), expert
+
+
+@pytest.fixture(params=["mixtral", "qwen3moe", "lfm2"])
+def stored(request: pytest.FixtureRequest, tmp_path: Path) -> tuple[Path, Path]:
+    """A checkpoint as a directory and as a GGUF file."""
+    directory = Path(shutil.copytree(GOLDENS / request.param, tmp_path / request.param))
+    return directory, write_gguf(directory, tmp_path / "model.gguf")
+
+
+def test_gguf_files_say_the_same(stored: tuple[Path, Path]) -> None:
+    of_directory, of_file = (read_model(path) for path in stored)
+    assert of_file.family is of_directory.family
+    assert of_file.config.layers == of_directory.config.layers
+    assert of_file.config.experts == of_directory.config.experts
+    assert of_file.config.num_taps == of_directory.config.num_taps
+    assert list(of_file.tensors) == list(of_directory.tensors)
+    for name, tensor in of_directory.tensors.items():
+        assert np.array_equal(of_file.tensors[name], tensor), name
+
+
+@pytest.mark.parametrize("golden", ["mixtral", "qwen3moe"])
+def test_experts_may_be_tensors_of_their_own(golden: str, tmp_path: Path) -> None:
+    stacked = write_gguf(GOLDENS / golden, tmp_path / "model.gguf")
+    expected = read_model(stacked).tensors
+    tensors = read_model(rewritten(stacked, apart)).tensors
+    assert list(tensors) == list(expected)
+    assert all(np.array_equal(tensors[name], expected[name]) for name in expected)
+
+
+def test_one_expert_of_a_quantised_stack_is_read_alone(tmp_path: Path) -> None:
+    values = np.random.default_rng(0).standard_normal((3, 4, 256), dtype=np.float32)
+    writer = gguf.GGUFWriter(tmp_path / "stack.gguf", "llama")
+    kind = gguf.GGMLQuantizationType.Q4_0
+    writer.add_tensor("stack", gguf.quants.quantize(values, kind), raw_dtype=kind)
+    writer.write_header_to_file()
+    writer.write_kv_data_to_file()
+    writer.write_tensors_to_file()
+    writer.close()
+    file = open_gguf(tmp_path / "stack.gguf")
+    whole = file.read_tensor("stack")
+    assert whole.shape == values.shape
+    for index in range(3):
+        assert np.array_equal(file.read_entry("stack", index), whole[index])
+
+
+def doubled(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
+    yield name, tensor
+    if "ffn_gate_exps" in name:
+        yield name.replace("_exps.", ".0."), tensor[0]
+
+
+def without_long_factors(name: str, tensor: NDArray[np.float32]) -> Iterator[Tensor]:
+    if name != "rope_factors_long.weight":
+        yield name, tensor
+
+
+@pytest.mark.parametrize(
+    ("golden", "change", "metadata", "named"),
+    [
+        ("phi3-longrope", without_long_factors, {}, "'rope_factors_long.weight' is missing"),
+        ("mixtral", unchanged, {"expert_count": 3}, "3 matrices"),
+        ("mixtral", unchanged, {"expert_used_count": 5}, "expert_used_count"),
+        ("mixtral", unchanged, {"expert_used_count": None}, "expert_used_count"),
+        ("mixtral", unchanged, {"expert_shared_count": 1}, "expert_shared_count"),
+        ("mixtral", unchanged, {"expert_gating_func": 2}, "expert_gating_func"),
+        ("mixtral", unchanged, {"expert_weights_scale": 2.5}, "expert_weights_scale"),
+        ("mixtral", unchanged, {"expert_count": 0}, "'layers.0.mlp.gate_proj'"),
+        ("mixtral", doubled, {}, "twice"),
+        ("qwen3moe", unchanged, {"expert_feed_forward_length": 0}, "expert_feed_forward_length"),
+        ("lfm2", unchanged, {"attention__head_count_kv": [2, 2, 2]}, "attention.head_count_kv"),
+        ("lfm2", unchanged, {"attention__head_count_kv": [0, 0, 2, 0, 4]}, "attention.head_count_kv"),
+        ("lfm2", unchanged, {"attention__head_count_kv": [0] * 5}, "attention.head_count_kv"),
+        ("lfm2", unchanged, {"attention__head_count_kv": None}, "attention.head_count_kv"),
+        ("lfm2", unchanged, {"attention__head_count_kv": 2.0}, "attention.head_count_kv"),
+        ("lfm2", unchanged, {"rope__dimension_count": 256}, "256 lanes in heads of"),
+        ("mixtral", unchanged, {"rope__dimension_count": 256}, "256 lanes in heads of"),
+        ("mixtral", unchanged, {"rope__dimension_count": 3}, "rope.dimension_count 3 is not supported"),
+        ("mixtral", unchanged, {"attention__sliding_window": [4, 4]}, "attention.sliding_window"),
+        ("mixtral", unchanged, {"rope__scaling__type": [1, 1]}, "rope.scaling.type"),
+        ("lfm2", unchanged, {"shortconv__l_cache": 0}, "shortconv.l_cache"),
+    ],
+)
+def test_a_gguf_file_that_is_not_supported_is_refused(
+    golden: str, change: Change, metadata: dict[str, Any], named: str, tmp_path: Path
+) -> None:
+    path = rewritten(write_gguf(GOLDENS / golden, tmp_path / "model.gguf"), change, **metadata)
+    with pytest.raises(ModelFileInvalid, match=named):
+        read_model(path)
+
+
+@pytest.mark.parametrize(("name", "key"), [("mixtral", "num_local_experts"), ("qwen3moe", "num_experts")])
+def test_layers_and_experts_that_no_file_holds_are_refused_at_once(tmp_path: Path, name: str, key: str) -> None:
+    path = tmp_path / name
+    shutil.copytree(GOLDENS / name, path)
+    config = json.loads((path / "config.json").read_text())
+    (path / "config.json").write_text(json.dumps(config | {key: 4096, "num_hidden_layers": 4096}))
+    began = time.process_time()
+    with pytest.raises(ModelFileInvalid, match="too few for 4096 layers and 4096 experts"):
+        read_model(path)
+    assert time.process_time() - began < 2.0
