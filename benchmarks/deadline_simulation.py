@@ -25,7 +25,7 @@ from cactus_actors.protocol.worker_messages import (
 )
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, Prepare, SendClient, SendWorker
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.state.prepared import Prepared
 
 NUM_SLOTS = 16
 MAX_PROMPT, MAX_GENERATED = 2000, 500

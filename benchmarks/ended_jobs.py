@@ -33,8 +33,8 @@ from cactus_actors.protocol.worker_messages import (
 )
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, Keep, Prepare, SendWorker
-from cactus_actors.router.journal.journal import Journal
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.state.prepared import Prepared
 
 WORKER = b"worker"
 NUM_SLOTS = 500

@@ -37,7 +37,7 @@ MIB = 1 << 20
 SETTLE_S = 5.0
 BACK_WITHIN_S = 120.0
 POLL_S = 0.01
-STARTS_WITH_A_REQUEST = "cactus_actors.router.preparing.child"
+STARTS_WITH_A_REQUEST = "cactus_actors.router.preparation.preparer_child"
 PROMPT = "Tell me a story."
 
 

@@ -25,9 +25,16 @@ from typing import Any
 
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result
-from cactus_actors.router.journal.encoding import encoded
-from cactus_actors.router.journal.journal import Journal
-from cactus_actors.router.journal.records import AcceptedRecord, EndedRecord, Entry, Forget, WriteAccepted, WriteEnded
+from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.journal.record_encoding import encoded
+from cactus_actors.router.state.journal_records import (
+    AcceptedRecord,
+    EndedRecord,
+    Entry,
+    Forget,
+    WriteAccepted,
+    WriteEnded,
+)
 
 RUNNING = 10
 KEPT = 1000

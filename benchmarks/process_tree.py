@@ -12,8 +12,8 @@ KINDS = (
     "GatewayActor",
     "HandoffActor",
     "WorkerActor",
-    "cactus_actors.router.preparing.child",
-    "cactus_actors.router.edge.child",
+    "cactus_actors.router.preparation.preparer_child",
+    "cactus_actors.router.edge.edge_child",
 )
 """Words of a command line that tell what a process of a service is."""
 _PROCESSES = Path("/proc")

@@ -1,1 +1,1 @@
-"""Router actor: the only waiting queue, placement, streams and results."""
+"""The router actor: accepts jobs, queues them, sends them to workers and streams their results."""

@@ -23,28 +23,34 @@ from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
 from cactus_actors.protocol.worker_messages import WorkerMessage
-from cactus_actors.router.access import sockets
-from cactus_actors.router.access.crowding import Crowding
-from cactus_actors.router.access.gate import Gate, KeyGate, OpenGate
-from cactus_actors.router.access.known_keys import KnownKeys
-from cactus_actors.router.access.unfinished import UnfinishedMessages
-from cactus_actors.router.books.books import Books, books_of
-from cactus_actors.router.books.job_report import JobReport
-from cactus_actors.router.calls import Calls
+from cactus_actors.router.auth import bound_sockets as sockets
+from cactus_actors.router.auth.accepted_keys import KnownKeys
+from cactus_actors.router.auth.fd_pressure import Crowding
+from cactus_actors.router.auth.gate import Gate, KeyGate, OpenGate
+from cactus_actors.router.auth.unfinished_messages import UnfinishedMessages
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.edge.messages import Listen, Owner
-from cactus_actors.router.edge.process import EdgeProcess
-from cactus_actors.router.edge.traffic import ClientTraffic
+from cactus_actors.router.edge.client_traffic import ClientTraffic
+from cactus_actors.router.edge.edge_messages import Listen, Owner
+from cactus_actors.router.edge.edge_process import EdgeProcess
 from cactus_actors.router.effects import Effect, Keep, Observe, Own, Prepare, Publish, Recall, SendWorker, Warn
-from cactus_actors.router.garbage import rare_garbage_collection
-from cactus_actors.router.jobs.intake import plain_salt
-from cactus_actors.router.journal.journal import Journal
-from cactus_actors.router.journal.reader import JournalReader
-from cactus_actors.router.journal.records import Remembered
-from cactus_actors.router.lateness import Lateness
-from cactus_actors.router.memory_limit import limit_memory, out_of_memory
-from cactus_actors.router.prepare import PromptModel
-from cactus_actors.router.preparing import Outcome, Preparer, PreparerHere, PreparingLanes, PreparingProcess
+from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.journal.journal_reader import JournalReader
+from cactus_actors.router.lifecycle.admission import plain_salt
+from cactus_actors.router.preparation import (
+    Outcome,
+    Preparer,
+    PreparerHere,
+    PreparingLanes,
+    PreparingProcess,
+    PromptModel,
+)
+from cactus_actors.router.process.garbage_collection import rare_garbage_collection
+from cactus_actors.router.process.loop_delay import Lateness
+from cactus_actors.router.process.loop_mailbox import Calls
+from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
+from cactus_actors.router.state.job_report import JobReport
+from cactus_actors.router.state.journal_records import Remembered
+from cactus_actors.router.telemetry.job_reporter import Books, books_of
 from cactus_actors.text import load_text_model
 
 TICK_S, REST_TICK_S = 0.05, 0.25

@@ -20,29 +20,29 @@ from cactus_actors.protocol.errors import CactusError, DeadlineExceeded, Unavail
 from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.protocol.worker_messages import WorkerMessage
-from cactus_actors.router.access.callers import ANYONE, Caller, Revoked
-from cactus_actors.router.books.tally import Tally
-from cactus_actors.router.dispatch.dispatcher import Dispatcher
 from cactus_actors.router.effects import Effect, Outbox
-from cactus_actors.router.handoff.cloud_desk import CloudDesk
-from cactus_actors.router.jobs.closing import Closing
-from cactus_actors.router.jobs.generation import Generation
-from cactus_actors.router.jobs.intake import Intake, Salt, plain_salt
-from cactus_actors.router.jobs.likelihoods import TokenTexts
-from cactus_actors.router.jobs.listeners import Listeners
-from cactus_actors.router.jobs.revocation import revoke
-from cactus_actors.router.jobs.streams import Streams
-from cactus_actors.router.jobs.table import JobTable
-from cactus_actors.router.jobs.topics import Topics
-from cactus_actors.router.journal.keeping import Keeper
-from cactus_actors.router.journal.recalling import Recalling
-from cactus_actors.router.journal.records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
-from cactus_actors.router.journal.result_store import ResultStore
-from cactus_actors.router.membership import Membership, ServiceModel
-from cactus_actors.router.prepare.prepared import Prepared
-from cactus_actors.router.requests import Requests
-from cactus_actors.router.status_board import Facts, StatusBoard
-from cactus_actors.router.worker_reports import WorkerReports
+from cactus_actors.router.lifecycle.admission import Intake, Salt, plain_salt
+from cactus_actors.router.lifecycle.client_messages import Requests
+from cactus_actors.router.lifecycle.escalations import CloudDesk
+from cactus_actors.router.lifecycle.job_finisher import Closing
+from cactus_actors.router.lifecycle.journal_writer import Keeper
+from cactus_actors.router.lifecycle.membership import Membership, ServiceModel
+from cactus_actors.router.lifecycle.result_loader import Recalling
+from cactus_actors.router.lifecycle.revocation import revoke
+from cactus_actors.router.lifecycle.service_status import Facts, StatusBoard
+from cactus_actors.router.lifecycle.streams import Streams
+from cactus_actors.router.lifecycle.subscribers import Listeners
+from cactus_actors.router.lifecycle.worker_reports import Generation
+from cactus_actors.router.lifecycle.worker_sessions import WorkerReports
+from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.state.caller import ANYONE, Caller, Revoked
+from cactus_actors.router.state.job_table import JobTable
+from cactus_actors.router.state.journal_records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
+from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.result_store import ResultStore
+from cactus_actors.router.state.token_logprobs import TokenTexts
+from cactus_actors.router.state.topics import Topics
+from cactus_actors.router.telemetry.counters import Tally
 
 
 class RouterCore:

@@ -9,8 +9,8 @@ from cactus_actors.protocol.messages import Rejected, RouterReply, StreamMessage
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.protocol.worker_messages import RouterCommand
-from cactus_actors.router.books.job_report import JobReport
-from cactus_actors.router.journal.records import Entry
+from cactus_actors.router.state.job_report import JobReport
+from cactus_actors.router.state.journal_records import Entry
 
 
 class SendClient(msgspec.Struct, frozen=True, gc=False):

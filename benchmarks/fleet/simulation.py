@@ -19,7 +19,7 @@ from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, Prepare, SendClient, SendWorker
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.state.prepared import Prepared
 
 TICK_S = 0.05
 

@@ -24,7 +24,7 @@ class Target:
 
     def resident_mib(self) -> float:
         """The router's memory, and that of its process with the sockets of clients."""
-        pids = [self.router_pid, *_children(self.router_pid, b"cactus_actors.router.edge.child")]
+        pids = [self.router_pid, *_children(self.router_pid, b"cactus_actors.router.edge.edge_child")]
         pages = sum(int(Path(f"/proc/{pid}/statm").read_text().split()[1]) for pid in pids)
         return pages * os.sysconf("SC_PAGE_SIZE") / MIB
 

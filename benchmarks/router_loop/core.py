@@ -22,8 +22,8 @@ from cactus_actors.protocol.wire import (
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, Observe, Prepare, Publish, SendClient, SendWorker
-from cactus_actors.router.garbage import rare_garbage_collection
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.process.garbage_collection import rare_garbage_collection
+from cactus_actors.router.state.prepared import Prepared
 
 PROMPT_TOKENS = 4 * BLOCK_SIZE
 NUM_USERS = 50

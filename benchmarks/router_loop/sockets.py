@@ -109,7 +109,7 @@ class Processes:
     def cpu_seconds(self) -> dict[str, float]:
         """CPU time of each process until now."""
         assert self.router.pid is not None
-        edge = _child(self.router.pid, b"cactus_actors.router.edge.child")
+        edge = _child(self.router.pid, b"cactus_actors.router.edge.edge_child")
         return {
             "router_us": _cpu_s(Path(f"/proc/{self.router.pid}")),
             "edge_us": _cpu_s(Path(f"/proc/{edge}")),

@@ -211,7 +211,7 @@ def _say_with_time(message: str) -> None:
 
 
 def _say_as_json(message: str) -> None:
-    from cactus_actors.router.books.job_log import timestamp
+    from cactus_actors.router.telemetry.job_log import timestamp
 
     line = {
         "ts": timestamp(time.time()),

@@ -19,8 +19,8 @@ from cactus_actors.protocol.wire import MSGPACK, decode_submit
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, Prepare, Publish, SendClient, SendWorker
-from cactus_actors.router.prepare.preparation import prepare
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.state.prepared import Prepared
 from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud import CloudLink
 from cactus_actors.text import load_text_model

@@ -6,7 +6,7 @@ import importlib.util
 from collections.abc import Callable, Mapping
 
 from cactus_actors.config import ServeConfig
-from cactus_actors.router.books.collector_address import check_collector
+from cactus_actors.router.telemetry.collector_address import check_collector
 
 ENDPOINT_VARIABLE = "OTEL_EXPORTER_OTLP_ENDPOINT"
 DISABLED_VARIABLE = "OTEL_SDK_DISABLED"

@@ -1,1 +1,1 @@
-"""The process that holds the sockets of clients, and the router's side of it."""
+"""The process that holds the clients' sockets, and the router's link to it."""

@@ -1,1 +1,1 @@
-"""Jobs on disk: written, read back, and what is held of them in memory."""
+"""The SQLite journal of accepted and ended jobs, and the repair of a damaged one."""

@@ -12,8 +12,8 @@ from typing import IO
 
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.journal.records import Progress
 from cactus_actors.router.journal.salvage import has_hole, log_of, refill, salvaged
+from cactus_actors.router.state.journal_records import Progress
 
 FILE_NAME = "jobs.sqlite"
 VERSION = 1

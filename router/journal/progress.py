@@ -9,8 +9,8 @@ import contextlib
 import sqlite3
 from collections.abc import Sequence
 
-from cactus_actors.router.journal.encoding import Damaged, decoded_progress, encoded
-from cactus_actors.router.journal.records import Progress
+from cactus_actors.router.journal.record_encoding import Damaged, decoded_progress, encoded
+from cactus_actors.router.state.journal_records import Progress
 
 
 class ProgressWriter:

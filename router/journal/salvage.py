@@ -12,9 +12,9 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cactus_actors.router.journal.encoding import Damaged, decoded_accepted, decoded_ended, decoded_progress
-from cactus_actors.router.journal.pages import Pages, Value
-from cactus_actors.router.journal.records import Progress
+from cactus_actors.router.journal.record_encoding import Damaged, decoded_accepted, decoded_ended, decoded_progress
+from cactus_actors.router.journal.sqlite_pages import Pages, Value
+from cactus_actors.router.state.journal_records import Progress
 
 _log = logging.getLogger(__name__)
 

@@ -25,7 +25,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.totals import Totals
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Report
-from cactus_actors.router.access.sockets import STREAM_HIGH_WATER_MARK
+from cactus_actors.router.auth.bound_sockets import STREAM_HIGH_WATER_MARK
 from tests.support.processes.separate_actors import Processes
 from tests.support.processes.vitals import MIB, Watch, cpu_seconds, edge_of
 from tests.support.router.raw_peer import MORE, RawPeer, address_of, frame

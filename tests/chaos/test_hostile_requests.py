@@ -23,9 +23,9 @@ from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from cactus_actors.router.preparing import PreparingProcess
-from cactus_actors.router.preparing.child import MEMORY_BYTES
-from cactus_actors.router.preparing.process import LIMIT_S
+from cactus_actors.router.preparation import PreparingProcess
+from cactus_actors.router.preparation.preparer_child import MEMORY_BYTES
+from cactus_actors.router.preparation.preparer_process import LIMIT_S
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.loading.load_model import load_model
@@ -197,7 +197,9 @@ def test_a_request_is_ended_when_it_has_computed_for_too_long(
     hostile_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the processor's time, so that a busy machine refuses nothing that a quiet one takes."""
-    monkeypatch.setattr("cactus_actors.router.preparing.process.CPU_S", 0.5)  # a template of two seconds ends itself
+    monkeypatch.setattr(
+        "cactus_actors.router.preparation.preparer_process.CPU_S", 0.5
+    )  # a template of two seconds ends itself
     process = PreparingProcess(hostile_model, limit_s=60.0)
     try:
         process.prepare(Submit(job_id=job_id(1), prompt="Once"))

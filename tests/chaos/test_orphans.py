@@ -97,8 +97,8 @@ def service(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFac
         "HandoffActor",
         "GatewayActor",
         "RouterActor",
-        "cactus_actors.router.preparing.child",
-        "cactus_actors.router.edge.child",
+        "cactus_actors.router.preparation.preparer_child",
+        "cactus_actors.router.edge.edge_child",
     ],
 )
 async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: Serving, victim: str) -> None:
@@ -129,7 +129,7 @@ async def test_a_part_that_is_killed_leaves_nothing_and_is_there_again(service: 
 def parts_of(service: Serving) -> dict[int, str]:
     """The service's own processes by what they are."""
     names = ("WorkerActor", "HandoffActor", "GatewayActor", "RouterActor")
-    names += ("cactus_actors.router.preparing.child", "cactus_actors.router.edge.child")
+    names += ("cactus_actors.router.preparation.preparer_child", "cactus_actors.router.edge.edge_child")
     processes = below(service.process.pid)
     return {pid: name for pid, command in processes.items() for name in names if name in command}
 

@@ -17,7 +17,7 @@ from cactus_actors.client import Client
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.messages import Status, Submit
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
-from cactus_actors.router.access.unfinished import MUCH_BYTES
+from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
 from tests.cluster.conftest import Running, running_service
 from tests.cluster.test_service import pid_of_router
 from tests.support.processes.vitals import MIB, Watch, edge_of

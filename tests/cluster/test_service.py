@@ -51,7 +51,7 @@ def pid_of_router(endpoint: str) -> int:
     [inode] = [row[9] for row in rows if row[3] == "0A" and int(row[1].rpartition(":")[2], 16) == port]
     for actor in Path("/proc").glob("[0-9]*/cmdline"):
         with contextlib.suppress(OSError):
-            if b"cactus_actors.router.edge.child" in actor.read_bytes():
+            if b"cactus_actors.router.edge.edge_child" in actor.read_bytes():
                 opened = [str(link.readlink()) for link in (actor.parent / "fd").iterdir()]
                 if f"socket:[{inode}]" in opened:
                     return parent_of(int(actor.parent.name))

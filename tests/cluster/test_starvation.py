@@ -14,7 +14,7 @@ from cactus_actors.client import Client
 from tests.support.processes.serve_command import Serving, below, is_called, serving
 from tests.support.processes.spinning import spinning
 
-ACTORS = ("RouterActor", "WorkerActor", "HandoffActor", "GatewayActor", "cactus_actors.router.edge.child")
+ACTORS = ("RouterActor", "WorkerActor", "HandoffActor", "GatewayActor", "cactus_actors.router.edge.edge_child")
 OPTIONS: dict[str, Any] = {"max_tokens": 40, "ignore_eos": True, "temperature": 0.9}
 NUM_CLIENTS = 3
 PATIENCE_S = 300.0

@@ -31,8 +31,8 @@ from cactus_actors.protocol.openai import BodyRequest, request_from_body
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.protocol.wire import client_message_decoder, encode
-from cactus_actors.router.prepare.preparation import prepare
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.state.prepared import Prepared
 from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
 from cactus_actors.tools.table import MARKUPS
 from tests.support.fuzzing.damage import changed_json, damaged

@@ -25,8 +25,8 @@ from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.private_file import write_private
 from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
-from cactus_actors.router.journal.journal import Journal
-from cactus_actors.router.journal.records import AcceptedRecord, EndedRecord
+from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.state.journal_records import AcceptedRecord, EndedRecord
 from tests.support.fuzzing.damage import changed_json, damaged
 from tests.support.fuzzing.judging import answer, fuzzed
 from tests.support.fuzzing.values import encodable, json_bytes, of_type

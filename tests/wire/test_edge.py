@@ -28,8 +28,8 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, Taken
-from cactus_actors.router.access.known_keys import RECHECK_S
-from cactus_actors.router.access.unfinished import MUCH_BYTES
+from cactus_actors.router.auth.accepted_keys import RECHECK_S
+from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
 from tests.support.processes.vitals import MIB, Watch, resident_bytes
 from tests.support.router.core_harness import job_id, make_delta, make_hello
 from tests.support.router.raw_peer import COMMAND, MORE, RawPeer, frame
@@ -200,8 +200,8 @@ def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -
 
 
 def test_an_edge_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.router.edge.process.QUIET_S", 1.5)
-    monkeypatch.setattr("cactus_actors.router.edge.process.SILENT_S", 2.0)
+    monkeypatch.setattr("cactus_actors.router.edge.edge_process.QUIET_S", 1.5)
+    monkeypatch.setattr("cactus_actors.router.edge.edge_process.SILENT_S", 2.0)
     with serving() as service:
         stopped = edge_of(service)
         os.kill(stopped, signal.SIGSTOP)
@@ -262,7 +262,7 @@ class AvidWorker:
 def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.router.edge.process.STALLED_S", 3.0)
+    monkeypatch.setattr("cactus_actors.router.edge.edge_process.STALLED_S", 3.0)
     client = service.client()
     subscriber = service.subscriber(job_id(1))
     until(lambda: job_id(1) in service.actor._core._topics)

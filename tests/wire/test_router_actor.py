@@ -53,7 +53,7 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
 )
 from cactus_actors.router.actor import Observer, RouterActor
-from cactus_actors.router.books.job_report import JobReport
+from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.text.chat_prompt import ChatPrompt
 from tests.support.router.core_harness import LetterModel, job_id, make_delta, make_hello
 from tests.support.router.scripted_router import until

@@ -38,7 +38,7 @@ def seconds_of_jobs(service: Service) -> float:
 def test_a_disk_that_is_full_harms_no_job(caplog: pytest.LogCaptureFixture) -> None:
     with serving(job_log="/dev/full") as service:
         seconds_of_jobs(service)
-    of_the_log = [record for record in caplog.records if record.name == "cactus_actors.router.books.job_log"]
+    of_the_log = [record for record in caplog.records if record.name == "cactus_actors.router.telemetry.job_log"]
     assert [record.levelno for record in of_the_log] == [logging.WARNING]
 
 
@@ -75,7 +75,7 @@ def test_a_collector_that_takes_nothing_costs_no_job_its_time(
                 if caplog.records:
                     break
                 time.sleep(0.05)
-    assert [record.name for record in caplog.records] == ["cactus_actors.router.books.spans"]
+    assert [record.name for record in caplog.records] == ["cactus_actors.router.telemetry.spans"]
 
 
 @pytest.mark.parametrize("endpoint", ["collector:4318", "http://", "ftp://collector", "http://[", "http://a:x"])
@@ -91,7 +91,7 @@ import sys
 sys.modules["opentelemetry"] = None
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.books.books import books_of
+from cactus_actors.router.telemetry.job_reporter import books_of
 assert books_of(RouterSettings(), "") is None
 try:
     books_of(RouterSettings(otlp_endpoint="http://localhost:4318"), "")

@@ -90,8 +90,8 @@ def test_the_second_of_two_connections_with_one_identity_gets_nothing(service: S
 async def test_what_was_published_too_fast_is_asked_for_and_nothing_is_missing(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    monkeypatch.setattr("cactus_actors.router.access.sockets.STREAM_HIGH_WATER_MARK", 10)
-    monkeypatch.setattr("cactus_actors.router.access.sockets.STREAM_SEND_BUFFER", 4096)
+    monkeypatch.setattr("cactus_actors.router.auth.bound_sockets.STREAM_HIGH_WATER_MARK", 10)
+    monkeypatch.setattr("cactus_actors.router.auth.bound_sockets.STREAM_SEND_BUFFER", 4096)
     num_jobs, num_tokens = 200, 20
     with serving() as service:
         async with AsyncClient(service.endpoints.jobs, service.endpoints.stream) as client:

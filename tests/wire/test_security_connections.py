@@ -18,8 +18,8 @@ from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.protocol.errors import ConfigurationInvalid, PermissionDenied
 from cactus_actors.protocol.messages import Accepted, Rejected, Scale, Scaling, StatusRequest
 from cactus_actors.protocol.worker_messages import Hello, Welcome
-from cactus_actors.router.access.known_keys import RECHECK_S
 from cactus_actors.router.actor import RouterActor
+from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.workers.router_link import RouterLink
 from tests.support.router.core_harness import job_id, make_hello
 from tests.support.router.scripted_router import until

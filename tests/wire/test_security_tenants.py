@@ -25,7 +25,7 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Finish, Report
-from cactus_actors.router.access.known_keys import RECHECK_S
+from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from tests.support.router.core_harness import UNSURE, job_id, make_delta, make_hello
 from tests.support.router.scripted_router import until
 from tests.support.router.secured_router import (

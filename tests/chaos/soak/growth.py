@@ -27,8 +27,8 @@ MOST_MIB = {
     "GatewayActor": 384.0,
     "HandoffActor": 256.0,
     "WorkerActor": 768.0,
-    "cactus_actors.router.preparing.child": 512.0,
-    "cactus_actors.router.edge.child": 256.0,
+    "cactus_actors.router.preparation.preparer_child": 512.0,
+    "cactus_actors.router.edge.edge_child": 256.0,
 }
 """What a process may take at any time: a bound for lives that are too short to be seen growing."""
 

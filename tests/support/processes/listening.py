@@ -10,7 +10,7 @@ from pathlib import Path
 
 from cactus_actors.placement.local.local_placement import PROGRAM
 
-EDGE = "cactus_actors.router.edge.child"
+EDGE = "cactus_actors.router.edge.edge_child"
 LISTENS = "0A"
 """The state of a socket that listens, in proc_net_tcp."""
 

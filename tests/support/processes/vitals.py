@@ -26,7 +26,7 @@ def edge_of(router_pid: int) -> int:
     for directory in Path("/proc").glob("[0-9]*"):
         with contextlib.suppress(OSError):
             parent = int((directory / "stat").read_text().rpartition(")")[2].split()[1])
-            if parent == router_pid and b"cactus_actors.router.edge.child" in (directory / "cmdline").read_bytes():
+            if parent == router_pid and b"cactus_actors.router.edge.edge_child" in (directory / "cmdline").read_bytes():
                 return int(directory.name)
     raise AssertionError("there is none")
 

@@ -26,12 +26,13 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
     SequenceExtras,
 )
-from cactus_actors.router.access.callers import ANYONE, Caller
-from cactus_actors.router.books.job_report import JobReport
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker, Warn
-from cactus_actors.router.journal.journal import end_of
-from cactus_actors.router.journal.records import (
+from cactus_actors.router.journal.job_journal import end_of
+from cactus_actors.router.preparation.documents import Find, no_documents, prepare_with_documents
+from cactus_actors.router.state.caller import ANYONE, Caller
+from cactus_actors.router.state.job_report import JobReport
+from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     EndedRecord,
     Recovered,
@@ -39,7 +40,6 @@ from cactus_actors.router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
-from cactus_actors.router.prepare.documents import Find, no_documents, prepare_with_documents
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.model_reasoning import ModelReasoning
 

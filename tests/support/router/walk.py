@@ -7,15 +7,15 @@ from collections.abc import Iterable
 import pytest
 
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.dispatch.dispatcher import Dispatcher
-from cactus_actors.router.dispatch.ledger import Ledger
-from cactus_actors.router.dispatch.load import Load
-from cactus_actors.router.dispatch.offers import ANY_NUMBER, Offers
-from cactus_actors.router.dispatch.placement import LOOKAHEAD, PATIENCE_S
-from cactus_actors.router.dispatch.queue import JobQueue, key_of
-from cactus_actors.router.dispatch.users import Users
-from cactus_actors.router.dispatch.worker_record import WorkerRecord
-from cactus_actors.router.jobs.job import Job
+from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.scheduling.free_capacity import ANY_NUMBER, Offers
+from cactus_actors.router.scheduling.job_queue import JobQueue, key_of
+from cactus_actors.router.scheduling.placement import LOOKAHEAD, PATIENCE_S
+from cactus_actors.router.scheduling.user_jobs import Users
+from cactus_actors.router.scheduling.worker_table import Ledger
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.load import Load
+from cactus_actors.router.state.worker import WorkerRecord
 
 
 def walk(core: RouterCore, now: float) -> None:

@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.cli.watching import changes_of, latencies_of
 from cactus_actors.protocol.messages import JobCounts, Status
-from cactus_actors.router.books.tally import Tally
+from cactus_actors.router.telemetry.counters import Tally
 from tests.support.router.core_harness import RouterHarness, job_id
 from tests.support.router.scripted_router import ScriptedRouter
 

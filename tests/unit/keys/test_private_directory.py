@@ -20,8 +20,8 @@ from cactus_actors.placement.ray.ray_output import RayOutput
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.books.line_file import LineFile
 from cactus_actors.router.journal.database import locked
+from cactus_actors.router.telemetry.rotating_file import LineFile
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o500])

@@ -10,7 +10,7 @@ import pytest
 
 from cactus_actors.process import starvation
 from cactus_actors.process.starvation import FairSeconds, MachinePressure
-from cactus_actors.router.lateness import PRESSURE_INTERVAL_S, Lateness
+from cactus_actors.router.process.loop_delay import PRESSURE_INTERVAL_S, Lateness
 
 PID, THREAD = 7, 8
 WriteThread = Callable[[int, float, float, str], None]

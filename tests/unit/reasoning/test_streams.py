@@ -12,7 +12,7 @@ from cactus_actors.protocol.openai import BodyRequest, chunks_of, completion_bod
 from cactus_actors.protocol.params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.results import Result
 from cactus_actors.reasoning import MARKUPS
-from cactus_actors.router.jobs.token_log import TokenLog
+from cactus_actors.router.state.token_log import TokenLog
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from tests.unit.reasoning.test_splitter import written
 from tests.unit.workers.test_detokenizer import PieceTokenizer

@@ -9,9 +9,9 @@ import pytest
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.router.prepare.conversation import SAFETY
-from cactus_actors.router.prepare.preparation import prepare
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.preparation.conversation import SAFETY
+from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.state.prepared import Prepared
 from tests.support.router.core_harness import LetterModel, job_id
 
 USER = ChatMessage(role="user", content="what time is it")

@@ -23,8 +23,8 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, SequenceExtras, Welcome
-from cactus_actors.router.jobs.generation import MAX_VAIN
-from cactus_actors.router.jobs.streams import MAX_CREDIT
+from cactus_actors.router.lifecycle.streams import MAX_CREDIT
+from cactus_actors.router.lifecycle.worker_reports import MAX_VAIN
 from tests.support.router.core_harness import RouterHarness, job_id, make_delta
 
 STOP = Finish("stop", stop_match=2)

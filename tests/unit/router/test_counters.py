@@ -9,7 +9,7 @@ from cactus_actors.protocol.messages import Cancel, Resume, Submit
 from cactus_actors.protocol.totals import Distribution, Held, Totals
 from cactus_actors.protocol.wire import Concerns
 from cactus_actors.protocol.worker_messages import Finish, Goodbye
-from cactus_actors.router.books.histogram import Histogram
+from cactus_actors.router.telemetry.histogram import Histogram
 from tests.support.router.core_harness import UNSURE, Disk, RouterHarness, job_id, make_delta
 
 STOP = Finish("stop")

@@ -16,10 +16,10 @@ from benchmarks.deadline_simulation import (
     simulated_capacity,
 )
 from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
-from cactus_actors.router.dispatch.backlog import Backlog
-from cactus_actors.router.dispatch.forecast import Forecast
-from cactus_actors.router.dispatch.load import Load
-from cactus_actors.router.dispatch.users import Users
+from cactus_actors.router.scheduling.backlog import Backlog
+from cactus_actors.router.scheduling.forecast import Forecast
+from cactus_actors.router.scheduling.user_jobs import Users
+from cactus_actors.router.state.load import Load
 
 TIMEOUT_S = 30.0
 REQUESTS = requests_of(None, 1000, seed=2)

@@ -14,8 +14,8 @@ from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.router.prepare.documents import Documents, with_documents
-from cactus_actors.router.prepare.preparation import prepare
+from cactus_actors.router.preparation.documents import Documents, with_documents
+from cactus_actors.router.preparation.prepare_request import prepare
 from tests.support.router.core_harness import Disk, LetterModel, RouterHarness, job_id
 
 FERRY = "The ferry leaves at nine."

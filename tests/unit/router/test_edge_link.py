@@ -9,9 +9,17 @@ import pytest
 import zmq
 
 from cactus_actors.protocol.terms import Terms
-from cactus_actors.router.access.callers import Caller, Revoked
-from cactus_actors.router.edge.link import MAX_WAITING_BYTES, Link
-from cactus_actors.router.edge.messages import FromEdge, Publications, Reply, Request, Revocation, Subscription, ToEdge
+from cactus_actors.router.edge.edge_link import MAX_WAITING_BYTES, Link
+from cactus_actors.router.edge.edge_messages import (
+    FromEdge,
+    Publications,
+    Reply,
+    Request,
+    Revocation,
+    Subscription,
+    ToEdge,
+)
+from cactus_actors.router.state.caller import Caller, Revoked
 
 Ends = tuple[Link[FromEdge], Link[ToEdge]]
 ALICE = Caller("alice", "client", "team", max_topics=3, terms=Terms(weight=3, allow_cloud=False))

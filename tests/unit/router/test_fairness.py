@@ -12,8 +12,8 @@ from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.router.access.callers import Caller
-from cactus_actors.router.dispatch.cost import PROMPT_COST
+from cactus_actors.router.state.caller import Caller
+from cactus_actors.router.state.job_cost import PROMPT_COST
 from tests.support.router.core_harness import Disk, RouterHarness, job_id
 
 STOP = Finish("stop")

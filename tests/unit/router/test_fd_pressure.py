@@ -11,7 +11,7 @@ import pytest
 LOOK_TWICE = """
 import os, resource, socket, sys
 from collections import Counter
-from cactus_actors.router.access.crowding import Crowding
+from cactus_actors.router.auth.fd_pressure import Crowding
 
 listener = socket.create_server(("127.0.0.1", 0))
 connection = socket.create_connection(listener.getsockname())

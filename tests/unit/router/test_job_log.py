@@ -11,11 +11,11 @@ from pathlib import Path
 import msgspec
 import pytest
 
-from cactus_actors.router.books import books
-from cactus_actors.router.books.books import Books
-from cactus_actors.router.books.job_log import MAX_LINE, JobLog, tenant_hash, time_of
-from cactus_actors.router.books.job_report import JobReport
-from cactus_actors.router.books.line_file import LineFile
+from cactus_actors.router.state.job_report import JobReport
+from cactus_actors.router.telemetry import job_reporter as books
+from cactus_actors.router.telemetry.job_log import MAX_LINE, JobLog, tenant_hash, time_of
+from cactus_actors.router.telemetry.job_reporter import Books
+from cactus_actors.router.telemetry.rotating_file import LineFile
 
 ENDED_AT = 1_700_000_000.25
 REPORT = JobReport(

@@ -9,7 +9,7 @@ from cactus_actors.protocol.errors import ModelFailure
 from cactus_actors.protocol.messages import Cancel, ChatMessage, Submit
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.router.books.job_report import JobReport
+from cactus_actors.router.state.job_report import JobReport
 from tests.support.router.core_harness import SURE, UNSURE, Disk, RouterHarness, job_id, make_delta
 
 STOP = Finish("stop")

@@ -19,10 +19,10 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result
-from cactus_actors.router.journal.encoding import decoded_accepted
-from cactus_actors.router.journal.journal import Journal, end_of
-from cactus_actors.router.journal.reader import JournalReader
-from cactus_actors.router.journal.records import (
+from cactus_actors.router.journal.job_journal import Journal, end_of
+from cactus_actors.router.journal.journal_reader import JournalReader
+from cactus_actors.router.journal.record_encoding import decoded_accepted
+from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     EndedRecord,
     Forget,
@@ -269,7 +269,7 @@ def test_a_result_that_was_damaged_is_not_read_back(
 def test_a_journal_that_failed_tells_by_itself_when_it_can_be_written_again(
     writer: Writer, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.router.journal.journal.RETRY_S", 0.05)
+    monkeypatch.setattr("cactus_actors.router.journal.job_journal.RETRY_S", 0.05)
     writer.accept("one")
     writer.journal._database.execute("PRAGMA query_only = ON")
     assert writer.accept("two")[1]

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.books.line_file import LineFile
+from cactus_actors.router.telemetry.rotating_file import LineFile
 
 
 def line(number: int) -> bytes:

@@ -8,7 +8,7 @@ import pytest
 
 from cactus_actors.protocol.worker_messages import Refused, Welcome
 from cactus_actors.router.effects import SendWorker, Warn
-from cactus_actors.router.membership import MAX_REFUSALS, REFUSAL_SHOWN_S
+from cactus_actors.router.lifecycle.membership import MAX_REFUSALS, REFUSAL_SHOWN_S
 from tests.support.router.core_harness import RouterHarness, job_id, make_hello
 
 OURS = {"fingerprint": "f00d", "weights": "float32", "kv_cache": "float16", "kernels": "avx2"}

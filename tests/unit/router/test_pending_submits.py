@@ -19,12 +19,12 @@ from cactus_actors.protocol.messages import (
     Submit,
 )
 from cactus_actors.protocol.wire import decode_submit
-from cactus_actors.router.access.callers import ANYONE, Revoked
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, Prepare, SendClient
-from cactus_actors.router.jobs.arrivals import MAX_LATER
-from cactus_actors.router.jobs.job import MAX_ATTACHED
-from cactus_actors.router.prepare.preparation import prepare
+from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.state.caller import ANYONE, Revoked
+from cactus_actors.router.state.job import MAX_ATTACHED
+from cactus_actors.router.state.pending_submits import MAX_LATER
 from tests.support.router.core_harness import LetterModel, job_id
 
 

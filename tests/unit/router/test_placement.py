@@ -8,12 +8,12 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.block_hashes import BLOCK_SIZE, block_hashes
 from cactus_actors.protocol.worker_messages import Report
-from cactus_actors.router.dispatch.offers import ANY_NUMBER, NO_OFFER, Offers
-from cactus_actors.router.dispatch.placement import Candidate, Placement, place
-from cactus_actors.router.dispatch.prefix_index import PrefixIndex
-from cactus_actors.router.dispatch.queue import DrainRate
-from cactus_actors.router.dispatch.worker_record import WorkerRecord
-from cactus_actors.router.jobs.token_log import TokenLog
+from cactus_actors.router.scheduling.free_capacity import ANY_NUMBER, NO_OFFER, Offers
+from cactus_actors.router.scheduling.job_queue import DrainRate
+from cactus_actors.router.scheduling.placement import Candidate, Placement, place
+from cactus_actors.router.scheduling.prefix_index import PrefixIndex
+from cactus_actors.router.state.token_log import TokenLog
+from cactus_actors.router.state.worker import WorkerRecord
 from tests.support.router.core_harness import make_hello
 
 

@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.router.dispatch.places import Places
+from cactus_actors.router.scheduling.slot_releases import Places
 
 NUM_SLOTS = 4
 

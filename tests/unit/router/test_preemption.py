@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.router.access.callers import Caller
+from cactus_actors.router.state.caller import Caller
 from tests.support.router.core_harness import RouterHarness, Worker, job_id
 
 STOP = Finish("stop")

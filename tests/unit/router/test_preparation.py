@@ -12,8 +12,8 @@ from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidR
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import CloudRequest
-from cactus_actors.router.prepare.preparation import prepare
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.state.prepared import Prepared
 from tests.support.router.core_harness import LetterModel, job_id
 
 

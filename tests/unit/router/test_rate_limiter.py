@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.router.access.flood import Allowance, FloodMeter
+from cactus_actors.router.auth.rate_limiter import Allowance, FloodMeter
 
 
 def test_a_connection_may_say_so_much_at_once_and_so_much_a_second() -> None:

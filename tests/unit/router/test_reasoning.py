@@ -13,8 +13,8 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import ReasoningParams
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
-from cactus_actors.router.prepare.preparation import prepare
-from cactus_actors.router.prepare.prepared import Prepared
+from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.state.prepared import Prepared
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.model_reasoning import ModelReasoning
 from tests.support.router.core_harness import SURE, UNSURE, Disk, LetterModel, RouterHarness, job_id, make_delta

@@ -24,14 +24,14 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.router.access.callers import ANYONE, Caller
-from cactus_actors.router.access.request_rates import ALLOWANCES, MAX_METERED, RequestRates
+from cactus_actors.router.auth.request_rates import ALLOWANCES, MAX_METERED, RequestRates
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.edge.messages import FromEdge, Request, Taken
-from cactus_actors.router.edge.process import EdgeProcess
-from cactus_actors.router.edge.traffic import MAX_REQUESTS, ClientTraffic
+from cactus_actors.router.edge.client_traffic import MAX_REQUESTS, ClientTraffic
+from cactus_actors.router.edge.edge_messages import FromEdge, Request, Taken
+from cactus_actors.router.edge.edge_process import EdgeProcess
 from cactus_actors.router.effects import Effect, Recall, SendClient
-from cactus_actors.router.journal.recalling import MAX_ABOUT_ONE_JOB, MAX_OF_ONE, MAX_READING
+from cactus_actors.router.lifecycle.result_loader import MAX_ABOUT_ONE_JOB, MAX_OF_ONE, MAX_READING
+from cactus_actors.router.state.caller import ANYONE, Caller
 from tests.support.router.core_harness import Disk, RouterHarness, job_id
 
 FLOODER, NEIGHBOUR = b"flooder", b"neighbour"

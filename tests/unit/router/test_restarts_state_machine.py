@@ -22,7 +22,7 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, Goodbye, Report
-from cactus_actors.router.access.callers import Caller
+from cactus_actors.router.state.caller import Caller
 from tests.support.fuzzing.judging import fuzzed
 from tests.support.router.core_harness import Disk, RouterHarness, job_id, make_delta
 from tests.support.router.walk import walk

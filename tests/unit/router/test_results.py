@@ -147,7 +147,7 @@ def test_without_a_journal_the_oldest_results_make_room_and_that_is_said(forgetf
 
 
 def test_too_many_questions_for_the_journal_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.router.journal.recalling.MAX_WAITING", 3)
+    monkeypatch.setattr("cactus_actors.router.lifecycle.result_loader.MAX_WAITING", 3)
     disk = Disk()
     first = RouterHarness(disk=disk)
     first.connect()

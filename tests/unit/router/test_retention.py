@@ -151,7 +151,7 @@ def test_a_keyed_job_that_cannot_be_prepared_again_has_failed_for_a_day() -> Non
 def test_many_jobs_of_one_kind_push_out_none_of_the_other(
     router: RouterHarness, is_flood_keyed: bool, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.router.jobs.ended_jobs.MAX_ENDED_JOBS", 3)
+    monkeypatch.setattr("cactus_actors.router.state.ended_jobs.MAX_ENDED_JOBS", 3)
     run(router, 1, keyed=not is_flood_keyed)
     for number in range(2, 8):
         run(router, number, keyed=is_flood_keyed)

@@ -14,11 +14,12 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.journal.encoding import decoded_accepted, encoded
-from cactus_actors.router.journal.journal import Journal
-from cactus_actors.router.journal.pages import Pages
-from cactus_actors.router.journal.reader import JournalReader
-from cactus_actors.router.journal.records import (
+from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.journal.journal_reader import JournalReader
+from cactus_actors.router.journal.record_encoding import decoded_accepted, encoded
+from cactus_actors.router.journal.salvage import Salvage, has_hole
+from cactus_actors.router.journal.sqlite_pages import Pages
+from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     Forget,
     RecoveredEnd,
@@ -26,7 +27,6 @@ from cactus_actors.router.journal.records import (
     WriteAccepted,
     WriteEnded,
 )
-from cactus_actors.router.journal.salvage import Salvage, has_hole
 from tests.unit.router.test_journal import PATIENCE_S, Writer, accepted, ended, found, remembered
 
 PAGE = 4096

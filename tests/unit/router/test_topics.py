@@ -5,8 +5,8 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.router.access.callers import Caller
-from cactus_actors.router.jobs.topics import Topics
+from cactus_actors.router.state.caller import Caller
+from cactus_actors.router.state.topics import Topics
 
 ALICE = Caller("alice", "client", "alice", max_topics=3)
 ANNA = Caller("anna", "client", "alice", max_topics=3)

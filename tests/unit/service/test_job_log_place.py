@@ -9,7 +9,7 @@ import pytest
 
 from cactus_actors.config import make_config
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.books.line_file import LineFile
+from cactus_actors.router.telemetry.rotating_file import LineFile
 from cactus_actors.service.collector import otlp_endpoint
 from cactus_actors.service.job_log_target import JobLogPlace
 

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras, Taken
-from cactus_actors.router.jobs.cuts import texts_of
+from cactus_actors.router.state.token_texts import texts_of
 from cactus_actors.workers.report_window import MAX_HELD_STEPS, Reporting
 
 WORDS = ["a", "", "bé", "long ", "\n", "z"]

@@ -1,1 +1,0 @@
-"""Who may connect to the router, how, and whose each message is."""

@@ -1,0 +1,87 @@
+"""Connections that never say anything are cut when file descriptors run out.
+
+At the limit ZeroMQ tries to accept the next connection again and again, and the router can open nothing
+itself. ZeroMQ lets silent connections stay for as long as a handshake may take, which then is too long.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import errno
+import logging
+import os
+import resource
+import socket
+import stat
+from collections import Counter
+from collections.abc import Callable, Iterator, Sequence
+
+from cactus_actors.router.auth.open_sockets import borrowed, is_connection_to, ports_of
+
+MIN_MARGIN, MAX_MARGIN = 16, 128
+PATIENCE_S = 0.25
+"""How long a connection may be silent while there is a crowd; who is cut comes back by himself."""
+LOG_INTERVAL_S = 10.0
+
+HasSpoken = Callable[[int, int], bool]
+"""(descriptor, inode) -> whether a message came over that connection."""
+
+_log = logging.getLogger(__name__)
+
+
+class Crowding:
+    """Watches over the descriptors of the process; each connection that it cuts is counted in `refused`."""
+
+    def __init__(self, has_spoken: HasSpoken, refused: Counter[str]) -> None:
+        self._has_spoken = has_spoken
+        self._refused = refused
+        self._ports: frozenset[int] = frozenset()
+        self._silent_since: dict[tuple[int, int], float] = {}
+        self._next_log_at = float("-inf")
+        soft, hard = resource.getrlimit(resource.RLIMIT_NOFILE)
+        if soft < hard:
+            with contextlib.suppress(OSError, ValueError):
+                resource.setrlimit(resource.RLIMIT_NOFILE, (hard, hard))
+        self._limit = resource.getrlimit(resource.RLIMIT_NOFILE)[0]
+        self._margin = max(MIN_MARGIN, min(MAX_MARGIN, self._limit // 8))
+
+    def watch(self, endpoints: Sequence[str]) -> None:
+        """Connections to these endpoints may be cut."""
+        self._ports = ports_of(endpoints)
+
+    def tend(self, now: float) -> None:
+        """To be called several times a second; costs next to nothing while there is room."""
+        if not self._is_crowded():
+            self._silent_since.clear()
+            return
+        if now >= self._next_log_at:
+            self._next_log_at = now + LOG_INTERVAL_S
+            _log.warning("file descriptors run out at %d: silent connections are cut", self._limit)
+        silent = {name: self._silent_since.get(name, now) for name in self._silent()}
+        for name, since in silent.items():
+            if now - since >= PATIENCE_S:
+                self._cut(name[0])
+        self._silent_since = silent
+
+    def _is_crowded(self) -> bool:
+        """Whether the lowest free descriptor, which the next file gets, is one of the last."""
+        try:
+            lowest = os.dup(0)
+        except OSError as error:
+            return error.errno in (errno.EMFILE, errno.ENFILE)  # else 0 itself is free
+        os.close(lowest)
+        return lowest >= self._limit - self._margin
+
+    def _silent(self) -> Iterator[tuple[int, int]]:
+        for descriptor in range(self._limit):
+            with contextlib.suppress(OSError):  # it is free, or has just been closed
+                status = os.fstat(descriptor)
+                is_silent = not self._has_spoken(descriptor, status.st_ino)
+                is_socket = stat.S_ISSOCK(status.st_mode)
+                if is_silent and is_socket and is_connection_to(self._ports, descriptor):
+                    yield descriptor, status.st_ino
+
+    def _cut(self, descriptor: int) -> None:
+        self._refused["silent"] += 1
+        with contextlib.suppress(OSError), borrowed(descriptor) as connection:
+            connection.shutdown(socket.SHUT_RDWR)

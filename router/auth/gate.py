@@ -1,0 +1,272 @@
+"""Who may connect to the router's sockets, and whose each message is."""
+
+from __future__ import annotations
+
+import logging
+import sys
+import time
+from collections import Counter
+from collections.abc import Iterator, Sequence
+from typing import Any, Protocol
+
+import zmq
+from zmq.utils import z85
+
+from cactus_actors.protocol.wire import JOB_ID_LENGTH
+from cactus_actors.router.auth.accepted_keys import ROLES, KnownKeys
+from cactus_actors.router.auth.bound_sockets import MAX_ENCRYPTED_FRAME
+from cactus_actors.router.auth.peer_connections import Connection, Connections
+from cactus_actors.router.auth.rate_limiter import Floods
+from cactus_actors.router.state.caller import ANYONE, Caller, Revoked, stranger
+
+ZAP_ENDPOINT = "inproc://zeromq.zap.01"
+ZAP_VERSION = b"1.0"
+MAX_HANDSHAKES = 64
+"""Handshakes answered in one turn of the router's loop."""
+LOG_INTERVAL_S = 1.0
+BAD_TOPIC_COST = 32.0
+FAREWELL_S = 0.5
+"""How long a client whose key was revoked may read why."""
+FAILED_HANDSHAKES = zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL | zmq.EVENT_HANDSHAKE_FAILED_NO_DETAIL
+"""Those that never came to show a key; which of the two, or both, depends on who hangs up first."""
+
+_log = logging.getLogger(__name__)
+
+Socket = zmq.Socket[bytes]
+Received = tuple[Caller | None, list[bytes]]
+"""A message and who sent it; None if its sender has no right to be heard, or has left."""
+
+
+class Gate(Protocol):
+    """What stands before the sockets of one process; it belongs to the thread that they belong to."""
+
+    @property
+    def connections(self) -> Connections:
+        """Those that something was read of."""
+        ...
+
+    @property
+    def sources(self) -> Sequence[Socket]:
+        """What to poll beside them, to call `attend` when something is there."""
+        ...
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        """Stand before a socket that is not bound yet."""
+        ...
+
+    def attend(self) -> Sequence[Revoked]:
+        """Decide on the connections that wait, and cut those whose key is accepted no more.
+
+        Whoever was cut is told: what was promised to its connections must not be kept.
+        """
+        ...
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        """The messages that are there already, at most `limit`."""
+        ...
+
+    def cut_listeners(self, tenant: str) -> None:
+        """End all connections of a tenant to the stream socket, at once."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class OpenGate:
+    """Trusts whoever can reach the sockets, as long as it does not flood them.
+
+    What it refuses is counted in `refused`, by reason.
+    """
+
+    sources: Sequence[Socket] = ()
+
+    def __init__(self, refused: Counter[str]) -> None:
+        self.connections = Connections()
+        self._domains: dict[Socket, str] = {}
+        self._floods = Floods(refused)
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        self._domains[socket] = domain
+
+    def attend(self) -> Sequence[Revoked]:
+        self.connections.look_again()
+        return ()
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        domain = self._domains[socket]
+        for frames in _waiting(lambda: _message(socket), limit):
+            identity, brought = _of_peer(socket, frames)
+            connection = self.connections.note(domain, "", identity, brought)
+            caller = _stranger(connection) if domain == "stream" else ANYONE
+            if not self.connections.is_cut(connection) and not _is_too_much(self._floods, caller, connection, frames):
+                yield caller, [frame.bytes for frame in frames]
+
+    def cut_listeners(self, tenant: str) -> None:
+        pass  # there is one tenant
+
+    def close(self) -> None:
+        pass
+
+
+class KeyGate:
+    """CURVE on every socket: nothing is read of a peer that does not prove a key known for that socket.
+
+    It answers ZeroMQ's authentication requests (ZAP, RFC 27) in the router's own loop. What it refuses is
+    counted in `refused`, by reason.
+    """
+
+    def __init__(self, context: zmq.Context[Socket], keys: KnownKeys, refused: Counter[str]) -> None:
+        self._context = context
+        self._keys = keys
+        self._refused = refused
+        self._next_log_at = 0.0
+        self._domains: dict[Socket, str] = {}
+        self.connections = Connections()
+        self._floods = Floods(refused)
+        self._leaving: list[tuple[float, Connection]] = []
+        self._monitored: list[Socket] = []
+        self._monitors: list[Socket] = []
+        self._requests = context.socket(zmq.REP)
+        self._requests.setsockopt(zmq.LINGER, 0)
+        self._requests.bind(ZAP_ENDPOINT)
+
+    @property
+    def sources(self) -> Sequence[Socket]:
+        return (self._requests, *self._monitors)
+
+    def guard(self, socket: Socket, domain: str) -> None:
+        socket.setsockopt(zmq.CURVE_SERVER, 1)
+        socket.setsockopt(zmq.CURVE_SECRETKEY, self._keys.server_pair.reveal().encode())
+        socket.setsockopt_string(zmq.ZAP_DOMAIN, domain)
+        if domain == "stream":
+            socket.setsockopt(zmq.MAXMSGSIZE, MAX_ENCRYPTED_FRAME)
+        self._domains[socket] = domain
+        endpoint = f"inproc://failed-handshakes-{domain}"
+        socket.monitor(endpoint, FAILED_HANDSHAKES)
+        monitor = self._context.socket(zmq.PAIR)
+        monitor.setsockopt(zmq.LINGER, 0)
+        monitor.setsockopt(zmq.RCVHWM, 0)  # a full one would hold up ZeroMQ's own thread
+        monitor.connect(endpoint)
+        self._monitored.append(socket)
+        self._monitors.append(monitor)
+
+    def attend(self) -> Sequence[Revoked]:
+        self.connections.look_again()
+        for request in _waiting(lambda: self._requests.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
+            self._requests.send_multipart(self._answer(request))
+        for monitor in self._monitors:
+            for frames in _waiting(lambda it=monitor: it.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
+                if int.from_bytes(frames[0][:2], sys.byteorder) & FAILED_HANDSHAKES:
+                    self._refused["handshake"] += 1
+        now = time.monotonic()
+        while self._leaving and self._leaving[0][0] <= now:
+            self._leaving.pop(0)[1].cut()
+        return [
+            self._cut(public_key, caller, now)
+            for public_key, caller in self._keys.take_revoked(now)
+            if any(caller.role in ROLES[domain] for domain in self._domains.values())
+        ]
+
+    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+        for frames in _waiting(lambda: _message(socket), limit):
+            caller, connection = self._caller(socket, frames)
+            if not self.connections.is_cut(connection) and not _is_too_much(self._floods, caller, connection, frames):
+                yield caller, [frame.bytes for frame in frames]
+
+    def cut_listeners(self, tenant: str) -> None:
+        now = time.monotonic()
+        for connection in self.connections.of("stream"):
+            caller = self._keys.of(connection.public_key, now)
+            if caller is None or caller.tenant == tenant:
+                self.connections.cut(connection.name)
+
+    def close(self) -> None:
+        for socket in self._monitored:
+            socket.disable_monitor()
+        for source in self.sources:
+            source.close()
+
+    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, Connection | None]:
+        try:
+            public_key = str(frames[-1].get("User-Id"))
+        except zmq.ZMQError:  # ZeroMQ made the message itself: an unsubscription of a connection that ended
+            return None, None
+        caller = self._keys.of(public_key, time.monotonic())
+        if caller is None:
+            return None, None
+        identity, brought = _of_peer(socket, frames)
+        return caller, self.connections.note(self._domains[socket], public_key, identity, brought)
+
+    def _cut(self, public_key: str, caller: Caller, now: float) -> Revoked:
+        """End the connections of a key; those of clients a moment later, after they were told why."""
+        identities: dict[str, set[bytes]] = {domain: set() for domain in ROLES}
+        for connection in self.connections.take(public_key):
+            identities[connection.domain].add(connection.identity)
+            if connection.domain == "jobs":
+                self._leaving.append((now + FAREWELL_S, connection))
+            else:
+                connection.cut()
+        is_last = not self._keys.has_keys(caller.tenant)
+        return Revoked(caller, is_last, frozenset(identities["jobs"]), frozenset(identities["workers"]))
+
+    def _answer(self, request: list[bytes]) -> list[bytes]:
+        """The reply to one ZAP request; the user id of what comes over the connection is its public key."""
+        request_id = request[1] if len(request) > 1 else b""
+        match request:
+            case [version, _, domain, address, _, b"CURVE", key] if version == ZAP_VERSION:
+                public_key = z85.encode(key).decode()
+                reason = self._keys.refusal(public_key, domain.decode(), time.monotonic())
+                if reason is None:
+                    return [ZAP_VERSION, request_id, b"200", b"OK", public_key.encode(), b""]
+                self._refuse(reason, domain, address)
+            case _:
+                self._refused["handshake"] += 1
+        return [ZAP_VERSION, request_id, b"400", b"refused", b"", b""]
+
+    def _refuse(self, reason: str, domain: bytes, address: bytes) -> None:
+        self._refused[reason] += 1
+        now = time.monotonic()
+        if now >= self._next_log_at:  # who knocks often must not fill the log
+            self._next_log_at = now + LOG_INTERVAL_S
+            _log.warning("a connection from %s to %s was refused: %s", address.decode(), domain.decode(), reason)
+
+
+def _is_too_much(
+    floods: Floods, caller: Caller | None, connection: Connection | None, frames: Sequence[zmq.Frame]
+) -> bool:
+    """Count a message; whether its connection was cut for it, or for one before."""
+    if connection is None or connection.domain != "stream":
+        return floods.is_stopped(connection)
+    # A topic that can be no job's counts for many: ZeroMQ takes memory for each of its bytes.
+    subscription = frames[-1].bytes
+    cost = 1.0 if len(subscription) == 1 + JOB_ID_LENGTH else BAD_TOPIC_COST
+    if floods.is_stopped(connection, cost):
+        return True
+    max_topics = 0 if caller is None else caller.max_topics
+    return floods.listens_to_too_much(connection, subscription[:1] == b"\1", max_topics)
+
+
+def _of_peer(socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[bytes, Sequence[zmq.Frame]]:
+    """The identity that a ROUTER puts in front, else none, and what the peer sent."""
+    return (frames[0].bytes, frames[1:]) if socket.type == zmq.ROUTER else (b"", frames)
+
+
+def _stranger(connection: Connection | None) -> Caller | None:
+    """Who is behind a connection where nobody has a key; None if it has ended."""
+    return None if connection is None else stranger(connection.descriptor, connection.inode)
+
+
+def _message(socket: Socket) -> list[zmq.Frame]:
+    """The frames of the next message, which know whose they are; raises zmq.Again if there is none."""
+    frames = [socket.recv(zmq.NOBLOCK, copy=False)]
+    while frames[-1].more:
+        frames.append(socket.recv(zmq.NOBLOCK, copy=False))
+    return frames
+
+
+def _waiting(receive: Any, limit: int) -> Iterator[Any]:
+    for _ in range(limit):
+        try:
+            yield receive()
+        except zmq.Again:
+            return

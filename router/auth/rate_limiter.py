@@ -1,0 +1,102 @@
+"""Connections that say more than anybody who means well."""
+
+from __future__ import annotations
+
+import logging
+import time
+from collections import Counter
+from collections.abc import Hashable, Mapping
+from dataclasses import dataclass
+
+from cactus_actors.router.auth.peer_connections import Connection
+
+MAX_METERED = 8192
+MAX_REFUSED_TOPICS = 1024
+"""Subscriptions beyond those that it may have, after which a connection is cut."""
+
+
+@dataclass(frozen=True, slots=True)
+class Allowance:
+    """Messages a second in the long run, and at once."""
+
+    rate: float
+    burst: float
+
+    def filled(self, left: float, seconds: float) -> float:
+        """What a bucket holds so many seconds after it held `left`."""
+        return min(self.burst, left + self.rate * seconds)
+
+
+ALLOWANCES: Mapping[str, Allowance] = {
+    # A worker reports once a step, and no step is shorter than a quarter of a millisecond.
+    "workers": Allowance(rate=4000.0, burst=8000.0),
+    # A gateway comes and goes at one job's stream after the other.
+    "stream": Allowance(rate=8000.0, burst=8000.0),
+}
+"""By domain; on the jobs socket clients take turns, and what each may ask is counted (`request_rates.py`)."""
+
+
+_log = logging.getLogger(__name__)
+
+
+class FloodMeter:
+    """A bucket of allowed messages for each connection of one domain, filled as time passes."""
+
+    def __init__(self, allowance: Allowance) -> None:
+        self._allowance = allowance
+        self._buckets: dict[Hashable, tuple[float, float]] = {}
+
+    def is_flooding(self, connection: Hashable, now: float, cost: float = 1.0) -> bool:
+        """Count a message of a connection as so many; whether that is too much."""
+        left, counted_at = self._buckets.get(connection, (self._allowance.burst, now))
+        left = self._allowance.filled(left, now - counted_at) - cost
+        if connection not in self._buckets and len(self._buckets) >= MAX_METERED:
+            self._buckets.clear()  # most of them have ended; a flood is found again
+        self._buckets[connection] = left, now
+        return left < 0.0
+
+
+class Floods:
+    """Ends the connections that flood a socket; each is counted in `refused`."""
+
+    def __init__(self, refused: Counter[str]) -> None:
+        self._refused = refused
+        self._meters = {domain: FloodMeter(allowance) for domain, allowance in ALLOWANCES.items()}
+        self._cut: set[Hashable] = set()
+        self._num_topics: Counter[Hashable] = Counter()
+
+    def is_stopped(self, connection: Connection | None, cost: float = 1.0) -> bool:
+        """Count a message that came over a connection; True if that was cut for it, or for one before."""
+        if connection is None or connection.domain not in self._meters:
+            return False
+        name = connection.name
+        if name in self._cut:
+            return True
+        if not self._meters[connection.domain].is_flooding(name, time.monotonic(), cost):
+            return False
+        self._end(connection)
+        return True
+
+    def listens_to_too_much(self, connection: Connection | None, subscribes: bool, max_topics: int) -> bool:
+        """Count a subscription, or its end; True if the connection was cut for the many that were refused.
+
+        ZeroMQ holds those, too, for as long as the connection lasts.
+        """
+        if connection is None:
+            return False
+        name = connection.name
+        if name not in self._num_topics and len(self._num_topics) >= MAX_METERED:
+            self._num_topics.clear()
+        self._num_topics[name] = max(0, self._num_topics[name] + (1 if subscribes else -1))
+        if self._num_topics[name] <= max_topics + MAX_REFUSED_TOPICS:
+            return False
+        self._end(connection)
+        return True
+
+    def _end(self, connection: Connection) -> None:
+        if len(self._cut) >= MAX_METERED:
+            self._cut.clear()
+        self._cut.add(connection.name)
+        self._refused["flood"] += 1
+        _log.warning("a connection that flooded the %s socket was cut", connection.domain)
+        connection.cut()

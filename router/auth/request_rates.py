@@ -1,0 +1,64 @@
+"""How often one client may ask what."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+
+from cactus_actors.protocol.errors import Overloaded
+from cactus_actors.protocol.messages import (
+    Cancel,
+    ClientMessage,
+    Fetch,
+    Restart,
+    Resume,
+    Scale,
+    StatusRequest,
+    Submit,
+)
+from cactus_actors.router.auth.rate_limiter import Allowance
+
+MAX_METERED = 8192
+
+# Whoever follows many jobs asks about all of them at once when a connection has ended, a gateway for all its
+# clients: a burst is as many as there may be jobs that wait or run.
+ALLOWANCES: Mapping[type[ClientMessage], Allowance] = {
+    Submit: Allowance(rate=4000.0, burst=20_000.0),
+    Cancel: Allowance(rate=4000.0, burst=20_000.0),
+    Resume: Allowance(rate=4000.0, burst=20_000.0),
+    Fetch: Allowance(rate=2000.0, burst=20_000.0),
+    StatusRequest: Allowance(rate=2000.0, burst=4000.0),
+    Scale: Allowance(rate=10.0, burst=100.0),
+    Restart: Allowance(rate=10.0, burst=100.0),
+}
+
+
+class RequestRates:
+    """A bucket of messages for each asker and kind, filled as time passes; what is refused takes none."""
+
+    def __init__(self) -> None:
+        self._buckets: dict[tuple[str, type[ClientMessage]], tuple[float, float]] = {}
+
+    def check(self, asker: str, message: ClientMessage, now: float) -> None:
+        """Count a message; raises Overloaded, with the time until the next one is taken, for one too many."""
+        kind = type(message)
+        allowance, bucket = ALLOWANCES[kind], (asker, kind)
+        left, counted_at = self._buckets.get(bucket, (allowance.burst, now))
+        left = allowance.filled(left, now - counted_at)
+        if left < 1.0:
+            raise Overloaded(
+                f"too many `{kind.__struct_config__.tag}` messages: at most {allowance.rate:g} a second",
+                retry_after=(1.0 - left) / allowance.rate,
+            )
+        if bucket not in self._buckets and len(self._buckets) >= MAX_METERED:
+            self._forget_full(now)
+        self._buckets[bucket] = left - 1.0, now
+
+    def _forget_full(self, now: float) -> None:
+        """Forget the buckets that are full again: they say what none says; all of them if none is."""
+        self._buckets = {
+            (asker, kind): (left, counted_at)
+            for (asker, kind), (left, counted_at) in self._buckets.items()
+            if ALLOWANCES[kind].filled(left, now - counted_at) < ALLOWANCES[kind].burst
+        }
+        if len(self._buckets) >= MAX_METERED:
+            self._buckets.clear()

@@ -1,0 +1,102 @@
+"""Connections that leave messages unfinished, or unread, are cut when they take much memory together.
+
+ZeroMQ keeps the frames of a message until its last one has come, however many there are, and tells of none of
+them. What a connection brought and what of it became messages says how much is kept, and so does what was
+sent to it and what of it has arrived.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import time
+from collections import Counter
+from collections.abc import Sequence
+
+from cactus_actors.process.resident_memory import give_back_memory, resident_bytes
+from cactus_actors.router.auth.open_sockets import connections_to, ports_of, progress_of
+from cactus_actors.router.auth.peer_connections import Connections
+
+MUCH_BYTES = 64 << 20
+"""Growth of the process that is looked into."""
+LITTLE_BYTES = 64 << 10
+"""What a connection may always keep."""
+ALARMED_S = 0.02
+GIVE_BACK_S, RETURNS = 0.5, 10
+"""What was freed is given back so often, and so many times: ZeroMQ frees it when it gets to it."""
+PATIENCE_S = 2.0
+"""How long the memory of connections that were cut may take to come back, before it is taken for needed."""
+SHARE = 10.0
+"""Looking takes at most so small a part of the time."""
+
+_log = logging.getLogger(__name__)
+
+
+class UnfinishedMessages:
+    """Watches over the memory of the process; each connection that it cuts is counted in `refused`."""
+
+    def __init__(self, connections: Connections, refused: Counter[str]) -> None:
+        self._connections = connections
+        self._refused = refused
+        self._ports: frozenset[int] = frozenset()
+        self._usual_bytes = 0
+        self._forgiven: dict[tuple[int, int], int] = {}
+        self._next_look = self._next_return = 0.0
+        self._alarmed_at: float | None = None
+        self._num_returns = 0
+
+    def watch(self, endpoints: Sequence[str]) -> None:
+        """Connections to these endpoints may be cut; the process takes now what it usually takes."""
+        self._ports = ports_of(endpoints)
+        self._usual_bytes = resident_bytes()
+
+    def tend(self, now: float) -> bool:
+        """To be called several times a second, and every ALARMED_S while it says so.
+
+        It costs next to nothing while the process takes no more than it usually does.
+        """
+        if now < self._next_look:
+            return True
+        excess = resident_bytes() - self._usual_bytes
+        if excess >= MUCH_BYTES:
+            self._num_returns = RETURNS
+            if self._cut_largest(now) or self._alarmed_at is None:
+                self._alarmed_at = now
+            elif now - self._alarmed_at >= PATIENCE_S:
+                # Nobody is to blame: this is what the process takes from now on.
+                self._usual_bytes += excess - MUCH_BYTES // 2
+        else:
+            self._alarmed_at = None
+        if self._num_returns and now >= self._next_return:
+            self._next_return = now + GIVE_BACK_S
+            self._num_returns -= 1
+            give_back_memory()
+        return excess >= MUCH_BYTES // 4
+
+    def _cut_largest(self, now: float) -> bool:
+        """Cut those that keep the most, and those that keep half as much; whether there were any."""
+        started = time.perf_counter()
+        kept = self._kept()
+        self._next_look = now + SHARE * (time.perf_counter() - started)
+        most = max(kept.values(), default=0)
+        culprits = [name for name, size in kept.items() if size > max(LITTLE_BYTES, most // 2)]
+        num_cut = sum(self._connections.cut(name) for name in culprits)
+        if num_cut:
+            self._refused["unfinished"] += num_cut
+            _log.warning("%d connections that left messages unfinished or unread were cut", num_cut)
+        return bool(culprits)
+
+    def _kept(self) -> dict[tuple[int, int], int]:
+        """Bytes of each connection that became no message; a little is forgiven each time."""
+        kept: dict[tuple[int, int], int] = {}
+        forgiven: dict[tuple[int, int], int] = {}
+        for name in connections_to(self._ports):
+            with contextlib.suppress(OSError):
+                num_read, num_arrived = progress_of(name[0])
+                num_heard, num_said = self._connections.num_bytes_of(name)
+                behind = max(0, num_read - num_heard) + max(0, num_said - num_arrived)
+                # Handshakes and what keeps a connection alive become no message either.
+                forgiven[name] = behind if behind <= LITTLE_BYTES else self._forgiven.get(name, 0)
+                kept[name] = behind - forgiven[name]
+        self._forgiven = forgiven
+        return kept

@@ -1,1 +1,0 @@
-"""What is counted and written down of the work: distributions, job log, traces."""

@@ -1,0 +1,82 @@
+"""When a job's confidence calls for the cloud, and what can be done about it. Pure functions.
+
+Confidence is a signal of `protocol/confidence.py`, by default 1 - mean normalised entropy, over the first
+token, over a rolling window, or over everything generated. A job is handed off when it is below the job's
+`cloud_handoff_threshold`; 0 is never.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import dataclass
+from typing import Literal
+
+from cactus_actors.protocol.confidence import Signal
+from cactus_actors.protocol.results import HandoffStatus
+from cactus_actors.router.state.reasoning_log import Measured
+
+WINDOW = 10
+NO_KEY = "no key"
+
+Gate = Literal["first token", "rolling window", "end of generation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """The gate where the confidence fell below the threshold."""
+
+    gate: Gate
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a breach, and why."""
+
+    status: HandoffStatus
+    reason: str
+    provider: str | None = None
+    latency_ms: float | None = None
+
+
+def confidence_of(entropies: Sequence[float]) -> float | None:
+    """1 - mean of normalised entropies, or None of nothing."""
+    return 1.0 - sum(entropies) / len(entropies) if entropies else None
+
+
+def early_breach(signal: Signal, log: Measured, count: int, threshold: float, commit_tokens: int) -> Breach | None:
+    """The gate that the first `count` tokens fail, of which all but the last passed, or None.
+
+    The first token is a gate, and so is every full window; the window is as short as `commit_tokens` if that
+    is less than WINDOW, because that many tokens decide.
+    """
+    window = max(1, min(WINDOW, commit_tokens))
+    if 1 < count < window:
+        return None
+    recent = slice(max(0, count - WINDOW), count)
+    confidence = signal(log.entropies[recent], log.logprobs[recent])
+    if confidence >= threshold:
+        return None
+    return Breach("first token" if count == 1 else "rolling window", confidence)
+
+
+def end_breach(signal: Signal, log: Measured, threshold: float) -> Breach | None:
+    """The gate at the end of generation, over all tokens."""
+    if not log.entropies:
+        return None
+    confidence = signal(log.entropies, log.logprobs)
+    return Breach("end of generation", confidence) if confidence < threshold else None
+
+
+def refusal(unavailable: Iterable[str | None], *, has_cloud: bool = True) -> Verdict | None:
+    """Why no cloud worker can be asked, or None if one can; `unavailable` holds each one's reason.
+
+    Without `has_cloud` there is none because nobody has stored a key.
+    """
+    reasons = list(unavailable)
+    if not reasons:
+        return Verdict("recommended", "no cloud worker is connected" if has_cloud else NO_KEY)
+    if None in reasons:
+        return None
+    closed = [reason for reason in reasons if reason and reason != NO_KEY]
+    return Verdict("suppressed", closed[0]) if closed else Verdict("recommended", NO_KEY)

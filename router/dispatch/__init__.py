@@ -1,1 +1,0 @@
-"""Which waiting job runs where, and when."""

@@ -1,0 +1,117 @@
+"""What comes from clients through the edge process, told to the core."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter
+from collections.abc import Callable, Sequence
+
+from cactus_actors.protocol.errors import AuthenticationFailed, CactusError, UnsupportedVersion
+from cactus_actors.protocol.wire import (
+    MSGPACK,
+    Encoding,
+    client_message_decoder,
+    concerns_of,
+    encoding_of,
+)
+from cactus_actors.router.core import RouterCore
+from cactus_actors.router.edge.edge_messages import (
+    BadTopic,
+    FromEdge,
+    Refusals,
+    Request,
+    Revocation,
+    Subscription,
+    Taken,
+    Unsubscription,
+)
+from cactus_actors.router.edge.edge_process import EdgeProcess
+from cactus_actors.router.effects import Effect
+from cactus_actors.router.state.caller import asker_of
+from cactus_actors.router.state.user_round_robin import Turns
+
+MAX_REQUESTS = 16
+MAX_REQUESTS_S = 0.02
+"""Requests, and seconds of them, between two looks at the workers: none may hold up tokens."""
+
+Perform = Callable[[Sequence[Effect]], None]
+
+
+class ClientTraffic:
+    """Hands on what the edge process says; `perform` carries out what the core wants then.
+
+    What was refused to connections is counted in `refused`, by reason.
+    """
+
+    def __init__(self, edge: EdgeProcess, core: RouterCore, refused: Counter[str], perform: Perform) -> None:
+        self._edge = edge
+        self._core = core
+        self._refused = refused
+        self._perform = perform
+        self._decode = client_message_decoder().decode
+        self._waiting: Turns[Request] = Turns()
+
+    @property
+    def has_waiting(self) -> bool:
+        """Whether `answer` has something to do at once."""
+        return bool(self._waiting) and not self._edge.is_congested
+
+    def hear(self) -> None:
+        """Take what has come; requests wait for `answer`."""
+        for message in self._edge.receive():
+            self._on_message(message)
+
+    def answer(self) -> None:
+        """Answer requests, askers in turn, as far as it is not too much for one turn of the loop."""
+        until, num_taken = time.monotonic() + MAX_REQUESTS_S, 0
+        while (
+            num_taken < MAX_REQUESTS and not self._edge.is_congested and (request := self._waiting.take()) is not None
+        ):
+            self._answer(request)
+            num_taken += 1
+            if time.monotonic() >= until:
+                break
+        if num_taken:
+            self._edge.put(Taken(num_taken))
+
+    def on_edge_lost(self) -> None:
+        """Nobody is connected any more, until they connect anew."""
+        self._waiting = Turns()
+        self._core.on_edge_lost()
+
+    def _on_message(self, message: FromEdge) -> None:
+        match message:
+            case Request():
+                self._waiting.put(message, asker_of(message.caller, message.identity), is_background=False)
+            case Subscription(topic, caller, refusal):
+                self._perform(self._core.on_listener(topic, time.monotonic(), caller, refusal))
+            case Unsubscription(topic, caller):
+                self._core.on_unsubscribed(topic, caller)
+            case BadTopic():
+                self._core.on_bad_topic()
+            case Revocation(revoked):
+                clients = frozenset(map(self._edge.identity, revoked.clients))
+                self._perform(self._core.on_revoked(revoked.of(clients), time.monotonic()))
+            case Refusals(counts):
+                self._refused.update(counts)
+
+    def _answer(self, request: Request) -> None:
+        identity, frames = self._edge.identity(request.identity), request.frames
+        try:
+            if request.caller is None:
+                raise AuthenticationFailed("this key is not accepted any more")
+            message = self._decode(frames)
+        except CactusError as error:
+            effects = self._core.on_bad_frames(identity, error, _encoding(frames), concerns_of(frames))
+        else:
+            now, encoding = time.monotonic(), encoding_of(frames[0])
+            effects = self._core.on_client(identity, message, encoding, now, request.caller)
+        self._perform(effects)
+
+
+def _encoding(frames: Sequence[bytes]) -> Encoding:
+    """The encoding to answer broken frames in."""
+    try:
+        return encoding_of(frames[0]) if frames else MSGPACK
+    except UnsupportedVersion:
+        return MSGPACK

@@ -1,0 +1,66 @@
+"""The process that holds the sockets of clients: `python -m router.edge.child FD PARENT`.
+
+It speaks with the router, PARENT, over the socket FD and ends with it. Whatever ends it costs its clients a
+reconnect: it knows nothing that they or the router cannot tell the next one.
+"""
+
+from __future__ import annotations
+
+import os
+import resource
+import select
+import signal
+import socket
+import sys
+
+from cactus_actors.process.parent_death import end_with_parent
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.router.edge.edge_link import Link
+from cactus_actors.router.edge.edge_messages import Listen, NotListening, ToEdge
+from cactus_actors.router.edge.edge_server import EdgeServer
+from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
+
+
+def serve(link: Link[ToEdge]) -> None:
+    """Listen where the router says, until it says Close; raises EOFError once the router is gone."""
+    wish = _first(link)
+    try:
+        server = EdgeServer(link, wish)
+        link.put(server.bind())
+    except ConfigurationInvalid as error:
+        link.put(NotListening(error.message))
+        link.flush()
+        return
+    link.flush()
+    limit_memory(wish.max_memory_bytes)
+    server.run()
+    server.close()
+
+
+def _first(link: Link[ToEdge]) -> Listen:
+    poll = select.poll()
+    poll.register(link, select.POLLIN)
+    while True:
+        poll.poll()
+        for message in link.receive():
+            if isinstance(message, Listen):
+                return message
+
+
+def main() -> None:
+    descriptor, parent = sys.argv[1:]
+    end_with_parent(int(parent))
+    for signal_number in (signal.SIGINT, signal.SIGTERM):  # which the router decides about
+        signal.signal(signal_number, signal.SIG_IGN)
+    resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
+    link: Link[ToEdge] = Link(socket.socket(fileno=int(descriptor)), ToEdge)
+    try:
+        serve(link)
+    except EOFError:
+        os._exit(0)  # at once: the next router wants to bind the same ports
+    except MemoryError:
+        out_of_memory()
+
+
+if __name__ == "__main__":
+    main()

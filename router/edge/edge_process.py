@@ -1,0 +1,268 @@
+"""The router's side of its edge process: it starts it, speaks with it, and starts it again when it ends."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import socket
+import subprocess
+import sys
+import time
+from collections.abc import Callable, Iterable, Sequence
+
+import msgspec
+import zmq
+
+from cactus_actors.process.starvation import FairSeconds
+from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
+from cactus_actors.router.edge.edge_link import Link
+from cactus_actors.router.edge.edge_messages import (
+    Alive,
+    Close,
+    FromEdge,
+    Listen,
+    Listening,
+    NotListening,
+    Owner,
+    Publications,
+    Reply,
+    ToEdge,
+)
+
+START_LIMIT_S = 60.0
+QUIET_S, SILENT_S = 2.5, 10.0
+"""From the first on its silence is looked into; it may last for the second, as far as it was let run."""
+STALLED_S = 0.5
+"""How long it may take nothing of what waits for it, before it is not waited for."""
+LONG_LIFE_S = 10.0
+"""An edge process that ends sooner is started again a little later."""
+RESTART_DELAYS_S = (0.0, 0.05, 0.1, 0.2, 0.5, 1.0)
+CLOSE_LIMIT_S = 2.0
+ENVIRONMENT = {
+    # Memory that an attack took is given back: one arena, and large blocks of their own.
+    "MALLOC_ARENA_MAX": "1",
+    "MALLOC_MMAP_THRESHOLD_": "65536",
+    "MALLOC_TRIM_THRESHOLD_": "131072",
+}
+_GENERATION_BYTES = 4
+
+_log = logging.getLogger(__name__)
+
+
+class EdgeProcess:
+    """One edge process after the other, on the same endpoints.
+
+    Identities of clients begin with the number of the process that they came through, so that what is sent to
+    a client of a process that has ended reaches nobody else. While there is no process all that is sent is
+    dropped: nobody is connected. Each is told the `owners` of jobs first. `on_lost` is called when one has
+    ended.
+    """
+
+    def __init__(
+        self, wish: Listen, owners: Callable[[], Iterable[tuple[str, str]]], on_lost: Callable[[], None]
+    ) -> None:
+        self._wish = wish
+        self._owners = owners
+        self._on_lost = on_lost
+        self._link: Link[FromEdge] | None = None
+        self._process: subprocess.Popen[bytes] | None = None
+        self._generation = 0
+        self._published: list[bytes] = []
+        self._num_short_lives = 0
+        self._started_at = self._heard_at = 0.0
+        self._silence: FairSeconds | None = None
+        self._took_at, self._is_stalled = 0.0, False
+        self._restart_at: float | None = None
+
+    @property
+    def pid(self) -> int | None:
+        """The process's, while there is one."""
+        return None if self._process is None else self._process.pid
+
+    @property
+    def is_congested(self) -> bool:
+        """Whether the process is so far behind that nothing more should be made for it.
+
+        One that takes nothing at all holds nobody up: what is published is a hint, and replies are asked for
+        again.
+        """
+        return self._link is not None and self._link.is_congested and not self._is_stalled
+
+    @property
+    def events(self) -> int:
+        """What ZeroMQ's poller is to look for."""
+        return int(zmq.POLLIN) if self._link is None else self._link.events
+
+    def fileno(self) -> int:
+        """What to poll; negative, which a poll passes over, while there is no process."""
+        return -1 if self._link is None else self._link.fileno()
+
+    def begin(self) -> None:
+        """Start the first process."""
+        self._start(time.monotonic())
+
+    def listening(self) -> Listening:
+        """Wait until the first process listens; raises ConfigurationInvalid if it cannot."""
+        until = time.monotonic() + START_LIMIT_S
+        poll = select.poll()
+        poll.register(self, select.POLLIN)
+        try:
+            while self._link is not None and (left := until - time.monotonic()) > 0:
+                poll.poll(1000 * left)
+                for message in self._link.receive():
+                    if isinstance(message, NotListening):
+                        raise ConfigurationInvalid(message.message)
+                    if isinstance(message, Listening):
+                        self._bound(message)
+                        return message
+        except EOFError:
+            raise Unavailable("the process for the sockets of clients ended while it started") from None
+        raise Unavailable(f"the process for the sockets of clients did not start in {START_LIMIT_S:g} s")
+
+    def publish(self, frames: Sequence[bytes]) -> None:
+        """Have topic, header and payload published; with what else is published before the next flush."""
+        if self._link is not None and not self._is_stalled:
+            self._published += frames
+
+    def reply(self, identity: bytes, frames: list[bytes]) -> None:
+        """Have frames sent to a client."""
+        if identity.startswith(self._prefix) and not self._is_stalled:
+            self.put(Reply(identity[_GENERATION_BYTES:], frames))
+
+    def put(self, message: ToEdge) -> None:
+        """Have a message sent, after what was published before it."""
+        if self._link is not None:
+            self._put_published(self._link)
+            self._link.put(message)
+
+    def flush(self) -> None:
+        """Send as much as the process has room for."""
+        if self._link is None:
+            return
+        self._put_published(self._link)
+        num_sent = self._link.num_bytes_sent
+        with contextlib.suppress(EOFError):  # the next look finds it out
+            self._link.flush()
+        if self._link.num_bytes_sent != num_sent:
+            self._took_at, self._is_stalled = time.monotonic(), False
+
+    def receive(self) -> list[FromEdge]:
+        """What the process says, none while there is none."""
+        if self._link is None:
+            return []
+        try:
+            messages = self._link.receive()
+        except (EOFError, msgspec.DecodeError):
+            self._lose("ended")
+            return []
+        if messages:
+            self._heard_at = self._took_at = time.monotonic()
+            self._silence, self._is_stalled = None, False
+        for message in messages:
+            if isinstance(message, NotListening):
+                _log.error("the process for the sockets of clients cannot listen: %s", message.message)
+        return [it for it in messages if not isinstance(it, Listening | NotListening | Alive)]
+
+    def identity(self, identity: bytes) -> bytes:
+        """The name of a client of the process that there is now."""
+        return self._prefix + identity
+
+    def tend(self, now: float) -> None:
+        """Start a process where there is none, and end one that says nothing; to be called often."""
+        if self._link is None or not self._link.is_congested:
+            self._took_at = now
+        elif now - self._took_at > STALLED_S:
+            self._is_stalled = True
+        if self._link is None:
+            if self._restart_at is not None and now >= self._restart_at:
+                self._start(now)
+        elif now - self._heard_at > QUIET_S:
+            if self._silence is None:
+                self._silence = FairSeconds(self.pid, now, QUIET_S)
+            elif self._silence.look(now) > SILENT_S - QUIET_S:
+                self._lose("does not answer")
+
+    def close(self) -> None:
+        """Let the process send what is left, and end it."""
+        self._restart_at = None
+        if self._link is not None and self._process is not None:
+            self.put(Close())
+            until = time.monotonic() + CLOSE_LIMIT_S
+            poller = zmq.Poller()
+            with contextlib.suppress(EOFError):
+                while (left := until - time.monotonic()) > 0:
+                    self._link.flush()
+                    poller.register(self, self.events)
+                    poller.poll(round(1000 * left))
+                    self._link.receive()
+        self._end()
+
+    @property
+    def _prefix(self) -> bytes:
+        return self._generation.to_bytes(_GENERATION_BYTES, "big")
+
+    def _start(self, now: float) -> None:
+        self._generation += 1
+        self._started_at = self._heard_at = self._took_at = now
+        self._is_stalled = False
+        self._silence = None
+        self._restart_at = None
+        ours, theirs = socket.socketpair()
+        command = [
+            sys.executable,
+            "-P",
+            "-m",
+            "cactus_actors.router.edge.edge_child",
+            str(theirs.fileno()),
+            str(os.getpid()),
+        ]
+        path = os.pathsep.join(filter(None, sys.path))
+        try:
+            self._process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, **ENVIRONMENT, "PYTHONPATH": path},
+            )
+        except OSError as error:
+            ours.close()
+            _log.error("the process for the sockets of clients cannot be started: %s", error)
+            self._restart_at = now + RESTART_DELAYS_S[-1]
+            return
+        finally:
+            theirs.close()
+        self._link = Link(ours, FromEdge)
+        self._link.put(self._wish)
+        for job_id, tenant in self._owners():
+            self._link.put(Owner(job_id, tenant))
+        self.flush()
+
+    def _bound(self, listening: Listening) -> None:
+        """Every later process listens where the first one did."""
+        self._wish = msgspec.structs.replace(self._wish, jobs_endpoint=listening.jobs, stream_endpoint=listening.stream)
+
+    def _lose(self, how: str) -> None:
+        """The process has ended, or is to end."""
+        self._end()
+        now = time.monotonic()
+        self._num_short_lives = 0 if now - self._started_at > LONG_LIFE_S else self._num_short_lives + 1
+        delay = RESTART_DELAYS_S[min(self._num_short_lives, len(RESTART_DELAYS_S) - 1)]
+        self._restart_at = now + delay
+        _log.warning("the process for the sockets of clients %s; another one starts", how)
+        self._on_lost()
+
+    def _end(self) -> None:
+        if self._process is not None:
+            self._process.kill()
+            self._process.wait()
+        if self._link is not None:
+            self._link.close()
+        self._process = self._link = None
+        self._published.clear()
+
+    def _put_published(self, link: Link[FromEdge]) -> None:
+        if self._published:
+            link.put(Publications(self._published))
+            self._published = []

@@ -1,0 +1,227 @@
+"""The sockets of clients: what comes in on them is told to the router, and what the router says goes out."""
+
+from __future__ import annotations
+
+import time
+from collections import Counter, deque
+from pathlib import Path
+from typing import Any
+
+import zmq
+import zmq.backend
+
+from cactus_actors.keys.store import KeyStore
+from cactus_actors.protocol.wire import is_job_id
+from cactus_actors.router.auth.accepted_keys import KnownKeys
+from cactus_actors.router.auth.bound_sockets import bind, jobs_socket, stream_socket
+from cactus_actors.router.auth.fd_pressure import Crowding
+from cactus_actors.router.auth.gate import Gate, KeyGate, OpenGate
+from cactus_actors.router.auth.unfinished_messages import ALARMED_S, UnfinishedMessages
+from cactus_actors.router.edge.edge_link import Link
+from cactus_actors.router.edge.edge_messages import (
+    Alive,
+    BadTopic,
+    Close,
+    Listen,
+    Listening,
+    Owner,
+    Publications,
+    Refusals,
+    Reply,
+    Request,
+    Revocation,
+    Subscription,
+    Taken,
+    ToEdge,
+    Unsubscription,
+)
+from cactus_actors.router.state.caller import NOBODY, Caller
+from cactus_actors.router.state.topics import Topics
+
+TICK_S = 0.1
+ALIVE_S = 1.0
+MAX_SUBSCRIPTIONS = 1024
+"""That are taken in one turn of the loop."""
+MORE, LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
+MAX_REQUESTS_AHEAD = 64
+MAX_BYTES_AHEAD = 8 * 1024 * 1024
+"""Requests, and bytes of them, that the router has not handled yet: more wait at their senders, whose turns
+ZeroMQ keeps."""
+
+
+class EdgeServer:
+    """Owns the jobs and the stream socket; decides who may connect, who may listen, and who floods.
+
+    Raises ConfigurationInvalid for keys that cannot be read.
+    """
+
+    def __init__(self, link: Link[ToEdge], wish: Listen) -> None:
+        self._link = link
+        self._wish = wish
+        self._refused: Counter[str] = Counter()
+        self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
+        self._gate = self._make_gate()
+        self._jobs = jobs_socket(self._context)
+        self._stream = stream_socket(self._context, wish.max_unread, wish.send_buffer)
+        self._gate.guard(self._jobs, "jobs")
+        self._gate.guard(self._stream, "stream")
+        self._crowding = Crowding(self._gate.connections.has_spoken, self._refused)
+        self._unfinished = UnfinishedMessages(self._gate.connections, self._refused)
+        self._topics = Topics()
+        self._owners: dict[str, str] = {}
+        self._sizes_ahead: deque[int] = deque()
+        self._num_bytes_ahead = 0
+        self._next_tick = self._next_alive = 0.0
+        self._is_closing = False
+
+    def bind(self) -> Listening:
+        """Raises ConfigurationInvalid naming the endpoint that cannot be had."""
+        listening = Listening(
+            bind(self._jobs, self._wish.jobs_endpoint), bind(self._stream, self._wish.stream_endpoint)
+        )
+        self._crowding.watch([listening.jobs, listening.stream])
+        self._unfinished.watch([listening.jobs, listening.stream])
+        return listening
+
+    def run(self) -> None:
+        """Serve until the router says Close; raises EOFError once the router is gone."""
+        poller = zmq.Poller()
+        for source in self._gate.sources:
+            poller.register(source, zmq.POLLIN)
+        while not self._is_closing:
+            ready = self._wait(poller)
+            if self._link.fileno() in ready:
+                for message in self._link.receive():
+                    self._carry_out(message)
+            if self._stream in ready:
+                self._take_subscriptions()
+            if self._jobs in ready:
+                self._take_requests()
+            if not ready.keys().isdisjoint(self._gate.sources):
+                self._attend()
+            self._tick()
+            self._link.flush()
+
+    def close(self) -> None:
+        """Let ZeroMQ send what is left, for as long as the sockets linger."""
+        self._gate.close()
+        self._jobs.close()
+        self._stream.close()
+        self._context.term()
+
+    def _make_gate(self) -> Gate:
+        if self._wish.keys_dir is None:
+            return OpenGate(self._refused)
+        return KeyGate(self._context, KnownKeys(KeyStore(Path(self._wish.keys_dir))), self._refused)
+
+    def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
+        """What is ready, when anybody speaks to whom there is room to listen, or at the next tick."""
+        poller.register(self._link, self._link.events)
+        poller.register(self._stream, 0 if self._link.is_congested else zmq.POLLIN)
+        poller.register(self._jobs, zmq.POLLIN if self._may_take_requests() else 0)
+        return dict(poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000))))
+
+    def _attend(self) -> None:
+        for revoked in self._gate.attend():
+            self._link.put(Revocation(revoked))
+
+    def _may_take_requests(self) -> bool:
+        return (
+            len(self._sizes_ahead) < MAX_REQUESTS_AHEAD
+            and self._num_bytes_ahead < MAX_BYTES_AHEAD
+            and not self._link.is_congested
+        )
+
+    def _carry_out(self, message: ToEdge) -> None:
+        match message:
+            case Publications(frames):
+                self._publish(frames)
+            case Reply(identity, frames):
+                self._reply(identity, frames)
+            case Owner(topic, tenant):
+                self._on_owner(topic, tenant)
+            case Taken(num_requests):
+                for _ in range(num_requests):
+                    self._num_bytes_ahead -= self._sizes_ahead.popleft()
+            case Close():
+                self._is_closing = True
+            case Listen():
+                pass  # it was the first message
+
+    def _publish(self, frames: list[bytes]) -> None:
+        # Half the time of what pyzmq does for any kind of socket goes into finding out which kind it is.
+        send = zmq.backend.Socket.send
+        stream, each = self._stream, iter(frames)
+        for topic, header, payload in zip(each, each, each, strict=True):
+            send(stream, topic, MORE)
+            send(stream, header, MORE)
+            send(stream, payload, LAST)
+
+    def _reply(self, identity: bytes, frames: list[bytes]) -> None:
+        if not self._gate.connections.may_send(identity):
+            return
+        try:
+            self._jobs.send_multipart([identity, *frames], zmq.NOBLOCK)
+            self._gate.connections.on_sent(identity, frames)
+        except zmq.ZMQError as error:
+            # A client that left, or does not read: what it missed is still there to be asked for.
+            if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
+                raise
+
+    def _take_subscriptions(self) -> None:
+        for caller, frames in self._gate.received(self._stream, MAX_SUBSCRIPTIONS):
+            action, topic = frames[0][:1], frames[0][1:]
+            name = topic.decode("latin-1")
+            if not is_job_id(name):
+                if action == b"\1":
+                    self._link.put(BadTopic())
+            elif action == b"\1":
+                refusal = self._subscribe(name, caller or NOBODY)
+                if refusal is None:
+                    self._stream.setsockopt(zmq.SUBSCRIBE, topic)
+                self._link.put(Subscription(name, caller or NOBODY, refusal))
+            elif action == b"\0":
+                self._stream.setsockopt(zmq.UNSUBSCRIBE, topic)
+                self._topics.unsubscribe(name, caller)
+                self._link.put(Unsubscription(name, caller))
+
+    def _subscribe(self, topic: str, caller: Caller) -> str | None:
+        """Note that somebody wants to listen; the reason if that is refused."""
+        if self._owners.get(topic, caller.tenant) != caller.tenant:
+            return self._topics.refuse(topic, caller, "foreign_topic")
+        return self._topics.subscribe(topic, caller)
+
+    def _on_owner(self, topic: str, tenant: str | None) -> None:
+        """From here on only that tenant listens; who listened before there was a job hears nothing of it."""
+        if tenant is None:
+            self._owners.pop(topic, None)
+            return
+        self._owners[topic] = tenant
+        if (stranger := self._topics.tenant_of(topic)) not in (None, tenant):
+            self._refused["foreign_topic"] += 1
+            self._gate.cut_listeners(str(stranger))
+
+    def _take_requests(self) -> None:
+        num_more = MAX_REQUESTS_AHEAD - len(self._sizes_ahead)
+        for caller, (identity, *frames) in self._gate.received(self._jobs, num_more):
+            size = sum(map(len, frames))
+            self._sizes_ahead.append(size)
+            self._num_bytes_ahead += size
+            self._link.put(Request(identity, caller, frames))
+            if not self._may_take_requests():
+                return
+
+    def _tick(self) -> None:
+        if self._refused:
+            self._link.put(Refusals(dict(self._refused)))
+            self._refused.clear()
+        now = time.monotonic()
+        if now < self._next_tick:
+            return
+        is_alarmed = self._unfinished.tend(now)
+        self._next_tick = now + (ALARMED_S if is_alarmed else TICK_S)
+        self._crowding.tend(now)
+        self._attend()
+        if now >= self._next_alive:
+            self._next_alive = now + ALIVE_S
+            self._link.put(Alive())

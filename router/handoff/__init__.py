@@ -1,1 +1,0 @@
-"""Jobs that a cloud is asked about, and why."""

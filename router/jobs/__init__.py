@@ -1,1 +1,0 @@
-"""A job from its arrival to its end, its text and those who listen."""

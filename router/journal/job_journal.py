@@ -1,0 +1,270 @@
+"""The jobs on disk: what was accepted is still known after the router dies.
+
+SQLite in WAL mode with `synchronous=FULL`: a commit is on disk when it returns. One thread writes
+everything that has come in since its last commit as one transaction, so that the router's loop never waits
+for a disk and many jobs share one fsync. A log that is only appended to would be several times faster, where
+neither is what a router waits for (docs/performance.md), and had to be indexed, compacted and repaired here.
+
+After an fsync that failed, another one says nothing of what was written before it. SQLite does not ask for
+another one: such a commit is rolled back, its frames stay outside the index of the log (walFrames in its
+wal.c), and the next transaction writes its own frames over them before it syncs. A checkpoint that could not
+sync writes its pages again in the same way. Until then the frames of the failed commit are whole in the
+file, and a process that opens it next would take them for a commit: they are written over at once.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import sqlite3
+import threading
+import time
+from collections.abc import Callable, Sequence
+from pathlib import Path
+
+from cactus_actors.process.wall_clock import unix_offset
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.router.journal.database import (
+    FILE_NAME,
+    is_alone,
+    is_no_damage,
+    locked,
+    make_tables,
+    opened,
+    reopened,
+)
+from cactus_actors.router.journal.journal_reader import Shared
+from cactus_actors.router.journal.progress import ProgressWriter
+from cactus_actors.router.journal.record_encoding import Damaged, decoded_accepted, decoded_ended, encoded
+from cactus_actors.router.state.journal_records import (
+    AcceptedRecord,
+    EndedRecord,
+    Entry,
+    Forget,
+    Recovered,
+    RecoveredEnd,
+    WriteAccepted,
+    WriteEnded,
+)
+
+RETRY_S = 1.0
+
+_log = logging.getLogger(__name__)
+
+
+class Journal:
+    """One directory's journal, locked for this process; entries are written in the order they were added.
+
+    Every record ends with its CRC-32. A record that was damaged is left out and reported in the log. A file
+    that SQLite cannot read, or that lacks jobs, is put aside under another name; what is whole in it is read
+    without SQLite (`salvage.py`) into a new one, and the log says what is missing.
+
+    `on_written` and `on_failed` are called from the writing thread, with the ids of accepted jobs that are on
+    disk now, and with those that could not be written and why. Ends and forgettings are tried again instead;
+    `on_kept` is told whose ends are on disk.
+    After a failure the disk is tried until it can be written, and `on_written` told so, with no job.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        """Open or create the journal; ConfigurationInvalid if it is in use, closed to us or too new."""
+        self._path = directory / FILE_NAME
+        self._lock = locked(directory)
+        self.unix_offset = unix_offset(directory)
+        try:
+            self._database = opened(self._path)
+        except BaseException:
+            self._lock.close()
+            raise
+        self._has_tables = False
+        self._using = threading.Lock()
+        self._progress: ProgressWriter | None = None
+        self._entries: list[Entry | _Trial] = []
+        self._wake = threading.Condition()
+        self._is_closing = False
+        self._thread: threading.Thread | None = None
+
+    def recover(self, retention_s: float) -> list[Recovered]:
+        """The jobs in the order of their acceptance, without those that ended more than `retention_s` ago.
+
+        They are deleted: it is the longest time for which any ended job is known.
+        Raises ConfigurationInvalid where it is the disk that fails: what lies on it may be whole.
+        """
+        try:
+            jobs = self._read()
+        except sqlite3.DatabaseError as error:
+            if is_no_damage(error):
+                raise ConfigurationInvalid(f"journal {self._path}: {error}") from error
+            self._database.close()
+            self._database = reopened(self._path, str(error))
+            jobs = self._read()
+        return self._without_old(jobs, retention_s)
+
+    def _read(self) -> list[Recovered]:
+        """All jobs, the first accepted first; raises sqlite3.DatabaseError for a damaged file."""
+        num_rows, known = 0, []
+        # the id as bytes: a damaged one is no text, and must not hide the others
+        for row in self._database.execute("SELECT CAST(job_id AS BLOB), accepted, ended FROM jobs"):
+            num_rows += 1
+            try:
+                known.append(_recovered(row[1], row[2]))
+            except Damaged as error:
+                name = (row[0] or b"of no name").decode(errors="replace")
+                _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
+        known.sort(key=lambda pair: pair[0])
+        oldest_at = known[0][0] if known else None
+        is_readable = len(known) == num_rows
+        self._progress = ProgressWriter(self._database, num_rows, oldest_at, is_readable=is_readable)
+        if self._progress.is_short:
+            raise sqlite3.DatabaseError("jobs are missing")
+        return [job for _, job in known]
+
+    def _without_old(self, jobs: list[Recovered], retention_s: float) -> list[Recovered]:
+        """Delete the jobs that ended too long ago, by their records: no other column has a sum."""
+        oldest = time.monotonic() + self.unix_offset - retention_s
+        old = {job.job_id for job in jobs if isinstance(job, RecoveredEnd) and job.ended_at < oldest}
+        try:
+            if old:
+                self._commit([Forget(job_id) for job_id in old])
+        except sqlite3.DatabaseError as error:
+            _log.error("the journal %s cannot be written: %s", self._path, error)
+            return jobs
+        return [job for job in jobs if not (isinstance(job, RecoveredEnd) and job.job_id in old)]
+
+    def start(
+        self,
+        on_written: Callable[[Sequence[str]], None],
+        on_failed: Callable[[Sequence[str], str], None],
+        on_kept: Callable[[Sequence[str]], None] = lambda _: None,
+    ) -> None:
+        """Begin to write; to be called once. Whether the disk can be written is told at once."""
+        self._entries.append(_Trial())
+        self._thread = threading.Thread(target=self._write, args=(on_written, on_failed, on_kept), name="journal")
+        self._thread.start()
+
+    @property
+    def shared(self) -> Shared | None:
+        """What to read results with where only one connection can be open, None elsewhere."""
+        return Shared(self._database, self._using) if is_alone(self._database) else None
+
+    def add(self, entry: Entry) -> None:
+        """Write an entry soon, after all that were added before."""
+        with self._wake:
+            self._entries.append(entry)
+            self._wake.notify()
+
+    def close(self) -> None:
+        """Write what is left and let go of the directory."""
+        with self._wake:
+            self._is_closing = True
+            self._wake.notify()
+        if self._thread is not None:
+            self._thread.join()
+        self._database.close()
+        self._lock.close()
+
+    def _write(
+        self,
+        on_written: Callable[[Sequence[str]], None],
+        on_failed: Callable[[Sequence[str], str], None],
+        on_kept: Callable[[Sequence[str]], None],
+    ) -> None:
+        was_failing = False
+        while entries := self._next_entries():
+            accepted = [entry.job_id for entry in entries if isinstance(entry, WriteAccepted)]
+            try:
+                self._commit(entries)
+            except Exception as error:  # whatever it is: who waits to be accepted must be answered
+                was_failing = True
+                _log.error("the journal %s cannot be written: %s", self._path, error)
+                if accepted:
+                    self._write_over()
+                on_failed(accepted, str(error))
+                again = [entry for entry in entries if not isinstance(entry, WriteAccepted | _Trial)]
+                self._try_again_later([*again, _Trial()])
+                continue
+            if accepted or was_failing:
+                on_written(accepted)
+            was_failing = False
+            if ended := [entry.job_id for entry in entries if isinstance(entry, WriteEnded)]:
+                on_kept(ended)
+
+    def _write_over(self) -> None:
+        """Write where the last transaction failed, so that nothing that is refused is ever found."""
+        with contextlib.suppress(sqlite3.Error):
+            self._commit([_Trial()])
+
+    def _commit(self, entries: Sequence[Entry | _Trial]) -> None:
+        """Write entries as one transaction; raises sqlite3.Error, and then none is written."""
+        if self._progress is None:
+            self._read()
+        assert self._progress is not None
+        accepted_at = [entry.record.accepted_at for entry in entries if isinstance(entry, WriteAccepted)]
+        with self._using:
+            if not self._has_tables:  # a disk that was full when it was opened
+                make_tables(self._database)
+                self._has_tables = True
+            with self._database:
+                num_added = sum(map(self._apply, entries))
+                now = time.monotonic() + self.unix_offset
+                progress = self._progress.write(self._database, num_added, accepted_at, now)
+        self._progress.commit(progress)
+
+    def _next_entries(self) -> list[Entry | _Trial]:
+        """All entries that wait, as soon as there is one; none when the journal is closed."""
+        with self._wake:
+            while not self._entries and not self._is_closing:
+                self._wake.wait()
+            entries, self._entries = self._entries, []
+            return entries
+
+    def _try_again_later(self, entries: list[Entry | _Trial]) -> None:
+        with self._wake:
+            if self._is_closing:
+                return
+            self._entries = entries + self._entries
+            self._wake.wait_for(lambda: self._is_closing, RETRY_S)
+
+    def _apply(self, entry: Entry | _Trial) -> int:
+        """Write one entry; how many jobs there are more than before."""
+        execute = self._database.execute
+        match entry:
+            case WriteAccepted(job_id, accepted):
+                num_replaced = execute("DELETE FROM jobs WHERE job_id = ?", (job_id,)).rowcount
+                execute("INSERT INTO jobs VALUES (?, ?, NULL, NULL)", (job_id, encoded(accepted)))
+                return 1 - num_replaced
+            case WriteEnded(job_id, ended):
+                execute(
+                    "UPDATE jobs SET ended = ?, ended_at = ? WHERE job_id = ?",
+                    (encoded(ended), ended.ended_at, job_id),
+                )
+            case Forget(job_id):
+                return -execute("DELETE FROM jobs WHERE job_id = ?", (job_id,)).rowcount
+            case _Trial():  # pages are written, whatever they hold in the end
+                execute("INSERT INTO jobs VALUES ('', x'', NULL, NULL)")
+                execute("DELETE FROM jobs WHERE job_id = ''")
+        return 0
+
+
+class _Trial:
+    """An entry that changes nothing and has to be written all the same."""
+
+
+def _recovered(accepted_bytes: object, ended_bytes: object) -> tuple[float, Recovered]:
+    """A row's job, of one that has ended only what finds it again, and when it came; raises Damaged."""
+    accepted = decoded_accepted(accepted_bytes)
+    if ended_bytes is None:
+        return accepted.accepted_at, accepted
+    return accepted.accepted_at, end_of(accepted, decoded_ended(ended_bytes))
+
+
+def end_of(accepted: AcceptedRecord, ended: EndedRecord) -> RecoveredEnd:
+    """What is kept in mind of a job that ended."""
+    return RecoveredEnd(
+        job_id=accepted.submit.job_id,
+        digest=accepted.digest,
+        tenant=accepted.tenant,
+        state=ended.state,
+        length=ended.finished.length,
+        ended_at=ended.ended_at,
+        is_keyed=accepted.submit.keyed,
+    )

@@ -1,0 +1,54 @@
+"""Records as the journal keeps them: MessagePack with a sum behind it, by which damage is known."""
+
+from __future__ import annotations
+
+import zlib
+from typing import TypeVar
+
+import msgspec
+
+from cactus_actors.router.state.journal_records import AcceptedRecord, EndedRecord, Progress
+
+R = TypeVar("R")
+
+_encode = msgspec.msgpack.Encoder().encode
+_accepted_decoder = msgspec.msgpack.Decoder(AcceptedRecord)
+_ended_decoder = msgspec.msgpack.Decoder(EndedRecord)
+_progress_decoder = msgspec.msgpack.Decoder(Progress)
+
+
+class Damaged(Exception):
+    """What a column holds is no record of its kind."""
+
+
+def encoded(record: AcceptedRecord | EndedRecord | Progress) -> bytes:
+    """A record with its CRC-32 behind it."""
+    content = _encode(record)
+    return content + zlib.crc32(content).to_bytes(4, "little")
+
+
+def decoded_accepted(column: object) -> AcceptedRecord:
+    """The record of a column; raises Damaged."""
+    return _decoded(_accepted_decoder, column)
+
+
+def decoded_ended(column: object) -> EndedRecord:
+    """The record of a column; raises Damaged."""
+    return _decoded(_ended_decoder, column)
+
+
+def decoded_progress(column: object) -> Progress:
+    """The record of a column; raises Damaged."""
+    return _decoded(_progress_decoder, column)
+
+
+def _decoded(decoder: msgspec.msgpack.Decoder[R], column: object) -> R:
+    if not isinstance(column, bytes):  # whatever the column is said to be
+        raise Damaged("it is not a record")
+    content = column[:-4]
+    if zlib.crc32(content).to_bytes(4, "little") != column[-4:]:
+        raise Damaged("its checksum is wrong")
+    try:
+        return decoder.decode(content)
+    except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, MemoryError) as error:
+        raise Damaged(str(error)) from error

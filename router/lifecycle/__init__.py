@@ -1,0 +1,1 @@
+"""A job from its submission to its result: admission, worker reports, streams, escalation, persistence."""

@@ -1,0 +1,241 @@
+"""Jobs whose confidence fell: asking the cloud while the local run goes on as the fallback."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.confidence import Signal, entropy_confidence
+from cactus_actors.protocol.errors import HandoffFailed
+from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
+from cactus_actors.router.cascade.cloud_share import CloudShare
+from cactus_actors.router.cascade.confidence_gates import Breach, Verdict, early_breach, end_breach, refusal
+from cactus_actors.router.lifecycle.job_finisher import Closing
+from cactus_actors.router.lifecycle.streams import Streams
+from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.state.job import CloudAttempt, Ending, Job
+from cactus_actors.router.state.job_table import JobTable
+from cactus_actors.router.state.worker import Assignment
+from cactus_actors.router.telemetry.counters import Tally
+
+CLOUD_WAIT_S = 10.0
+DROPPED = Ending("cancelled")
+"""Of a local run that a cloud's answer made needless."""
+
+
+class CloudDesk:
+    """Watches the gates, asks, and decides which source a job's stream comes from.
+
+    A stream is never retracted: only a job of which nobody has seen anything is handed off, and its stream is
+    closed until the cloud has sent a chunk or failed.
+    """
+
+    def __init__(
+        self,
+        table: JobTable,
+        dispatcher: Dispatcher,
+        streams: Streams,
+        closing: Closing,
+        tally: Tally,
+        commit_tokens: int,
+        signal: Signal = entropy_confidence,
+        max_share: float = 1.0,
+        max_wait_s: float | None = None,
+        *,
+        has_cloud: bool = True,
+    ) -> None:
+        self._table = table
+        self._dispatcher = dispatcher
+        self._streams = streams
+        self._closing = closing
+        self._tally = tally
+        self._commit_tokens = commit_tokens
+        self._signal = signal
+        self._share = CloudShare(max_share)
+        self._max_wait_s = max_wait_s
+        self._has_cloud = has_cloud
+        self._asked: dict[str, Job] = {}  # in the order in which they were escalated, where max_wait_s is
+        self._waiting: dict[str, Job] = {}  # escalated, no free slot at a cloud worker yet
+
+    def watch(self, job: Job, num_new: int, now: float) -> None:
+        """Put new tokens of the answer through the gates, one by one; opens the stream once enough passed."""
+        log, threshold = job.local.measured, job.prepared.policy.cloud_handoff_threshold
+        num_tokens = len(log.entropies)
+        if num_new == num_tokens:
+            self._share.on_job()
+        for length in range(num_tokens - num_new + 1, num_tokens + 1):
+            if job.breach is not None:
+                return
+            breach = early_breach(self._signal, log, length, threshold, self._commit_tokens)
+            if breach is None:
+                job.is_open = job.is_open or length >= self._commit_tokens
+            elif job.is_open:
+                job.breach = breach
+                job.verdict = _late_verdict(job)
+            else:
+                self._escalate(job, breach, now)
+
+    def escalates_at_end(self, job: Job, now: float) -> bool:
+        """The last gate, when the local run ended well; True if the job now waits for the cloud."""
+        breach = end_breach(self._signal, job.local.measured, job.prepared.policy.cloud_handoff_threshold)
+        if breach is None or job.cloud is not None:
+            return False
+        if job.is_seen or not job.prepared.policy.allow_cloud:
+            job.breach = job.breach or breach
+            job.verdict = job.verdict or _late_verdict(job)
+            return False
+        return self._escalate(job, breach, now)
+
+    def on_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
+        """A chunk, or the end, of a cloud's answer."""
+        job = assignment.job
+        cloud = job.cloud
+        assert cloud is not None
+        is_first = not len(cloud.log)
+        if not cloud.log.extend(delta.position, delta.token_ids, delta.text, [], [], now):
+            self._dispatcher.abort(assignment)
+            self.fail(assignment, "chunks of the cloud's answer are missing", now)
+            return
+        cloud.log.extend_reasoning(delta.position, len(delta.token_ids), delta.reasoning)
+        if is_first and len(cloud.log):
+            job.is_open = True
+            job.num_published = 0
+        self._streams.advance(job, now)
+        if delta.finish is not None:
+            self._on_finish(assignment, delta.finish, now)
+        elif job.is_seen and job.local_ending is None:
+            self._drop_local(job)
+
+    def fail(self, assignment: Assignment, reason: str, now: float) -> None:
+        """The cloud did not answer: the local answer stands, unless a part of the cloud's was seen."""
+        job = assignment.job
+        assert job.cloud is not None
+        self._tally.cloud_attempts["failed"] += 1
+        self._dispatcher.ledger.release(assignment)
+        job.cloud.assignment = None
+        if job.is_seen:
+            job.verdict = Verdict("failed", reason)
+            job.cloud.broke = HandoffFailed(f"the cloud's answer broke off: {reason}").info()
+            self._complete_locally(job, now)
+        else:
+            self._give_up(job, Verdict("failed", reason), now)
+
+    def pump(self, now: float) -> None:
+        """Send waiting jobs to free cloud slots; give up on those that cannot or should not wait."""
+        self._give_up_late(now)
+        while self._waiting:
+            job_id, job = next(iter(self._waiting.items()))  # who has waited longest
+            if self._table.is_live(job) and not self._stop_waiting(job, now):
+                return
+            self._waiting.pop(job_id, None)
+
+    def _give_up_late(self, now: float) -> None:
+        """Give jobs their local answers whose cloud has had its time, where nobody has seen its answer."""
+        while self._asked:
+            job_id, job = next(iter(self._asked.items()))
+            assert job.cloud is not None
+            assert self._max_wait_s is not None
+            is_awaited = self._table.is_live(job) and job.asks_cloud and not job.is_seen
+            if is_awaited and now - job.cloud.asked_at < self._max_wait_s:
+                return
+            del self._asked[job_id]
+            if is_awaited:
+                self._waiting.pop(job_id, None)
+                self._dispatcher.release_cloud(job)
+                reason = f"no answer of the cloud within {self._max_wait_s:g} s"
+                self._give_up(job, Verdict("failed", reason), now)
+
+    def _stop_waiting(self, job: Job, now: float) -> bool:
+        """Ask for a job or give it up; False if it must wait."""
+        assert job.cloud is not None
+        verdict = self._refusal()
+        if verdict is None and now - job.cloud.asked_at > CLOUD_WAIT_S:
+            verdict = Verdict("suppressed", f"no cloud slot came free in {CLOUD_WAIT_S:.0f} s")
+        if verdict is not None:
+            self._give_up(job, verdict, now)
+        elif (worker := self._dispatcher.free_cloud()) is not None:
+            job.cloud.assignment = self._dispatcher.ask_cloud(job, worker, now)
+            job.cloud.log.model = worker.hello.model
+        else:
+            return False
+        return True
+
+    def _refusal(self) -> Verdict | None:
+        workers = self._dispatcher.ledger.cloud.values()
+        self._has_cloud = self._has_cloud or bool(workers)  # a key may be stored at any time
+        return refusal((worker.report.unavailable for worker in workers), has_cloud=self._has_cloud)
+
+    def _escalate(self, job: Job, breach: Breach, now: float) -> bool:
+        job.breach = breach
+        # The one way to the cloud, whatever brought the job here.
+        verdict = self._refusal() if job.prepared.policy.allow_cloud else _late_verdict(job)
+        if verdict is None and self._share.is_spent:
+            verdict = Verdict("suppressed", "share spent")
+        if verdict is not None:
+            job.verdict = verdict
+            job.is_open = True
+            return False
+        self._share.spend()
+        job.cloud = CloudAttempt(asked_at=now)
+        job.is_open = False
+        job.num_published = 0
+        self._waiting[job.job_id] = job
+        if self._max_wait_s is not None:
+            self._asked[job.job_id] = job
+        self.pump(now)
+        return True
+
+    def _on_finish(self, assignment: Assignment, finish: Finish, now: float) -> None:
+        job = assignment.job
+        assert job.cloud is not None
+        assert job.breach is not None
+        job.cloud.finish = finish
+        if finish.is_refused and finish.error is not None:
+            self._on_refusal(assignment, finish.error.message.rpartition(": ")[2], now)
+        elif finish.error is not None or finish.reason == "error":
+            self.fail(assignment, finish.error.message if finish.error else "the cloud failed", now)
+        elif not job.cloud.log.text:
+            self.fail(assignment, "the cloud's answer was empty", now)
+        else:
+            self._tally.cloud_attempts["completed"] += 1
+            self._dispatcher.ledger.release(assignment)
+            job.cloud.assignment = None
+            latency_ms = round((now - job.cloud.asked_at) * 1000.0, 3)
+            job.verdict = Verdict("completed", job.breach.gate, finish.provider, latency_ms)
+            job.worker = assignment.worker.worker_id
+            self._closing.end(job, Ending(finish.reason, finish.stop_match), now)
+
+    def _on_refusal(self, assignment: Assignment, reason: str, now: float) -> None:
+        """The cloud was not asked: a budget of the job's owner does not allow it."""
+        self._share.give_back()
+        self._dispatcher.release_cloud(assignment.job)
+        self._give_up(assignment.job, Verdict("suppressed", reason), now)
+
+    def _complete_locally(self, job: Job, now: float) -> None:
+        """Run a job on that was dropped here when a chunk of the cloud was seen, or end it if it is whole."""
+        assert job.cloud is not None
+        assert job.cloud.broke is not None
+        if job.local_ending == DROPPED:
+            job.local_ending = None
+            self._dispatcher.return_to_queue(job)
+        elif job.local_ending is not None:
+            self._closing.end(job, Ending("error", error=job.cloud.broke), now)
+
+    def _give_up(self, job: Job, verdict: Verdict, now: float) -> None:
+        assert job.cloud is not None
+        job.cloud.failed = True
+        job.verdict = verdict
+        job.is_open = True
+        job.num_published = 0
+        if job.local_ending is not None:
+            self._closing.end(job, job.local_ending, now)
+        else:
+            self._streams.advance(job, now)
+
+    def _drop_local(self, job: Job) -> None:
+        """A chunk of the cloud was seen: the local run can no longer be the answer."""
+        self._dispatcher.release_local(job)
+        job.local_ending = DROPPED
+
+
+def _late_verdict(job: Job) -> Verdict:
+    if not job.prepared.policy.allow_cloud:
+        return Verdict("suppressed", job.prepared.cloud_refusal or "allow_cloud is false")
+    return Verdict("recommended", "the stream was committed before the confidence fell")

@@ -1,0 +1,83 @@
+"""What a result says of the cloud: what became of a handoff, and which counts are whose."""
+
+from __future__ import annotations
+
+import msgspec
+from msgspec import UNSET
+
+from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
+from cactus_actors.protocol.results import Handoff, Measures, Usage
+from cactus_actors.router.cascade.confidence_gates import confidence_of
+from cactus_actors.router.state.job import CloudAttempt, Ending, Job
+from cactus_actors.router.state.reasoning_log import Measured
+
+
+def handoff_of(job: Job, ending: Ending, signal: SignalName, probe: Probe | None) -> Handoff:
+    """The decision and its reason; with what the cloud cost, and beside its answer what the local one was."""
+    threshold = job.prepared.policy.cloud_handoff_threshold
+    if job.verdict is None:
+        return Handoff(threshold=threshold, signal=signal)
+    handoff = Handoff(
+        status=job.verdict.status,
+        reason=job.verdict.reason,
+        confidence=job.breach.confidence if job.breach else None,
+        threshold=threshold,
+        provider=job.verdict.provider,
+        latency_ms=job.verdict.latency_ms,
+        signal=signal,
+    )
+    return handoff if job.cloud is None else _with_answers(handoff, job, job.cloud, ending, probe)
+
+
+def local_usage(job: Job) -> Usage:
+    """The tokens that were computed here."""
+    return Usage(
+        prompt_tokens=len(job.prepared.prompt_ids),
+        completion_tokens=len(job.local),
+        cached_tokens=job.cached_tokens,
+        reasoning_tokens=0 if job.local.reasoning is None else job.local.reasoning.num_tokens,
+    )
+
+
+def cloud_usage(job: Job) -> Usage:
+    """The cloud's own counts, or where it told none the prompt's tokens here and one a chunk."""
+    assert job.cloud is not None
+    finish = job.cloud.finish
+    if finish is not None and finish.usage is not None:
+        return finish.usage
+    return Usage(prompt_tokens=len(job.prepared.prompt_ids), completion_tokens=len(job.cloud.log))
+
+
+def measures_of(log: Measured, probe: Probe | None) -> Measures | None:
+    """The measures of an answer that was generated here, None of nothing."""
+    if not log.entropies or not log.logprobs:
+        return None
+    return Measures(
+        mean_logprob=sum(log.logprobs) / len(log.logprobs),
+        min_token_prob=min_token_prob(log.entropies, log.logprobs),
+        entropy_mean=sum(log.entropies) / len(log.entropies),
+        entropy_max=max(log.entropies),
+        probe=probe(log.entropies, log.logprobs) if probe is not None else None,
+    )
+
+
+def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: Ending, probe: Probe | None) -> Handoff:
+    finish = cloud.finish
+    if finish is not None and finish.cost is not None:
+        handoff = msgspec.structs.replace(handoff, cost=finish.cost, currency=finish.currency or UNSET)
+    if job.stream is job.local:
+        usage = UNSET if finish is None or finish.usage is None else finish.usage
+        return msgspec.structs.replace(handoff, cloud_usage=usage)
+    handoff = msgspec.structs.replace(
+        handoff,
+        model=cloud.log.model or UNSET,
+        usage_is_estimated=finish is None or finish.usage is None or finish.is_estimated,
+        local_model=job.prepared.model,
+        local_usage=local_usage(job),
+        local_confidence=confidence_of(job.local.measured.entropies),
+        local_measures=measures_of(job.local.measured, probe),
+    )
+    if ending.error is None:
+        return handoff
+    reason = job.local_ending.reason if job.local_ending is not None else "cancelled"
+    return msgspec.structs.replace(handoff, local_text=job.local.text, local_finish_reason=reason)

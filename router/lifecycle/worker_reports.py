@@ -1,0 +1,195 @@
+"""From a worker's deltas to the job's log, its stream and its end."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.errors import CactusError, PoisonJob, ServerFailure
+from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
+from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.lifecycle.escalations import CloudDesk
+from cactus_actors.router.lifecycle.job_finisher import Closing
+from cactus_actors.router.lifecycle.streams import Streams
+from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.state.job import Ending, Job
+from cactus_actors.router.state.job_table import JobTable
+from cactus_actors.router.state.worker import Assignment, WorkerRecord
+from cactus_actors.router.telemetry.counters import Tally
+
+MAX_VAIN = 20
+"""Attempts that a job may lose to its workers' connections without a token in between."""
+
+_OUTCOMES: dict[WorkerLoss | None, AttemptOutcome] = {None: "returned", "reconnected": "cut"}
+
+
+class Generation:
+    """Takes what workers report, and what becomes of jobs whose worker is gone."""
+
+    def __init__(
+        self,
+        table: JobTable,
+        dispatcher: Dispatcher,
+        streams: Streams,
+        closing: Closing,
+        desk: CloudDesk,
+        outbox: Outbox,
+        tally: Tally,
+        max_attempts: int,
+    ) -> None:
+        self._table = table
+        self._dispatcher = dispatcher
+        self._streams = streams
+        self._closing = closing
+        self._desk = desk
+        self._outbox = outbox
+        self._tally = tally
+        self._max_attempts = max_attempts
+
+    def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
+        self._dispatcher.take_report(worker, report, now)
+        is_cloud, assignments = worker.hello.kind == "cloud", worker.assignments
+        for delta in report.deltas:
+            assignment = assignments.get(delta.dispatch_id)
+            if assignment is None:
+                # An older attempt that still runs.
+                self._tally.on_late([delta])
+                if delta.finish is None:
+                    self._outbox.command(worker.identity, Abort(delta.dispatch_id))
+            elif is_cloud:
+                self._desk.on_delta(assignment, delta, now)
+            elif not self._take_next_token(assignment.job, delta, now):
+                self._on_local_delta(assignment, delta, now)
+
+    def on_worker_gone(self, worker: WorkerRecord | None, loss: WorkerLoss | None, now: float) -> None:
+        """Its jobs run on elsewhere; a loss, unlike a farewell and a new connection, may be a job's doing.
+
+        None is one that was gone before.
+        """
+        if worker is None:
+            return
+        if loss is None:
+            self._tally.num_farewells += 1
+        else:
+            self._tally.lost_workers[loss] += 1
+        assignments = self._dispatcher.forget(worker)
+        for assignment in assignments:
+            if assignment.is_cloud:
+                self._desk.fail(assignment, "the cloud worker was lost", now)
+            else:
+                self._move_on(assignment, _OUTCOMES.get(loss, "lost"), now)
+
+    def _take_next_token(self, job: Job, delta: SequenceDelta, now: float) -> bool:
+        """The short way of `_on_local_delta` for what most deltas are: the next token, and nothing else.
+
+        False, and nothing is taken, for any other.
+        """
+        log = job.local
+        last_at = log.last_at
+        if (
+            delta.finish is not None
+            or delta.extras is not None
+            or delta.cached_tokens > job.cached_tokens
+            or job.is_gated
+            or not log.append(delta, now)
+        ):
+            return False
+        job.num_vain = 0
+        self._tally.on_next_token(now - last_at)
+        self._streams.advance(job, now)
+        return True
+
+    def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
+        job, log = assignment.job, assignment.job.local
+        num_before, last_at = len(log.token_ids), log.last_at
+        num_measured = len(log.measured.entropies) if job.is_gated else 0
+        tops = delta.extras.top if delta.extras is not None else ()
+        if not log.extend(
+            delta.position,
+            delta.token_ids,
+            delta.text,
+            delta.entropies,
+            delta.logprobs,
+            now,
+            delta.cuts,
+            tops,
+        ):
+            # Tokens are missing, so this attempt's stream cannot be continued.
+            self._dispatcher.abort(assignment)
+            self._move_on(assignment, "broken", now)
+            return
+        if delta.reasoning or delta.reasoning_flags or log.reasoning is not None:
+            log.extend_reasoning(
+                delta.position,
+                len(delta.token_ids),
+                delta.reasoning,
+                delta.reasoning_cuts,
+                delta.reasoning_flags,
+            )
+        num_new = len(log.token_ids) - num_before
+        if num_new:
+            job.num_vain = 0
+            self._tally.num_generated_tokens += num_new
+            if num_before:  # tokens that came together share the time since the last one
+                self._tally.inter_token_seconds.observe((now - last_at) / num_new, num_new)
+        if delta.extras is not None:
+            _take_extras(job, delta, delta.extras)
+        if delta.cached_tokens > job.cached_tokens:
+            job.cached_tokens = delta.cached_tokens
+        if job.is_gated and (num_of_answer := len(log.measured.entropies) - num_measured):
+            self._desk.watch(job, num_of_answer, now)
+        self._streams.advance(job, now)
+        if delta.finish is not None:
+            self._dispatcher.ledger.release(assignment)
+            job.assignment = None
+            finish = delta.finish
+            self._tally.attempts["completed" if finish.error is None else "failed"] += 1
+            reason = finish.reason if finish.error is None else "error"
+            self._on_local_end(job, Ending(reason, finish.stop_match, finish.error), now)
+
+    def _on_local_end(self, job: Job, ending: Ending, now: float) -> None:
+        job.local_ending = ending
+        if job.asks_cloud:
+            return
+        if job.cloud is not None and job.cloud.broke is not None:
+            self._closing.end(job, Ending("error", error=job.cloud.broke), now)
+        elif ending.error is not None or not self._desk.escalates_at_end(job, now):
+            self._closing.end(job, ending, now)
+
+    def _move_on(self, assignment: Assignment, outcome: AttemptOutcome, now: float) -> None:
+        """A dispatch ended without its job's end."""
+        self._tally.attempts[outcome] += 1
+        job, worker = assignment.job, assignment.worker
+        job.assignment = None
+        if outcome == "lost":
+            job.lost_workers.append(worker.worker_id)
+        elif outcome != "returned":
+            job.num_vain += 1
+        if failure := self._given_up(job):
+            self._on_local_end(job, Ending("error", error=failure.info()), now)
+            return
+        self._dispatcher.return_to_queue(job)
+        self._table.count("redispatched")
+
+    def _given_up(self, job: Job) -> CactusError | None:
+        """Why no worker is to try the job again, if so."""
+        lost = job.lost_workers
+        if len(lost) >= self._max_attempts:
+            kind = PoisonJob if job.is_suspect else ServerFailure
+            return kind(
+                f"job {job.job_id} was given up: {len(lost)} times the worker that ran it was lost, "
+                f"the last one {lost[-1]}"
+            )
+        if job.num_vain >= MAX_VAIN:
+            return ServerFailure(
+                f"job {job.job_id} was given up: {job.num_vain} times in a row the connection to the worker "
+                "that ran it broke before it brought a token"
+            )
+        return None
+
+
+def _take_extras(job: Job, delta: SequenceDelta, extras: SequenceExtras) -> None:
+    if extras.prompt:
+        job.local.extend_prompt(extras.prompt_position, extras.prompt)
+    if extras.mirostat_mu is not None and delta.position + len(delta.token_ids) == len(job.local):
+        job.mirostat_mu = extras.mirostat_mu
+    if extras.embedding is not None:
+        job.embedding, job.embedding_length = extras.embedding, extras.embedding_length

@@ -1,0 +1,116 @@
+"""Messages as a client writes them -> the turns that a chat template reads."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
+from cactus_actors.protocol.messages import ChatMessage, ContentPart
+from cactus_actors.router.preparation.length_limits import check_length
+from cactus_actors.router.preparation.prompt_model import PromptModel
+
+SAFETY = (
+    "Always assist with care, respect, and truth. Respond with utmost utility yet securely. Avoid harmful, "
+    "unethical, prejudiced, or negative content. Ensure replies promote fairness and positivity."
+)
+"""Mistral's guardrail, word for word: docs.mistral.ai, "Guardrailing"."""
+
+
+class Conversation(NamedTuple):
+    """The turns with their content as text, what the answer begins with, and what was thought before it."""
+
+    turns: list[ChatMessage]
+    answer_begins: str = ""
+    answer_reasoning: str = ""
+
+    @property
+    def question(self) -> str:
+        """What was said last by a user."""
+        said = (turn.content for turn in reversed(self.turns) if turn.role == "user")
+        text = next(said, "")
+        return text if isinstance(text, str) else ""
+
+
+def conversation_of(messages: Sequence[ChatMessage], given: Mapping[str, Any], model: PromptModel) -> Conversation:
+    """The conversation that `messages` and the options make; raises InvalidRequest naming the place."""
+    if not messages:
+        raise InvalidRequest("messages must not be empty", param="messages")
+    if len(messages) > model.max_context:
+        raise ContextExceeded(
+            f"{len(messages)} messages cannot fit a context of {model.max_context} tokens", param="messages"
+        )
+    turns = [_with_text(message, place, model) for place, message in enumerate(messages)]
+    if all(turn.role in ("system", "developer") for turn in turns):
+        raise InvalidRequest("messages hold nothing to answer, only instructions", param="messages")
+    check_length([msgspec.to_builtins(turn) for turn in turns], "messages", model)
+    conversation = _with_prefix_apart(turns)
+    if given.get("safe_prompt", False):
+        return conversation._replace(turns=_guarded(conversation.turns))
+    return conversation
+
+
+def _with_text(message: ChatMessage, place: int, model: PromptModel) -> ChatMessage:
+    """The message with its parts joined, and reasoning with an assistant's only."""
+    path = f"messages[{place}].content"
+    if message.images:
+        raise _unread("images", f"messages[{place}].images", model)
+    reasoning = message.reasoning_content if message.role == "assistant" else None
+    if not isinstance(message.content, list):
+        return msgspec.structs.replace(message, reasoning_content=reasoning)
+    thoughts = [part for part in message.content if part.type == "thinking"]
+    if thoughts and message.role != "assistant":
+        raise InvalidRequest("a part of type thinking is for an assistant's message", param=path)
+    texts = [_text_of(part, path, model) for part in message.content if part.type != "thinking"]
+    thought = "".join(_thought_of(part.thinking, path) for part in thoughts)
+    return msgspec.structs.replace(message, content="".join(texts), reasoning_content=reasoning or thought or None)
+
+
+def _text_of(part: ContentPart, path: str, model: PromptModel) -> str:
+    if part.type != "text":
+        raise _unread(f"content of type {part.type[:40]!r}", path, model)
+    if part.text is None:
+        raise InvalidRequest("a part of type text needs a text", param=path)
+    return part.text
+
+
+def _thought_of(thinking: object, path: str) -> str:
+    match thinking:
+        case str():
+            return thinking
+        case list() if all(isinstance(one, dict) and isinstance(one.get("text"), str) for one in thinking):
+            return "".join(one["text"] for one in thinking)
+    raise InvalidRequest("a part of type thinking needs a text, or a list of texts", param=path)
+
+
+def _unread(what: str, path: str, model: PromptModel) -> NotSupported:
+    return NotSupported(f"{model.name} is a text model: {what} cannot be read", param=path)
+
+
+def _with_prefix_apart(turns: list[ChatMessage]) -> Conversation:
+    """A last turn of the assistant that is to be continued is the answer's beginning."""
+    for place, turn in enumerate(turns):
+        if turn.prefix and (turn.role != "assistant" or place != len(turns) - 1):
+            raise InvalidRequest(
+                "prefix is for an assistant's message, the last one", param=f"messages[{place}].prefix"
+            )
+    last = turns[-1]
+    if not last.prefix:
+        return Conversation(turns)
+    if last.tool_calls:
+        raise InvalidRequest("a message with tool calls is not continued", param=f"messages[{len(turns) - 1}].prefix")
+    if len(turns) == 1:
+        raise InvalidRequest("there is no message before the prefix", param="messages")
+    begun = last.content if isinstance(last.content, str) else ""
+    return Conversation(turns[:-1], begun, last.reasoning_content or "")
+
+
+def _guarded(turns: list[ChatMessage]) -> list[ChatMessage]:
+    """The turns with the safety instruction before the system message."""
+    first = turns[0]
+    if first.role not in ("system", "developer"):
+        return [ChatMessage(role="system", content=SAFETY), *turns]
+    text = f"{SAFETY}\n\n{first.content}" if first.content else SAFETY
+    return [msgspec.structs.replace(first, content=text), *turns[1:]]

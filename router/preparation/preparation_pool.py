@@ -1,0 +1,157 @@
+"""Two threads that have requests prepared: one after the other, and past one that takes long."""
+
+from __future__ import annotations
+
+import logging
+import threading
+import time
+from collections.abc import Callable
+
+from cactus_actors.protocol.errors import CactusError, ServerFailure
+from cactus_actors.protocol.wire import decode_submit
+from cactus_actors.router.effects import Prepare
+from cactus_actors.router.preparation.preparer import Preparer
+from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.user_round_robin import Turns
+
+SLOW_S = 0.25
+"""A request that takes longer holds up the others, and its user is known as slow for a while."""
+SLOW_FOR_S = 60.0
+LOOK_S = 0.05
+REST_AFTER_S = 60.0
+
+Outcome = Prepared | CactusError
+
+_log = logging.getLogger(__name__)
+
+
+class PreparingLanes:
+    """Has requests prepared, and calls `on_prepared` with the ticket and the outcome of each.
+
+    The first lane takes all users in turn. While somebody's request holds it up, the spare one takes those of
+    others, but of nobody who was slow lately. A user's own requests keep their order.
+    """
+
+    def __init__(self, first: Preparer, spare: Preparer, on_prepared: Callable[[int, Outcome], None]) -> None:
+        self._first = first
+        self._spare = spare
+        self._on_prepared = on_prepared
+        self._turns: Turns[Prepare] = Turns()
+        self._changed = threading.Condition()  # waited for by the first lane alone
+        self._closing = threading.Event()
+        self._waiting = threading.Event()
+        """Set while requests may wait for the first lane, for the spare one to look at."""
+        self._held: tuple[str, float] | None = None
+        """Whose request is in the first lane, and since when."""
+        self._aside: str | None = None
+        """Whose request is in the spare lane."""
+        self._slow_until: dict[str, float] = {}
+        self._threads = [
+            threading.Thread(target=self._run_first, name="preparing"),
+            threading.Thread(target=self._run_spare, name="preparing-spare"),
+        ]
+        for thread in self._threads:
+            thread.start()
+
+    def add(self, wish: Prepare) -> None:
+        """Have a request prepared; it is decoded when its turn comes."""
+        with self._changed:
+            self._turns.put(wish, wish.user, is_background=wish.is_background)
+            self._waiting.set()
+            self._changed.notify()
+
+    def close(self) -> None:
+        """Prepare what is left and end."""
+        with self._changed:
+            self._closing.set()
+            self._waiting.set()
+            self._changed.notify()
+        for thread in self._threads:
+            thread.join()
+
+    def _run_first(self) -> None:
+        self._first.make_ready()
+        while (wish := self._next()) is not None:
+            self._first.make_ready()
+            self._have_prepared(self._first, wish)
+            self._first.make_ready()  # the request may have cost it its process
+            with self._changed:
+                self._held = None
+
+    def _run_spare(self) -> None:
+        is_resting = False
+        while not self._closing.is_set():
+            if not self._waiting.wait(None if is_resting else REST_AFTER_S):
+                self._spare.rest()
+                is_resting = True
+            elif not self._closing.wait(LOOK_S):
+                is_resting &= not self._overtake()
+                with self._changed:
+                    if not self._turns:
+                        self._waiting.clear()
+
+    def _overtake(self) -> bool:
+        """Prepare what need not wait for the first lane; whether there was anything."""
+        if not self._may_overtake():
+            return False
+        self._spare.make_ready()  # while the first lane may get free again
+        while (wish := self._overtaking()) is not None:
+            self._have_prepared(self._spare, wish)
+            with self._changed:
+                self._aside = None
+                self._changed.notify()
+        return True
+
+    def _next(self) -> Prepare | None:
+        """Wait for what the first lane takes next; None after `close`, when nothing is left."""
+        with self._changed:
+            while (wish := self._turns.take(lambda user: user != self._aside)) is None:
+                if self._closing.is_set() and not self._turns:
+                    return None
+                self._changed.wait()
+            self._held = wish.user, time.monotonic()
+            return wish
+
+    def _may_overtake(self) -> bool:
+        with self._changed:
+            return self._turns.has(self._overtakers())
+
+    def _overtaking(self) -> Prepare | None:
+        """What need not wait for the first lane; None while that is not held up."""
+        with self._changed:
+            wish = self._turns.take(self._overtakers())
+            self._aside = None if wish is None else wish.user
+            return wish
+
+    def _overtakers(self) -> Callable[[str], bool]:
+        """Tells of a user whether the spare lane takes his request now."""
+        now = time.monotonic()
+        if self._held is None:
+            return lambda _: False
+        holder, since = self._held
+        if now - since < SLOW_S and not self._is_slow(holder, now):
+            return lambda _: False
+        return lambda user: user != holder and not self._is_slow(user, now)
+
+    def _is_slow(self, user: str, now: float) -> bool:
+        return self._slow_until.get(user, now) > now
+
+    def _have_prepared(self, preparer: Preparer, wish: Prepare) -> None:
+        began = time.monotonic()
+        outcome = _outcome(preparer, wish)
+        now = time.monotonic()
+        if now - began > SLOW_S:
+            with self._changed:
+                known = {user: until for user, until in self._slow_until.items() if until > now}
+                self._slow_until = known | {wish.user: now + SLOW_FOR_S}
+        self._on_prepared(wish.ticket, outcome)
+
+
+def _outcome(preparer: Preparer, wish: Prepare) -> Outcome:
+    try:
+        return preparer.prepare(decode_submit(wish.content), wish.sources)
+    except CactusError as error:
+        return error
+    except Exception as error:  # a tokenizer's own failure must cost this request, not the router
+        _log.exception("a request could not be prepared")
+        return ServerFailure(f"the request could not be prepared: {type(error).__name__}")

@@ -1,0 +1,213 @@
+"""One Submit prepared: its prompt as token ids, its options resolved, its tools and its form settled."""
+
+from __future__ import annotations
+
+from typing import Any, NamedTuple
+
+import msgspec
+
+from cactus_actors.protocol.block_hashes import block_hashes
+from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, ModelNotFound
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.option_rules import given_options, structure_of
+from cactus_actors.protocol.params import JobPolicy, ReasoningParams, SamplingParams, resolve_options
+from cactus_actors.protocol.profiles import PROFILES, Profile
+from cactus_actors.protocol.reasoning_options import reasoning_request
+from cactus_actors.protocol.worker_messages import CloudRequest
+from cactus_actors.router.preparation.conversation import conversation_of
+from cactus_actors.router.preparation.length_limits import check_length
+from cactus_actors.router.preparation.logit_bias import logit_bias
+from cactus_actors.router.preparation.prompt_model import PromptModel
+from cactus_actors.router.preparation.prompts import filling_ids, prompt_ids
+from cactus_actors.router.preparation.reasoning_params import check_prompt, grammar_after, reasoning_params
+from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.structured import compile_request, rehearse
+from cactus_actors.text.chat_prompt import ChatPrompt
+from cactus_actors.tools.offer import Offer, offer_of
+from cactus_actors.tools.table import markup_named
+
+MAX_MODEL_NAME = 128
+
+
+class _Question(NamedTuple):
+    """What the model is to go on from, here and in a cloud; `prompt_text` stands in front of the answer."""
+
+    prompt: ChatPrompt
+    request: CloudRequest
+    offer: Offer = Offer()
+    prompt_text: str | None = None
+    is_continued: bool = False
+
+    @property
+    def ids(self) -> list[int]:
+        return self.prompt.ids
+
+
+def prepare(submit: Submit, model: PromptModel) -> Prepared:
+    """The job of `submit`, ready to run.
+
+    A service of one model takes any model name that could be one. Raises InvalidRequest and its kinds, with
+    `param`, and ModelNotFound.
+    """
+    if len(submit.model or "") > MAX_MODEL_NAME:
+        raise ModelNotFound(f"no model {(submit.model or '')[:MAX_MODEL_NAME]!r}...", param="model")
+    profile = PROFILES[submit.profile or "cactus"]
+    given = given_options(submit.options)
+    question = _question(submit, given, profile, model)
+    if len(question.ids) >= model.max_context:
+        raise ContextExceeded(
+            f"the prompt has {len(question.ids)} tokens and the context {model.max_context}",
+            param="prompt" if submit.messages is None else "messages",
+        )
+    context_left = model.max_context - len(question.ids)
+    params, policy = resolve_options(
+        submit.options,
+        context_left=context_left,
+        profile=profile,
+        # OpenAI's chat counts what was said in answer only; a native request names no profile.
+        penalise_prompt=submit.messages is None or submit.profile is None,
+    )
+    grammar = _grammar(submit, given, question.offer, model)
+    is_whole = bool(grammar) and not question.offer.is_strict
+    tool_markup = _tool_markup(submit, question.offer, model)
+    reasoning = None
+    if submit.messages is not None:
+        reasoning = reasoning_params(
+            reasoning_request(given),
+            question.prompt,
+            model,
+            has_grammar=is_whole,
+            has_tools=question.offer.tools is not None,
+        )
+        is_call = question.offer.is_forced or question.offer.is_strict
+        grammar = grammar_after(grammar, question.prompt, model, is_call=is_call)
+    params = msgspec.structs.replace(
+        params,
+        max_tokens=params.max_tokens if submit.task == "generate" else 0,
+        logit_bias=logit_bias(given.get("logit_bias", ()), model.tokenizer),
+        visible_tokens=_visible_tokens(tool_markup is not None, reasoning, model),
+        reasoning=reasoning,
+    )
+    refusal = _cloud_refusal(submit, given, params, question)
+    return Prepared(
+        prompt_ids=question.ids,
+        params=params,
+        policy=policy if refusal is None else msgspec.structs.replace(policy, allow_cloud=False),
+        request=question.request,
+        model=submit.model or model.name,
+        block_hashes=_block_hashes(question.ids, params, policy),
+        task=submit.task,
+        choice=submit.choice,
+        grammar=grammar,
+        tool_markup=tool_markup,
+        single_call=not given.get("parallel_tool_calls", True),
+        selected_tools=question.offer.selected,
+        prompt_text=question.prompt_text,
+        cloud_refusal=refusal,
+        ends_context=profile.tells_model_length and params.max_tokens == context_left,
+        tools=question.offer.readable,
+    )
+
+
+def _tool_markup(submit: Submit, offer: Offer, model: PromptModel) -> str | None:
+    """How calls and marks in the answer are read; None for an answer that is text to the letter."""
+    name = model.tool_markup or "json"
+    is_marked = submit.messages is not None and markup_named(name).marks_every_text
+    return name if offer.tools or is_marked else None
+
+
+def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel) -> _Question:
+    if submit.prompt is not None and submit.messages is not None:
+        raise InvalidRequest("prompt and messages were both given; send one", param="messages")
+    if submit.messages is not None:
+        return _chat_question(submit, given, profile, model)
+    if submit.tools is not None:
+        raise InvalidRequest("tools go with messages, not with a prompt", param="tools")
+    if submit.prompt is None:
+        raise InvalidRequest("prompt is required", param="prompt")
+    offer_of(None, "", given, profile)  # a call that is forced needs tools
+    check_prompt(given)
+    is_filled_in = "suffix" in given
+    ids = filling_ids(submit.prompt, given["suffix"], model) if is_filled_in else prompt_ids(submit.prompt, model)
+    text = submit.prompt
+    if not isinstance(text, str):
+        text = model.tokenizer.decode(prompt_ids(text, model))
+    echoed = text if given.get("echo", False) else None
+    return _Question(ChatPrompt(ids, "answer"), CloudRequest(prompt=text), prompt_text=echoed)
+
+
+def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, model: PromptModel) -> _Question:
+    for name in ("echo", "suffix"):
+        if given.get(name, False) is not False:
+            raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
+    conversation = conversation_of(submit.messages or [], given, model)
+    check_length(submit.tools, "tools", model)
+    offer = offer_of(submit.tools, conversation.question, given, profile)
+    asked = reasoning_request(given)
+    check_length(asked.variables, "chat_template_kwargs", model)
+    prompt = model.chat_prompt(
+        [msgspec.to_builtins(turn) for turn in conversation.turns],
+        offer.tools,
+        answer_begins=conversation.answer_begins,
+        answer_reasoning=conversation.answer_reasoning,
+        thinking=asked.enabled,
+        needs_switch="prompt_mode" in given,
+        variables=asked.variables,
+    )
+    return _Question(
+        prompt,
+        CloudRequest(messages=conversation.turns, tools=offer.tools, tool_markup=model.tool_markup or "json"),
+        offer,
+        prompt_text=conversation.answer_begins or None,
+        is_continued=bool(conversation.answer_begins or conversation.answer_reasoning),
+    )
+
+
+def _visible_tokens(
+    has_tool_marks: bool, reasoning: ReasoningParams | None, model: PromptModel
+) -> tuple[tuple[int, str], ...]:
+    """The control tokens that stand for text: those of calls and of reasoning, where either may come."""
+    of_tools = model.tool_tokens if has_tool_marks else ()
+    of_reasoning = model.reasoning.tokens if model.reasoning is not None and reasoning is not None else ()
+    return tuple(dict.fromkeys((*of_tools, *of_reasoning)))
+
+
+def _grammar(submit: Submit, given: dict[str, Any], offer: Offer, model: PromptModel) -> str:
+    if structure_of(given) is None and not (offer.is_forced or offer.is_strict):
+        return ""
+    grammar = compile_request(
+        msgspec.structs.replace(submit.options, grammar=given.get("grammar")),
+        model.tokenizer,
+        tools=(offer.readable or offer.callable) if offer.is_strict else offer.callable,
+        markup=model.tool_markup,
+        force_tools=offer.is_forced,
+        parallel_tool_calls=given.get("parallel_tool_calls", True),
+        strict_tools=offer.is_strict,
+        reasoning=None if model.reasoning is None else model.reasoning.markup,
+    )
+    rehearse(grammar, model.tokenizer)
+    return grammar
+
+
+def _block_hashes(ids: list[int], params: SamplingParams, policy: JobPolicy) -> tuple[int, ...]:
+    return block_hashes(ids, policy.cache_salt) if params.cache_prompt else ()
+
+
+def _cloud_refusal(submit: Submit, given: dict[str, Any], params: SamplingParams, question: _Question) -> str | None:
+    """What of the request a cloud could not do, None if it could answer."""
+    form = structure_of(given)
+    if form is not None:
+        return f"a cloud does not keep to {form}"
+    if question.offer.is_forced:
+        return "a cloud cannot be forced to a call"
+    if question.offer.is_strict:
+        return "a cloud does not keep to the schemas of strict tools"
+    if params.num_logprobs >= 0:
+        return "a cloud's log probabilities are another model's"
+    if submit.choice:
+        return "one of several choices"
+    if "suffix" in given:
+        return "a cloud does not fill in before a suffix"
+    if question.is_continued:
+        return "a cloud does not continue a message"
+    return None if submit.task == "generate" else "an embedding is this model's"

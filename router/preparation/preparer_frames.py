@@ -1,0 +1,64 @@
+"""What the router and a preparing process say to each other: a length of four bytes, then msgpack."""
+
+from __future__ import annotations
+
+import socket
+
+import msgspec
+
+from cactus_actors.config import ChatOverrides
+from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.results import Source
+from cactus_actors.router.state.prepared import Prepared
+
+_LENGTH_BYTES = 4
+
+
+class PreparingModel(msgspec.Struct, frozen=True):
+    """What a child prepares for: paths of a model and of a corpus, and what is told in the model's place."""
+
+    model: str
+    corpus: str | None
+    overrides: ChatOverrides
+
+
+class Ready(msgspec.Struct, frozen=True, array_like=True, tag=1):
+    """The process has loaded its model."""
+
+
+class Request(msgspec.Struct, frozen=True, array_like=True):
+    """A request to prepare, and its documents if they were chosen before."""
+
+    submit: Submit
+    sources: list[Source] | None = None
+
+
+class Answer(msgspec.Struct, frozen=True, array_like=True, tag=2):
+    """What became of a request; exactly one of the two is set."""
+
+    prepared: Prepared | None = None
+    error: ErrorInfo | None = None
+
+
+def send(connection: socket.socket, message: object) -> int:
+    """Send a message; returns its body's length in bytes."""
+    body = msgspec.msgpack.encode(message)
+    connection.sendall(len(body).to_bytes(_LENGTH_BYTES, "big") + body)
+    return len(body)
+
+
+def receive(connection: socket.socket) -> bytes:
+    """The next message's body; EOFError when the other side has ended, TimeoutError when it is late."""
+    length = int.from_bytes(_exactly(connection, _LENGTH_BYTES), "big")
+    return _exactly(connection, length)
+
+
+def _exactly(connection: socket.socket, count: int) -> bytes:
+    parts = bytearray()
+    while len(parts) < count:
+        part = connection.recv(min(count - len(parts), 1 << 20))
+        if not part:
+            raise EOFError
+        parts += part
+    return bytes(parts)

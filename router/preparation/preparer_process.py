@@ -1,0 +1,207 @@
+"""The router's side of the process that prepares requests."""
+
+from __future__ import annotations
+
+import contextlib
+import logging
+import os
+import select
+import socket
+import subprocess
+import sys
+import threading
+import time
+from collections.abc import Iterator
+from pathlib import Path
+
+import msgspec
+
+from cactus_actors.config import NO_OVERRIDES, ChatOverrides
+from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.results import Source
+from cactus_actors.router.preparation.preparer_frames import Answer, PreparingModel, Ready, Request, receive, send
+from cactus_actors.router.state.prepared import Prepared
+
+LIMIT_S = 5.0
+"""Until a request is answered, on a machine however busy."""
+CPU_S = 2.0
+"""What a request may take of the processor's time, beside a second for each megabyte that it is long: the
+longest text that is taken is tokenised in that."""
+BYTES_A_SECOND = 1_000_000
+LOOK_S = 0.02
+CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
+START_LIMIT_S = 60.0
+
+_log = logging.getLogger(__name__)
+_decode_first = msgspec.msgpack.Decoder(Ready).decode
+_decode_answer = msgspec.msgpack.Decoder(Answer).decode
+
+
+class PreparingProcess:
+    """Prepares requests in a child process of bounded memory and time, which starts when it is needed.
+
+    A request that takes too long, or that the child dies of twice, is refused, and the next one finds a new
+    child. Templates, schemas and expressions of strangers are compiled there and nowhere else.
+    """
+
+    def __init__(
+        self,
+        model: Path,
+        corpus: Path | None = None,
+        limit_s: float = LIMIT_S,
+        *,
+        overrides: ChatOverrides = NO_OVERRIDES,
+    ) -> None:
+        corpus_path = None if corpus is None else str(corpus)
+        self._arguments = [msgspec.json.encode(PreparingModel(str(model), corpus_path, overrides)).decode()]
+        self._limit_s = limit_s
+        self._child: _Child | None = None
+        self._changing = threading.RLock()
+        self._is_closed = False
+
+    @property
+    def pid(self) -> int | None:
+        """The child's, while there is one."""
+        child = self._child
+        return None if child is None else child.process.pid
+
+    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> Prepared:
+        """What `prepare_with_documents` makes of it, or raises; RequestTooComplex if it needs too much."""
+        request = Request(submit, sources)
+        try:
+            try:
+                return self._ask(request)
+            except EOFError:  # somebody else may have ended it
+                self._give_up_child("ended")
+                return self._ask(request)
+        except EOFError:
+            self._give_up_child("ended again")
+            raise RequestTooComplex("the request needs more memory than preparing one may take") from None
+        except TimeoutError:
+            self._give_up_child("took too long")
+            raise RequestTooComplex("preparing the request took longer than it may") from None
+
+    def make_ready(self) -> None:
+        """Have a child that has loaded its model; what goes wrong is the next request's to tell."""
+        with contextlib.suppress(EOFError, OSError, Unavailable):
+            self._running_child().wait_until_ready()
+
+    def rest(self) -> None:
+        """End the child; the next request starts another."""
+        with self._changing:
+            self._end_child()
+
+    def close(self) -> None:
+        """End the child for good; may be called from another thread, and ends what is being prepared."""
+        with self._changing:
+            self._is_closed = True
+            self._end_child()
+
+    def _ask(self, request: Request) -> Prepared:
+        answer = self._running_child().ask(request, self._limit_s)
+        if answer.error is not None:
+            raise error_from_info(answer.error)
+        assert answer.prepared is not None
+        return answer.prepared
+
+    def _running_child(self) -> _Child:
+        with self._changing:
+            if self._is_closed:
+                raise Unavailable("the service is stopping", retry_after=5.0)
+            if self._child is not None and self._child.process.poll() is not None:
+                self._give_up_child("ended")
+            if self._child is None:
+                self._child = _Child(self._arguments)
+            return self._child
+
+    def _give_up_child(self, what: str) -> None:
+        with self._changing:
+            if not self._is_closed:
+                _log.warning("the process that prepares requests %s; a new one starts", what)
+            self._end_child()
+
+    def _end_child(self) -> None:
+        if self._child is not None:
+            self._child.end()
+            self._child = None
+
+
+class _Child:
+    """One process, from its start to its end."""
+
+    def __init__(self, arguments: list[str]) -> None:
+        self._connection, theirs = socket.socketpair()
+        command = [sys.executable, "-P", "-m", "cactus_actors.router.preparation.preparer_child", str(theirs.fileno())]
+        command += [str(os.getpid()), *arguments]
+        try:
+            self.process = subprocess.Popen(
+                command,
+                pass_fds=[theirs.fileno()],
+                stdin=subprocess.DEVNULL,
+                env={**os.environ, "PYTHONPATH": os.pathsep.join(filter(None, sys.path))},
+            )
+        except OSError:
+            self._connection.close()
+            raise
+        finally:
+            theirs.close()
+        self._stat = Path(f"/proc/{self.process.pid}/task/{self.process.pid}/stat")
+        self._is_ready = False
+
+    def wait_until_ready(self) -> None:
+        """Raises EOFError if it has ended, TimeoutError if it does not get ready."""
+        if not self._is_ready:
+            _decode_first(self._receive(START_LIMIT_S))
+            self._is_ready = True
+
+    def ask(self, request: Request, limit_s: float) -> Answer:
+        """Raises EOFError if it has ended, TimeoutError if it takes, or computes for, longer than it may."""
+        self.wait_until_ready()
+        until = time.monotonic() + limit_s
+        with self._limited(limit_s):
+            num_bytes = send(self._connection, request)
+            self._wait_for_answer(until, CPU_S + num_bytes / BYTES_A_SECOND)
+        return _decode_answer(self._receive(limit_s))
+
+    def end(self) -> None:
+        self.process.kill()
+        self.process.wait()
+        with contextlib.suppress(OSError):
+            self._connection.shutdown(socket.SHUT_RDWR)  # wakes whoever waits for an answer
+        self._connection.close()
+
+    def _wait_for_answer(self, until: float, cpu_s: float) -> None:
+        """Raises TimeoutError at that time, or when the child has computed for so long."""
+        poll = select.poll()
+        poll.register(self._connection, select.POLLIN)
+        if poll.poll(1000 * LOOK_S):  # nearly always
+            return
+        cpu_until = self._cpu_s() + cpu_s - LOOK_S
+        while (left := min(until - time.monotonic(), cpu_until - self._cpu_s())) > 0:
+            if poll.poll(1000 * max(left, LOOK_S)):
+                return
+        raise TimeoutError
+
+    def _cpu_s(self) -> float:
+        """What the thread that prepares has computed for; 0 where the system does not say."""
+        try:
+            fields = self._stat.read_bytes().rpartition(b")")[2].split()
+        except OSError:
+            return 0.0
+        return (int(fields[11]) + int(fields[12])) / CLOCK_TICKS
+
+    def _receive(self, limit_s: float) -> bytes:
+        with self._limited(limit_s):
+            return receive(self._connection)
+
+    @contextlib.contextmanager
+    def _limited(self, limit_s: float) -> Iterator[None]:
+        """Its connection for so many seconds; one that is broken or closed is one that has ended."""
+        try:
+            self._connection.settimeout(limit_s)
+            yield
+        except TimeoutError:
+            raise
+        except (OSError, ValueError):  # the latter of a poll
+            raise EOFError from None

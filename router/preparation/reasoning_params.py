@@ -1,0 +1,85 @@
+"""What a job may think before it answers: marks, a budget, and a grammar that begins behind it."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+from cactus_actors.protocol.errors import InvalidRequest, NotSupported
+from cactus_actors.protocol.option_ranges import UNLIMITED
+from cactus_actors.protocol.params import ReasoningParams
+from cactus_actors.protocol.reasoning_options import ReasoningRequest
+from cactus_actors.reasoning import MARKUPS
+from cactus_actors.router.preparation.prompt_model import PromptModel
+from cactus_actors.structured import after_reasoning
+from cactus_actors.text.chat_prompt import ChatPrompt
+
+_OF_MESSAGES = (
+    "enable_thinking",
+    "thinking_budget",
+    "reasoning_effort",
+    "chat_template_kwargs",
+)
+
+
+def check_prompt(given: Mapping[str, Any]) -> None:
+    """Raise InvalidRequest for what only a chat template makes of a prompt."""
+    for name in _OF_MESSAGES:
+        if name in given:
+            raise InvalidRequest(f"{name} goes with messages, not with a prompt", param=name)
+
+
+def reasoning_params(
+    asked: ReasoningRequest, prompt: ChatPrompt, model: PromptModel, *, has_grammar: bool, has_tools: bool
+) -> ReasoningParams | None:
+    """How the worker tells reasoning apart; None for a model that has no marks for it.
+
+    Raises NotSupported for a budget that nothing could keep.
+    """
+    if model.reasoning is None:
+        if asked.budget != UNLIMITED and prompt.thinks:
+            raise NotSupported(
+                f"how {model.name} marks its reasoning is not known, so that it has no end to be forced",
+                param="thinking_budget",
+            )
+        return None
+    is_plain = has_grammar and not _precedes(prompt, model)
+    budget = 0 if asked.enabled is False else asked.budget
+    return ReasoningParams(
+        markup=model.reasoning.markup,
+        start="answer" if is_plain else prompt.start,
+        budget=budget,
+        close_ids=() if budget == UNLIMITED else _close_ids(model, has_tools),
+        keeps_space=has_grammar,
+    )
+
+
+def grammar_after(grammar: str, prompt: ChatPrompt, model: PromptModel, *, is_call: bool) -> str:
+    """The grammar of all that is generated, of which `grammar` is that of the answer."""
+    if not grammar or model.reasoning is None or not _precedes(prompt, model):
+        return grammar
+    return after_reasoning(grammar, model.reasoning.markup, model.tokenizer, start=prompt.start, is_call=is_call)
+
+
+def _precedes(prompt: ChatPrompt, model: PromptModel) -> bool:
+    """Whether anything but the answer may be generated: reasoning, or the heading of a message."""
+    assert model.reasoning is not None
+    return prompt.thinks or (MARKUPS[model.reasoning.markup].has_channels and prompt.start != "answer")
+
+
+def _close_ids(model: PromptModel, has_tools: bool) -> tuple[int, ...]:
+    """The tokens that end reasoning; where messages have channels the answer's begins, or any next one.
+
+    Raises NotSupported where the vocabulary cannot write them.
+    """
+    assert model.reasoning is not None
+    markup = MARKUPS[model.reasoning.markup]
+    text = markup.closes[0]
+    if markup.has_channels:
+        text += "<|start|>assistant" if has_tools else markup.answers[0][0]
+    ids = tuple(model.tokenizer.encode(text, add_special=False))
+    visible = dict(model.reasoning.tokens)
+    pieces = (visible[i].encode() if i in visible else model.tokenizer.token_bytes(i) for i in ids)
+    if markup.closes[0].encode() not in b"".join(pieces):
+        raise NotSupported(f"the vocabulary of {model.name} cannot write {markup.closes[0]!r}", param="thinking_budget")
+    return ids

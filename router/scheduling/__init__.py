@@ -1,0 +1,1 @@
+"""Which waiting job runs on which worker, and when."""

@@ -1,0 +1,82 @@
+"""The work that waits, by user: kept as jobs come and go."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+
+from cactus_actors.router.state.load import Load
+
+
+@dataclass(slots=True)
+class _Waiting:
+    """What waits of one user; `load` is that of background work, too."""
+
+    weight: int
+    num_jobs: int = 0
+    work: float = 0.0
+    load: Load = field(default_factory=Load)
+
+
+class Backlog:
+    """Waiting work in generated tokens: that of each user, and background work, which is nobody's."""
+
+    def __init__(self) -> None:
+        self._users: dict[str, _Waiting] = {}
+        self._num_jobs = 0
+        self._total = 0.0
+        self._total_weight = 0
+        self._background = 0.0
+
+    def add(self, user: str, weight: int, work: float, load: Load, *, is_background: bool) -> None:
+        """Work has come."""
+        known = self._users.setdefault(user, _Waiting(weight))
+        known.load += load
+        if is_background:
+            self._background += work
+            return
+        if not known.num_jobs:
+            known.weight = weight
+            self._total_weight += weight
+        known.num_jobs += 1
+        self._num_jobs += 1
+        known.work += work
+        self._total += work
+
+    def remove(self, user: str, work: float, load: Load, *, is_background: bool) -> None:
+        """Work that was added with this work and load has left."""
+        known = self._users[user]
+        known.load -= load
+        if not known.load.num_jobs:
+            del self._users[user]
+        if is_background:
+            self._background = max(0.0, self._background - work)
+            return
+        known.num_jobs -= 1
+        self._num_jobs -= 1
+        known.work = known.work - work if known.num_jobs else 0.0
+        self._total = max(0.0, self._total - work)
+        if not known.num_jobs:
+            self._total_weight -= known.weight
+
+    def load_of(self, user: str) -> Load:
+        """What all waiting jobs of this user take of the room there is."""
+        known = self._users.get(user)
+        return Load() if known is None else known.load
+
+    @property
+    def mean(self) -> float:
+        """The work of a waiting job on average, background work aside; 0 where none waits."""
+        return self._total / self._num_jobs if self._num_jobs else 0.0
+
+    def ahead_of(self, user: str, weight: int, work: float, *, is_background: bool) -> float:
+        """So much runs before a job of this user and of this `work` that comes now.
+
+        While it and its user's own work before it are served, each other user who waits is served by weight,
+        also with what comes later.
+        """
+        if is_background:
+            return self._total + self._background
+        known = self._users.get(user)
+        own, own_weight = (known.work, known.weight) if known and known.num_jobs else (0.0, 0)
+        others = self._total_weight - own_weight
+        return own + (own + work) * others / weight

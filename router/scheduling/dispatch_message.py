@@ -1,0 +1,45 @@
+"""What a worker is sent: a dispatch of a job, in tokens or in words."""
+
+from __future__ import annotations
+
+from cactus_actors.protocol.worker_messages import Dispatch
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.worker import Assignment
+
+
+def local_dispatch(assignment: Assignment, now: float) -> Dispatch:
+    """The message that makes a worker go on where the job's log ends."""
+    job, prepared = assignment.job, assignment.job.prepared
+    return Dispatch(
+        dispatch_id=assignment.dispatch_id,
+        job_id=job.job_id,
+        prompt_ids=prepared.prompt_ids,
+        emitted_ids=list(job.local.token_ids),
+        params=prepared.params,
+        choice=prepared.choice,
+        timeout_s=_time_left(job, now),
+        cache_salt=prepared.policy.cache_salt,
+        task=prepared.task,
+        grammar=prepared.grammar,
+        mirostat_mu=job.mirostat_mu,
+    )
+
+
+def cloud_dispatch(assignment: Assignment, now: float) -> Dispatch:
+    """The message that asks a cloud; it carries text, because token ids mean nothing there."""
+    job, prepared = assignment.job, assignment.job.prepared
+    return Dispatch(
+        dispatch_id=assignment.dispatch_id,
+        job_id=job.job_id,
+        prompt_ids=[],
+        emitted_ids=[],
+        params=prepared.params,
+        timeout_s=_time_left(job, now),
+        request=prepared.request,
+        tenant=job.account or job.tenant,
+        num_prompt_tokens=len(prepared.prompt_ids),
+    )
+
+
+def _time_left(job: Job, now: float) -> float | None:
+    return None if job.deadline is None else max(0.0, job.deadline - now)

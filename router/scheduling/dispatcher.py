@@ -1,0 +1,194 @@
+"""From the queue to the workers and back: late binding."""
+
+from __future__ import annotations
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.worker_messages import Abort, Report
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.scheduling.dispatch_message import cloud_dispatch, local_dispatch
+from cactus_actors.router.scheduling.forecast import Forecast
+from cactus_actors.router.scheduling.free_capacity import Offers
+from cactus_actors.router.scheduling.job_queue import JobQueue
+from cactus_actors.router.scheduling.placement import LOOKAHEAD, PATIENCE_S, Candidate, place
+from cactus_actors.router.scheduling.preemption import Way, way_for
+from cactus_actors.router.scheduling.prefix_index import PrefixIndex
+from cactus_actors.router.scheduling.quarantine import Quarantine
+from cactus_actors.router.scheduling.user_jobs import Users
+from cactus_actors.router.scheduling.worker_table import Ledger
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.worker import Assignment, WorkerRecord
+from cactus_actors.router.telemetry.counters import Tally
+
+
+class Dispatcher:
+    """A job leaves the queue only for a free slot, or for the one place on deck.
+
+    Nothing is counted by looking at all workers or at all jobs: the ledger knows what is free, the users who
+    waits and who runs, the index who holds which prefix.
+    """
+
+    def __init__(self, settings: RouterSettings, outbox: Outbox, tally: Tally) -> None:
+        self.users = Users()
+        self.forecast = Forecast(self.users)
+        self.queue = JobQueue(
+            self.users,
+            self.forecast.backlog,
+            settings.max_queued_jobs,
+            settings.max_queued_tokens,
+            settings.max_queued_bytes,
+        )
+        self.ledger = Ledger(self.users, settings.on_deck)
+        self.quarantine = Quarantine(self.ledger)
+        self.prefixes = PrefixIndex()
+        self._outbox = outbox
+        self._tally = tally
+        self._late: list[Job] = []
+
+    @property
+    def num_waiting(self) -> int:
+        return len(self.queue) + len(self.quarantine)
+
+    def pump(self, now: float) -> None:
+        """Place waiting jobs until nothing more fits."""
+        self._place_suspects(now)
+        ledger = self.ledger
+        while len(self.queue) and (
+            self._place_one(ledger.slots, now) or self._make_way(now) or self._place_one(ledger.decks, now)
+        ):
+            pass
+
+    def take_late(self) -> list[Job]:
+        """The jobs that left the queue because they could not end in time, to be ended."""
+        late, self._late = self._late, []
+        return late
+
+    def look_again(self) -> None:
+        """Time has passed: what gave no way may give one now."""
+        self.users.is_settled = False
+        self.users.places.look_again()
+        self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.ledger.local.values())
+
+    def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
+        """Note what a worker says of itself."""
+        self.ledger.take_report(worker, report, now)
+        if report.stored or report.evicted:
+            self.prefixes.update(worker.worker_id, report.stored, report.evicted)
+
+    def forget(self, worker: WorkerRecord) -> list[Assignment]:
+        """A worker is gone; returns what it was assigned, oldest first."""
+        self.prefixes.forget(worker.worker_id)
+        return self.ledger.remove(worker)
+
+    def return_to_queue(self, job: Job) -> None:
+        """Its worker is gone: it goes first, or alone if it is a suspect, and continues after its tokens."""
+        job.assignment = None
+        job.is_retry = True
+        if job.is_suspect:
+            self.quarantine.add(job)
+        else:
+            self.queue.add(job)
+
+    def ask_cloud(self, job: Job, worker: WorkerRecord, now: float) -> Assignment:
+        """Send a job to a cloud worker, while its local run goes on."""
+        assignment = self.ledger.assign(worker, job)
+        self._outbox.command(worker.identity, cloud_dispatch(assignment, now))
+        return assignment
+
+    def free_cloud(self) -> WorkerRecord | None:
+        """The available cloud worker with the most free slots."""
+        workers = [
+            worker
+            for worker in self.ledger.cloud.values()
+            if worker.report.unavailable is None and worker.free_slots > 0
+        ]
+        return max(workers, key=lambda worker: worker.free_slots, default=None)
+
+    def abort(self, assignment: Assignment) -> None:
+        """Forget a dispatch and tell its worker."""
+        self.ledger.release(assignment)
+        self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
+
+    def release_local(self, job: Job) -> None:
+        """Take a job out of the queue or away from its local worker."""
+        if job.assignment is not None:
+            self._tally.attempts["aborted"] += 1
+            self.abort(job.assignment)
+            job.assignment = None
+        elif job in self.queue:
+            self.queue.remove(job)
+        elif job in self.quarantine:
+            self.quarantine.remove(job)
+
+    def release(self, job: Job) -> None:
+        """Nobody works on this job any more."""
+        self.release_local(job)
+        self.release_cloud(job)
+
+    def release_cloud(self, job: Job) -> None:
+        """Ask the cloud no longer."""
+        if job.cloud is not None and job.cloud.assignment is not None:
+            self._tally.cloud_attempts["aborted"] += 1
+            self.abort(job.cloud.assignment)
+            job.cloud.assignment = None
+
+    def _place_suspects(self, now: float) -> None:
+        """Give suspects the workers that are idle."""
+        while pair := self.quarantine.next_pair():
+            job, worker = pair
+            self.quarantine.remove(job)
+            self._send(job, worker, now)
+
+    def _place_one(self, offers: Offers, now: float) -> bool:
+        """Send the job that gains most by what its worker holds; who waited long goes first."""
+        if not len(offers):
+            return False
+        waiting = self.queue.first(LOOKAHEAD)
+        if now - waiting[0].arrived_at >= PATIENCE_S:
+            waiting = waiting[:1]
+        candidates = [Candidate(job.prepared.block_hashes, self.ledger.num_blocks_of(job)) for job in waiting]
+        placement = place(candidates, offers, self.prefixes)
+        if placement is None:
+            return False
+        job = waiting[placement.index]
+        if self.forecast.is_too_late(job, now):
+            self.queue.remove(job)
+            self._late.append(job)
+            return True
+        self.queue.take(job, now)
+        self._send(job, offers.worker(placement.worker_id), now)
+        return True
+
+    def _make_way(self, now: float) -> bool:
+        """Take back work that gives way to a job that has no slot."""
+        if self.users.is_settled:
+            return False
+        way = self._way()
+        if way is None:
+            self.users.is_settled = True
+            return False
+        for assignment in way.victims:
+            self.ledger.vacate(assignment)
+            self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
+            self._tally.attempts["yielded"] += 1
+            assignment.job.assignment = None
+            self.queue.put_back(assignment.job)
+        self.queue.take(way.job, now)
+        self._send(way.job, way.worker, now)
+        return True
+
+    def _way(self) -> Way | None:
+        way, users = None, self.users
+        if users.background:
+            way = way_for(self.queue.urgent(LOOKAHEAD), users.background_latest_first, users)
+        if way is None and users.some_run_several:
+            way = way_for(self.queue.newcomers(LOOKAHEAD), users.several_latest_first, users)
+        return way
+
+    def _send(self, job: Job, worker: WorkerRecord, now: float) -> None:
+        job.assignment = self.ledger.assign(worker, job)
+        self.forecast.on_dispatched(job, is_contended=not len(self.ledger.slots))
+        job.attempts += 1
+        job.worker = worker.worker_id
+        if job.dispatched_at is None:
+            job.dispatched_at = now
+        self._outbox.command(worker.identity, local_dispatch(job.assignment, now))

@@ -1,0 +1,32 @@
+"""Turns between users: start-time fair queueing (Goyal, Vin, Cheng 1996) by weight, of what jobs may cost."""
+
+from __future__ import annotations
+
+from cactus_actors.router.state.job import Job
+
+MAX_IDLE_USERS = 1024
+
+
+class FairShare:
+    """Gives each job a turn; lower turns are served first.
+
+    A user's jobs take their turns one after the other, each as far behind the last as that may cost, divided
+    by its weight, so that users who wait share the tokens as their weights are, however many jobs each sends.
+    Who comes back after a pause starts where the others are: shares that were not used are not saved up.
+    """
+
+    def __init__(self) -> None:
+        self._now = 0.0  # the turn that was served last
+        self._ends: dict[str, float] = {}  # where each user's last job ends
+
+    def turn_of(self, job: Job) -> float:
+        """The turn of a job that has just come."""
+        turn = max(self._now, self._ends.get(job.user, 0.0))
+        self._ends[job.user] = turn + job.cost / job.terms.weight
+        return turn
+
+    def served(self, job: Job) -> None:
+        """A job left the queue for a worker."""
+        self._now = max(self._now, job.turn)
+        if len(self._ends) > MAX_IDLE_USERS:
+            self._ends = {user: end for user, end in self._ends.items() if end > self._now}

@@ -1,0 +1,143 @@
+"""When a job would end that comes now, and whether that is too late for it."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
+from cactus_actors.protocol.options import Options
+from cactus_actors.router.scheduling.backlog import Backlog
+from cactus_actors.router.scheduling.user_jobs import Users
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.job_cost import MAX_GENERATED, must_generate, work_of
+from cactus_actors.router.state.prepared import Prepared
+
+MIN_RETRY_AFTER_S = 0.1
+MAX_RETRY_AFTER_S = 60.0
+MARGIN = 1.2
+"""A job is accepted if it would end in time even if all took so many times as long as the average tells."""
+LATE = 1.25
+"""A job is given up before it runs when it wants more than this times the time that it has left."""
+TOKENS_PER_BYTE = 0.25
+"""Of a request, until some were prepared."""
+MEMORY = 16
+"""About as many jobs as the averages remember, and at least one for each slot."""
+
+
+@dataclass
+class _Mean:
+    """An average that forgets."""
+
+    value: float = 0.0
+    is_known: bool = False
+
+    def add(self, value: float, share: float) -> None:
+        self.value = self.value + (value - self.value) * share if self.is_known else value
+        self.is_known = True
+
+
+class Forecast:
+    """Learns from jobs that end how long work takes in a full batch; nothing is known before.
+
+    Work is counted in generated tokens. There are `num_slots` places in the workers' batches, each of which
+    takes `pace` seconds for a unit of work. A job begins when a place is free for it, behind what runs and
+    what waits before it.
+    """
+
+    def __init__(self, users: Users) -> None:
+        self.num_slots = 0
+        self.backlog = Backlog()
+        self._users = users
+        self._seconds = _Mean()
+        self._work = _Mean()
+        self._generated = _Mean()
+        self._allowed = _Mean()
+        self._tokens_per_byte = _Mean(TOKENS_PER_BYTE)
+
+    @property
+    def pace(self) -> float | None:
+        """Seconds that one place in a full batch takes for a unit of work; None while that is not known."""
+        return self._seconds.value / self._work.value if self._work.is_known else None
+
+    def on_prepared(self, num_bytes: int, num_tokens: int) -> None:
+        """A request of so many bytes became so many tokens."""
+        self._tokens_per_byte.add(num_tokens / max(1, num_bytes), 1 / MEMORY)
+
+    def on_dispatched(self, job: Job, *, is_contended: bool) -> None:
+        """A job goes to a worker; `is_contended` says that no place is left free."""
+        job.is_contended = is_contended
+
+    def on_ended(self, job: Job, now: float, *, is_complete: bool) -> None:
+        """A job has ended; what has run at one worker tells how long work takes, complete or not."""
+        num_generated = len(job.local)
+        if job.dispatched_at is None or job.attempts != 1 or job.cloud is not None or not num_generated:
+            return
+        share = 1 / max(MEMORY, self.num_slots)
+        params = job.prepared.params
+        if is_complete and not must_generate(params.max_tokens, params.min_tokens, params.ignore_eos):
+            self._generated.add(num_generated, share)
+            self._allowed.add(min(params.max_tokens, MAX_GENERATED), share)
+        if not job.is_contended and self._work.is_known:
+            return  # in a batch that is not full everything is faster
+        self._seconds.add(now - job.dispatched_at, share)
+        self._work.add(work_of(len(job.prepared.prompt_ids), num_generated), share)
+
+    def work_of_request(self, num_bytes: int, options: Options) -> float:
+        """What a request is expected to take that is not prepared yet."""
+        given = options.max_tokens
+        max_tokens = MAX_GENERATED if given is None or given < 0 else given
+        must = must_generate(max_tokens, options.min_tokens or 0, options.ignore_eos or False)
+        return self._expected(num_bytes * self._tokens_per_byte.value, max_tokens, must)
+
+    def work_of_prepared(self, prepared: Prepared) -> float:
+        """What a job is expected to take."""
+        params = prepared.params
+        must = must_generate(params.max_tokens, params.min_tokens, params.ignore_eos)
+        return self._expected(len(prepared.prompt_ids), params.max_tokens, must)
+
+    def _expected(self, num_prompt_tokens: float, max_tokens: int, must: int) -> float:
+        """It generates what it must, and the usual share of what it may."""
+        share = self._generated.value / self._allowed.value if self._allowed.value else 1.0
+        return work_of(num_prompt_tokens, max(must, share * min(max_tokens, MAX_GENERATED)))
+
+    def check(self, timeout_s: float | None, user: str, weight: int, work: float, *, is_background: bool) -> None:
+        """Raise Overloaded, saying when to come back, for a job that cannot end within its time.
+
+        One that could not do so alone either is told so by DeadlineExceeded: no other time is better.
+        """
+        pace = self.pace
+        if timeout_s is None or pace is None or not self.num_slots:
+            return
+        starts_after = self._starts_after(user, weight, work, is_background=is_background)
+        if not starts_after:
+            return
+        ends_after_s = (starts_after + work) * pace
+        missing_s = MARGIN * ends_after_s - timeout_s
+        if missing_s > 0:
+            if self._is_more_than(work, timeout_s):
+                raise DeadlineExceeded(f"the job cannot end within its {timeout_s:g} s", param="timeout_ms")
+            raise Overloaded(
+                f"the job would end after {ends_after_s:.1f} s, which its {timeout_s:g} s may not allow",
+                param="timeout_ms",
+                retry_after=round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, missing_s)), 3),
+            )
+
+    def _starts_after(self, user: str, weight: int, work: float, *, is_background: bool) -> float:
+        """How much work each place does before a job of this user that comes now begins."""
+        users = self._users
+        is_new = not (users.num_running(user) or self.backlog.load_of(user).num_jobs)
+        if is_new and users.some_run_several and not is_background:
+            return 0.0  # one of them makes room
+        ahead = self.backlog.ahead_of(user, weight, work, is_background=is_background)
+        mean = self.backlog.mean or 1.0
+        return users.places.free_after(self.num_slots, ahead / mean, mean)
+
+    def is_too_late(self, job: Job, now: float) -> bool:
+        """Whether a job that has generated nothing yet would run in vain."""
+        if job.deadline is None or job.attempts:
+            return False
+        return self._is_more_than(job.work, job.deadline - now)
+
+    def _is_more_than(self, work: float, seconds: float) -> bool:
+        """Whether work takes longer, by itself."""
+        return self.pace is not None and work * self.pace > LATE * seconds

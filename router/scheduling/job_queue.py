@@ -1,0 +1,153 @@
+"""The only waiting queue."""
+
+from __future__ import annotations
+
+import math
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+
+from cactus_actors.protocol.errors import Overloaded
+from cactus_actors.router.scheduling.backlog import Backlog
+from cactus_actors.router.scheduling.fair_share import FairShare
+from cactus_actors.router.scheduling.user_jobs import Key, Users
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.load import Load
+
+RATE_WINDOW_S = 10.0
+MIN_RETRY_AFTER_S = 0.1
+MAX_RETRY_AFTER_S = 60.0
+RESERVE, RESERVE_SHARE = 0.1, 9
+"""A full queue takes so much more, of users of whom no more waits than this times what is then left of it."""
+
+
+class DrainRate:
+    """Departures a second, averaged with a memory that fades over RATE_WINDOW_S."""
+
+    def __init__(self) -> None:
+        self._rate = 0.0
+        self._updated_at = 0.0
+
+    def count(self, now: float) -> None:
+        self._rate = self.read(now) + 1.0 / RATE_WINDOW_S
+        self._updated_at = now
+
+    def read(self, now: float) -> float:
+        return self._rate * math.exp(-max(0.0, now - self._updated_at) / RATE_WINDOW_S)
+
+
+class JobQueue:
+    """Waiting jobs: background work last, those that lost their worker first, then by priority and turns.
+
+    Bounded in jobs, in tokens of prompts and in bytes, together with the requests that are on their way here:
+    `coming` is kept by whoever lets them in. Jobs that come back from a worker are always taken: they were
+    accepted.
+    """
+
+    def __init__(self, users: Users, backlog: Backlog, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
+        self.coming = Load()
+        self._backlog = backlog
+        self._users = users
+        self._bound = Load(max_jobs, max_tokens, max_bytes)
+        self._waiting = Load()
+        self._keys: list[Key] = []
+        self._jobs: dict[Key, Job] = {}
+        self._rate = DrainRate()
+        self._shares = FairShare()
+
+    @property
+    def load(self) -> Load:
+        """What waits here, and what is on its way."""
+        load = Load()
+        load += self._waiting
+        load += self.coming
+        return load
+
+    def __len__(self) -> int:
+        return len(self._keys)
+
+    def __contains__(self, job: Job) -> bool:
+        return key_of(job) in self._jobs
+
+    def __iter__(self) -> Iterator[Job]:
+        return (self._jobs[key] for key in self._keys)
+
+    def first(self, count: int) -> list[Job]:
+        """At most `count` jobs from the front, all of the first one's priority."""
+        keys = self._keys[:count]
+        return [self._jobs[key] for key in keys if key[:3] == keys[0][:3]]
+
+    def check_room(self, load: Load, user: str, now: float) -> None:
+        """Raise Overloaded, saying when to come back, if this user's request of that load does not fit.
+
+        A request that is not prepared has no tokens yet; it is refused where no other token fits.
+        """
+        bound, held, own = self._bound, self.load, self._backlog.load_of(user)
+        if not _fits(load.num_jobs, held.num_jobs, own.num_jobs, bound.num_jobs):
+            full = f"{held.num_jobs} jobs wait"
+        elif not _fits(max(1, load.num_tokens), held.num_tokens, own.num_tokens, bound.num_tokens):
+            full = f"{held.num_tokens} prompt tokens wait"
+        elif not _fits(load.num_bytes, held.num_bytes, own.num_bytes, bound.num_bytes):
+            full = f"{held.num_bytes} bytes wait"
+        else:
+            return
+        raise Overloaded(f"the queue is full: {full}", retry_after=self.retry_after(now))
+
+    def retry_after(self, now: float) -> float:
+        """Seconds until half of the queue has left, at the rate at which it drains."""
+        rate = self._rate.read(now)
+        if rate < 1e-3:
+            return 1.0
+        seconds = (len(self._keys) + self.coming.num_jobs) / 2 / rate
+        return round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, seconds)), 3)
+
+    def add(self, job: Job) -> None:
+        if not job.is_retry:
+            job.turn = self._shares.turn_of(job)
+        self.put_back(job)
+
+    def put_back(self, job: Job) -> None:
+        """Take in a job again that was taken back from its worker, at the turn that it had."""
+        key = key_of(job)
+        assert key not in self._jobs
+        insort(self._keys, key)
+        self._jobs[key] = job
+        self._waiting += job.load
+        self._backlog.add(job.user, job.terms.weight, job.work, job.load, is_background=job.is_background)
+        self._users.waits(job, key)
+
+    def urgent(self, count: int) -> list[Job]:
+        """The first `count` jobs that somebody waits for."""
+        return [self._jobs[key] for key in self._keys[:count] if not key[0]]
+
+    def newcomers(self, count: int) -> list[Job]:
+        """The first jobs of the first `count` users who run nothing, background work aside."""
+        return [self._jobs[key] for key in self._users.newcomers(count)]
+
+    def take(self, job: Job, now: float) -> None:
+        """Remove a job that is being dispatched."""
+        self.remove(job)
+        self._rate.count(now)
+        self._shares.served(job)
+
+    def remove(self, job: Job) -> None:
+        key = key_of(job)
+        del self._jobs[key]
+        del self._keys[bisect_left(self._keys, key)]
+        self._waiting -= job.load
+        self._backlog.remove(job.user, job.work, job.load, is_background=job.is_background)
+        self._users.leaves(job, key)
+
+
+def _fits(wanted: int, held: int, own: int, bound: int) -> bool:
+    """Whether there is room for so much more of a user's, or others than this user filled it."""
+    left = int((1 + RESERVE) * bound) - held - wanted
+    return held + wanted <= bound or (left >= 0 and own <= RESERVE_SHARE * left)
+
+
+def key_of(job: Job) -> Key:
+    """A job's place."""
+    # Where clients are told apart, none may put its work before the usual work of others.
+    priority = job.prepared.policy.priority
+    if job.tenant or job.account:
+        priority = max(0, priority)
+    return (job.is_background, not job.is_retry, priority, job.turn, job.arrival)

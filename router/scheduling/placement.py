@@ -1,0 +1,73 @@
+"""Which waiting job goes to which worker next: by cached prefixes, within a bound of imbalance."""
+
+from __future__ import annotations
+
+from collections.abc import Sequence
+
+import msgspec
+
+from cactus_actors.router.scheduling.free_capacity import NO_OFFER, Offers
+from cactus_actors.router.scheduling.prefix_index import PrefixIndex
+
+LOOKAHEAD = 8
+PATIENCE_S = 2.0
+BLOCKS_PER_SLOT = 2
+"""For so many blocks more of a prompt that it holds, a worker may have a slot less free than the emptiest."""
+
+MAX_IMBALANCE = 0.5
+"""Of a worker's slots: it has no more free ones less than that, whatever it holds."""
+
+
+class Candidate(msgspec.Struct, frozen=True, gc=False):
+    """One of the first waiting jobs: its prompt's block hashes, and the blocks that it needs."""
+
+    block_hashes: Sequence[int]
+    num_blocks: int
+
+
+class Placement(msgspec.Struct, frozen=True, gc=False):
+    """A candidate's worker; `gain` is in blocks: those cached there, less those that only others have."""
+
+    index: int
+    worker_id: str
+    gain: int
+
+
+def place(candidates: Sequence[Candidate], offers: Offers, prefixes: PrefixIndex) -> Placement | None:
+    """The candidate that gains most, the earliest on ties; None if none fits anywhere."""
+    best: Placement | None = None
+    for index, candidate in enumerate(candidates):
+        if not offers.has_blocks(candidate.num_blocks):
+            continue
+        num_anywhere = prefixes.num_held(candidate.block_hashes)
+        if num_anywhere:
+            placement = _placement_of(index, candidate, num_anywhere, offers, prefixes)
+        elif best is None or best.gain < 0:
+            placement = Placement(index, offers.emptiest(candidate.num_blocks), 0)
+        else:
+            continue
+        if best is None or placement.gain > best.gain:
+            best = placement
+    return best
+
+
+def _placement_of(
+    index: int, candidate: Candidate, num_anywhere: int, offers: Offers, prefixes: PrefixIndex
+) -> Placement:
+    """On the emptiest worker, or on one that holds so much more of the prompt that it may be fuller.
+
+    Of the prompt `num_anywhere` blocks are held by some worker.
+    """
+    hashes, num_blocks = candidate.block_hashes, candidate.num_blocks
+    emptiest = offers.emptiest(num_blocks)
+
+    def num_slots(worker_id: str) -> int:
+        return offers.num_slots(worker_id, num_blocks)
+
+    num_held, holders = prefixes.longest(hashes[:num_anywhere], lambda worker_id: num_slots(worker_id) > NO_OFFER)
+    holder = max(holders, key=num_slots, default=emptiest)
+    num_more = num_held - prefixes.longest(hashes[:num_held], lambda worker_id: worker_id == emptiest)[0]
+    bound = min(num_more // BLOCKS_PER_SLOT, int(MAX_IMBALANCE * offers.worker(holder).hello.num_slots))
+    if num_slots(emptiest) - num_slots(holder) > bound:
+        holder, num_held = emptiest, num_held - num_more
+    return Placement(index, holder, num_held - (num_anywhere - num_held))

@@ -1,0 +1,66 @@
+"""When the places in the workers' batches become free, by what their jobs have left to do."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from typing import TYPE_CHECKING
+
+from cactus_actors.router.state.job_cost import work_left
+
+if TYPE_CHECKING:
+    from cactus_actors.router.state.worker import Assignment
+
+
+class Places:
+    """The work that is left of each job that runs, in generated tokens; kept as they come and go.
+
+    What has been generated since is counted when it is asked for, once after each `look_again`. Background
+    work is not counted: it gives way.
+    """
+
+    def __init__(self) -> None:
+        self._running: dict[int, tuple[Assignment, float]] = {}  # by dispatch number, with what is left
+        self._left: list[float] = []  # the same, least first
+        self._total = 0.0
+        self._is_old = False
+
+    def begins(self, assignment: Assignment) -> None:
+        """A job takes a place, or waits at a worker for the next one."""
+        left = work_left(assignment.job)
+        self._running[assignment.dispatch_id] = (assignment, left)
+        insort(self._left, left)
+        self._total += left
+
+    def ends(self, assignment: Assignment) -> None:
+        """A job has left its place; a second time changes nothing."""
+        known = self._running.pop(assignment.dispatch_id, None)
+        if known is not None:
+            del self._left[bisect_left(self._left, known[1])]
+            self._total -= known[1]
+
+    def look_again(self) -> None:
+        """Time has passed: what is left is less."""
+        self._is_old = True
+
+    def _count(self) -> None:
+        self._is_old = False
+        self._running = {number: (it, work_left(it.job)) for number, (it, _) in self._running.items()}
+        self._left = sorted(left for _, left in self._running.values())
+        self._total = sum(self._left)
+
+    def free_after(self, num_slots: int, num_ahead: float, work: float) -> float:
+        """How much work each of so many places does before one is free for the next job.
+
+        `num_ahead` jobs of `work` each are given a place before it.
+        """
+        if self._is_old:
+            self._count()
+        num_free = num_slots - len(self._left)
+        # What waits at a worker has its place after those that run: it has most left.
+        num_ahead += max(0, -num_free)
+        if num_ahead < num_free:
+            return 0.0
+        rounds, index = divmod(int(num_ahead), num_slots)
+        first = self._left[index - max(0, num_free)] if index >= num_free else 0.0
+        # Until a place is free for it every place is busy, with no more than all of this.
+        return min(rounds * work + first, (num_ahead * work + self._total) / num_slots)

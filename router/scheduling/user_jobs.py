@@ -1,0 +1,121 @@
+"""Who waits and who runs, by user: kept as jobs come and go, so that nobody has to count."""
+
+from __future__ import annotations
+
+from bisect import bisect_left, insort
+from collections.abc import Iterator
+from itertools import islice
+from typing import TYPE_CHECKING
+
+from cactus_actors.router.scheduling.slot_releases import Places
+from cactus_actors.router.state.job import Job
+
+if TYPE_CHECKING:
+    from cactus_actors.router.state.worker import Assignment
+
+Key = tuple[bool, bool, int, float, int]
+"""A waiting job's place in the queue: background, first run, priority, turn, arrival."""
+
+
+class Users:
+    """The jobs that somebody waits for, by user, and apart from them the background work, which is nobody's.
+
+    `is_settled` is for who decides: it is false again after every change.
+    """
+
+    def __init__(self) -> None:
+        self.is_settled = True
+        self.places = Places()
+        self.background: dict[int, Assignment] = {}  # that runs, by dispatch number, the latest last
+        self._waiting: dict[str, list[Key]] = {}
+        self._running: dict[str, dict[int, Assignment]] = {}
+        self._several: list[tuple[int, str]] = []  # how many run, and whose, of those who run more than one
+        self._newcomers: list[Key] = []  # the first waiting job of each user who runs nothing
+
+    def num_running(self, user: str) -> int:
+        """Jobs of that user that run, background work aside."""
+        return len(self._running.get(user, ()))
+
+    @property
+    def background_latest_first(self) -> Iterator[Assignment]:
+        """Background work that runs; what came last has least to compute again."""
+        return reversed(self.background.values())
+
+    @property
+    def several_latest_first(self) -> Iterator[Assignment]:
+        """What runs of those who run several: first of who runs most, and there what came last."""
+        return (
+            assignment for _, user in reversed(self._several) for assignment in reversed(self._running[user].values())
+        )
+
+    @property
+    def some_run_several(self) -> bool:
+        return bool(self._several)
+
+    def newcomers(self, count: int) -> list[Key]:
+        """The first waiting jobs of at most `count` users who run nothing, in the queue's order."""
+        return list(islice(self._newcomers, count))
+
+    def waits(self, job: Job, key: Key) -> None:
+        """A job came to the queue."""
+        self.is_settled = False
+        if not job.is_background:
+            user = job.user
+            self._leave_lists(user)
+            insort(self._waiting.setdefault(user, []), key)
+            self._join_lists(user)
+
+    def leaves(self, job: Job, key: Key) -> None:
+        """A job left the queue."""
+        self.is_settled = False
+        if not job.is_background:
+            user = job.user
+            self._leave_lists(user)
+            keys = self._waiting[user]
+            del keys[bisect_left(keys, key)]
+            if not keys:
+                del self._waiting[user]
+            self._join_lists(user)
+
+    def runs(self, assignment: Assignment) -> None:
+        """A worker was given a job."""
+        self.is_settled = False
+        if assignment.job.is_background:
+            self.background[assignment.dispatch_id] = assignment
+            return
+        self.places.begins(assignment)
+        user = assignment.job.user
+        self._leave_lists(user)
+        self._running.setdefault(user, {})[assignment.dispatch_id] = assignment
+        self._join_lists(user)
+
+    def ends(self, assignment: Assignment) -> None:
+        """A job no longer runs, or its worker takes no other; a second time changes nothing."""
+        self.is_settled = False
+        if assignment.job.is_background:
+            self.background.pop(assignment.dispatch_id, None)
+            return
+        user = assignment.job.user
+        running = self._running.get(user)
+        if running is None or assignment.dispatch_id not in running:
+            return
+        self.places.ends(assignment)
+        self._leave_lists(user)
+        del running[assignment.dispatch_id]
+        if not running:
+            del self._running[user]
+        self._join_lists(user)
+
+    def _leave_lists(self, user: str) -> None:
+        num_running = len(self._running.get(user, ()))
+        if num_running > 1:
+            del self._several[bisect_left(self._several, (num_running, user))]
+        elif num_running == 0 and (keys := self._waiting.get(user)):
+            del self._newcomers[bisect_left(self._newcomers, keys[0])]
+
+    def _join_lists(self, user: str) -> None:
+        num_running = len(self._running.get(user, ()))
+        if num_running > 1:
+            insort(self._several, (num_running, user))
+        elif num_running == 0 and (keys := self._waiting.get(user)):
+            insort(self._newcomers, keys[0])

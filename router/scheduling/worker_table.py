@@ -1,0 +1,172 @@
+"""The workers, what each was given, and how much more it can take."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+
+import msgspec
+
+from cactus_actors.protocol.worker_messages import Hello, Report
+from cactus_actors.router.scheduling.free_capacity import ANY_NUMBER, Offers
+from cactus_actors.router.scheduling.user_jobs import Users
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.worker import Assignment, WorkerRecord
+
+MAX_SLOTS = 1 << 16
+"""Of one worker: whatever it says of itself, it is taken for no more."""
+
+
+class Ledger:
+    """Every worker by connection and by name, every live dispatch by its number, and what is free where.
+
+    `slots` are the workers with a free slot, `decks` those where one dispatch more may wait for the next one,
+    `idle` the local ones that were given nothing. All of it changes here, by one worker at a time.
+    """
+
+    def __init__(self, users: Users, on_deck: int) -> None:
+        self.slots = Offers()
+        self.decks = Offers()
+        self.idle: dict[str, WorkerRecord] = {}
+        self.local: dict[str, WorkerRecord] = {}  # that take jobs
+        self.cloud: dict[str, WorkerRecord] = {}  # whether or not they take jobs just now
+        self._users = users
+        self._on_deck = on_deck
+        self._by_identity: dict[bytes, WorkerRecord] = {}
+        self._by_id: dict[str, WorkerRecord] = {}
+        self._num_joined = 0
+        self._next_dispatch_id = 1
+
+    def __iter__(self) -> Iterator[WorkerRecord]:
+        return iter(self._by_id.values())
+
+    @property
+    def num_workers(self) -> int:
+        return len(self._by_id)
+
+    @property
+    def num_dispatches(self) -> int:
+        """Dispatches that are running, or on their way."""
+        return sum(len(worker.assignments) for worker in self)
+
+    def num_blocks_of(self, job: Job) -> int:
+        """Cache blocks that a job needs; workers of one service share one block size."""
+        worker = next(iter(self.local.values()), None)
+        return 0 if worker is None else worker.num_blocks_of(job)
+
+    def at(self, identity: bytes) -> WorkerRecord | None:
+        return self._by_identity.get(identity)
+
+    def named(self, worker_id: str) -> WorkerRecord | None:
+        return self._by_id.get(worker_id)
+
+    def add(self, identity: bytes, hello: Hello, now: float) -> WorkerRecord:
+        """A worker said Hello; an older record of its name or connection must have been removed."""
+        assert identity not in self._by_identity
+        assert hello.worker_id not in self._by_id
+        hello = msgspec.structs.replace(hello, num_slots=min(max(0, hello.num_slots), MAX_SLOTS))
+        report = Report(0, hello.num_slots, hello.num_blocks, 0, [])
+        self._num_joined += 1
+        worker = WorkerRecord(identity, hello, now, report, self._num_joined, heeded_at=now)
+        self._by_identity[identity] = self._by_id[hello.worker_id] = worker
+        (self.local if worker.is_local else self.cloud)[hello.worker_id] = worker
+        self._settle(worker)
+        return worker
+
+    def remove(self, worker: WorkerRecord) -> list[Assignment]:
+        """Forget a worker; returns what it was assigned, oldest first."""
+        self.drain(worker)
+        del self._by_identity[worker.identity]
+        del self._by_id[worker.worker_id]
+        assignments = list(worker.assignments.values())
+        worker.assignments.clear()
+        return assignments
+
+    def drain(self, worker: WorkerRecord) -> None:
+        """A worker takes no more jobs, in place of what it runs neither."""
+        worker.is_draining = True
+        self.local.pop(worker.worker_id, None)
+        self.cloud.pop(worker.worker_id, None)
+        for assignment in worker.assignments.values():
+            self._users.ends(assignment)
+        self._settle(worker)
+
+    def reserve(self, worker: WorkerRecord, is_reserved: bool) -> None:
+        """A worker takes no jobs until all that it runs have ended, or takes them again."""
+        worker.is_reserved = is_reserved
+        self._settle(worker)
+
+    def assign(self, worker: WorkerRecord, job: Job) -> Assignment:
+        """Give a job to a worker, under a dispatch number that was never used before."""
+        assignment = Assignment(self._next_dispatch_id, job, worker, worker.is_local and job.is_suspect)
+        self._next_dispatch_id += 1
+        num_blocks = worker.num_blocks_of(job)
+        worker.assignments[assignment.dispatch_id] = assignment
+        worker.num_sent += 1
+        worker.unaccepted_blocks.append(num_blocks)
+        worker.num_unaccepted_blocks += num_blocks
+        worker.num_suspects += assignment.is_suspect
+        if worker.is_local and not assignment.is_suspect:
+            self._users.runs(assignment)
+        self._settle(worker)
+        return assignment
+
+    def release(self, assignment: Assignment) -> None:
+        """The dispatch ended or is not wanted any more; a second release changes nothing."""
+        worker = assignment.worker
+        if worker.assignments.pop(assignment.dispatch_id, None) is not None:
+            worker.num_suspects -= assignment.is_suspect
+            self._users.ends(assignment)
+            self._settle(worker)
+
+    def vacate(self, assignment: Assignment) -> None:
+        """Take a dispatch back: its slot and its blocks are free for what is sent to its worker next."""
+        worker = assignment.worker
+        worker.vacated_slots += 1
+        worker.vacated_blocks += worker.num_blocks_of(assignment.job)
+        self.release(assignment)
+
+    def hear(self, worker: WorkerRecord, now: float) -> None:
+        """A worker has just shown that it is alive."""
+        worker.last_seen, worker.excused_s = now, 0.0
+
+    def silent(self, seconds: float, now: float) -> list[WorkerRecord]:
+        """The workers that were not heard for more than so many seconds."""
+        return [worker for worker in self if worker.silent_s(now) > seconds]
+
+    def excuse(self, seconds: float, now: float) -> None:
+        """So many seconds of everybody's silence do not count."""
+        for worker in self:
+            worker.excused_s = min(worker.excused_s + seconds, now - worker.last_seen)
+
+    def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
+        """Note what a worker says of itself."""
+        if worker.heeds(report, now):
+            self.hear(worker, now)
+        # Its tokens are let go of while they are at hand: later they cost the router a cache miss each.
+        spent = worker.report.spent if report.spent is None else report.spent
+        worker.report = msgspec.structs.replace(report, deltas=[], stored=[], evicted=[], spent=spent)
+        worker.num_reports += 1
+        worker.vacated_slots = worker.vacated_blocks = 0
+        on_its_way = max(0, worker.num_sent - report.num_accepted)
+        while len(worker.unaccepted_blocks) > on_its_way:
+            worker.num_unaccepted_blocks -= worker.unaccepted_blocks.popleft()
+        self._settle(worker)
+
+    def _settle(self, worker: WorkerRecord) -> None:
+        """Note what a worker offers, after every change."""
+        if not worker.is_local or self._by_id.get(worker.worker_id) is not worker:
+            return
+        if worker.assignments or worker.is_draining:
+            self.idle.pop(worker.worker_id, None)
+        else:
+            self.idle[worker.worker_id] = worker
+        free_slots = worker.free_slots if worker.is_open else -self._on_deck
+        if free_slots > 0:
+            num_blocks = worker.free_blocks if worker.assignments else ANY_NUMBER
+            self.slots.put(worker, free_slots, num_blocks)
+        else:
+            self.slots.drop(worker)
+        if free_slots + self._on_deck > 0 and worker.num_not_running < self._on_deck:
+            self.decks.put(worker, free_slots, ANY_NUMBER)
+        else:
+            self.decks.drop(worker)

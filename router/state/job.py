@@ -1,0 +1,198 @@
+"""One accepted job, from its acceptance to its end."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import TYPE_CHECKING
+
+from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.messages import Accepted, JobState
+from cactus_actors.protocol.results import FinishReason
+from cactus_actors.protocol.terms import USUAL_TERMS, Terms
+from cactus_actors.protocol.wire import Encoding
+from cactus_actors.protocol.worker_messages import Finish
+from cactus_actors.router.cascade.confidence_gates import Breach, Verdict
+from cactus_actors.router.state.job_cost import cost_of
+from cactus_actors.router.state.load import Load
+from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.token_log import TokenLog
+
+if TYPE_CHECKING:
+    from cactus_actors.router.state.worker import Assignment
+
+MAX_ATTACHED = 64
+SUSPECT_AFTER = 2
+
+
+@dataclass(frozen=True, slots=True)
+class Ending:
+    """How a job, or one source of its tokens, ended; an `error` goes with the reason `error`."""
+
+    reason: FinishReason
+    stop_match: str | int | None = None
+    error: ErrorInfo | None = None
+
+
+@dataclass(slots=True, eq=False)
+class CloudAttempt:
+    """A job's escalation; `assignment` is None while it waits for a slot at a cloud worker.
+
+    The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` while
+    nobody had seen anything. One that `broke` off after somebody had ends with that error, once the local
+    answer that is told beside it is whole. `finish` is the cloud worker's last word.
+    """
+
+    asked_at: float
+    assignment: Assignment | None = None
+    log: TokenLog = field(default_factory=TokenLog)
+    finish: Finish | None = None
+    failed: bool = False
+    broke: ErrorInfo | None = None
+
+
+@dataclass(slots=True, eq=False)
+class Job:
+    """The record of a job that has not ended.
+
+    `is_open` says that its stream may be shown; an open stream becomes `is_seen` when an item of it really
+    left for a client, and from then on it can only grow. `num_published` items were published or passed over
+    because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
+    `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
+    `mirostat_mu` is the sampler's state after the last token, from which another worker goes on. The id of a
+    job that `is_keyed` follows from an idempotency key. One that `is_followed` has listeners who are told the
+    length of its stream while it is quiet. One that
+    `is_contended` was sent to a worker when no place was left free. One that `is_gated` may be handed off for
+    its confidence.
+    """
+
+    job_id: str
+    digest: bytes
+    encoding: Encoding
+    prepared: Prepared
+    arrived_at: float
+    arrival: int
+    accepted: Accepted
+    is_open: bool
+    load: Load = field(default_factory=Load)
+    attached: dict[bytes, Encoding] = field(default_factory=dict)
+    local: TokenLog = field(default_factory=TokenLog)
+    cloud: CloudAttempt | None = None
+    assignment: Assignment | None = None
+    local_ending: Ending | None = None
+    attempts: int = 0
+    lost_workers: list[str] = field(default_factory=list)
+    num_vain: int = 0
+    is_retry: bool = False
+    turn: float = 0.0
+    dispatched_at: float | None = None
+    mirostat_mu: float | None = None
+    embedding: list[float] | None = None
+    embedding_length: float | None = None
+    cached_tokens: int = 0
+    worker: str = ""
+    is_recorded: bool = False
+    is_seen: bool = False
+    num_published: int = 0
+    last_published_at: float = 0.0
+    is_followed: bool = False
+    breach: Breach | None = None
+    verdict: Verdict | None = None
+    tenant: str = ""
+    traceparent: str | None = None
+    account: str = ""
+    terms: Terms = USUAL_TERMS
+    is_keyed: bool = False
+    work: float = 0.0
+    """What its run is expected to take, in generated tokens; `cost` is what it may cost."""
+    is_contended: bool = False
+    is_gated: bool = field(init=False)
+
+    def __post_init__(self) -> None:
+        self.is_gated = self.prepared.policy.cloud_handoff_threshold > 0
+
+    @property
+    def state(self) -> JobState:
+        return "queued" if self.is_waiting else "running"
+
+    @property
+    def is_waiting(self) -> bool:
+        """Whether it is in the waiting queue: it has no local worker and its local run has not ended."""
+        return self.assignment is None and self.local_ending is None
+
+    @property
+    def is_background(self) -> bool:
+        """Whether nobody waits for it: any priority below the usual one says so."""
+        return self.prepared.policy.priority > 0
+
+    @property
+    def may_yield(self) -> bool:
+        """Whether it may be taken from its worker and go on later; what a cloud works on is left alone."""
+        return self.cloud is None
+
+    @property
+    def user(self) -> str:
+        return user_of(self.account, self.tenant, self.prepared.policy.user)
+
+    @property
+    def is_suspect(self) -> bool:
+        """Whether so many different workers were lost while they ran it that it may be the reason."""
+        return len(set(self.lost_workers)) >= SUSPECT_AFTER
+
+    @property
+    def deadline(self) -> float | None:
+        timeout_s = self.prepared.policy.timeout_s
+        return None if timeout_s is None else self.arrived_at + timeout_s
+
+    @property
+    def stream(self) -> TokenLog:
+        """The log that clients see."""
+        cloud = self.cloud
+        return cloud.log if cloud is not None and not cloud.failed and len(cloud.log) else self.local
+
+    @property
+    def length(self) -> int:
+        """How many items clients may see now."""
+        return len(self.stream) if self.is_open else 0
+
+    @property
+    def asks_cloud(self) -> bool:
+        """Whether an answer of the cloud is still awaited."""
+        return self.cloud is not None and not self.cloud.failed and self.cloud.broke is None
+
+    @property
+    def cost(self) -> float:
+        """What its run may cost, in generated tokens."""
+        return cost_of(len(self.prepared.prompt_ids), self.prepared.params.max_tokens)
+
+    @property
+    def num_tokens_to_compute(self) -> int:
+        return len(self.prepared.prompt_ids) + len(self.local)
+
+    def attach(self, identity: bytes, encoding: Encoding) -> None:
+        """Send Finished to this client too."""
+        attach(self.attached, identity, encoding)
+
+
+@dataclass(frozen=True, slots=True)
+class EndedJob:
+    """What is known of a job after its end; its result lies in the `ResultStore` or in the journal."""
+
+    digest: bytes
+    state: JobState
+    length: int
+    ended_at: float
+    tenant: str
+    is_keyed: bool
+
+
+def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) -> None:
+    """Have one more client answered in its encoding; the oldest is let go beyond MAX_ATTACHED."""
+    clients.pop(identity, None)
+    if len(clients) >= MAX_ATTACHED:
+        del clients[next(iter(clients))]
+    clients[identity] = encoding
+
+
+def user_of(account: str, tenant: str, named: str | None) -> str:
+    """Who gets a share of the service; a name that a client chose divides no other tenant's."""
+    return account or tenant or named or ""

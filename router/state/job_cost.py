@@ -1,0 +1,37 @@
+"""What a job costs a worker, in generated tokens."""
+
+from __future__ import annotations
+
+from typing import TYPE_CHECKING
+
+if TYPE_CHECKING:
+    from cactus_actors.router.state.job import Job
+
+PROMPT_COST = 0.25
+"""A prompt's token costs about this much of a generated one: a step computes many of them at once."""
+
+MAX_GENERATED = 512
+"""More than this is rarely generated, whatever a job allows itself."""
+
+
+def cost_of(num_prompt_tokens: float, max_tokens: int) -> float:
+    """The most that a job costs, as far as that can be known before it runs."""
+    return work_of(num_prompt_tokens, min(max_tokens, MAX_GENERATED))
+
+
+def work_of(num_prompt_tokens: float, num_generated: float) -> float:
+    """What it takes to compute a prompt and to generate so many tokens."""
+    return PROMPT_COST * num_prompt_tokens + num_generated + 1.0
+
+
+def must_generate(max_tokens: int, min_tokens: int, ignore_eos: bool) -> int:
+    """Tokens that a job generates unless a stop sequence or a grammar ends it."""
+    return max_tokens if ignore_eos else max(0, min_tokens)
+
+
+def work_left(job: Job) -> float:
+    """What is left of the work that a job is expected to take; none where it has taken more."""
+    num_generated = len(job.local)
+    if not num_generated:
+        return job.work
+    return max(0.0, job.work - work_of(len(job.prepared.prompt_ids), num_generated))

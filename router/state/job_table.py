@@ -1,0 +1,92 @@
+"""Every job by id: those that live, those that ended and can still be read, and how many there were."""
+
+from __future__ import annotations
+
+import heapq
+
+import msgspec
+
+from cactus_actors.protocol.errors import JobNotFound
+from cactus_actors.protocol.messages import JobCounts
+from cactus_actors.protocol.results import HandoffStatus
+from cactus_actors.router.state.ended_jobs import EndedJobs
+from cactus_actors.router.state.job import EndedJob, Job
+
+
+class JobTable:
+    """A job is in `live` from its acceptance to its end, then in `ended` until its retention is over.
+
+    Retentions are in seconds; the second one is that of jobs with an idempotency key.
+    """
+
+    def __init__(self, retention_s: float, keyed_retention_s: float) -> None:
+        self.live: dict[str, Job] = {}
+        self.ended = EndedJobs(retention_s, keyed_retention_s)
+        self._deadlines: list[tuple[float, str]] = []
+        self._totals = JobCounts()
+
+    def get(self, job_id: str) -> Job | EndedJob | None:
+        return self.live.get(job_id) or self.ended.get(job_id)
+
+    def find(self, job_id: str, tenant: str) -> Job | EndedJob:
+        """Raises JobNotFound, for a job of another tenant just as for one that never was."""
+        found = self.get(job_id)
+        if found is None or found.tenant != tenant:
+            raise JobNotFound(f"no job {job_id[:64]!r} is known here", param="job_id")
+        return found
+
+    def is_live(self, job: Job) -> bool:
+        return self.live.get(job.job_id) is job
+
+    def add(self, job: Job) -> None:
+        """Take in a job; it counts as accepted once it is recorded."""
+        self.live[job.job_id] = job
+        if job.deadline is not None:
+            heapq.heappush(self._deadlines, (job.deadline, job.job_id))
+
+    def retract(self, job: Job) -> None:
+        """Let go of a job that nobody was told of; it counts as rejected."""
+        del self.live[job.job_id]
+        self.count("rejected")
+
+    def end(self, job: Job, ended: EndedJob, handoff: HandoffStatus) -> None:
+        del self.live[job.job_id]
+        if not job.is_recorded:
+            self.count("accepted")
+        self.ended.add(job.job_id, ended)
+        self.count(ended.state)
+        if handoff != "none":
+            self.count(f"handoffs_{handoff}")
+
+    def count(self, total: str) -> None:
+        """Add one to a field of JobCounts."""
+        self._totals = msgspec.structs.replace(self._totals, **{total: getattr(self._totals, total) + 1})
+
+    def counts(self, num_waiting: int) -> JobCounts:
+        """All totals; of the accepted jobs that have not ended so many wait, the others run."""
+        totals = self._totals
+        num_live = totals.accepted - totals.finished - totals.failed - totals.cancelled
+        return msgspec.structs.replace(totals, queued=num_waiting, running=num_live - num_waiting)
+
+    def overdue(self, now: float) -> list[Job]:
+        """Live jobs whose deadline has passed; each is returned once."""
+        jobs: list[Job] = []
+        while self._deadlines and self._deadlines[0][0] <= now:
+            deadline, job_id = heapq.heappop(self._deadlines)
+            job = self.live.get(job_id)
+            if job is not None and job.deadline == deadline:
+                jobs.append(job)
+        if len(self._deadlines) > 2 * len(self.live) + 1024:
+            self._deadlines = [(job.deadline, job_id) for job_id, job in self.live.items() if job.deadline is not None]
+            heapq.heapify(self._deadlines)
+        return jobs
+
+    def forget_old(self, now: float) -> list[str]:
+        """Drop ended jobs whose retention is over; their ids."""
+        return self.ended.forget_old(now)
+
+    def restore(self, job_id: str, ended: EndedJob) -> None:
+        """Take in a job that ended under an earlier router; jobs must come in the order of their ends."""
+        self.ended.add(job_id, ended)
+        self.count("accepted")
+        self.count(ended.state)

@@ -1,0 +1,43 @@
+"""What requests that wait take of the router's memory."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+
+from cactus_actors.router.state.prepared import Prepared
+
+TOKEN_BYTES = 44
+"""What a token of a prompt takes: an entry of a list, an integer, and its share of a block's hash."""
+
+REQUEST_BYTES = 2048
+"""What a request takes beside its content: the records, and the entries of tables."""
+
+
+@dataclass(slots=True)
+class Load:
+    """What requests take of the room there is: their number, tokens of prompts, and bytes of memory."""
+
+    num_jobs: int = 0
+    num_tokens: int = 0
+    num_bytes: int = 0
+
+    def __iadd__(self, other: Load) -> Load:
+        self.num_jobs += other.num_jobs
+        self.num_tokens += other.num_tokens
+        self.num_bytes += other.num_bytes
+        return self
+
+    def __isub__(self, other: Load) -> Load:
+        self.num_jobs -= other.num_jobs
+        self.num_tokens -= other.num_tokens
+        self.num_bytes -= other.num_bytes
+        return self
+
+
+def load_of(content: bytes, prepared: Prepared | None = None) -> Load:
+    """The load of an encoded request, and of what was made of it."""
+    if prepared is None:
+        return Load(1, 0, REQUEST_BYTES + len(content))
+    num_tokens = len(prepared.prompt_ids)
+    num_bytes = REQUEST_BYTES + len(content) + TOKEN_BYTES * num_tokens + len(prepared.grammar)
+    return Load(1, num_tokens, num_bytes)

@@ -1,0 +1,109 @@
+"""What is written down of ended jobs, in a thread beside the router's loop."""
+
+from __future__ import annotations
+
+import logging
+import queue
+import threading
+import time
+from collections.abc import Sequence
+from pathlib import Path
+from typing import Protocol
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.errors import ConfigurationInvalid
+from cactus_actors.router.state.job_report import JobReport
+from cactus_actors.router.telemetry.collector_address import check_collector
+from cactus_actors.router.telemetry.job_log import JobLog, time_of
+from cactus_actors.router.telemetry.rotating_file import LineFile
+
+MAX_WAITING = 10_000
+CLOSE_TIMEOUT_S = 2.0
+
+_log = logging.getLogger(__name__)
+
+
+class Bookkeeper(Protocol):
+    """Somebody who writes ended jobs down; called by one thread, which may wait for it."""
+
+    def enter(self, report: JobReport, ended_at: float, /) -> None:
+        """One job has ended; `ended_at` is Unix seconds."""
+        ...
+
+    def miss(self, count: int) -> None:
+        """So many jobs ended that nobody had time to enter."""
+        ...
+
+    def close(self) -> None: ...
+
+
+class Books:
+    """Hands each report to every bookkeeper, without ever waiting for them.
+
+    Reports that come faster than they are entered are left out and counted.
+    """
+
+    def __init__(self, bookkeepers: Sequence[Bookkeeper]) -> None:
+        self._bookkeepers = bookkeepers
+        self._waiting: queue.SimpleQueue[tuple[JobReport, float] | None] = queue.SimpleQueue()
+        self._num_missed = 0
+        self._thread = threading.Thread(target=self._run, name="books", daemon=True)
+        self._thread.start()
+
+    def observe(self, report: JobReport) -> None:
+        """A job has ended; neither waits nor raises."""
+        if self._waiting.qsize() < MAX_WAITING:
+            self._waiting.put((report, time.time()))
+        else:
+            self._num_missed += 1
+
+    def close(self) -> None:
+        """Enter what waits; a disk or a collector that does not answer is not waited for."""
+        self._waiting.put(None)
+        self._thread.join(CLOSE_TIMEOUT_S)
+
+    def _run(self) -> None:
+        num_told = 0
+        while (entry := self._waiting.get()) is not None:
+            missed = self._num_missed - num_told
+            num_told += missed
+            for bookkeeper in self._bookkeepers:
+                try:
+                    if missed:
+                        bookkeeper.miss(missed)
+                    bookkeeper.enter(*entry)
+                except Exception:  # one job's entry is not worth the books of all others
+                    _log.exception("a job could not be entered")
+        for bookkeeper in self._bookkeepers:
+            bookkeeper.close()
+
+
+def books_of(settings: RouterSettings, version: str) -> Books | None:
+    """What the settings ask to be written down, None for nothing; raises ConfigurationInvalid."""
+    bookkeepers: list[Bookkeeper] = []
+    if settings.job_log is not None:
+        file = LineFile(
+            Path(settings.job_log),
+            max_bytes=settings.job_log_max_bytes,
+            num_kept=settings.job_log_num_kept,
+            max_age_s=settings.job_log_max_age_s,
+            time_of=time_of,
+        )
+        bookkeepers.append(JobLog(file))
+    if settings.otlp_endpoint is not None:
+        bookkeepers += _told(settings.otlp_endpoint, version)
+    return Books(bookkeepers) if bookkeepers else None
+
+
+def _told(endpoint: str, version: str) -> list[Bookkeeper]:
+    check_collector(endpoint)
+    try:
+        from cactus_actors.router.telemetry.genai_metrics import GenAIMetrics
+        from cactus_actors.router.telemetry.spans import Spans, resource_of
+    except ModuleNotFoundError as error:
+        raise ConfigurationInvalid(
+            f"OpenTelemetry is not installed ({error.name}): pip install 'cactus-actors[otel]'",
+            param="otlp_endpoint",
+        ) from None
+    resource = resource_of(version)
+    return [Spans(endpoint, resource, version), GenAIMetrics(endpoint, resource, version)]
