@@ -36,14 +36,10 @@ from cactus_actors.router.effects import Effect, Keep, Observe, Own, Prepare, Pu
 from cactus_actors.router.journal.job_journal import Journal
 from cactus_actors.router.journal.journal_reader import JournalReader
 from cactus_actors.router.lifecycle.admission import plain_salt
-from cactus_actors.router.preparation import (
-    Outcome,
-    Preparer,
-    PreparerHere,
-    PreparingLanes,
-    PreparingProcess,
-    PromptModel,
-)
+from cactus_actors.router.preparation.preparation_pool import Outcome, PreparingLanes
+from cactus_actors.router.preparation.preparer import Preparer, PreparerHere
+from cactus_actors.router.preparation.preparer_process import PreparingProcess
+from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.process.garbage_collection import rare_garbage_collection
 from cactus_actors.router.process.loop_delay import Lateness
 from cactus_actors.router.process.loop_mailbox import Calls

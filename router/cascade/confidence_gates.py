@@ -8,35 +8,13 @@ token, over a rolling window, or over everything generated. A job is handed off 
 from __future__ import annotations
 
 from collections.abc import Iterable, Sequence
-from dataclasses import dataclass
-from typing import Literal
 
 from cactus_actors.protocol.confidence import Signal
-from cactus_actors.protocol.results import HandoffStatus
+from cactus_actors.router.state.cloud_attempt import Breach, Verdict
 from cactus_actors.router.state.reasoning_log import Measured
 
 WINDOW = 10
 NO_KEY = "no key"
-
-Gate = Literal["first token", "rolling window", "end of generation"]
-
-
-@dataclass(frozen=True, slots=True)
-class Breach:
-    """The gate where the confidence fell below the threshold."""
-
-    gate: Gate
-    confidence: float
-
-
-@dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of a breach, and why."""
-
-    status: HandoffStatus
-    reason: str
-    provider: str | None = None
-    latency_ms: float | None = None
 
 
 def confidence_of(entropies: Sequence[float]) -> float | None:

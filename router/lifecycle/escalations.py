@@ -6,11 +6,12 @@ from cactus_actors.protocol.confidence import Signal, entropy_confidence
 from cactus_actors.protocol.errors import HandoffFailed
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from cactus_actors.router.cascade.cloud_share import CloudShare
-from cactus_actors.router.cascade.confidence_gates import Breach, Verdict, early_breach, end_breach, refusal
+from cactus_actors.router.cascade.confidence_gates import early_breach, end_breach, refusal
 from cactus_actors.router.lifecycle.job_finisher import Closing
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
-from cactus_actors.router.state.job import CloudAttempt, Ending, Job
+from cactus_actors.router.state.cloud_attempt import Breach, CloudAttempt, Verdict
+from cactus_actors.router.state.job import Ending, Job
 from cactus_actors.router.state.job_table import JobTable
 from cactus_actors.router.state.worker import Assignment
 from cactus_actors.router.telemetry.counters import Tally
@@ -109,7 +110,7 @@ class CloudDesk:
         assert job.cloud is not None
         self._tally.cloud_attempts["failed"] += 1
         self._dispatcher.ledger.release(assignment)
-        job.cloud.assignment = None
+        job.cloud.dispatch_id = None
         if job.is_seen:
             job.verdict = Verdict("failed", reason)
             job.cloud.broke = HandoffFailed(f"the cloud's answer broke off: {reason}").info()
@@ -151,7 +152,7 @@ class CloudDesk:
         if verdict is not None:
             self._give_up(job, verdict, now)
         elif (worker := self._dispatcher.free_cloud()) is not None:
-            job.cloud.assignment = self._dispatcher.ask_cloud(job, worker, now)
+            job.cloud.dispatch_id = self._dispatcher.ask_cloud(job, worker, now)
             job.cloud.log.model = worker.hello.model
         else:
             return False
@@ -196,7 +197,7 @@ class CloudDesk:
         else:
             self._tally.cloud_attempts["completed"] += 1
             self._dispatcher.ledger.release(assignment)
-            job.cloud.assignment = None
+            job.cloud.dispatch_id = None
             latency_ms = round((now - job.cloud.asked_at) * 1000.0, 3)
             job.verdict = Verdict("completed", job.breach.gate, finish.provider, latency_ms)
             job.worker = assignment.worker.worker_id

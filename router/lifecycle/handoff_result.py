@@ -8,7 +8,8 @@ from msgspec import UNSET
 from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
 from cactus_actors.protocol.results import Handoff, Measures, Usage
 from cactus_actors.router.cascade.confidence_gates import confidence_of
-from cactus_actors.router.state.job import CloudAttempt, Ending, Job
+from cactus_actors.router.state.cloud_attempt import CloudAttempt
+from cactus_actors.router.state.job import Ending, Job
 from cactus_actors.router.state.reasoning_log import Measured
 
 

@@ -139,7 +139,7 @@ class Generation:
         self._streams.advance(job, now)
         if delta.finish is not None:
             self._dispatcher.ledger.release(assignment)
-            job.assignment = None
+            job.dispatch_id = None
             finish = delta.finish
             self._tally.attempts["completed" if finish.error is None else "failed"] += 1
             reason = finish.reason if finish.error is None else "error"
@@ -158,7 +158,7 @@ class Generation:
         """A dispatch ended without its job's end."""
         self._tally.attempts[outcome] += 1
         job, worker = assignment.job, assignment.worker
-        job.assignment = None
+        job.dispatch_id = None
         if outcome == "lost":
             job.lost_workers.append(worker.worker_id)
         elif outcome != "returned":

@@ -13,8 +13,8 @@ import msgspec
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
-from cactus_actors.router.preparation import PromptModel
 from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.prepared import Prepared
 
 REFRESH_S = 2.0

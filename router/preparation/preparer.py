@@ -6,7 +6,7 @@ from typing import Protocol
 
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from cactus_actors.router.preparation import PromptModel
+from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.prepared import Prepared
 
 

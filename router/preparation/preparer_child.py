@@ -1,4 +1,4 @@
-"""The process that prepares requests: `python -m router.preparing.child FD PARENT MODEL`.
+"""The process that prepares requests: `python -m cactus_actors.router.preparation.preparer_child FD PARENT MODEL`.
 
 It reads requests from the socket FD and answers each, in order, until the router, PARENT, is gone. MODEL is a
 PreparingModel as JSON.

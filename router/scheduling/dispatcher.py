@@ -81,18 +81,18 @@ class Dispatcher:
 
     def return_to_queue(self, job: Job) -> None:
         """Its worker is gone: it goes first, or alone if it is a suspect, and continues after its tokens."""
-        job.assignment = None
+        job.dispatch_id = None
         job.is_retry = True
         if job.is_suspect:
             self.quarantine.add(job)
         else:
             self.queue.add(job)
 
-    def ask_cloud(self, job: Job, worker: WorkerRecord, now: float) -> Assignment:
-        """Send a job to a cloud worker, while its local run goes on."""
+    def ask_cloud(self, job: Job, worker: WorkerRecord, now: float) -> int:
+        """Send a job to a cloud worker, while its local run goes on; returns the number of the dispatch."""
         assignment = self.ledger.assign(worker, job)
         self._outbox.command(worker.identity, cloud_dispatch(assignment, now))
-        return assignment
+        return assignment.dispatch_id
 
     def free_cloud(self) -> WorkerRecord | None:
         """The available cloud worker with the most free slots."""
@@ -110,10 +110,10 @@ class Dispatcher:
 
     def release_local(self, job: Job) -> None:
         """Take a job out of the queue or away from its local worker."""
-        if job.assignment is not None:
+        if job.dispatch_id is not None:
             self._tally.attempts["aborted"] += 1
-            self.abort(job.assignment)
-            job.assignment = None
+            self.abort(self.ledger.dispatches[job.dispatch_id])
+            job.dispatch_id = None
         elif job in self.queue:
             self.queue.remove(job)
         elif job in self.quarantine:
@@ -126,10 +126,10 @@ class Dispatcher:
 
     def release_cloud(self, job: Job) -> None:
         """Ask the cloud no longer."""
-        if job.cloud is not None and job.cloud.assignment is not None:
+        if job.cloud is not None and job.cloud.dispatch_id is not None:
             self._tally.cloud_attempts["aborted"] += 1
-            self.abort(job.cloud.assignment)
-            job.cloud.assignment = None
+            self.abort(self.ledger.dispatches[job.cloud.dispatch_id])
+            job.cloud.dispatch_id = None
 
     def _place_suspects(self, now: float) -> None:
         """Give suspects the workers that are idle."""
@@ -170,7 +170,7 @@ class Dispatcher:
             self.ledger.vacate(assignment)
             self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
             self._tally.attempts["yielded"] += 1
-            assignment.job.assignment = None
+            assignment.job.dispatch_id = None
             self.queue.put_back(assignment.job)
         self.queue.take(way.job, now)
         self._send(way.job, way.worker, now)
@@ -185,10 +185,11 @@ class Dispatcher:
         return way
 
     def _send(self, job: Job, worker: WorkerRecord, now: float) -> None:
-        job.assignment = self.ledger.assign(worker, job)
+        assignment = self.ledger.assign(worker, job)
+        job.dispatch_id = assignment.dispatch_id
         self.forecast.on_dispatched(job, is_contended=not len(self.ledger.slots))
         job.attempts += 1
         job.worker = worker.worker_id
         if job.dispatched_at is None:
             job.dispatched_at = now
-        self._outbox.command(worker.identity, local_dispatch(job.assignment, now))
+        self._outbox.command(worker.identity, local_dispatch(assignment, now))

@@ -3,10 +3,8 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING
 
-if TYPE_CHECKING:
-    from cactus_actors.router.state.worker import WorkerRecord
+from cactus_actors.router.state.worker import WorkerRecord
 
 ANY_NUMBER = 1 << 62
 """Blocks that a worker offers where it does not matter how many are free."""

@@ -3,12 +3,10 @@
 from __future__ import annotations
 
 from bisect import bisect_left, insort
-from typing import TYPE_CHECKING
 
-from cactus_actors.router.state.job_cost import work_left
-
-if TYPE_CHECKING:
-    from cactus_actors.router.state.worker import Assignment
+from cactus_actors.router.state.job import Job
+from cactus_actors.router.state.job_cost import work_of
+from cactus_actors.router.state.worker import Assignment
 
 
 class Places:
@@ -26,7 +24,7 @@ class Places:
 
     def begins(self, assignment: Assignment) -> None:
         """A job takes a place, or waits at a worker for the next one."""
-        left = work_left(assignment.job)
+        left = _work_left(assignment.job)
         self._running[assignment.dispatch_id] = (assignment, left)
         insort(self._left, left)
         self._total += left
@@ -44,7 +42,7 @@ class Places:
 
     def _count(self) -> None:
         self._is_old = False
-        self._running = {number: (it, work_left(it.job)) for number, (it, _) in self._running.items()}
+        self._running = {number: (it, _work_left(it.job)) for number, (it, _) in self._running.items()}
         self._left = sorted(left for _, left in self._running.values())
         self._total = sum(self._left)
 
@@ -64,3 +62,11 @@ class Places:
         first = self._left[index - max(0, num_free)] if index >= num_free else 0.0
         # Until a place is free for it every place is busy, with no more than all of this.
         return min(rounds * work + first, (num_ahead * work + self._total) / num_slots)
+
+
+def _work_left(job: Job) -> float:
+    """What is left of the work that a job is expected to take; none where it has taken more."""
+    num_generated = len(job.local)
+    if not num_generated:
+        return job.work
+    return max(0.0, job.work - work_of(len(job.prepared.prompt_ids), num_generated))

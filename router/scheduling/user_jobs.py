@@ -5,13 +5,10 @@ from __future__ import annotations
 from bisect import bisect_left, insort
 from collections.abc import Iterator
 from itertools import islice
-from typing import TYPE_CHECKING
 
 from cactus_actors.router.scheduling.slot_releases import Places
 from cactus_actors.router.state.job import Job
-
-if TYPE_CHECKING:
-    from cactus_actors.router.state.worker import Assignment
+from cactus_actors.router.state.worker import Assignment
 
 Key = tuple[bool, bool, int, float, int]
 """A waiting job's place in the queue: background, first run, priority, turn, arrival."""

@@ -29,6 +29,7 @@ class Ledger:
         self.idle: dict[str, WorkerRecord] = {}
         self.local: dict[str, WorkerRecord] = {}  # that take jobs
         self.cloud: dict[str, WorkerRecord] = {}  # whether or not they take jobs just now
+        self.dispatches: dict[int, Assignment] = {}  # live ones, by number
         self._users = users
         self._on_deck = on_deck
         self._by_identity: dict[bytes, WorkerRecord] = {}
@@ -46,7 +47,7 @@ class Ledger:
     @property
     def num_dispatches(self) -> int:
         """Dispatches that are running, or on their way."""
-        return sum(len(worker.assignments) for worker in self)
+        return len(self.dispatches)
 
     def num_blocks_of(self, job: Job) -> int:
         """Cache blocks that a job needs; workers of one service share one block size."""
@@ -78,6 +79,8 @@ class Ledger:
         del self._by_identity[worker.identity]
         del self._by_id[worker.worker_id]
         assignments = list(worker.assignments.values())
+        for dispatch_id in worker.assignments:
+            del self.dispatches[dispatch_id]
         worker.assignments.clear()
         return assignments
 
@@ -100,7 +103,7 @@ class Ledger:
         assignment = Assignment(self._next_dispatch_id, job, worker, worker.is_local and job.is_suspect)
         self._next_dispatch_id += 1
         num_blocks = worker.num_blocks_of(job)
-        worker.assignments[assignment.dispatch_id] = assignment
+        self.dispatches[assignment.dispatch_id] = worker.assignments[assignment.dispatch_id] = assignment
         worker.num_sent += 1
         worker.unaccepted_blocks.append(num_blocks)
         worker.num_unaccepted_blocks += num_blocks
@@ -114,6 +117,7 @@ class Ledger:
         """The dispatch ended or is not wanted any more; a second release changes nothing."""
         worker = assignment.worker
         if worker.assignments.pop(assignment.dispatch_id, None) is not None:
+            del self.dispatches[assignment.dispatch_id]
             worker.num_suspects -= assignment.is_suspect
             self._users.ends(assignment)
             self._settle(worker)

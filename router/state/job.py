@@ -3,22 +3,17 @@
 from __future__ import annotations
 
 from dataclasses import dataclass, field
-from typing import TYPE_CHECKING
 
 from cactus_actors.protocol.errors import ErrorInfo
 from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.results import FinishReason
 from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
-from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.router.cascade.confidence_gates import Breach, Verdict
+from cactus_actors.router.state.cloud_attempt import Breach, CloudAttempt, Verdict
 from cactus_actors.router.state.job_cost import cost_of
 from cactus_actors.router.state.load import Load
 from cactus_actors.router.state.prepared import Prepared
 from cactus_actors.router.state.token_log import TokenLog
-
-if TYPE_CHECKING:
-    from cactus_actors.router.state.worker import Assignment
 
 MAX_ATTACHED = 64
 SUSPECT_AFTER = 2
@@ -31,23 +26,6 @@ class Ending:
     reason: FinishReason
     stop_match: str | int | None = None
     error: ErrorInfo | None = None
-
-
-@dataclass(slots=True, eq=False)
-class CloudAttempt:
-    """A job's escalation; `assignment` is None while it waits for a slot at a cloud worker.
-
-    The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` while
-    nobody had seen anything. One that `broke` off after somebody had ends with that error, once the local
-    answer that is told beside it is whole. `finish` is the cloud worker's last word.
-    """
-
-    asked_at: float
-    assignment: Assignment | None = None
-    log: TokenLog = field(default_factory=TokenLog)
-    finish: Finish | None = None
-    failed: bool = False
-    broke: ErrorInfo | None = None
 
 
 @dataclass(slots=True, eq=False)
@@ -77,7 +55,7 @@ class Job:
     attached: dict[bytes, Encoding] = field(default_factory=dict)
     local: TokenLog = field(default_factory=TokenLog)
     cloud: CloudAttempt | None = None
-    assignment: Assignment | None = None
+    dispatch_id: int | None = None
     local_ending: Ending | None = None
     attempts: int = 0
     lost_workers: list[str] = field(default_factory=list)
@@ -117,7 +95,7 @@ class Job:
     @property
     def is_waiting(self) -> bool:
         """Whether it is in the waiting queue: it has no local worker and its local run has not ended."""
-        return self.assignment is None and self.local_ending is None
+        return self.dispatch_id is None and self.local_ending is None
 
     @property
     def is_background(self) -> bool:

@@ -2,11 +2,6 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-if TYPE_CHECKING:
-    from cactus_actors.router.state.job import Job
-
 PROMPT_COST = 0.25
 """A prompt's token costs about this much of a generated one: a step computes many of them at once."""
 
@@ -27,11 +22,3 @@ def work_of(num_prompt_tokens: float, num_generated: float) -> float:
 def must_generate(max_tokens: int, min_tokens: int, ignore_eos: bool) -> int:
     """Tokens that a job generates unless a stop sequence or a grammar ends it."""
     return max_tokens if ignore_eos else max(0, min_tokens)
-
-
-def work_left(job: Job) -> float:
-    """What is left of the work that a job is expected to take; none where it has taken more."""
-    num_generated = len(job.local)
-    if not num_generated:
-        return job.work
-    return max(0.0, job.work - work_of(len(job.prepared.prompt_ids), num_generated))

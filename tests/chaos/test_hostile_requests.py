@@ -23,9 +23,8 @@ from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
-from cactus_actors.router.preparation import PreparingProcess
 from cactus_actors.router.preparation.preparer_child import MEMORY_BYTES
-from cactus_actors.router.preparation.preparer_process import LIMIT_S
+from cactus_actors.router.preparation.preparer_process import LIMIT_S, PreparingProcess
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.loading.load_model import load_model

@@ -20,9 +20,10 @@ from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Sta
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.router.effects import Prepare
-from cactus_actors.router.preparation import Outcome, PreparingLanes, PreparingProcess
+from cactus_actors.router.preparation.preparation_pool import Outcome, PreparingLanes
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.preparation.preparer_child import limit_memory
+from cactus_actors.router.preparation.preparer_process import PreparingProcess
 from cactus_actors.text import load_text_model
 from tests.support.router.core_harness import LetterModel, LetterTokenizer, job_id
 from tests.wire.test_router_actor import serving

@@ -24,6 +24,8 @@ def walk(core: RouterCore, now: float) -> None:
     for worker in dispatcher.ledger:
         _check_worker(worker)
     _check_ledger(dispatcher.ledger)
+    live = {number: it for worker in dispatcher.ledger for number, it in worker.assignments.items()}
+    assert dispatcher.ledger.dispatches == live
     _check_queue(dispatcher.queue)
     _check_users(dispatcher.users, dispatcher.ledger, dispatcher.queue)
     _check_prefixes(dispatcher)

@@ -14,8 +14,9 @@ from cactus_actors.protocol.results import Handoff, Measures, Result, Usage
 from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from cactus_actors.router.cascade.cloud_share import BURST
-from cactus_actors.router.cascade.confidence_gates import NO_KEY, Breach, Verdict, early_breach, end_breach, refusal
+from cactus_actors.router.cascade.confidence_gates import NO_KEY, early_breach, end_breach, refusal
 from cactus_actors.router.state.caller import Caller
+from cactus_actors.router.state.cloud_attempt import Breach, Verdict
 from cactus_actors.router.state.token_log import TokenLog
 from tests.support.router.core_harness import SURE, UNSURE, Disk, RouterHarness, Worker, job_id, make_delta
 

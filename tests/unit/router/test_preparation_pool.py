@@ -15,8 +15,8 @@ from cactus_actors.protocol.errors import InvalidRequest, ServerFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.wire import encode
 from cactus_actors.router.effects import Prepare
-from cactus_actors.router.preparation import Outcome, PreparingLanes
 from cactus_actors.router.preparation import preparation_pool as lanes
+from cactus_actors.router.preparation.preparation_pool import Outcome, PreparingLanes
 from cactus_actors.router.state.user_round_robin import Turns
 from tests.support.router.core_harness import job_id
 

@@ -17,7 +17,7 @@ from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.router.actor import RouterActor
-from cactus_actors.router.preparation import PreparingProcess
+from cactus_actors.router.preparation.preparer_process import PreparingProcess
 from cactus_actors.service.actor_settings import overrides_of
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.tools.table import MARKUPS

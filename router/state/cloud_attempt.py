@@ -1,0 +1,48 @@
+"""A job's way to a larger model: the gate that it failed, what was decided, and the cloud's answer so far."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass, field
+from typing import Literal
+
+from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.results import HandoffStatus
+from cactus_actors.protocol.worker_messages import Finish
+from cactus_actors.router.state.token_log import TokenLog
+
+Gate = Literal["first token", "rolling window", "end of generation"]
+
+
+@dataclass(frozen=True, slots=True)
+class Breach:
+    """The gate where the confidence fell below the threshold."""
+
+    gate: Gate
+    confidence: float
+
+
+@dataclass(frozen=True, slots=True)
+class Verdict:
+    """What became of a breach, and why."""
+
+    status: HandoffStatus
+    reason: str
+    provider: str | None = None
+    latency_ms: float | None = None
+
+
+@dataclass(slots=True, eq=False)
+class CloudAttempt:
+    """A job's escalation; `dispatch_id` is None while it waits for a slot at a cloud worker.
+
+    The stream is the cloud's from its first chunk on (`log` is not empty), unless the attempt `failed` while
+    nobody had seen anything. One that `broke` off after somebody had ends with that error, once the local
+    answer that is told beside it is whole. `finish` is the cloud worker's last word.
+    """
+
+    asked_at: float
+    dispatch_id: int | None = None
+    log: TokenLog = field(default_factory=TokenLog)
+    finish: Finish | None = None
+    failed: bool = False
+    broke: ErrorInfo | None = None
