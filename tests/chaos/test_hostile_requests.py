@@ -196,9 +196,8 @@ def test_a_request_is_ended_when_it_has_computed_for_too_long(
     hostile_model: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     """By the processor's time, so that a busy machine refuses nothing that a quiet one takes."""
-    monkeypatch.setattr(
-        "cactus_actors.router.preparation.preparer_process.CPU_S", 0.5
-    )  # a template of two seconds ends itself
+    # a template of two seconds ends itself
+    monkeypatch.setattr("cactus_actors.router.preparation.preparer_process.CPU_S", 0.5)
     process = PreparingProcess(hostile_model, limit_s=60.0)
     try:
         process.prepare(Submit(job_id=job_id(1), prompt="Once"))
