@@ -192,7 +192,7 @@ def test_who_never_reads_what_he_asked_for_takes_little_and_not_for_long(service
 
 def test_the_edge_is_small_and_imports_no_more_than_it_needs(service: Service) -> None:
     assert resident_bytes(edge_of(service)) < 40 * MIB
-    program = "import router.edge.child, sys; print(*sys.modules)"
+    program = "import cactus_actors.router.edge.edge_child, sys; print(*sys.modules)"
     modules = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True).stdout.split()
     assert {"zmq", "msgspec"} <= {*modules}
     heavy = {"asyncio", "numba", "numpy", "ray", "tokenizers", "jinja2", "cactus_actors.router.core"}
