@@ -8,7 +8,7 @@ LOCK   := .venv-release/bin/uv pip compile --quiet --upgrade --universal --pytho
 SEED   := $(or $(SEED),$(shell date +%s))
 
 .DEFAULT_GOAL := help
-.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check format eval-model train bench lock sbom clean
+.PHONY: help demo test slow clients differential fuzz chaos chaos-root soak check docs format eval-model train bench lock sbom clean
 
 help:            ## this list
 	@grep -hE '^[a-z-]+:.*##' $(MAKEFILE_LIST) | sed 's/:.*##/\t/' | expand -t 18
@@ -76,6 +76,9 @@ check: $(VENV)/.dev      ## lint, format, types, import contracts: what CI runs
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 	$(BIN)/lint-imports
+
+docs: $(VENV)/.dev       ## write the reference pages that follow from the code, after a change of commands, settings or errors
+	$(BIN)/python -m docs.generate
 
 format: $(VENV)/.dev     ## rewrite the code the way `make check` wants it
 	$(BIN)/ruff check --fix .

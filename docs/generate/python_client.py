@@ -1,0 +1,72 @@
+"""docs/reference/python-client.md: the names that `import cactus_actors` gives."""
+
+from __future__ import annotations
+
+import inspect
+from collections.abc import Iterator
+from typing import Any
+
+import msgspec
+
+import cactus_actors
+from cactus_actors.protocol.errors import CactusError
+from docs.generate.layout import WIDTH, page, paragraphs
+
+INTRODUCTION = """\
+`pip install cactus-actors`, then `from cactus_actors import Client`. The client needs neither Ray nor numba. `Client`
+blocks and may be used from any number of threads; `AsyncClient` has the same methods, awaited. The keyword arguments
+`**options` are the fields of a request: [options.md](options.md). Errors are raised as the classes of
+[errors.md](errors.md)."""
+NAMES = ["Client", "TokenStream", "AsyncClient", "AsyncTokenStream", "Delta", "Result", "Status"]
+MADE_BY_CALLERS = ("Client", "AsyncClient")
+
+
+def python_client_page() -> str:
+    """The text of the page."""
+    errors = [f"`{name}`" for name in cactus_actors.__all__ if _is_error(getattr(cactus_actors, name))]
+    parts = [part for name in NAMES for part in _sections(name, getattr(cactus_actors, name))]
+    listed = paragraphs("Also exported: `Options`, the fields of a request, and the errors " + ", ".join(errors) + ".")
+    return page("Python client", INTRODUCTION, listed, *parts)
+
+
+def _is_error(value: Any) -> bool:
+    return isinstance(value, type) and issubclass(value, CactusError)
+
+
+def _sections(name: str, kind: type) -> Iterator[str]:
+    yield f"## {name}"
+    yield paragraphs(kind.__doc__)
+    if issubclass(kind, msgspec.Struct):
+        hints = inspect.get_annotations(kind)
+        yield _code([f"{field.name}: {hints[field.name]}" for field in msgspec.structs.fields(kind)])
+        return
+    if name in MADE_BY_CALLERS:
+        yield _code([_signature(name, kind.__init__, is_constructor=True)])
+    for method, function in vars(kind).items():
+        if method.startswith("_") or not (inspect.isfunction(function) or isinstance(function, property)):
+            continue
+        yield f"### {name}.{method}"
+        if isinstance(function, property):
+            yield _code([f"{method}: {inspect.signature(function.fget).return_annotation}"])  # type: ignore[arg-type]
+        else:
+            yield _code([_signature(method, function)])
+        yield paragraphs(function.__doc__)
+
+
+def _signature(name: str, function: Any, *, is_constructor: bool = False) -> str:
+    signature = inspect.signature(function)
+    given: list[str] = []
+    for one in list(signature.parameters.values())[1:]:
+        if one.kind is one.KEYWORD_ONLY and "*" not in given:
+            given.append("*")
+        stars = "**" if one.kind is one.VAR_KEYWORD else ""
+        default = "" if one.default is one.empty else f" = {one.default!r}"
+        given.append(f"{stars}{one.name}: {one.annotation}{default}")
+    start = "async def " if inspect.iscoroutinefunction(function) else "" if is_constructor else "def "
+    end = ")" if is_constructor else f") -> {signature.return_annotation}"
+    line = f"{start}{name}({', '.join(given)}{end}"
+    return line if len(line) <= WIDTH else "\n".join([f"{start}{name}(", *(f"    {one}," for one in given), end])
+
+
+def _code(lines: list[str]) -> str:
+    return "\n".join(["```python", *lines, "```"])

@@ -1,0 +1,27 @@
+"""The reference pages that follow from the code are what the code gives now."""
+
+from __future__ import annotations
+
+import pytest
+
+from cactus_actors.config import CloudBudget, GatewaySettings, HandoffSettings, ServeConfig
+from cactus_actors.config_fields import config_fields
+from docs.generate import PAGES, REFERENCE
+
+FILLED_IN = {
+    HandoffSettings: {"worker_id", "key_file", "spending_file"},
+    GatewaySettings: {
+        "model", "listen", "alias", "key_digests", "state_dir", "tls_cert", "tls_key", "behind_proxy", "key_file"
+    },
+}  # fmt: skip
+
+
+@pytest.mark.parametrize("name", PAGES)
+def test_a_generated_page_is_current(name: str) -> None:
+    assert (REFERENCE / name).read_text(encoding="utf-8") == PAGES[name](), "run make docs"
+
+
+@pytest.mark.parametrize("settings", [ServeConfig, HandoffSettings, GatewaySettings, CloudBudget])
+def test_every_setting_is_described_unless_the_service_fills_it_in(settings: type) -> None:
+    fields = config_fields(settings)
+    assert {name for name, field in fields.items() if not field.text} == FILLED_IN.get(settings, set())
