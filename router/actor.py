@@ -20,6 +20,7 @@ from cactus_actors.keys.store import KeyStore
 from cactus_actors.models.confidence_probe import probe_for
 from cactus_actors.models.files import resolve_model
 from cactus_actors.process.health import Endpoints, RouterHealth
+from cactus_actors.process.resident_memory import return_large_blocks
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
 from cactus_actors.protocol.worker_messages import WorkerMessage
@@ -156,6 +157,7 @@ class RouterActor:
 
     def run(self) -> str:
         """Serve until `stop`. Returns why it ended."""
+        return_large_blocks()
         poller = zmq.Poller()
         for source in (self._calls, *self._gate.sources):
             poller.register(source, zmq.POLLIN)

@@ -24,7 +24,7 @@ from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
 from cactus_actors.gateway.memory_return import MemoryReturn
 from cactus_actors.gateway.tls import certificate_of
 from cactus_actors.models.files import resolve_model
-from cactus_actors.process.resident_memory import resident_bytes
+from cactus_actors.process.resident_memory import resident_bytes, return_large_blocks
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.text import TextModel, load_text_model
@@ -65,6 +65,7 @@ class GatewayServer:
 
     def run(self, jobs_endpoint: str, stream_endpoint: str) -> None:
         """Serve, as a client of the router at these endpoints."""
+        return_large_blocks()
         with self._socket, asyncio.Runner(loop_factory=uvloop.new_event_loop) as runner:
             runner.run(self._serve(jobs_endpoint, stream_endpoint))
 

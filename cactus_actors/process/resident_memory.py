@@ -7,6 +7,8 @@ import ctypes
 import resource
 from pathlib import Path
 
+LARGE_BLOCK_BYTES = 128 << 10
+_M_MMAP_THRESHOLD = -3  # mallopt(3)
 STATM = Path("/proc/self/statm")
 
 
@@ -22,3 +24,13 @@ def give_back_memory() -> None:
     """Give the system what was freed here; a C library other than GNU's does so by itself, or never."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
+
+
+def return_large_blocks() -> None:
+    """Have each block of LARGE_BLOCK_BYTES or more given back to the system as soon as it is freed.
+
+    Otherwise GNU's library keeps blocks of up to 32 MiB for itself, between others that are in use, once such a
+    block was freed. It is for processes that take messages of strangers, not for those that compute.
+    """
+    with contextlib.suppress(OSError, AttributeError):
+        ctypes.CDLL(None).mallopt(_M_MMAP_THRESHOLD, LARGE_BLOCK_BYTES)

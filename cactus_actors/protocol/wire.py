@@ -6,6 +6,7 @@ is two bytes: the protocol version and the payload's encoding, `m` for msgpack o
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from typing import Generic, Literal, TypeVar
 
@@ -23,6 +24,9 @@ JSON: Encoding = "j"
 MAX_MESSAGE_BYTES = 4 * 1024 * 1024
 JOB_ID_LENGTH = 32
 
+SEARCHED_BYTES = 4096
+"""In which the id of a job is looked for in a message that is not decoded."""
+_JOB_ID = re.compile(rb"job_id[^0-9a-f]{1,8}([0-9a-f]{32})(?![0-9a-f])")
 _HEADERS: dict[Encoding, bytes] = {code: bytes([PROTOCOL_VERSION]) + code.encode() for code in (MSGPACK, JSON)}
 _ENCODINGS: dict[bytes, Encoding] = {header: code for code, header in _HEADERS.items()}
 _MSGPACK_ENCODER = msgspec.msgpack.Encoder()
@@ -54,6 +58,14 @@ def encoding_of(header: bytes) -> Encoding:
             f"send {PROTOCOL_VERSION:#04x} followed by 'm' (msgpack) or 'j' (JSON)"
         )
     return encoding
+
+
+def answer_encoding_of(frames: Sequence[bytes]) -> Encoding:
+    """The encoding to answer frames in that may be no message."""
+    try:
+        return encoding_of(frames[0]) if frames else MSGPACK
+    except UnsupportedVersion:
+        return MSGPACK
 
 
 class Decoder(Generic[M]):
@@ -108,6 +120,14 @@ def concerns_of(frames: Sequence[bytes]) -> Concerns:
         return Decoder[Concerns](Concerns).decode(frames)
     except InvalidMessage:
         return Concerns()
+
+
+def job_id_within(payload: memoryview) -> str | None:
+    """The id of the job that a message is about, found near its beginning or end without decoding it."""
+    for part in (payload[:SEARCHED_BYTES], payload[-SEARCHED_BYTES:]):
+        if found := _JOB_ID.search(part):
+            return found[1].decode()
+    return None
 
 
 def client_message_decoder() -> Decoder[ClientMessage]:

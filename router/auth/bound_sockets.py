@@ -15,7 +15,8 @@ MAX_SUBSCRIPTION_FRAME = 128
 MAX_ENCRYPTED_FRAME = 1024
 """The longest frame of a handshake with keys."""
 HIGH_WATER_MARK = 10_000
-UNREAD_REQUESTS = 64
+UNREAD_REQUESTS = 4
+"""Each may be as long as a message may be."""
 UNREAD_REPLIES = 2_000
 STREAM_HIGH_WATER_MARK = 2_000
 STREAM_SEND_BUFFER = 256 * 1024

@@ -6,7 +6,7 @@ import logging
 import sys
 import time
 from collections import Counter
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from typing import Any, Protocol
 
 import zmq
@@ -35,6 +35,12 @@ _log = logging.getLogger(__name__)
 Socket = zmq.Socket[bytes]
 Received = tuple[Caller | None, list[bytes]]
 """A message and who sent it; None if its sender has no right to be heard, or has left."""
+Admits = Callable[[Caller | None, Sequence[zmq.Frame]], bool]
+"""Whether a message of that caller is read at all; its frames are not copied before that."""
+
+
+def admit_all(_caller: Caller | None, _frames: Sequence[zmq.Frame]) -> bool:
+    return True
 
 
 class Gate(Protocol):
@@ -61,8 +67,8 @@ class Gate(Protocol):
         """
         ...
 
-    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
-        """The messages that are there already, at most `limit`."""
+    def received(self, socket: Socket, limit: int, admits: Admits = admit_all) -> Iterator[Received]:
+        """The messages that are there already, at most `limit`, without those that are not admitted."""
         ...
 
     def cut_listeners(self, tenant: str) -> None:
@@ -92,13 +98,15 @@ class OpenGate:
         self.connections.look_again()
         return ()
 
-    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+    def received(self, socket: Socket, limit: int, admits: Admits = admit_all) -> Iterator[Received]:
         domain = self._domains[socket]
         for frames in _waiting(lambda: _message(socket), limit):
             identity, brought = _of_peer(socket, frames)
             connection = self.connections.note(domain, "", identity, brought)
             caller = _stranger(connection) if domain == "stream" else ANYONE
-            if not self.connections.is_cut(connection) and not _is_too_much(self._floods, caller, connection, frames):
+            if self.connections.is_cut(connection) or _is_too_much(self._floods, caller, connection, frames):
+                continue
+            if admits(caller, frames):
                 yield caller, [frame.bytes for frame in frames]
 
     def cut_listeners(self, tenant: str) -> None:
@@ -167,10 +175,12 @@ class KeyGate:
             if any(caller.role in ROLES[domain] for domain in self._domains.values())
         ]
 
-    def received(self, socket: Socket, limit: int) -> Iterator[Received]:
+    def received(self, socket: Socket, limit: int, admits: Admits = admit_all) -> Iterator[Received]:
         for frames in _waiting(lambda: _message(socket), limit):
             caller, connection = self._caller(socket, frames)
-            if not self.connections.is_cut(connection) and not _is_too_much(self._floods, caller, connection, frames):
+            if self.connections.is_cut(connection) or _is_too_much(self._floods, caller, connection, frames):
+                continue
+            if admits(caller, frames):
                 yield caller, [frame.bytes for frame in frames]
 
     def cut_listeners(self, tenant: str) -> None:

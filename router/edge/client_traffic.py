@@ -6,10 +6,9 @@ import time
 from collections import Counter
 from collections.abc import Callable, Sequence
 
-from cactus_actors.protocol.errors import AuthenticationFailed, CactusError, UnsupportedVersion
+from cactus_actors.protocol.errors import AuthenticationFailed, CactusError
 from cactus_actors.protocol.wire import (
-    MSGPACK,
-    Encoding,
+    answer_encoding_of,
     client_message_decoder,
     concerns_of,
     encoding_of,
@@ -102,16 +101,8 @@ class ClientTraffic:
                 raise AuthenticationFailed("this key is not accepted any more")
             message = self._decode(frames)
         except CactusError as error:
-            effects = self._core.on_bad_frames(identity, error, _encoding(frames), concerns_of(frames))
+            effects = self._core.on_bad_frames(identity, error, answer_encoding_of(frames), concerns_of(frames))
         else:
             now, encoding = time.monotonic(), encoding_of(frames[0])
             effects = self._core.on_client(identity, message, encoding, now, request.caller)
         self._perform(effects)
-
-
-def _encoding(frames: Sequence[bytes]) -> Encoding:
-    """The encoding to answer broken frames in."""
-    try:
-        return encoding_of(frames[0]) if frames else MSGPACK
-    except UnsupportedVersion:
-        return MSGPACK

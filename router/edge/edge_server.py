@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections import Counter, deque
+from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
@@ -11,11 +12,14 @@ import zmq
 import zmq.backend
 
 from cactus_actors.keys.store import KeyStore
-from cactus_actors.protocol.wire import is_job_id
+from cactus_actors.protocol.errors import Overloaded
+from cactus_actors.protocol.messages import Rejected
+from cactus_actors.protocol.wire import answer_encoding_of, encode, is_job_id, job_id_within
 from cactus_actors.router.auth.accepted_keys import KnownKeys
 from cactus_actors.router.auth.bound_sockets import bind, jobs_socket, stream_socket
 from cactus_actors.router.auth.fd_pressure import Crowding
 from cactus_actors.router.auth.gate import Gate, KeyGate, OpenGate
+from cactus_actors.router.auth.large_messages import LARGE_BYTES, LargeMessageRates
 from cactus_actors.router.auth.unfinished_messages import ALARMED_S, UnfinishedMessages
 from cactus_actors.router.edge.edge_link import Link
 from cactus_actors.router.edge.edge_messages import (
@@ -35,7 +39,7 @@ from cactus_actors.router.edge.edge_messages import (
     ToEdge,
     Unsubscription,
 )
-from cactus_actors.router.state.caller import NOBODY, Caller
+from cactus_actors.router.state.caller import NOBODY, Caller, asker_of
 from cactus_actors.router.state.topics import Topics
 
 TICK_S = 0.1
@@ -44,9 +48,11 @@ MAX_SUBSCRIPTIONS = 1024
 """That are taken in one turn of the loop."""
 MORE, LAST = int(zmq.NOBLOCK | zmq.SNDMORE), int(zmq.NOBLOCK)
 MAX_REQUESTS_AHEAD = 64
-MAX_BYTES_AHEAD = 8 * 1024 * 1024
-"""Requests, and bytes of them, that the router has not handled yet: more wait at their senders, whose turns
-ZeroMQ keeps."""
+"""Requests that the router has not handled yet: more wait at their senders, whose turns ZeroMQ keeps."""
+MAX_BYTES_AHEAD = 16 * 1024 * 1024
+"""Bytes of such requests with which a large one is refused: it would take memory while it waits unread."""
+BUSY_DELAY_S = 1.0
+"""After which a large message may come again that found the router busy."""
 
 
 class EdgeServer:
@@ -67,6 +73,7 @@ class EdgeServer:
         self._gate.guard(self._stream, "stream")
         self._crowding = Crowding(self._gate.connections.has_spoken, self._refused)
         self._unfinished = UnfinishedMessages(self._gate.connections, self._refused)
+        self._large_messages = LargeMessageRates()
         self._topics = Topics()
         self._owners: dict[str, str] = {}
         self._sizes_ahead: deque[int] = deque()
@@ -126,11 +133,7 @@ class EdgeServer:
             self._link.put(Revocation(revoked))
 
     def _may_take_requests(self) -> bool:
-        return (
-            len(self._sizes_ahead) < MAX_REQUESTS_AHEAD
-            and self._num_bytes_ahead < MAX_BYTES_AHEAD
-            and not self._link.is_congested
-        )
+        return len(self._sizes_ahead) < MAX_REQUESTS_AHEAD
 
     def _carry_out(self, message: ToEdge) -> None:
         match message:
@@ -203,13 +206,32 @@ class EdgeServer:
 
     def _take_requests(self) -> None:
         num_more = MAX_REQUESTS_AHEAD - len(self._sizes_ahead)
-        for caller, (identity, *frames) in self._gate.received(self._jobs, num_more):
+        for caller, (identity, *frames) in self._gate.received(self._jobs, num_more, self._admits):
             size = sum(map(len, frames))
             self._sizes_ahead.append(size)
             self._num_bytes_ahead += size
             self._link.put(Request(identity, caller, frames))
             if not self._may_take_requests():
                 return
+
+    def _admits(self, caller: Caller | None, frames: Sequence[zmq.Frame]) -> bool:
+        """Whether a client may send a message of that size now; one that may not is told so."""
+        identity, *contents = frames
+        num_bytes = sum(map(len, contents))
+        if num_bytes <= LARGE_BYTES:
+            return True
+        if self._num_bytes_ahead >= MAX_BYTES_AHEAD:
+            delay_s = BUSY_DELAY_S
+        else:
+            client, has_key = asker_of(caller, identity.bytes), caller is not None and bool(caller.name)
+            delay_s = self._large_messages.delay_s(client, num_bytes, time.monotonic(), has_key=has_key)
+        if delay_s:
+            self._refused["large_messages"] += 1
+            error = Overloaded("too many bytes in large messages", retry_after=round(delay_s + 0.001, 3))
+            payload = contents[-1].buffer
+            rejected = Rejected(error=error.info(), job_id=job_id_within(payload))
+            self._reply(identity.bytes, encode(rejected, answer_encoding_of([contents[0].bytes])))
+        return not delay_s
 
     def _tick(self) -> None:
         if self._refused:

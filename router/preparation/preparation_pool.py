@@ -20,6 +20,9 @@ SLOW_FOR_S = 60.0
 LOOK_S = 0.05
 REST_AFTER_S = 60.0
 
+LARGE_BYTES = 64 << 10
+"""A larger request waits in a line of its own, so that its user's small ones need not wait for it."""
+
 Outcome = Prepared | CactusError
 
 _log = logging.getLogger(__name__)
@@ -29,7 +32,7 @@ class PreparingLanes:
     """Has requests prepared, and calls `on_prepared` with the ticket and the outcome of each.
 
     The first lane takes all users in turn. While somebody's request holds it up, the spare one takes those of
-    others, but of nobody who was slow lately. A user's own requests keep their order.
+    others, but of nobody who was slow lately. A user's own small requests keep their order, and so do the large ones.
     """
 
     def __init__(self, first: Preparer, spare: Preparer, on_prepared: Callable[[int, Outcome], None]) -> None:
@@ -56,7 +59,7 @@ class PreparingLanes:
     def add(self, wish: Prepare) -> None:
         """Have a request prepared; it is decoded when its turn comes."""
         with self._changed:
-            self._turns.put(wish, wish.user, is_background=wish.is_background)
+            self._turns.put(wish, _line_of(wish), is_background=wish.is_background)
             self._waiting.set()
             self._changed.notify()
 
@@ -109,7 +112,7 @@ class PreparingLanes:
                 if self._closing.is_set() and not self._turns:
                     return None
                 self._changed.wait()
-            self._held = wish.user, time.monotonic()
+            self._held = _line_of(wish), time.monotonic()
             return wish
 
     def _may_overtake(self) -> bool:
@@ -120,7 +123,7 @@ class PreparingLanes:
         """What need not wait for the first lane; None while that is not held up."""
         with self._changed:
             wish = self._turns.take(self._overtakers())
-            self._aside = None if wish is None else wish.user
+            self._aside = None if wish is None else _line_of(wish)
             return wish
 
     def _overtakers(self) -> Callable[[str], bool]:
@@ -143,8 +146,13 @@ class PreparingLanes:
         if now - began > SLOW_S:
             with self._changed:
                 known = {user: until for user, until in self._slow_until.items() if until > now}
-                self._slow_until = known | {wish.user: now + SLOW_FOR_S}
+                self._slow_until = known | {_line_of(wish): now + SLOW_FOR_S}
         self._on_prepared(wish.ticket, outcome)
+
+
+def _line_of(wish: Prepare) -> str:
+    """Whose turn a request takes: its user's, in one of two lines."""
+    return f"{wish.user}\0large" if len(wish.content) > LARGE_BYTES else wish.user
 
 
 def _outcome(preparer: Preparer, wish: Prepare) -> Outcome:

@@ -23,7 +23,7 @@ from cactus_actors.client import AsyncClient, Client
 from cactus_actors.protocol.messages import Cancel, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.totals import Totals
-from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 from cactus_actors.protocol.worker_messages import Report
 from cactus_actors.router.auth.bound_sockets import STREAM_HIGH_WATER_MARK
 from tests.support.processes.separate_actors import Processes
@@ -246,6 +246,53 @@ async def test_subscribers_that_never_read_take_no_more_than_their_share(service
     print(f"{1024 * taken / count:.0f} KiB a subscriber")
     assert sum(len(result.token_ids) for result in results) > STREAM_HIGH_WATER_MARK
     assert taken / count < 1.0
+    serves(service)
+
+
+def send_without_pause(endpoint: str, content: bytes, is_over: threading.Event) -> None:
+    """Send a message again and again, over a new connection whenever one is cut."""
+    while not is_over.is_set():
+        with contextlib.suppress(OSError):
+            peer = RawPeer(endpoint, "DEALER", receive_buffer=4096)
+            peer.socket.settimeout(1.0)
+            try:
+                while not is_over.is_set():
+                    peer.socket.sendall(content)
+            finally:
+                peer.close()
+
+
+@pytest.mark.parametrize("kind", ["a prompt", "zeros", "many objects"])
+def test_large_messages_without_pause_neither_end_the_edge_nor_keep_others_out(service: Processes, kind: str) -> None:
+    header, payload = {
+        "a prompt": encode(Submit(job_id=f"{0xAAAA:032x}", prompt="word " * 830_000)),
+        "zeros": [b"\x01m", bytes(MAX_MESSAGE_BYTES)],
+        "many objects": [b"\x01j", b'{"type":"submit","messages":[' + b'{"role":"user"},' * 240_000 + b"{}]}"],
+    }[kind]
+    edge, before = edge_of(service.router.pid), refused(service).get("large_messages", 0)
+    watch, is_over = Watch(edge), threading.Event()
+    content = frame(header, MORE) + frame(payload)
+    threads = [threading.Thread(target=send_without_pause, args=(service.jobs, content, is_over)) for _ in range(10)]
+    for thread in threads:
+        thread.start()
+    answered: list[float] = []
+    try:
+        until_time = time.monotonic() + 6.0
+        with Client(service.jobs, service.stream, timeout=60.0) as client:
+            while time.monotonic() < until_time:
+                asked_at = time.monotonic()
+                client.complete("Hi", max_tokens=2)
+                answered.append(time.monotonic() - asked_at)
+                watch.look()
+                time.sleep(0.05)
+    finally:
+        is_over.set()
+        for thread in threads:
+            thread.join()
+    print(f"{kind}: {len(answered)} answers, the latest after {max(answered):.2f} s, edge {watch.most / MIB:.0f} MiB")
+    assert max(answered) < 10.0
+    assert edge_of(service.router.pid) == edge
+    assert refused(service)["large_messages"] > before
     serves(service)
 
 

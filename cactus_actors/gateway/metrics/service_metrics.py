@@ -24,6 +24,7 @@ _REFUSALS = (
     "flood",
     "silent",
     "unfinished",
+    "large_messages",
     "foreign_worker",
 )
 _HELD: Sequence[tuple[str, Callable[[Held], float], str]] = (

@@ -136,6 +136,17 @@ def test_a_user_s_own_requests_keep_their_order(scene: Scene) -> None:
     assert [scene.answered() for _ in own] == own
 
 
+def test_a_user_s_small_requests_do_not_wait_for_his_large_ones(scene: Scene) -> None:
+    held = scene.hold("other")
+    large = [scene.send("one", "x" * (lanes.LARGE_BYTES + n)) for n in range(3)]
+    small = scene.send("one", "x")
+    answered = [scene.answered() for _ in range(4)]
+    assert answered.index(small) < 2
+    assert [ticket for ticket in answered if ticket in large] == large
+    scene.first.is_let.set()
+    assert scene.answered() == held
+
+
 def test_who_was_slow_is_not_let_past_another_who_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(lanes, "SLOW_S", 0.5)  # whatever else the machine does meanwhile
     own = scene.hold("slow")
