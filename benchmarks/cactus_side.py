@@ -17,8 +17,8 @@ from typing import Any
 import numpy as np
 
 from cactus_actors.config import WeightFormat
-from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.models.catalog import resolve_model
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S

@@ -9,10 +9,10 @@ from collections import deque
 from dataclasses import dataclass, field
 from pathlib import Path
 
+from cactus_actors.api.params import resolve_options
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.messages import Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.protocol.worker_messages import (
     Abort,

@@ -19,10 +19,10 @@ from contextlib import closing
 from pathlib import Path
 
 from benchmarks.journal import PROMPT
+from cactus_actors.api.params import resolve_options
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.worker_messages import (
     CloudRequest,
     Dispatch,

@@ -21,7 +21,7 @@ from safetensors.numpy import save_file
 from cactus_actors.calibration import Calibration, Example, Outcome, Wish
 from cactus_actors.calibration.plotting import write_plot
 from cactus_actors.config import HandoffSettings
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.sdk.local import LocalBackend

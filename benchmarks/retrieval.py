@@ -16,10 +16,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.retrieval import Corpus, Index
-from cactus_actors.retrieval.chunks import Chunk
+from cactus_actors.retrieval.document_chunks import Chunk
 from cactus_actors.retrieval.fusion import fuse
 from cactus_actors.retrieval.index import NUM_CANDIDATES
-from cactus_actors.retrieval.words import WordIndex
+from cactus_actors.retrieval.word_index import WordIndex
 from cactus_actors.sdk import cactus_destroy, cactus_embed, cactus_init
 
 LABELLED = Path(__file__).parents[1] / "tests" / "retrieval"

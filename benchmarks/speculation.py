@@ -12,8 +12,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cactus_actors.config import DEFAULT_MODEL
-from cactus_actors.models.files import resolve_model
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.models.catalog import resolve_model
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.workers.engine.engine import Engine

@@ -14,9 +14,9 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.config import WeightFormat
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.structured import compile_request
 from cactus_actors.structured.matcher import GrammarMatcher, Matchers

@@ -10,8 +10,8 @@ from msgspec import Meta
 
 from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.profiles import ProfileName
-from cactus_actors.protocol.terms import Terms
+from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.options import ProfileName
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
 WeightFormat = Literal["float32", "bfloat16", "int8", "int4"]

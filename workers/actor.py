@@ -16,7 +16,7 @@ import msgspec
 
 from cactus_actors.config import WorkerSettings, cache_format
 from cactus_actors.keys.key_file import read_key_file
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.pooling import pooling_of
 from cactus_actors.process.health import WorkerHealth
 from cactus_actors.protocol.errors import InvalidMessage

@@ -12,9 +12,9 @@ import msgspec
 import numpy as np
 
 from cactus_actors.config import CacheFormat, WeightFormat
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ContextExceeded
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.detokenizer import TokenBytes

@@ -9,7 +9,7 @@ import zmq
 
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import AuthenticationFailed
-from cactus_actors.protocol.link import set_options
+from cactus_actors.protocol.tcp_keepalive import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
 

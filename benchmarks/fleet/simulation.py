@@ -10,11 +10,11 @@ import msgspec
 
 from benchmarks.fleet.chats import MAX_TOKEN, Chat, Chats, Habits
 from benchmarks.fleet.simulated_worker import MAX_CONTEXT, SimulatedWorker, Speed
+from cactus_actors.api.params import resolve_options
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.block_hashes import BLOCK_SIZE, block_hashes
 from cactus_actors.protocol.messages import Finished, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.core import RouterCore

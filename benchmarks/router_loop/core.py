@@ -8,11 +8,11 @@ from collections.abc import Sequence
 import msgspec
 
 from benchmarks.router_loop.played_worker import BLOCK_SIZE, MAX_CONTEXT, MODEL, PlayedWorker
+from cactus_actors.api.params import resolve_options
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.wire import (
     decode_submit,
     encode,

@@ -11,9 +11,9 @@ import msgspec
 import zmq
 
 from benchmarks.router_loop.zmtp import CHUNK, ZmtpConnection, frame_at
-from cactus_actors.protocol.link import MAX_TOPICS, set_options
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS, set_options
 from cactus_actors.protocol.wire import encode
 
 NUM_USERS = 50

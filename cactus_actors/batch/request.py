@@ -10,12 +10,12 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.params import resolve_options
 from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.batch.reader import Format
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import resolve_options
 from cactus_actors.protocol.results import Result
 
 DEFAULT_MAX_IN_FLIGHT = 64

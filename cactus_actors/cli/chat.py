@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import msgspec
 import typer
 
+from cactus_actors.api.params import resolve_options
 from cactus_actors.cli.chat_input import ReadLine, is_conversation, reader, unechoed
 from cactus_actors.cli.interrupts import raising_interrupted
 from cactus_actors.cli.options import (
@@ -28,7 +29,6 @@ from cactus_actors.cli.waiting import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, NotSupported, Unavailable
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import resolve_options
 
 if TYPE_CHECKING:
     from cactus_actors.client import Client

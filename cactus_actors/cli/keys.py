@@ -11,7 +11,7 @@ from cactus_actors.cli.options import AsJson
 from cactus_actors.config import ServeConfig
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Role
 from cactus_actors.keys.store import KeyStore, keys_dir
-from cactus_actors.protocol.terms import MAX_WEIGHT, Terms
+from cactus_actors.protocol.key_grants import MAX_WEIGHT, Terms
 
 keys = typer.Typer(
     no_args_is_help=True,

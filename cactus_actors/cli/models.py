@@ -29,7 +29,7 @@ def models(as_json: AsJson = False) -> None:
 
     Example: cactus models
     """
-    from cactus_actors.models.files import list_models, resolve_model
+    from cactus_actors.models.catalog import list_models, resolve_model
     from cactus_actors.models.hub_cache import cached_models
     from cactus_actors.workers.families.registry import FAMILIES
 

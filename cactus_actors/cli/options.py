@@ -90,9 +90,9 @@ HandoffThreshold = Annotated[
 
 def schema_of(given: str) -> Any:
     """A JSON Schema that is given as JSON or as the name of a file; raises InvalidRequest."""
+    from cactus_actors.api.strict_json import decode_strictly
     from cactus_actors.protocol.options import Options
-    from cactus_actors.protocol.strict_json import decode_strictly
-    from cactus_actors.structured.request import check_form
+    from cactus_actors.structured.request_grammar import check_form
 
     text, name = given.strip(), "--json-schema"
     if not text.startswith("{"):

@@ -24,7 +24,7 @@ def quantize(
     from rich.console import Console
     from rich.progress import BarColumn, DownloadColumn, Progress, TextColumn, TimeRemainingColumn
 
-    from cactus_actors.models.files import resolve_model
+    from cactus_actors.models.catalog import resolve_model
     from cactus_actors.workers.loading.load_model import pack_model
 
     path = resolve_model(model)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 import zmq
 import zmq.asyncio
 
-from cactus_actors.protocol.link import MAX_TOPICS
+from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 
 
 class Listening:

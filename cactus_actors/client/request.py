@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.option_rules import with_seed
+from cactus_actors.api.params import resolve_options
+from cactus_actors.api.profiles import PROFILES
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import Seed
 from cactus_actors.protocol.messages import ChatMessage, Submit
-from cactus_actors.protocol.option_rules import with_seed
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import resolve_options
-from cactus_actors.protocol.profiles import PROFILES
 from cactus_actors.protocol.type_mismatch import mismatch_of
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, is_job_id
 

@@ -15,7 +15,7 @@ from cactus_actors.client.peer import Peer
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Credentials
 from cactus_actors.protocol.errors import AuthenticationFailed, CactusError, ConfigurationInvalid
-from cactus_actors.protocol.link import set_options
+from cactus_actors.protocol.tcp_keepalive import set_options
 
 LINGER_MS = 300
 MAX_BROKEN_HANDSHAKES = 5

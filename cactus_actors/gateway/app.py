@@ -5,15 +5,16 @@ from __future__ import annotations
 from litestar import Litestar
 from litestar.datastructures import State
 
-from cactus_actors.gateway.failures import on_failure
-from cactus_actors.gateway.gateway import Gateway
-from cactus_actors.gateway.http.front import Front
+from cactus_actors.gateway.context import Gateway
+from cactus_actors.gateway.front import Front
+from cactus_actors.gateway.http.error_responses import exception_handler
+from cactus_actors.gateway.openapi import pages
 from cactus_actors.gateway.routes import (
     batches,
-    document,
     embeddings,
     files,
     health,
+    infill,
     llama_cpp,
     models,
     openai,
@@ -28,10 +29,11 @@ def build_app(gateway: Gateway) -> Front:
         *openai.HANDLERS,
         *embeddings.HANDLERS,
         *llama_cpp.HANDLERS,
+        *infill.HANDLERS,
         *models.HANDLERS,
         *text.HANDLERS,
         *requests.HANDLERS,
-        *document.HANDLERS,
+        *pages.HANDLERS,
         *files.HANDLERS,
         *batches.HANDLERS,
         *health.HANDLERS,
@@ -39,7 +41,7 @@ def build_app(gateway: Gateway) -> Front:
     app = Litestar(
         handlers,
         state=State({"gateway": gateway}),
-        exception_handlers={Exception: on_failure},
+        exception_handlers={Exception: exception_handler(is_mistral=gateway.is_mistral)},
         openapi_config=None,
         logging_config=None,
         request_max_body_size=None,

@@ -14,16 +14,16 @@ import uvloop
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.app import build_app
-from cactus_actors.gateway.files.batches import Batches
+from cactus_actors.gateway.context import Gateway
+from cactus_actors.gateway.files.batch_runner import Batches
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.quota import FileQuota
-from cactus_actors.gateway.gateway import Gateway
+from cactus_actors.gateway.http.api_keys import ApiKeys, check_exposure, host_and_port
 from cactus_actors.gateway.http.http_protocol import BoundedProtocol
 from cactus_actors.gateway.http.http_server import HttpServer
-from cactus_actors.gateway.keys import ApiKeys, check_exposure, host_and_port
-from cactus_actors.gateway.memory_return import MemoryReturn
-from cactus_actors.gateway.tls import certificate_of
-from cactus_actors.models.files import resolve_model
+from cactus_actors.gateway.http.tls import certificate_of
+from cactus_actors.gateway.memory_trimming import MemoryReturn
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.process.resident_memory import resident_bytes, return_large_blocks
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid

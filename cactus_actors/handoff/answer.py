@@ -10,7 +10,7 @@ import msgspec
 
 from cactus_actors.handoff.failures import CloudFailure, status_failure
 from cactus_actors.protocol.results import FinishReason, ToolCall, Usage
-from cactus_actors.tools.writing import render_calls
+from cactus_actors.tools.call_rendering import render_calls
 
 # Keeps a result, and one report of several answers, well inside the protocol's message limit.
 MAX_ANSWER_BYTES = 512 * 1024

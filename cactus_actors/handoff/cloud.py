@@ -21,6 +21,7 @@ from tenacity import (
     wait_random,
 )
 
+from cactus_actors.api.openai import chat_request_body
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff.access import check_base_url, is_loopback
 from cactus_actors.handoff.answer import MAX_DETAIL_CHARACTERS, Answer, AnswerReader, Piece, error_detail
@@ -31,8 +32,7 @@ from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, Line
 from cactus_actors.handoff.failures import CloudFailure, status_failure
 from cactus_actors.handoff.metering import Meter
 from cactus_actors.handoff.redaction import redacted_logs
-from cactus_actors.protocol.openai import chat_request_body
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
 MAX_BACKOFF_S = 8.0

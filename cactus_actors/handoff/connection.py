@@ -10,7 +10,7 @@ import zmq
 import zmq.asyncio
 
 from cactus_actors.keys.key_file import Credentials
-from cactus_actors.protocol.link import set_options
+from cactus_actors.protocol.tcp_keepalive import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 
 _OPTIONS = {

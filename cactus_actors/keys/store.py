@@ -16,8 +16,8 @@ from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.private_file import read_private, write_private
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.link import MAX_TOPICS
-from cactus_actors.protocol.terms import MAX_WEIGHT, USUAL_TERMS, Terms, Weight
+from cactus_actors.protocol.key_grants import MAX_WEIGHT, USUAL_TERMS, Terms, Weight
+from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 
 SERVICE_TOPICS = 65_536
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.models.files import invalid, read_bytes
+from cactus_actors.models.checked_files import invalid, read_bytes
 from cactus_actors.protocol.confidence import Probe, SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.type_mismatch import mismatch_of

@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 from pathlib import Path
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.pooling import POOLING_FILE
 
 MAX_WHOLE_BYTES = 32 << 20

@@ -20,8 +20,8 @@ import gguf
 import numpy as np
 from numpy.typing import NDArray
 
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.dequantize import READABLE_TYPES, dequantize
-from cactus_actors.models.files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
 
 Value: TypeAlias = int | float | bool | str | list[str] | NDArray[Any]

@@ -8,7 +8,7 @@ from collections.abc import Callable, Iterable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-from cactus_actors.models.files import PICKLE_SUFFIXES
+from cactus_actors.models.checked_files import PICKLE_SUFFIXES
 from cactus_actors.models.hub_cache import (
     INDEX_NAME,
     SINGLE_NAME,

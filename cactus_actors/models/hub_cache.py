@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from dataclasses import dataclass, replace
 from pathlib import Path
 
-from cactus_actors.models.files import PICKLE_SUFFIXES, read_json_object
+from cactus_actors.models.checked_files import PICKLE_SUFFIXES, read_json_object
 from cactus_actors.protocol.errors import ModelFileInvalid
 
 INDEX_NAME = "model.safetensors.index.json"

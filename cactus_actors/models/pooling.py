@@ -6,7 +6,7 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Any, Literal
 
-from cactus_actors.models.files import invalid, read_json_object
+from cactus_actors.models.checked_files import invalid, read_json_object
 
 Pooling = Literal["mean", "cls", "lasttoken"]
 """The mean of all tokens, the first token, or the last one."""

@@ -1,1 +1,1 @@
-"""The protocol: messages, their frames, job options and errors. Everything else stands on it."""
+"""What crosses a socket: messages and their frames, options, results and errors. Everything stands on it."""

@@ -40,22 +40,8 @@
 
 from __future__ import annotations
 
-from typing import TYPE_CHECKING
-
-import msgspec
-
-if TYPE_CHECKING:
-    from cactus_actors.protocol.results import Result
-
-
-class ErrorInfo(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True):
-    """An error as it travels; `param` names the offending field, `retry_after` is in seconds."""
-
-    type: str
-    status: int
-    message: str
-    param: str | None = None
-    retry_after: float | None = None
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.results import Result
 
 
 class CactusError(Exception):

@@ -18,9 +18,8 @@ from typing import Any, Literal
 
 import msgspec
 
-from cactus_actors.protocol.errors import ErrorInfo
-from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.profiles import ProfileName
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.results import Result, TokenLogprob
 from cactus_actors.protocol.totals import BreakerState, CloudSpending, Held, Totals
 
@@ -150,7 +149,7 @@ class Accepted(ReplyStruct, frozen=True, kw_only=True, tag="accepted", omit_defa
 
     `prompt_text` is set for a job that echoes its prompt. `tool_markup` names how the model writes tool
     calls, for a job that was offered tools: what of the stream is a call and not text
-    (`tools/table.py`). `seed_text` has the digits of a seed beyond 2**53 - 1, which some readers of JSON
+    (`tools/markup_table.py`). `seed_text` has the digits of a seed beyond 2**53 - 1, which some readers of JSON
     round.
     """
 

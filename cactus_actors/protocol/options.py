@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
-from typing import Any
+from typing import Any, Literal
 
 import msgspec
 
 from cactus_actors.protocol.exact_integers import Seed
+
+ProfileName = Literal["cactus", "mistral", "llamacpp", "llamacpp-strict", "cerebras"]
+"""The surface whose defaults a request has, see `api/profiles.py`."""
 
 
 class Options(msgspec.Struct, frozen=True, kw_only=True, omit_defaults=True, forbid_unknown_fields=True):

@@ -8,7 +8,7 @@ import msgspec
 from msgspec import UNSET, UnsetType
 
 from cactus_actors.protocol.confidence import SignalName
-from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.error_info import ErrorInfo
 
 FinishReason = Literal["stop", "length", "model_length", "tool_calls", "cancelled", "error"]
 """`model_length` is the context's end, `length` the job's own `max_tokens`."""

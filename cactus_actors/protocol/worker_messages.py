@@ -9,10 +9,10 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import ChatMessage, Task, WorkerKind
-from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.results import FinishReason, Usage
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.totals import BreakerState, CloudSpending
 
 

@@ -2,8 +2,8 @@
 
 from __future__ import annotations
 
-from cactus_actors.reasoning.markup import MARKUPS, ReasoningMarkup
+from cactus_actors.reasoning.reasoning_markup import MARKUPS, ReasoningMarkup
+from cactus_actors.reasoning.reasoning_splitters import split, splitter_of
 from cactus_actors.reasoning.split import Split, Splitter, Start
-from cactus_actors.reasoning.splitter import split, splitter_of
 
 __all__ = ["MARKUPS", "ReasoningMarkup", "Split", "Splitter", "Start", "split", "splitter_of"]

@@ -6,7 +6,7 @@ import re
 from typing import Literal
 
 from cactus_actors.reasoning.marks import Marks
-from cactus_actors.reasoning.phases import PhasedSplitter
+from cactus_actors.reasoning.phased_splitter import PhasedSplitter
 from cactus_actors.reasoning.split import Start, State
 
 Kind = Literal["reasoning", "answer", "call"]

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal, NamedTuple, Protocol
 
-from cactus_actors.protocol.params import ReasoningStart as Start
+from cactus_actors.protocol.sampling_params import ReasoningStart as Start
 
 __all__ = ["Split", "Splitter", "Start", "State"]
 

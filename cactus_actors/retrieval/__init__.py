@@ -2,7 +2,7 @@
 
 from cactus_actors.retrieval.corpus import Corpus, Limits
 from cactus_actors.retrieval.index import Index
-from cactus_actors.retrieval.prompting import NUM_SOURCES, fitting, question_of, with_sources
-from cactus_actors.retrieval.vectors import Embed
+from cactus_actors.retrieval.source_prompting import NUM_SOURCES, fitting, question_of, with_sources
+from cactus_actors.retrieval.vector_store import Embed
 
 __all__ = ["NUM_SOURCES", "Corpus", "Embed", "Index", "Limits", "fitting", "question_of", "with_sources"]

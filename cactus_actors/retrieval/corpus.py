@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.retrieval.chunks import Chunk, chunks_of
+from cactus_actors.retrieval.document_chunks import Chunk, chunks_of
 
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst"})
 

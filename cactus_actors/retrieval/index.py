@@ -11,12 +11,12 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.results import Source
-from cactus_actors.retrieval.chunks import Chunk
 from cactus_actors.retrieval.corpus import Corpus
+from cactus_actors.retrieval.document_chunks import Chunk
+from cactus_actors.retrieval.embedding_check import probes_of, proves_itself
 from cactus_actors.retrieval.fusion import fuse
-from cactus_actors.retrieval.probe import probes_of, proves_itself
-from cactus_actors.retrieval.vectors import Embed, VectorStore
-from cactus_actors.retrieval.words import WordIndex
+from cactus_actors.retrieval.vector_store import Embed, VectorStore
+from cactus_actors.retrieval.word_index import WordIndex
 
 NUM_CANDIDATES = 20
 """Of each ranking, so many go into the fused one."""

@@ -11,13 +11,8 @@ from typing import Any
 import httpx
 import msgspec
 
-from cactus_actors.protocol.errors import (
-    CactusError,
-    ErrorInfo,
-    JobNotFound,
-    Unavailable,
-    error_from_info,
-)
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.errors import CactusError, JobNotFound, Unavailable, error_from_info
 from cactus_actors.protocol.messages import Delta, Submit
 from cactus_actors.protocol.results import Result
 from cactus_actors.sdk.backend import OnDelta

@@ -9,8 +9,8 @@ import time
 from collections.abc import Sequence
 
 from cactus_actors.config import HandoffSettings, RouterSettings, WeightFormat, WorkerSettings
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.confidence_probe import probe_for
-from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.errors import CactusError, error_from_info
 from cactus_actors.protocol.messages import Cancel, Delta, Finished, Rejected, Submit
 from cactus_actors.protocol.options import Options

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 
 from cactus_actors.client import Client
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import CactusError, JobNotFound, NotSupported
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Result

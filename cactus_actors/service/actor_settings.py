@@ -16,8 +16,8 @@ from cactus_actors.config import (
     WorkerSettings,
     cache_format,
 )
-from cactus_actors.gateway.keys import accounts_of
-from cactus_actors.protocol.terms import Terms
+from cactus_actors.gateway.http.api_keys import accounts_of
+from cactus_actors.protocol.key_grants import Terms
 from cactus_actors.service.service_keys import ServiceKeys
 
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from cactus_actors.config import ServeConfig
-from cactus_actors.gateway.keys import host_and_port
+from cactus_actors.gateway.http.api_keys import host_and_port
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 MAX_PORT = 65_535

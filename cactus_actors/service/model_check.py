@@ -12,7 +12,8 @@ import msgspec
 from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.placement.local.local_placement import environment_of_children
 from cactus_actors.process.parent_death import end_with_parent
-from cactus_actors.protocol.errors import CactusError, ErrorInfo, error_from_info
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.errors import CactusError, error_from_info
 
 PROGRAM = "cactus_actors.service.model_check"
 REFUSED = 3

@@ -5,11 +5,11 @@ from __future__ import annotations
 from collections.abc import Mapping
 
 from cactus_actors.config import ServeConfig
-from cactus_actors.gateway.certificate import check_certificate
-from cactus_actors.gateway.keys import check_exposure, read_keys
+from cactus_actors.gateway.http.api_keys import check_exposure, read_keys
+from cactus_actors.gateway.http.certificate import check_certificate
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.terms import Terms
+from cactus_actors.protocol.key_grants import Terms
 from cactus_actors.service.endpoint_forms import check_forms
 from cactus_actors.service.service_keys import check_endpoints
 

@@ -17,7 +17,7 @@ from cactus_actors.fleet.singleton import Singleton
 from cactus_actors.fleet.start_phases import PhaseLines, ShowPhase, StartPhase
 from cactus_actors.fleet.worker_pool import Workers
 from cactus_actors.handoff.configured import is_cloud_configured
-from cactus_actors.models.files import list_models, resolve_model
+from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
 from cactus_actors.placement.interface import Actor, Placement
 from cactus_actors.process.health import Endpoints, RouterHealth

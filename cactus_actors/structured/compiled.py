@@ -11,7 +11,7 @@ from llguidance import LLMatcher, LLTokenizer
 from cactus_actors.protocol.errors import SchemaUnsatisfiable
 from cactus_actors.structured.compiler_messages import error_of
 from cactus_actors.structured.limits import parser_limits
-from cactus_actors.structured.satisfiable import settled
+from cactus_actors.structured.satisfiability import settled
 from cactus_actors.structured.schema import normalised
 
 Grammar = dict[str, Any]

@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 
 from cactus_actors.config import ChatOverrides
-from cactus_actors.models.files import invalid, read_bytes
+from cactus_actors.models.checked_files import invalid, read_bytes
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.tools.table import MARKUPS
+from cactus_actors.tools.markup_table import MARKUPS
 
 MAX_BYTES = 4 << 20
 

@@ -13,7 +13,7 @@ from typing import Any, NoReturn
 
 from jinja2 import Template, TemplateError, TemplateSyntaxError, meta
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.protocol.errors import TemplateInvalid
 from cactus_actors.text.plain_data import plain_data
 from cactus_actors.text.reasoning_support import SWITCHES, PastReasoning, without_reasoning

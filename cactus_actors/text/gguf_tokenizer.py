@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import tokenizers
 from tokenizers import models, normalizers
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.models.pooling import pooling_of_gguf
 from cactus_actors.text.gguf_assembly import assembled, first_ids

@@ -7,7 +7,7 @@ import tokenizers
 from tokenizers import Regex, models, normalizers
 from tokenizers.normalizers import Normalizer
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.text.character_map import fault_in_character_map
 from cactus_actors.text.gguf_assembly import assembled
 from cactus_actors.text.gguf_vocabulary import TokenType, Vocabulary

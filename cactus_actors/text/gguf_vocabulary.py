@@ -10,7 +10,7 @@ from typing import Any
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 
 NO_TOKEN = 0xFFFFFFFF

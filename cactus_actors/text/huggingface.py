@@ -8,7 +8,7 @@ from typing import Any
 
 import tokenizers
 
-from cactus_actors.models.files import invalid, parse_json_object, read_bytes, read_json_object
+from cactus_actors.models.checked_files import invalid, parse_json_object, read_bytes, read_json_object
 from cactus_actors.text.tokenizer import (
     Tokenizer,
     byte_level_bytes,

@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping
 from typing import Any
 
 from cactus_actors.protocol.errors import TemplateInvalid
-from cactus_actors.tools.prompting import ControlText
+from cactus_actors.tools.tool_prompting import ControlText
 
 MAX_DEPTH = 64
 

@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 
 from cactus_actors.protocol.errors import TemplateInvalid
 from cactus_actors.text.chat_template import ChatTemplate
-from cactus_actors.tools.prompting import with_tools_in_system
+from cactus_actors.tools.tool_prompting import with_tools_in_system
 
 _TOOL, _CALL, _RESULT = "probe_of_a_tool", "probe_of_a_call", "probe of a result"
 _SCHEMA = {

@@ -8,7 +8,7 @@ from pathlib import Path
 from typing import Any
 
 from cactus_actors.config import NO_OVERRIDES, ChatOverrides
-from cactus_actors.models.files import invalid, read_json_object
+from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.models.fingerprint import model_fingerprint
 from cactus_actors.models.hub_cache import repository_of
 from cactus_actors.models.pooling import POOLING_FILE
@@ -24,7 +24,7 @@ from cactus_actors.text.template_abilities import ALL_ABILITIES, TemplateAbiliti
 from cactus_actors.text.tokenizer import Tokenizer
 from cactus_actors.text.tool_prompt import tool_prompt
 from cactus_actors.tools.detection import markup_of, tool_tokens_of
-from cactus_actors.tools.prompting import mentions_tools
+from cactus_actors.tools.tool_prompting import mentions_tools
 
 MAX_CONTEXT = 1 << 24
 
@@ -34,7 +34,7 @@ class TextModel:
     """Tokenizer, chat template and limits of one model.
 
     `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `tool_markup`
-    names how it writes tool calls (`tools/table.py`), None for a model without chat template; `tool_tokens`
+    names how it writes tool calls (`tools/markup_table.py`), None for a model without chat template; `tool_tokens`
     are id and text of the control tokens that this takes. What the template does not tell of tools, by its
     `abilities`, is told in words; some models have a `tool_template` for conversations with tools.
     `fill_tokens` are those of a model that can fill in the middle of a text. `fingerprint` is that of its

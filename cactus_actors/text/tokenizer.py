@@ -11,7 +11,7 @@ from typing import TypeVar
 import tokenizers
 from tokenizers import pre_tokenizers
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.protocol.errors import RequestTooComplex
 
 Result = TypeVar("Result")

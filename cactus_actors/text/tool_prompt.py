@@ -6,7 +6,7 @@ from collections.abc import Callable, Mapping, Sequence
 from typing import Any, NamedTuple
 
 from cactus_actors.text.template_abilities import TemplateAbilities
-from cactus_actors.tools.prompting import (
+from cactus_actors.tools.tool_prompting import (
     with_call_ids,
     with_calls_told,
     with_results_told,

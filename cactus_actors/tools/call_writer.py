@@ -17,7 +17,7 @@ from cactus_actors.tools.pieces import (
     Malformed,
     Piece,
 )
-from cactus_actors.tools.source import Source
+from cactus_actors.tools.streamed_text import Source
 
 _MANY = 1 << 12
 """Characters that are worth forgetting."""

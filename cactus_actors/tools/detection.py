@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 
 from cactus_actors.tools.grammar_builder import TokenNames
-from cactus_actors.tools.table import MARKUPS, markup_named
+from cactus_actors.tools.markup_table import MARKUPS, markup_named
 
 _IN_VOCABULARY = (("<|tool_call_start|>", "lfm2"), ("[TOOL_CALLS]", "mistral"), ("<tool_call>", "hermes"))
 """A model that was trained on other calls than its base keeps the base's vocabulary: templates come first."""

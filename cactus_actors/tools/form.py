@@ -12,7 +12,7 @@ from cactus_actors.tools.named_body import NamedBody
 from cactus_actors.tools.parameter_body import ParameterBody
 from cactus_actors.tools.pieces import Malformed
 from cactus_actors.tools.python_body import PythonBody
-from cactus_actors.tools.source import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, Source
 
 Body = JsonBody | NamedBody | ParameterBody | PythonBody | GemmaBody
 

@@ -11,11 +11,11 @@ import msgspec
 
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.tools.call_writer import CallWriter
-from cactus_actors.tools.functions import Argument, Function
 from cactus_actors.tools.grammar_builder import GrammarBuilder
 from cactus_actors.tools.json_values import json_scalar
 from cactus_actors.tools.named_body import MAX_NAME, NAME
-from cactus_actors.tools.source import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Marks, Reading, Source
+from cactus_actors.tools.tool_functions import Argument, Function
 from cactus_actors.tools.values import MAX_SCALAR, Notation, Write, quoted, read_items, read_text
 
 _NOTES = {"title", "description", "default", "examples"}

@@ -6,10 +6,10 @@ from collections.abc import Sequence
 from typing import Any, NamedTuple
 
 from cactus_actors.tools.form import Form
-from cactus_actors.tools.functions import Function
 from cactus_actors.tools.grammar_builder import GrammarBuilder, TokenNames, escaped
 from cactus_actors.tools.json_body import JsonBody
 from cactus_actors.tools.markup import Markup
+from cactus_actors.tools.tool_functions import Function
 
 
 class CallsGrammar(NamedTuple):

@@ -6,7 +6,7 @@ import math
 import re
 
 from cactus_actors.tools.pieces import Ended, Malformed
-from cactus_actors.tools.source import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, Source
 from cactus_actors.tools.values import Notation, Write, characters, code_unit, inside
 
 _CONSTANTS = ("true", "false", "null")

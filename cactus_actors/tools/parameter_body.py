@@ -11,11 +11,11 @@ import msgspec
 
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.tools.call_writer import CallWriter
-from cactus_actors.tools.functions import Argument, Function, Kind, admits, kind_of
 from cactus_actors.tools.grammar_builder import GrammarBuilder, escaped
 from cactus_actors.tools.named_body import MAX_NAME, NAME
 from cactus_actors.tools.pieces import Ended, Malformed
-from cactus_actors.tools.source import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Marks, Reading, Source
+from cactus_actors.tools.tool_functions import Argument, Function, Kind, admits, kind_of
 from cactus_actors.tools.unquoted_values import Place, read_unquoted
 from cactus_actors.tools.values import quoted, read_text
 

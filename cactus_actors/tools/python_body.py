@@ -11,11 +11,11 @@ import msgspec
 
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.tools.call_writer import CallWriter
-from cactus_actors.tools.functions import Function
 from cactus_actors.tools.grammar_builder import GrammarBuilder, escaped
 from cactus_actors.tools.pieces import Malformed
 from cactus_actors.tools.python_values import PYTHON
-from cactus_actors.tools.source import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, Source
+from cactus_actors.tools.tool_functions import Function
 from cactus_actors.tools.values import quoted, read_value
 
 _NAME = re.compile(r"[\w.-]*")

@@ -8,7 +8,7 @@ import re
 from ast import literal_eval
 
 from cactus_actors.tools.pieces import Ended, Malformed
-from cactus_actors.tools.source import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, Source
 from cactus_actors.tools.values import Notation, Write, characters, code_unit, inside
 
 _CONSTANTS = {

@@ -12,7 +12,6 @@ import msgspec
 
 from cactus_actors.reasoning import ReasoningMarkup
 from cactus_actors.tools.form import Form
-from cactus_actors.tools.functions import Function
 from cactus_actors.tools.grammar import CallsGrammar
 from cactus_actors.tools.grammar_builder import GrammarBuilder, TokenNames, escaped
 from cactus_actors.tools.json_body import JsonBody
@@ -21,6 +20,7 @@ from cactus_actors.tools.named_body import NamedBody
 from cactus_actors.tools.openings import first_openings, is_certain, openings
 from cactus_actors.tools.parameter_body import ParameterBody
 from cactus_actors.tools.python_body import PythonBody
+from cactus_actors.tools.tool_functions import Function
 
 _SPACE = r"\s{0,8}"
 

@@ -6,11 +6,11 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
-from cactus_actors.tools.functions import Kind, admits
 from cactus_actors.tools.json_values import JSON
 from cactus_actors.tools.pieces import Ended, Malformed
 from cactus_actors.tools.python_values import PYTHON
-from cactus_actors.tools.source import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Marks, Reading, Source
+from cactus_actors.tools.tool_functions import Kind, admits
 from cactus_actors.tools.values import Write, inside, quoted, read_value, whole_value
 
 

@@ -8,7 +8,7 @@ from collections.abc import Callable
 from typing import NamedTuple
 
 from cactus_actors.tools.pieces import MAX_DEPTH, Ended, Malformed
-from cactus_actors.tools.source import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Marks, Reading, Source
 
 Write = Callable[[str], None]
 

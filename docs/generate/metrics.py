@@ -9,7 +9,7 @@ from msgspec import inspect
 from prometheus_client import Metric
 from prometheus_client.parser import text_string_to_metric_families
 
-from cactus_actors.gateway.metrics.metrics import Metrics
+from cactus_actors.gateway.metrics.gateway_metrics import Metrics
 from cactus_actors.gateway.metrics.service_metrics import families_of
 from cactus_actors.protocol.messages import Status
 from cactus_actors.protocol.totals import Distribution

@@ -7,7 +7,7 @@ import time
 import zmq
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.link import set_options
+from cactus_actors.protocol.tcp_keepalive import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 MAX_FRAME = MAX_MESSAGE_BYTES + 1024

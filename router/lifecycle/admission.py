@@ -16,10 +16,10 @@ from cactus_actors.protocol.errors import (
     Unavailable,
 )
 from cactus_actors.protocol.exact_integers import text_if_inexact
+from cactus_actors.protocol.key_grants import UNKNOWN_TERMS, Terms
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, Source
-from cactus_actors.protocol.terms import UNKNOWN_TERMS, Terms
 from cactus_actors.protocol.trace_context import is_traceparent
 from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
 from cactus_actors.router.effects import Outbox, Prepare

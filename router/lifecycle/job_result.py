@@ -17,7 +17,7 @@ from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.lifecycle.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
 from cactus_actors.router.state.job import Ending, Job
 from cactus_actors.router.state.token_log import TokenLog
-from cactus_actors.tools.splitter import Parsed, parse_calls
+from cactus_actors.tools.call_splitter import Parsed, parse_calls
 
 _STATES: dict[str, JobState] = {"error": "failed", "cancelled": "cancelled"}
 

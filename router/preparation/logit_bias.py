@@ -5,8 +5,8 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 
+from cactus_actors.api.option_ranges import MAX_LOGIT_BIAS
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.option_ranges import MAX_LOGIT_BIAS
 from cactus_actors.router.preparation.prompt_model import PromptTokenizer
 
 LogitBias = Mapping[str, float] | Sequence[tuple[int | str, float | bool]]

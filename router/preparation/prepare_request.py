@@ -6,13 +6,14 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from cactus_actors.api.option_rules import given_options, structure_of
+from cactus_actors.api.params import JobPolicy, resolve_options
+from cactus_actors.api.profiles import PROFILES, Profile
+from cactus_actors.api.reasoning_options import reasoning_request
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, ModelNotFound
 from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.option_rules import given_options, structure_of
-from cactus_actors.protocol.params import JobPolicy, ReasoningParams, SamplingParams, resolve_options
-from cactus_actors.protocol.profiles import PROFILES, Profile
-from cactus_actors.protocol.reasoning_options import reasoning_request
+from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.preparation.conversation import conversation_of
 from cactus_actors.router.preparation.length_limits import check_length
@@ -23,8 +24,8 @@ from cactus_actors.router.preparation.reasoning_params import check_prompt, gram
 from cactus_actors.router.state.prepared import Prepared
 from cactus_actors.structured import compile_request, rehearse
 from cactus_actors.text.chat_prompt import ChatPrompt
-from cactus_actors.tools.offer import Offer, offer_of
-from cactus_actors.tools.table import markup_named
+from cactus_actors.tools.markup_table import markup_named
+from cactus_actors.tools.tool_offer import Offer, offer_of
 
 MAX_MODEL_NAME = 128
 
@@ -125,7 +126,8 @@ def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: Pr
         raise InvalidRequest("tools go with messages, not with a prompt", param="tools")
     if submit.prompt is None:
         raise InvalidRequest("prompt is required", param="prompt")
-    offer_of(None, "", given, profile)  # a call that is forced needs tools
+    # A call that is forced needs tools.
+    offer_of(None, "", given, structure=structure_of(given), default_top_k=profile.tool_rag_top_k)
     check_prompt(given)
     is_filled_in = "suffix" in given
     ids = filling_ids(submit.prompt, given["suffix"], model) if is_filled_in else prompt_ids(submit.prompt, model)
@@ -142,7 +144,13 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
             raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
     conversation = conversation_of(submit.messages or [], given, model)
     check_length(submit.tools, "tools", model)
-    offer = offer_of(submit.tools, conversation.question, given, profile)
+    offer = offer_of(
+        submit.tools,
+        conversation.question,
+        given,
+        structure=structure_of(given),
+        default_top_k=profile.tool_rag_top_k,
+    )
     asked = reasoning_request(given)
     check_length(asked.variables, "chat_template_kwargs", model)
     prompt = model.chat_prompt(

@@ -7,7 +7,7 @@ import socket
 import msgspec
 
 from cactus_actors.config import ChatOverrides
-from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.state.prepared import Prepared

@@ -5,10 +5,9 @@ from __future__ import annotations
 from collections.abc import Mapping
 from typing import Any
 
+from cactus_actors.api.reasoning_options import ReasoningRequest
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
-from cactus_actors.protocol.option_ranges import UNLIMITED
-from cactus_actors.protocol.params import ReasoningParams
-from cactus_actors.protocol.reasoning_options import ReasoningRequest
+from cactus_actors.protocol.sampling_params import UNLIMITED, ReasoningParams
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.structured import after_reasoning

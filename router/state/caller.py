@@ -5,8 +5,8 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from cactus_actors.keys.key_file import Role
-from cactus_actors.protocol.link import MAX_TOPICS
-from cactus_actors.protocol.terms import USUAL_TERMS, Terms
+from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
+from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 
 
 @dataclass(frozen=True, slots=True)

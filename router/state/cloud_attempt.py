@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 from typing import Literal
 
-from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.results import HandoffStatus
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.state.token_log import TokenLog

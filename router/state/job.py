@@ -4,10 +4,10 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
 from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.results import FinishReason
-from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.router.state.cloud_attempt import Breach, CloudAttempt, Verdict
 from cactus_actors.router.state.job_cost import cost_of

@@ -6,9 +6,9 @@ from dataclasses import dataclass
 
 import msgspec
 
+from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
 from cactus_actors.protocol.messages import Accepted, Finished, JobState, Submit
 from cactus_actors.protocol.results import Source
-from cactus_actors.protocol.terms import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
 
 

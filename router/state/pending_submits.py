@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cactus_actors.protocol.errors import CactusError, Overloaded
-from cactus_actors.protocol.terms import USUAL_TERMS, Terms
+from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.router.state.caller import Caller
 from cactus_actors.router.state.journal_records import AcceptedRecord

@@ -6,9 +6,10 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.params import JobPolicy
 from cactus_actors.protocol.messages import Task
-from cactus_actors.protocol.params import JobPolicy, SamplingParams
 from cactus_actors.protocol.results import Source
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
 

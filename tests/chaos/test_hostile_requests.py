@@ -17,11 +17,11 @@ from typing import Any
 import pytest
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.router.preparation.preparer_child import MEMORY_BYTES
 from cactus_actors.router.preparation.preparer_process import LIMIT_S, PreparingProcess

@@ -13,7 +13,7 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ModelFailure, PoisonJob
 from cactus_actors.protocol.messages import Status, WorkerStatus
 from tests.chaos.soak.stage import Stage, staged

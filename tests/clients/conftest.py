@@ -7,7 +7,7 @@ from collections.abc import Iterator
 import httpx
 import pytest
 
-from cactus_actors.gateway.keys import digest_of
+from cactus_actors.gateway.http.api_keys import digest_of
 from tests.support.services.real_service import KEY, RealService, real_service
 
 ENDLESS = {

@@ -7,7 +7,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.gateway.openapi.openapi import document
+from cactus_actors.gateway.openapi.document import document
 from tests.support.services.real_service import RealService
 from tests.support.text.client_questions import CAPITAL, CLOCK, PLACE_FORMAT, STORY, WEATHER
 

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.gateway.openapi.openapi import document
+from cactus_actors.gateway.openapi.document import document
 from tests.support.services.real_service import RealService
 
 schemathesis = pytest.importorskip("schemathesis", reason="the extra `clients` is not installed")

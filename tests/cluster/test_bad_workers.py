@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.config import ServeConfig
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from tests.cluster.conftest import Running, running_service
 from tests.cluster.test_service import OPTIONS, STORY, local_workers, parent_of, wait_until
 from tests.support.processes.serve_command import is_called

@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import Client
-from cactus_actors.models.files import list_models, resolve_model
+from cactus_actors.models.catalog import list_models, resolve_model
 from tests.support.http.fake_hub import FakeHub
 
 FILES = (

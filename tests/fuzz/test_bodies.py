@@ -9,17 +9,18 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cactus_actors.api.openai import BodyRequest, request_from_body
 from cactus_actors.batch.failures import InputInvalid
 from cactus_actors.batch.lines import decode_line, request_of_line
 from cactus_actors.batch.reader import PromptFile, RawLine
 from cactus_actors.batch.scan import Scanner
 from cactus_actors.client.request import new_job_id, ready_to_send
-from cactus_actors.gateway.answers.stream_position import read_event_id
 from cactus_actors.gateway.http.request_body import strict_json
+from cactus_actors.gateway.http.stream_positions import read_event_id
 from cactus_actors.gateway.http.typed_body import typed
-from cactus_actors.gateway.infill import InfillBody, infill_ids
 from cactus_actors.gateway.routes.batches import BatchBody
 from cactus_actors.gateway.routes.embeddings import EmbeddingsBody, _inputs
+from cactus_actors.gateway.routes.infill import InfillBody, infill_ids
 from cactus_actors.gateway.routes.llama_cpp import in_our_words
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
 from cactus_actors.handoff.answer import AnswerReader
@@ -27,14 +28,13 @@ from cactus_actors.handoff.event_stream import EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, parse_retry_after
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.openai import BodyRequest, request_from_body
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.protocol.wire import client_message_decoder, encode
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared import Prepared
-from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
-from cactus_actors.tools.table import MARKUPS
+from cactus_actors.tools.call_splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.fuzzing.damage import changed_json, damaged
 from tests.support.fuzzing.judging import answer, fuzzed
 from tests.support.fuzzing.values import HUGE_INTEGERS, json_bytes, of_type, texts

@@ -7,9 +7,9 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.options import Options
-from cactus_actors.structured import request as structured
+from cactus_actors.structured import request_grammar as structured
 from cactus_actors.structured.matcher import MAX_TEMPLATES, Matchers
 from cactus_actors.text import load_text_model
 

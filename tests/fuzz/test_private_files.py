@@ -17,8 +17,8 @@ from cactus_actors.batch.failures import OutputRefused
 from cactus_actors.batch.journal import Journal as BatchJournal
 from cactus_actors.batch.result_file import ResultFile
 from cactus_actors.gateway.files.batch_record import BatchRecord
-from cactus_actors.gateway.files.records import Records
-from cactus_actors.gateway.keys import read_keys
+from cactus_actors.gateway.files.record_files import Records
+from cactus_actors.gateway.http.api_keys import read_keys
 from cactus_actors.handoff.credentials import load_key
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.key_pair import KeyPair

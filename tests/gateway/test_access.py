@@ -14,7 +14,7 @@ import httpx
 import pytest
 
 from cactus_actors.config import GatewaySettings
-from cactus_actors.gateway.keys import (
+from cactus_actors.gateway.http.api_keys import (
     ApiKeys,
     accounts_of,
     check_exposure,
@@ -24,7 +24,7 @@ from cactus_actors.gateway.keys import (
 )
 from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
-from cactus_actors.protocol.terms import Terms
+from cactus_actors.protocol.key_grants import Terms
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import PlayedService, played_service
 

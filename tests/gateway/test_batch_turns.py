@@ -13,9 +13,9 @@ import pytest
 
 from cactus_actors.batch import answering
 from cactus_actors.client import AsyncClient
-from cactus_actors.gateway.files import batches as batches_module
+from cactus_actors.gateway.files import batch_runner as batches_module
 from cactus_actors.gateway.files.batch_record import BatchRecord
-from cactus_actors.gateway.files.batches import Batches
+from cactus_actors.gateway.files.batch_runner import Batches
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.line_slots import LineSlots
 from cactus_actors.protocol.errors import CactusError, Overloaded, Unavailable

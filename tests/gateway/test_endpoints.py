@@ -12,20 +12,21 @@ import httpx
 import pytest
 
 from cactus_actors.client.connection import Connection
-from cactus_actors.gateway.infill import ExtraFile, InfillBody, infill_ids
-from cactus_actors.gateway.openapi.openapi import OPERATIONS, document
+from cactus_actors.gateway.openapi.document import OPERATIONS, document
 from cactus_actors.gateway.routes import (
     batches,
     embeddings,
     files,
     health,
+    infill,
     llama_cpp,
     models,
     openai,
     requests,
     text,
 )
-from cactus_actors.models.files import resolve_model
+from cactus_actors.gateway.routes.infill import ExtraFile, InfillBody, infill_ids
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.fingerprint import model_fingerprint
 from cactus_actors.protocol.errors import StorageFailure
 from tests.support.router.scripted_router import until
@@ -199,8 +200,8 @@ def test_after_a_507_there_is_no_health_until_a_later_status(
     async def refuse(*_: object, **__: object) -> None:
         raise StorageFailure("the journal cannot be written")
 
-    monkeypatch.setattr("cactus_actors.gateway.gateway.STATUS_INTERVAL_S", 3600.0)
-    monkeypatch.setattr("cactus_actors.gateway.gateway.STATUS_VALID_S", 3600.0)
+    monkeypatch.setattr("cactus_actors.gateway.context.STATUS_INTERVAL_S", 3600.0)
+    monkeypatch.setattr("cactus_actors.gateway.context.STATUS_VALID_S", 3600.0)
     with played_service(tmp_path) as service, service.http() as http:
         paths = ("/health", "/readyz")
         assert [http.get(path).status_code for path in paths] == [200, 200]
@@ -208,9 +209,9 @@ def test_after_a_507_there_is_no_health_until_a_later_status(
         refused = http.post("/v1/completions", json={"prompt": "a", "stream": stream})
         assert (refused.status_code, refused.json()["error"]["type"]) == (507, "storage_error")
         assert [http.get(path).status_code for path in paths] == [503, 503]
-        monkeypatch.setattr("cactus_actors.gateway.gateway.STATUS_VALID_S", 0.0)
+        monkeypatch.setattr("cactus_actors.gateway.context.STATUS_VALID_S", 0.0)
         assert http.get("/health").status_code == 503  # asks for a status, which is too old at once
-        monkeypatch.setattr("cactus_actors.gateway.gateway.STATUS_VALID_S", 3600.0)
+        monkeypatch.setattr("cactus_actors.gateway.context.STATUS_VALID_S", 3600.0)
         assert [http.get(path).status_code for path in paths] == [200, 200]
 
 
@@ -222,7 +223,7 @@ def test_until_the_first_worker_is_ready_the_model_is_loading(tmp_path: Path) ->
 
 
 def test_every_route_is_documented(http: httpx.Client) -> None:
-    modules = (openai, embeddings, llama_cpp, models, text, requests, files, batches, health)
+    modules = (openai, embeddings, llama_cpp, infill, models, text, requests, files, batches, health)
     routes = {
         (method.lower(), re.sub(r":\w+\}", "}", path))
         for module in modules

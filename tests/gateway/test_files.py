@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.files.batch_check import checked
-from cactus_actors.gateway.files.batches import Batches
+from cactus_actors.gateway.files.batch_runner import Batches
 from cactus_actors.gateway.files.file_store import FileStore
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import STORY, PlayedService, played_service

@@ -12,8 +12,8 @@ import pytest
 from prometheus_client import Metric
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.gateway.gateway import Gateway
-from cactus_actors.gateway.metrics.metrics import Metrics
+from cactus_actors.gateway.context import Gateway
+from cactus_actors.gateway.metrics.gateway_metrics import Metrics
 from cactus_actors.protocol.messages import Status
 from tests.support.http.exposition import Families, families_in
 from tests.support.router.scripted_router import until
@@ -105,7 +105,7 @@ def test_the_gateway_tells_what_it_does(families: Families) -> None:
 
 
 def test_a_service_that_does_not_answer_is_told_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.gateway.WATCHER_PATIENCE_S", 0.2)
+    monkeypatch.setattr("cactus_actors.gateway.context.WATCHER_PATIENCE_S", 0.2)
     with played_service(tmp_path) as service, service.http() as http:
         service.router.stop()
         families = families_in(http.get("/metrics").text)
@@ -133,7 +133,7 @@ def test_whoever_asks_at_once_is_told_by_one_status(tmp_path: Path, monkeypatch:
     with played_service(tmp_path) as service, ThreadPoolExecutor(20) as pool:
         monkeypatch.setattr(AsyncClient, "status", slow)
         monkeypatch.setattr(Gateway, "status_with_totals", counted)
-        monkeypatch.setattr("cactus_actors.gateway.gateway.WATCHER_PATIENCE_S", 20.0)
+        monkeypatch.setattr("cactus_actors.gateway.context.WATCHER_PATIENCE_S", 20.0)
         scrapes = [pool.submit(httpx.get, f"{service.url}/metrics", timeout=60.0) for _ in range(20)]
         try:
             until(lambda: len(told) == len(scrapes), 20.0)

@@ -7,8 +7,8 @@ from pathlib import Path
 
 import pytest
 
+from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.gateway.http.origins import OriginPolicy
-from cactus_actors.gateway.keys import digest_of
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from tests.support.services.played_service import PlayedService, played_service
 

@@ -13,7 +13,7 @@ import pytest
 from cactus_actors.gateway.files.batch_record import BatchRecord
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.quota import FileQuota
-from cactus_actors.gateway.keys import digest_of
+from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.protocol.errors import QuotaExceeded
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import PlayedService, played_service

@@ -10,7 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.error_info import ErrorInfo
 from tests.support.http.raw_http import connection, post
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import STORY, PlayedService, played_service

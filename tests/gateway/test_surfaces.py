@@ -10,9 +10,9 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.gateway.keys import digest_of
-from cactus_actors.gateway.openapi.openapi import OPERATIONS
-from cactus_actors.gateway.unserved_paths import instead_of
+from cactus_actors.gateway.http.api_keys import digest_of
+from cactus_actors.gateway.http.unserved_paths import instead_of
+from cactus_actors.gateway.openapi.document import OPERATIONS
 from cactus_actors.protocol.errors import ModelFailure
 from tests.support.services.played_service import PlayedService, played_service
 

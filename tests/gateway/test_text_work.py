@@ -11,9 +11,9 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.gateway.keys import digest_of
+from cactus_actors.gateway.http.api_keys import digest_of
 from cactus_actors.gateway.routes.text import LONG_TEXT
-from cactus_actors.gateway.text_work import MAX_OF_ONE
+from cactus_actors.gateway.text_queue import MAX_OF_ONE
 from tests.support.services.played_service import PlayedService, played_service
 
 LONG = {"content": "a" * (LONG_TEXT + 1)}

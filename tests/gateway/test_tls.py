@@ -12,7 +12,7 @@ import httpx
 import pytest
 import trustme
 
-from cactus_actors.gateway.tls import ServedCertificate
+from cactus_actors.gateway.http.tls import ServedCertificate
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import STORY, PlayedService, played_service

@@ -8,7 +8,7 @@ import numpy as np
 import pytest
 
 from cactus_actors.models.pooling import Pooling
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model

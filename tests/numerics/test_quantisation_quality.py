@@ -7,7 +7,7 @@ import pytest
 
 from benchmarks.quality import REFERENCE, Comparison, Formats, compare, held_out_conversations, windows
 from cactus_actors.config import DEFAULT_MODEL
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.text import load_text_model
 
 # (least and largest mean KL divergence in nats, largest ratio of perplexities): a format without any

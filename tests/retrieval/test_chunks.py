@@ -7,7 +7,7 @@ import itertools
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.retrieval.chunks import MAX_CHARACTERS, OVERLAP_CHARACTERS, chunks_of
+from cactus_actors.retrieval.document_chunks import MAX_CHARACTERS, OVERLAP_CHARACTERS, chunks_of
 
 
 def texts(document: str) -> list[str]:

@@ -12,7 +12,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.retrieval import Corpus, Index
 from cactus_actors.retrieval.fusion import fuse
-from cactus_actors.retrieval.words import WordIndex
+from cactus_actors.retrieval.word_index import WordIndex
 
 HERE = Path(__file__).parent
 

@@ -7,7 +7,7 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.sdk import CactusModel, cactus_destroy, cactus_init
 
 MODEL = "cactus-sprout"

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.ffi import build as building
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from tests.support.text import c_programs as programs
 

@@ -13,7 +13,7 @@ import pytest
 
 from cactus_actors.config import GatewaySettings, RouterSettings, WorkerSettings
 from cactus_actors.gateway.server import GatewayServer
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.sdk import (
     CactusModel,

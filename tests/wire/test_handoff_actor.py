@@ -17,8 +17,8 @@ import zmq.asyncio
 from cactus_actors.config import CloudBudget, HandoffSettings
 from cactus_actors.handoff.actor import HandoffActor
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.results import Usage
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.wire import encode, worker_message_decoder
 from cactus_actors.protocol.worker_messages import (
     Abort,

@@ -23,8 +23,8 @@ from cactus_actors.handoff.credentials import CloudKey
 from cactus_actors.handoff.failures import CloudFailure
 from cactus_actors.handoff.metering import Meter
 from cactus_actors.handoff.spending import Spending
-from cactus_actors.protocol.params import SamplingParams
 from cactus_actors.protocol.results import Usage
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 from tests.support.http.fake_cloud import (
     EVENTS,

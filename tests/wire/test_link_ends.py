@@ -8,7 +8,7 @@ import sys
 UNREAD = """
 import time
 import zmq
-from cactus_actors.protocol.link import set_options
+from cactus_actors.protocol.tcp_keepalive import set_options
 from tests.support.router.raw_peer import RawPeer, frame
 
 context = zmq.Context()

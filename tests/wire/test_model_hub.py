@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 from huggingface_hub import constants
 
-from cactus_actors.models.files import list_models, resolve_model
+from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.models.hub_cache import HubModel, cached_models, pinned
 from cactus_actors.protocol.errors import ModelFileInvalid, Unavailable
 from cactus_actors.text import load_text_model
@@ -298,7 +298,7 @@ def test_a_downloaded_model_is_known_by_its_name_on_the_hub(hub: FakeHub) -> Non
 
 def test_the_environment_of_the_hub_client_is_respected(hub: FakeHub, tmp_path: Path) -> None:
     script = (
-        "import sys; from cactus_actors.models.files import resolve_model\n"
+        "import sys; from cactus_actors.models.catalog import resolve_model\n"
         "assert 'huggingface_hub' not in sys.modules\n"
         "print(resolve_model('owner/one-gguf'))"
     )

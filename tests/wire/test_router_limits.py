@@ -9,8 +9,8 @@ import pytest
 import zmq
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.protocol.link import MAX_TOPICS
 from cactus_actors.protocol.messages import Accepted, Status, StatusRequest, Submit
+from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 from cactus_actors.protocol.wire import encode, router_reply_decoder
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report
 from tests.support.router.core_harness import job_id, make_delta, make_hello

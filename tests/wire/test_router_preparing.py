@@ -14,7 +14,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options

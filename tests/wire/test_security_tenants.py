@@ -11,7 +11,7 @@ import msgspec
 
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import JobConflict, JobNotFound
-from cactus_actors.protocol.link import MAX_TOPICS
+from cactus_actors.protocol.key_grants import Terms
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,
@@ -23,7 +23,7 @@ from cactus_actors.protocol.messages import (
     Replay,
     Resume,
 )
-from cactus_actors.protocol.terms import Terms
+from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 from cactus_actors.protocol.worker_messages import Finish, Report
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from tests.support.router.core_harness import UNSURE, job_id, make_delta, make_hello

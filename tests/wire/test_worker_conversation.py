@@ -15,7 +15,7 @@ import zmq
 from cactus_actors.config import WorkerSettings
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.wire import encode, worker_message_decoder
 from cactus_actors.protocol.worker_messages import (
     Abort,

@@ -2,8 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.protocol.option_ranges import UNLIMITED
-from cactus_actors.protocol.params import ReasoningParams
+from cactus_actors.protocol.sampling_params import UNLIMITED, ReasoningParams
 from cactus_actors.reasoning import Split, splitter_of
 
 MAX_REST_OF_CHARACTER = 3

@@ -7,7 +7,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.block_hashes import block_digest, root_digest
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.hidden_state_pooling import Pool

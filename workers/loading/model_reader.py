@@ -13,7 +13,7 @@ from typing import NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.models.files import invalid, read_json_object
+from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families.family import Family, graph_of

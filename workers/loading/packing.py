@@ -7,7 +7,7 @@ from collections.abc import Callable, Mapping
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.tensor_source import TensorSource
 from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef

@@ -14,7 +14,7 @@ import numpy as np
 from numpy.typing import NDArray
 from safetensors import SafetensorError, safe_open
 
-from cactus_actors.models.files import invalid, parse_json_object
+from cactus_actors.models.checked_files import invalid, parse_json_object
 
 MAX_HEADER_BYTES = 100_000_000
 CHUNK_BYTES = 1 << 20

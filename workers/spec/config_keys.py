@@ -10,7 +10,7 @@ from typing import Any
 
 import numpy as np
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 
 # Inclusive bounds of what a sane model has; they keep a corrupt file from asking for absurd sizes.
 _BOUNDS: Mapping[str, tuple[float, float]] = {

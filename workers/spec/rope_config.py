@@ -9,7 +9,7 @@ from typing import Any
 
 import numpy as np
 
-from cactus_actors.models.files import invalid
+from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.spec.config_keys import Keys, is_finite

@@ -10,15 +10,15 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET
 
+from cactus_actors.api.openai import error_body
 from cactus_actors.gateway.answers.choices import ChoiceStreams, Happening
-from cactus_actors.gateway.answers.event_stream import DONE, PING, event
-from cactus_actors.gateway.answers.stream_position import Place, event_id
-from cactus_actors.gateway.failures import info_of
-from cactus_actors.gateway.gateway import Gateway, is_stopping
-from cactus_actors.gateway.identity import Identity
+from cactus_actors.gateway.answers.streaming_response import DONE, PING, event
+from cactus_actors.gateway.context import Gateway, is_stopping
+from cactus_actors.gateway.http.error_responses import info_of
+from cactus_actors.gateway.http.identity import Identity
+from cactus_actors.gateway.http.stream_positions import Place, event_id
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
-from cactus_actors.protocol.openai import error_body
 from cactus_actors.protocol.results import Result
 
 MIN_INTERVAL_S = 0.02

@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from cactus_actors.gateway.files.records import Record
+from cactus_actors.gateway.files.record_files import Record
 
 Endpoint = Literal["/v1/chat/completions", "/v1/completions"]
 BatchStatus = Literal[

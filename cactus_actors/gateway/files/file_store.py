@@ -11,7 +11,7 @@ from pathlib import Path
 from typing import Any
 
 from cactus_actors.gateway.files.quota import FileQuota
-from cactus_actors.gateway.files.records import Record, Records
+from cactus_actors.gateway.files.record_files import Record, Records
 from cactus_actors.protocol.errors import ResourceNotFound, StorageFailure
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cactus_actors.gateway.files.records import Record
+from cactus_actors.gateway.files.record_files import Record
 from cactus_actors.protocol.errors import QuotaExceeded
 
 

@@ -11,15 +11,15 @@ from typing import Any
 from litestar import Request
 from litestar.datastructures import State
 
-from cactus_actors.gateway.http.holding import Holding
-from cactus_actors.gateway.keys import Tenant
+from cactus_actors.api.strict_json import decode_strictly
+from cactus_actors.gateway.http.api_keys import Tenant
+from cactus_actors.gateway.http.body_budget import Holding
 from cactus_actors.protocol.errors import (
     InvalidJSON,
     PayloadTooLarge,
     RequestTimedOut,
     UnsupportedMediaType,
 )
-from cactus_actors.protocol.strict_json import decode_strictly
 
 BODY_TIMEOUT_S = 60.0
 MIN_BYTES_A_SECOND = 4096

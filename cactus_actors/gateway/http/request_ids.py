@@ -11,7 +11,7 @@ import hashlib
 import re
 import secrets
 
-from cactus_actors.gateway.keys import Tenant
+from cactus_actors.gateway.http.api_keys import Tenant
 from cactus_actors.protocol.errors import InvalidRequest, JobNotFound
 
 MAX_IDEMPOTENCY_KEY = 255

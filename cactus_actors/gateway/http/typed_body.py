@@ -6,7 +6,7 @@ from typing import Any, TypeVar
 
 import msgspec
 
-from cactus_actors.protocol.openai.converting import converted
+from cactus_actors.api.conversion import converted
 
 S = TypeVar("S", bound=msgspec.Struct)
 

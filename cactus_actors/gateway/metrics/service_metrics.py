@@ -11,7 +11,7 @@ from typing import get_args
 
 from prometheus_client.metrics_core import InfoMetricFamily, Metric
 
-from cactus_actors.gateway.metrics.families import by_name, counter, gauge, histogram
+from cactus_actors.gateway.metrics.metric_families import by_name, counter, gauge, histogram
 from cactus_actors.protocol.messages import JobCounts, Status, WorkerStatus
 from cactus_actors.protocol.totals import BreakerState, Distribution, Held, Totals
 

@@ -1,1 +1,4 @@
-"""One file a group of paths; each has its handlers in `HANDLERS`."""
+"""Handlers of HTTP paths, one file a group of paths.
+
+The page for people will be a package of its own beside this one: `gateway/page/`.
+"""

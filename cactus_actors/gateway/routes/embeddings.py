@@ -11,14 +11,14 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import check_serves, model_asked_for, whole_answer
-from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.api.openai.prompt_field import Prompt, prompts_of
+from cactus_actors.gateway.answers.job_responses import check_serves, model_asked_for, whole_answer
+from cactus_actors.gateway.context import gateway_of
+from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.gateway.http.typed_body import typed
-from cactus_actors.gateway.identity import Identity
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.openai.prompts import Prompt, prompts_of
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 

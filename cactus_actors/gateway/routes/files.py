@@ -11,13 +11,13 @@ from litestar import delete, get, post
 from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import json_response
-from cactus_actors.gateway.answers.event_stream import ByteStream
+from cactus_actors.gateway.answers.job_responses import json_response
+from cactus_actors.gateway.answers.streaming_response import ByteStream
+from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.files.upload import Upload
-from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.http.identity import tenant_name
+from cactus_actors.gateway.http.pagination import page
 from cactus_actors.gateway.http.request_body import HttpRequest
-from cactus_actors.gateway.identity import tenant_name
-from cactus_actors.gateway.listing import page
 from cactus_actors.protocol.errors import InvalidRequest
 
 CHUNK_BYTES = 256 * 1024

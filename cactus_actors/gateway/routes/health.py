@@ -6,10 +6,10 @@ import msgspec
 from litestar import get
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import json_response
-from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.answers.job_responses import json_response
+from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest
-from cactus_actors.gateway.metrics.metrics import CONTENT_TYPE
+from cactus_actors.gateway.metrics.gateway_metrics import CONTENT_TYPE
 
 
 @get("/health")

@@ -1,4 +1,4 @@
-"""/completion and /infill: the native endpoints of llama.cpp's server."""
+"""/completion: the native endpoint of llama.cpp's server."""
 
 from __future__ import annotations
 
@@ -8,15 +8,13 @@ from typing import Any
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import check_serves, streamed_answer, whole_answer, with_model
-from cactus_actors.gateway.gateway import Gateway, gateway_of
+from cactus_actors.api.openai import request_from_completion
+from cactus_actors.gateway.answers.job_responses import check_serves, streamed_answer, whole_answer, with_model
+from cactus_actors.gateway.answers.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
+from cactus_actors.gateway.context import Gateway, gateway_of
+from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
-from cactus_actors.gateway.http.typed_body import typed
-from cactus_actors.gateway.identity import Identity
-from cactus_actors.gateway.infill import InfillBody, infill_ids, without_infill
-from cactus_actors.gateway.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.openai import request_from_completion
 from cactus_actors.protocol.results import Result
 
 # theirs -> ours
@@ -28,15 +26,6 @@ async def completion(request: HttpRequest) -> ASGIResponse:
     """Complete a prompt, or several, in llama.cpp's shapes."""
     gateway = gateway_of(request)
     return await complete(gateway, request, await read_json(request, gateway.settings.max_body_bytes))
-
-
-@post("/infill", status_code=200)
-async def infill(request: HttpRequest) -> ASGIResponse:
-    """Write what stands between a prefix and a suffix, in llama.cpp's shapes."""
-    gateway = gateway_of(request)
-    body = await read_json(request, gateway.settings.max_body_bytes)
-    ids = infill_ids(typed(body, InfillBody), gateway.text)
-    return await complete(gateway, request, without_infill(body) | {"prompt": ids})
 
 
 async def complete(gateway: Gateway, request: HttpRequest, body: dict[str, Any]) -> ASGIResponse:
@@ -75,4 +64,4 @@ def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
     return ours
 
 
-HANDLERS = [completion, infill]
+HANDLERS = [completion]

@@ -9,8 +9,8 @@ from litestar import get
 from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import MAX_MODEL_NAME, json_response
-from cactus_actors.gateway.gateway import Gateway, gateway_of
+from cactus_actors.gateway.answers.job_responses import MAX_MODEL_NAME, json_response
+from cactus_actors.gateway.context import Gateway, gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.errors import ModelNotFound
 

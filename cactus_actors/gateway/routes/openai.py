@@ -9,22 +9,22 @@ from typing import Any
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import (
-    check_serves,
-    streamed_answer,
-    whole_answer,
-    with_model,
-)
-from cactus_actors.gateway.gateway import Gateway, gateway_of
-from cactus_actors.gateway.http.request_body import HttpRequest, read_json
-from cactus_actors.gateway.identity import Identity
-from cactus_actors.protocol.openai import (
+from cactus_actors.api.openai import (
     BodyRequest,
     chunks_of,
     completion_body,
     request_from_chat,
     request_from_completion,
 )
+from cactus_actors.gateway.answers.job_responses import (
+    check_serves,
+    streamed_answer,
+    whole_answer,
+    with_model,
+)
+from cactus_actors.gateway.context import Gateway, gateway_of
+from cactus_actors.gateway.http.identity import Identity
+from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.protocol.results import Result
 
 

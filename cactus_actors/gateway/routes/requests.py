@@ -11,11 +11,11 @@ from litestar import delete, get
 from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.gateway.answers.answering import json_response
-from cactus_actors.gateway.gateway import gateway_of
+from cactus_actors.gateway.answers.job_responses import json_response
+from cactus_actors.gateway.context import gateway_of
+from cactus_actors.gateway.http.identity import identity_named
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.request_ids import job_id_of
-from cactus_actors.gateway.identity import identity_named
 from cactus_actors.protocol.errors import JobNotFound
 from cactus_actors.protocol.messages import Finished
 

@@ -7,7 +7,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.error_info import ErrorInfo
 
 _LENGTH_BYTES = 4
 

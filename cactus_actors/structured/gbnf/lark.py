@@ -7,8 +7,8 @@ from collections.abc import Iterable, Mapping
 from cactus_actors.protocol.errors import SchemaTooComplex
 from cactus_actors.structured.components import longest_chain
 from cactus_actors.structured.gbnf.automaton import TooLarge
-from cactus_actors.structured.gbnf.greed import greedy_lexemes
-from cactus_actors.structured.gbnf.reader import PARAM, Vocabulary, read_grammar
+from cactus_actors.structured.gbnf.lexeme_conflicts import greedy_lexemes
+from cactus_actors.structured.gbnf.parser import PARAM, Vocabulary, read_grammar
 from cactus_actors.structured.gbnf.rules import reachable
 from cactus_actors.structured.gbnf.shape import (
     All,

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable, Container, Iterable, Mapping
 
 from cactus_actors.protocol.errors import SchemaInvalid, SchemaUnsatisfiable
-from cactus_actors.structured.gbnf.reader import PARAM
+from cactus_actors.structured.gbnf.parser import PARAM
 from cactus_actors.structured.gbnf.tree import (
     Characters,
     Choice,

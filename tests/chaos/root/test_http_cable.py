@@ -10,7 +10,7 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.gateway.keys import digest_of
+from cactus_actors.gateway.http.api_keys import digest_of
 from tests.chaos.root.test_network import Link
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import PlayedService, played_service

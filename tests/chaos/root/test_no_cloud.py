@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.keys.store import KeyStore
-from cactus_actors.protocol.terms import Terms
+from cactus_actors.protocol.key_grants import Terms
 from tests.chaos.root.conftest import run
 from tests.support.processes.separate_actors import Processes
 

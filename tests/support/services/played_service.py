@@ -17,9 +17,9 @@ import zmq
 from cactus_actors.client import Client
 from cactus_actors.config import GatewaySettings, RouterSettings
 from cactus_actors.gateway.server import GatewayServer
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.process.health import Endpoints
-from cactus_actors.protocol.errors import ErrorInfo
+from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish, Report, SequenceDelta, Welcome
 from cactus_actors.router.actor import RouterActor

@@ -7,10 +7,9 @@ from typing import Any
 import msgspec
 import pytest
 
+from cactus_actors.api.openai import BodyRequest, completion_body
 from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.openai import BodyRequest, completion_body
-from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.profiles import ProfileName
+from cactus_actors.protocol.options import Options, ProfileName
 from cactus_actors.protocol.results import (
     Alternative,
     Handoff,

@@ -7,9 +7,7 @@ from typing import Any
 import msgspec
 import pytest
 
-from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
-from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
-from cactus_actors.protocol.openai import (
+from cactus_actors.api.openai import (
     CHAT_COMPLETIONS,
     COMPLETIONS,
     BodyRequest,
@@ -17,8 +15,10 @@ from cactus_actors.protocol.openai import (
     error_body,
     request_from_body,
 )
+from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
+from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
 JOB = "0" * 32

@@ -8,11 +8,11 @@ from typing import Any
 import msgspec
 import pytest
 
+from cactus_actors.api.openai import BodyRequest, Chunks, chunks_of, completion_body
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
-from cactus_actors.protocol.openai import BodyRequest, Chunks, chunks_of, completion_body
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Result, TokenLogprob, ToolCall, Usage
-from cactus_actors.tools.splitter import parse_calls
+from cactus_actors.tools.call_splitter import parse_calls
 
 JOB = "0" * 32
 CALL = '<tool_call>\n{"name": "time", "arguments": {"zone": "UTC"}}\n</tool_call>'

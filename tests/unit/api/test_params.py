@@ -8,17 +8,13 @@ from typing import Any
 import msgspec
 import pytest
 
+from cactus_actors.api.option_rules import given_options, structure_of, with_defaults
+from cactus_actors.api.params import JobPolicy, resolve_options
+from cactus_actors.api.profiles import PROFILES
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.option_rules import (
-    ToolChoice,
-    given_options,
-    structure_of,
-    tool_choice,
-    with_defaults,
-)
-from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import JobPolicy, SamplingParams, resolve_options
-from cactus_actors.protocol.profiles import PROFILES, ProfileName
+from cactus_actors.protocol.options import Options, ProfileName
+from cactus_actors.protocol.sampling_params import SamplingParams
+from cactus_actors.tools.tool_choice import ToolChoice, tool_choice
 
 FUNCTION = {"type": "function", "function": {"name": "time"}}
 

@@ -6,16 +6,16 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.protocol.openai import request_from_chat
-from cactus_actors.protocol.option_rules import given_options
-from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import resolve_options
-from cactus_actors.protocol.reasoning_options import (
+from cactus_actors.api.openai import request_from_chat
+from cactus_actors.api.option_rules import given_options
+from cactus_actors.api.params import resolve_options
+from cactus_actors.api.reasoning_options import (
     MAX_TEMPLATE_VARIABLES,
     ReasoningRequest,
     reasoning_request,
 )
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.options import Options
 
 NO_BUDGET = -1
 

@@ -7,8 +7,8 @@ from typing import Any
 import msgspec
 import pytest
 
+from cactus_actors.api.openai import request_from_body
 from cactus_actors.protocol.errors import InvalidMessage, InvalidRequest
-from cactus_actors.protocol.openai import request_from_body
 from cactus_actors.protocol.wire import JSON, MSGPACK, Encoding, client_message_decoder, encode
 from tests.support.router.core_harness import job_id
 

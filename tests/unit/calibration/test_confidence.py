@@ -8,8 +8,8 @@ from pathlib import Path
 
 import pytest
 
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.confidence_probe import FILE_NAME, probe_beside, probe_for, read_probe
-from cactus_actors.models.files import resolve_model
 from cactus_actors.protocol.confidence import (
     Probe,
     answer_prob,

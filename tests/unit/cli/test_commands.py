@@ -23,8 +23,8 @@ from cactus_actors.cli.batch_progress import ProgressLog
 from cactus_actors.cli.bench_service import percentile
 from cactus_actors.cli.main import exit_code, main
 from cactus_actors.cli.terminal import natural_order
+from cactus_actors.models.catalog import list_models
 from cactus_actors.models.confidence_probe import read_probe
-from cactus_actors.models.files import list_models
 from cactus_actors.protocol.errors import (
     ConfigurationInvalid,
     InvalidRequest,

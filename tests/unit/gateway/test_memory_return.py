@@ -6,7 +6,7 @@ import sys
 
 import pytest
 
-from cactus_actors.gateway.memory_return import MUCH_BYTES, MemoryReturn
+from cactus_actors.gateway.memory_trimming import MUCH_BYTES, MemoryReturn
 from cactus_actors.process.resident_memory import STATM, give_back_memory, resident_bytes
 
 

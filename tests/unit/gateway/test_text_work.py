@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cactus_actors.gateway.text_work import MAX_CHARACTERS_OF_ONE, MAX_OF_ONE, TextWork
+from cactus_actors.gateway.text_queue import MAX_CHARACTERS_OF_ONE, MAX_OF_ONE, TextWork
 from cactus_actors.protocol.errors import Overloaded
 
 LENGTH = 10

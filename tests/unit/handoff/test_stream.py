@@ -15,8 +15,8 @@ from cactus_actors.handoff.budget import Budget
 from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.handoff.failures import CloudFailure, parse_retry_after, status_failure
 from cactus_actors.protocol.results import ToolCall, Usage
-from cactus_actors.tools.splitter import Parsed, parse_calls
-from cactus_actors.tools.table import MARKUPS
+from cactus_actors.tools.call_splitter import Parsed, parse_calls
+from cactus_actors.tools.markup_table import MARKUPS
 
 STREAM = ': ping\n\ndata: {"a":1}\r\n\r\nevent: x\ndata: one\ndata:two\n\ndata: é✓\n\n'.encode()
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cactus_actors.gateway.files.records import Records
+from cactus_actors.gateway.files.record_files import Records
 from cactus_actors.keys.private_directory import check_private, check_way_to, is_own_group
 from cactus_actors.keys.store import KeyStore, keys_dir
 from cactus_actors.placement.local.run_directory import RunDirectory

@@ -8,7 +8,7 @@ from pathlib import Path
 
 import pytest
 
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.fingerprint import (
     HEAD_BYTES,
     MAX_WHOLE_BYTES,

@@ -8,9 +8,9 @@ import pytest
 
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.reasoning import MARKUPS, Split, split, splitter_of
-from cactus_actors.tools.splitter import Piece, Splitter, parse_calls
-from cactus_actors.tools.table import MARKUPS as TOOL_MARKUPS
-from cactus_actors.tools.writing import render_calls
+from cactus_actors.tools.call_rendering import render_calls
+from cactus_actors.tools.call_splitter import Piece, Splitter, parse_calls
+from cactus_actors.tools.markup_table import MARKUPS as TOOL_MARKUPS
 
 WEATHER, TIME = ToolCall("weather", {"city": "Paris"}), ToolCall("time", {"zone": "UTC"})
 TOOLS: list[dict[str, Any]] = [

@@ -7,10 +7,10 @@ from typing import Any
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cactus_actors.api.openai import BodyRequest, chunks_of, completion_body
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
-from cactus_actors.protocol.openai import BodyRequest, chunks_of, completion_body
-from cactus_actors.protocol.params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.results import Result
+from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingParams
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.router.state.token_log import TokenLog
 from cactus_actors.workers.engine.detokenizer import Detokenizer

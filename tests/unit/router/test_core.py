@@ -5,7 +5,8 @@ from __future__ import annotations
 import msgspec
 import pytest
 
-from cactus_actors.protocol.errors import ErrorInfo, ModelFailure
+from cactus_actors.protocol.error_info import ErrorInfo
+from cactus_actors.protocol.errors import ModelFailure
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,

@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from cactus_actors.protocol.terms import Terms
+from cactus_actors.protocol.key_grants import Terms
 from cactus_actors.router.edge.edge_link import MAX_WAITING_BYTES, Link
 from cactus_actors.router.edge.edge_messages import (
     FromEdge,

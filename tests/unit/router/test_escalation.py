@@ -8,10 +8,10 @@ from msgspec import UNSET, UnsetType
 
 from cactus_actors.protocol.confidence import Probe, entropy_confidence
 from cactus_actors.protocol.errors import HandoffFailed, Unavailable
+from cactus_actors.protocol.key_grants import Terms
 from cactus_actors.protocol.messages import ChatMessage, Fetch, Progress, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Measures, Result, Usage
-from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from cactus_actors.router.cascade.cloud_share import BURST
 from cactus_actors.router.cascade.confidence_gates import NO_KEY, early_breach, end_breach, refusal

@@ -8,9 +8,9 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
+from cactus_actors.protocol.key_grants import Terms
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.terms import Terms
 from cactus_actors.protocol.worker_messages import Finish
 from cactus_actors.router.state.caller import Caller
 from cactus_actors.router.state.job_cost import PROMPT_COST

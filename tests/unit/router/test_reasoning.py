@@ -10,8 +10,8 @@ from msgspec.structs import replace
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, ContentPart, Delta, Resume, Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import ReasoningParams
 from cactus_actors.protocol.results import Usage
+from cactus_actors.protocol.sampling_params import ReasoningParams
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared import Prepared

@@ -12,7 +12,7 @@ import trustme
 
 from cactus_actors.config import ChatOverrides, ServeConfig, make_config
 from cactus_actors.models import hub
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.service.model_check import check_model
 from cactus_actors.service.preflight import check_settings

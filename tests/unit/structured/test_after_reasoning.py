@@ -13,7 +13,7 @@ from cactus_actors.structured import after_reasoning, compile_request
 from cactus_actors.structured.compiled import param_of
 from cactus_actors.structured.matcher import Matchers
 from cactus_actors.text.tokenizer import Tokenizer
-from cactus_actors.tools.writing import render_calls
+from cactus_actors.tools.call_rendering import render_calls
 from tests.unit.text.test_fill import load_model
 
 END = "<|end of text|>"

@@ -21,7 +21,7 @@ from cactus_actors.protocol.errors import (
 from cactus_actors.protocol.options import Options
 from cactus_actors.structured import ROOTS, compile_request
 from cactus_actors.structured.compiler_messages import error_of
-from cactus_actors.structured.gbnf.reader import read_grammar
+from cactus_actors.structured.gbnf.parser import read_grammar
 from cactus_actors.structured.gbnf.tree import Characters, Choice, Node, Reference, Repeat, Sequence, Text
 from tests.support.text.grammar_texts import Names, accepted, accepts, grammar_of
 

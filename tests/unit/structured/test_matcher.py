@@ -18,7 +18,7 @@ import pytest
 import cactus_actors.models
 from cactus_actors.protocol.errors import InvalidRequest, ModelFailure, SchemaTooComplex
 from cactus_actors.protocol.options import Options
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.structured import ROOTS, compile_request, rehearse
 from cactus_actors.structured.compiled import param_of

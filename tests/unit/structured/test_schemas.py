@@ -22,7 +22,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.structured import compile_request
 from cactus_actors.structured.keywords import ANNOTATIONS
 from cactus_actors.structured.keywords import REFUSED as REFUSED_KEYWORDS
-from cactus_actors.structured.request import _Cache
+from cactus_actors.structured.request_grammar import _Cache
 from cactus_actors.structured.schema import _READERS
 from tests.support.text.grammar_texts import BYTES, Names, accepted, accepts, grammar_of
 

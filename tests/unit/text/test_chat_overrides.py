@@ -13,14 +13,14 @@ import pytest
 
 from cactus_actors import Client
 from cactus_actors.config import ChatOverrides, RouterSettings, make_config, read_config_file
-from cactus_actors.models.files import resolve_model
+from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.router.actor import RouterActor
 from cactus_actors.router.preparation.preparer_process import PreparingProcess
 from cactus_actors.service.actor_settings import overrides_of
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.tools.table import MARKUPS
+from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.models.tiny_gguf import TOKEN_TYPES, TOKENS
 from tests.support.router.secured_router import LOOPBACK
 from tests.support.services.played_service import played_service

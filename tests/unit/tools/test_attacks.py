@@ -12,9 +12,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
-from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
-from cactus_actors.tools.table import MARKUPS
-from cactus_actors.tools.writing import render_calls
+from cactus_actors.tools.call_rendering import render_calls
+from cactus_actors.tools.call_splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.markup_table import MARKUPS
 
 TOOLS: list[dict[str, Any]] = [
     {"name": "f", "parameters": {"type": "object", "properties": {"a": {"type": "string"}, "b": {}}}},

@@ -16,7 +16,7 @@ from tokenizers import AddedToken, decoders, models, pre_tokenizers
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.text.tokenizer import byte_of_character
-from cactus_actors.tools.definitions import normalised_tools
+from cactus_actors.tools.tool_definitions import normalised_tools
 
 TOOLS = "{%- if tools is not none %}{{ tools | tojson }}{% endif %}"
 

@@ -12,9 +12,9 @@ from jsonschema import Draft202012Validator
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.structured import compile_request
-from cactus_actors.tools.splitter import Parsed, parse_calls
-from cactus_actors.tools.table import MARKUPS
-from cactus_actors.tools.writing import render_calls
+from cactus_actors.tools.call_rendering import render_calls
+from cactus_actors.tools.call_splitter import Parsed, parse_calls
+from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.text.grammar_texts import Names, NoControlTokens, accepted, random_text
 
 WEATHER = {

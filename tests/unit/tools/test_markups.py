@@ -11,10 +11,10 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
+from cactus_actors.tools.call_rendering import render_calls
+from cactus_actors.tools.call_splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.markup_table import MARKUPS
 from cactus_actors.tools.pieces import ArgumentsText, CallBegun
-from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
-from cactus_actors.tools.table import MARKUPS
-from cactus_actors.tools.writing import render_calls
 
 ROUTE = ToolCall("plan_route", {"from": "Zürich", "stops": 2, "avoid": ["tolls", "ferries"]})
 NOW = ToolCall("now", {})

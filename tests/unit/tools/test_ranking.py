@@ -7,7 +7,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.tools.ranking import select_tools
+from cactus_actors.tools.tool_ranking import select_tools
 
 
 def tool(name: str, description: str = "") -> dict[str, Any]:

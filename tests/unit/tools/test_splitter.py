@@ -9,6 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
+from cactus_actors.tools.call_rendering import render_calls
+from cactus_actors.tools.call_splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.markup_table import MARKUPS
 from cactus_actors.tools.pieces import (
     MAX_ARGUMENTS,
     MAX_CALLS,
@@ -19,9 +22,6 @@ from cactus_actors.tools.pieces import (
     CallBegun,
     Piece,
 )
-from cactus_actors.tools.splitter import Parsed, Splitter, parse_calls
-from cactus_actors.tools.table import MARKUPS
-from cactus_actors.tools.writing import render_calls
 
 WEATHER = ToolCall("weather", {"city": "Paris"})
 TIME = ToolCall("time", {})

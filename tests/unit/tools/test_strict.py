@@ -15,9 +15,9 @@ from cactus_actors.protocol.results import ToolCall
 from cactus_actors.reasoning import MARKUPS as REASONING
 from cactus_actors.reasoning import Start
 from cactus_actors.structured import after_reasoning, compile_request, rehearse
-from cactus_actors.tools.splitter import parse_calls
-from cactus_actors.tools.table import MARKUPS
-from cactus_actors.tools.writing import render_calls
+from cactus_actors.tools.call_rendering import render_calls
+from cactus_actors.tools.call_splitter import parse_calls
+from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.text.grammar_texts import NoControlTokens, accepted, random_text
 from tests.unit.structured.test_after_reasoning import refused_at, tokenizer_of
 from tests.unit.tools.test_grammars import TOOLS, WEATHER, as_forced, calls

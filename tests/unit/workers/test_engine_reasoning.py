@@ -7,7 +7,7 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from cactus_actors.protocol.params import ReasoningParams, SamplingParams
+from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import KVCache

@@ -14,7 +14,7 @@ import pytest
 from numpy.typing import NDArray
 from safetensors.numpy import save_file
 
-from cactus_actors.models.files import list_models, resolve_model
+from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families.family import graph_of
 from cactus_actors.workers.families.llama import FAMILY

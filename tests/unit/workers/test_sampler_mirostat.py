@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 from numpy.typing import NDArray
 
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.workers.kernels import sampling_random
 from tests.support.models.for_python import for_python
 from tests.support.models.sampler_cases import VOCAB, Case, adjusted, make_case, sample, sample_one, softmax

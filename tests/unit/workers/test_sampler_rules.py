@@ -11,7 +11,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 from msgspec.structs import replace
 
-from cactus_actors.protocol.params import SamplingParams
+from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.workers.engine.sampler import Sampler
 from cactus_actors.workers.kernels import nucleus, sampling_random
 from cactus_actors.workers.kernels.nucleus import MAX_SORTED

@@ -1,0 +1,1 @@
+"""What a request may say and how it is answered: options, their rules and defaults, and OpenAI's shapes."""

@@ -1,0 +1,55 @@
+"""What one HTTP body asks for."""
+
+from __future__ import annotations
+
+from typing import Literal
+
+import msgspec
+
+from cactus_actors.api.openai.reasoning_fields import ReasoningFormat
+from cactus_actors.api.profiles import PROFILES
+from cactus_actors.protocol.messages import Submit
+
+Endpoint = Literal["chat", "completion"]
+
+
+class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
+    """One or more jobs, and how their answers are to be written.
+
+    Choice `i` is job `submits[i]`: prompt `i // n`, choice `i % n` of it. All have one seed. `model` is as
+    the request spelled it, `ignored` names the fields of the body that are not known here.
+    `reasoning_format` says where the reasoning of an answer stands.
+    """
+
+    endpoint: Endpoint
+    submits: list[Submit]
+    n: int = 1
+    model: str | None = None
+    stream: bool = False
+    include_usage: bool = False
+    return_raw_tokens: bool = False
+    ignored: tuple[str, ...] = ()
+    reasoning_format: ReasoningFormat = "apart"
+
+    @classmethod
+    def of(cls, submit: Submit) -> BodyRequest:
+        """The request for one job that came in another way."""
+        endpoint: Endpoint = "completion" if submit.messages is None else "chat"
+        return cls(endpoint=endpoint, submits=[submit], model=submit.model)
+
+    @property
+    def wants_whole_calls(self) -> bool:
+        """Whether the clients of this profile take no call in parts."""
+        return self.submits[0].profile in ("mistral", "cerebras")
+
+    @property
+    def is_mistral(self) -> bool:
+        """Whether finish reasons and the last chunk are to be as Mistral's."""
+        return self.submits[0].profile == "mistral"
+
+    def text_offset(self, choice: int) -> int:
+        """What the offsets of the log probabilities of a text that echoes no prompt count from."""
+        submit = self.submits[choice]
+        if not PROFILES[submit.profile or "cactus"].text_offset_from_prompt:
+            return 0
+        return len(submit.prompt) if isinstance(submit.prompt, str) else 0

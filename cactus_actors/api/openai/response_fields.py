@@ -1,0 +1,115 @@
+"""The parts that whole answers and the chunks of a stream have in common."""
+
+from __future__ import annotations
+
+import hashlib
+from collections.abc import Sequence
+from typing import Any
+
+import msgspec
+
+from cactus_actors.api.openai.body_request import BodyRequest
+from cactus_actors.protocol.results import Result, Timings, ToolCall, Usage
+
+
+def usage_of(request: BodyRequest, results: Sequence[Result]) -> dict[str, Any]:
+    """The `usage` of all choices; each prompt counts once, whatever the number of its choices."""
+    prompts = [result.usage for result in results[:: request.n]]
+    usage = Usage(
+        prompt_tokens=sum(one.prompt_tokens for one in prompts),
+        completion_tokens=sum(result.usage.completion_tokens for result in results),
+        cached_tokens=sum(one.cached_tokens for one in prompts),
+        reasoning_tokens=sum(result.usage.reasoning_tokens for result in results),
+    )
+    return {
+        "prompt_tokens": usage.prompt_tokens,
+        "completion_tokens": usage.completion_tokens,
+        "total_tokens": usage.total_tokens,
+        "prompt_tokens_details": {"cached_tokens": usage.cached_tokens},
+        "completion_tokens_details": {"reasoning_tokens": usage.reasoning_tokens},
+    }
+
+
+def model_of(request: BodyRequest, result: Result) -> str:
+    """Who answered: the cloud's model, or the served one as the request calls it."""
+    return result.model if result.cloud_handoff else request.model or result.model
+
+
+def finish_reason_of(request: BodyRequest, result: Result) -> str:
+    """How the endpoint says why an answer ended."""
+    if result.finish_reason == "model_length" and not (request.endpoint == "chat" and request.is_mistral):
+        return "length"
+    has_calls = bool(result.tool_calls or result.incomplete_calls)
+    if result.finish_reason == "tool_calls" and (request.endpoint == "completion" or not has_calls):
+        return "stop"
+    return result.finish_reason
+
+
+def call_of(name: str, arguments: str, completion_id: str, choice: int, place: int) -> dict[str, Any]:
+    """A call in an assistant's message.
+
+    Its id has nine letters and digits: the templates of some families refuse any other.
+    """
+    of = f"{completion_id}/{choice}/{place}"
+    return {
+        "id": hashlib.blake2b(of.encode(), digest_size=8).hexdigest()[:9],
+        "type": "function",
+        "function": {"name": name, "arguments": arguments},
+    }
+
+
+def arguments_of(call: ToolCall) -> str:
+    """The arguments of a call as JSON text."""
+    return msgspec.json.encode(call.arguments).decode()
+
+
+def calls_of(result: Result, completion_id: str, choice: int) -> list[dict[str, Any]]:
+    """The calls of an answer in their order; the arguments of one that broke off are no whole JSON text."""
+    texts = [(call.name, arguments_of(call)) for call in result.tool_calls]
+    for incomplete in result.incomplete_calls:
+        texts.insert(incomplete.index, (incomplete.name, incomplete.arguments))
+    return [call_of(name, text, completion_id, choice, place) for place, (name, text) in enumerate(texts)]
+
+
+def extensions_of(result: Result) -> dict[str, Any]:
+    """What we tell of an answer beyond OpenAI's fields."""
+    extensions: dict[str, Any] = {
+        "confidence": result.confidence,
+        "accepted": result.accepted,
+        "cloud_handoff": result.cloud_handoff,
+        "handoff": msgspec.to_builtins(result.handoff),
+        "measures": msgspec.to_builtins(result.measures),
+        "timings": _timings(result.timings, result.usage),
+        **seed_fields(result),
+    }
+    if result.selected_tools is not None:
+        extensions["selected_tools"] = result.selected_tools
+    if result.sources:
+        extensions["sources"] = msgspec.to_builtins(result.sources)
+    return extensions
+
+
+def seed_fields(result: Result) -> dict[str, Any]:
+    """The seed, and its digits as text where some readers of JSON round it."""
+    return {"seed": result.seed} | ({} if result.seed_text is None else {"seed_text": result.seed_text})
+
+
+def _timings(timings: Timings, usage: Usage) -> dict[str, Any]:
+    """The names of llama.cpp's server, and latencies since the job was accepted."""
+    prompt_ms = max(0.0, timings.time_to_first_token_ms - timings.queue_ms)
+    predicted_ms = max(0.0, timings.total_time_ms - timings.time_to_first_token_ms)
+    num_computed = usage.prompt_tokens - usage.cached_tokens
+    return {
+        "cache_n": usage.cached_tokens,
+        "prompt_n": num_computed,
+        "prompt_ms": round(prompt_ms, 3),
+        "prompt_per_token_ms": round(prompt_ms / num_computed, 3) if num_computed > 0 else 0.0,
+        "prompt_per_second": timings.prefill_tokens_per_second,
+        "predicted_n": usage.completion_tokens,
+        "predicted_ms": round(predicted_ms, 3),
+        "predicted_per_token_ms": round(predicted_ms / max(1, usage.completion_tokens), 3),
+        "predicted_per_second": timings.decode_tokens_per_second,
+        "queue_ms": timings.queue_ms,
+        "time_to_first_token_ms": timings.time_to_first_token_ms,
+        "total_time_ms": timings.total_time_ms,
+    }

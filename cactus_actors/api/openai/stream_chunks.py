@@ -1,0 +1,260 @@
+"""What a job's stream says -> the chunks of OpenAI's streams, as JSON-ready values."""
+
+from __future__ import annotations
+
+from abc import ABC, abstractmethod
+from collections.abc import Sequence
+from typing import Any
+
+from cactus_actors.api.openai.body_request import BodyRequest
+from cactus_actors.api.openai.logprobs import TextLogprobs, chat_logprobs, num_left_out
+from cactus_actors.api.openai.reasoning_fields import WrittenReasoning
+from cactus_actors.api.openai.response_fields import call_of, extensions_of, finish_reason_of, usage_of
+from cactus_actors.protocol.messages import Accepted, Delta
+from cactus_actors.protocol.results import Result, TokenLogprob
+from cactus_actors.tools.call_splitter import Splitter
+from cactus_actors.tools.pieces import ArgumentsText, CallBegun, Piece
+
+Chunk = dict[str, Any]
+
+
+class Chunks(ABC):
+    """The chunks of one request, whose choices come in any interleaving.
+
+    For each choice: `accepted` first, `delta` for each delta in order, `finished` last; `usage` when all have
+    finished. Each may return any number of chunks.
+    """
+
+    kind: str
+
+    def __init__(
+        self,
+        request: BodyRequest,
+        *,
+        completion_id: str,
+        created: int,
+        system_fingerprint: str | None = None,
+    ) -> None:
+        self._request = request
+        self._completion_id = completion_id
+        self._head = {"id": completion_id, "object": self.kind, "created": created}
+        self._tail: dict[str, Any] = {"model": request.model or ""}
+        if system_fingerprint is not None:
+            self._tail["system_fingerprint"] = system_fingerprint
+        if request.include_usage:
+            self._tail["usage"] = None
+        self._results: dict[int, Result] = {}
+        self._held: dict[int, Accepted] = {}
+
+    def accepted(self, choice: int, accepted: Accepted) -> list[Chunk]:
+        """The service took the job of that choice.
+
+        What stands in front of one that may be handed off is held back until its model is known.
+        """
+        self._held[choice] = accepted
+        options = self._request.submits[choice].options
+        return [] if options.cloud_handoff_threshold or options.max_entropy else self._begin(choice)
+
+    def delta(self, choice: int, delta: Delta) -> list[Chunk]:
+        """The stream of that choice went on."""
+        self._note_model(delta.model)
+        return [*self._begin(choice), *self._grow(choice, delta)]
+
+    def finished(self, choice: int, result: Result) -> list[Chunk]:
+        """That choice ended: what was held back of it, and the chunk with its finish reason."""
+        self._note_model(result.model if result.cloud_handoff else None)
+        self._results[choice] = result
+        return [*self._begin(choice), *self._last(choice, result)]
+
+    def usage(self) -> list[Chunk]:
+        """The chunk of the token counts, if the request wants one."""
+        if not self._request.include_usage:
+            return []
+        results = [self._results[choice] for choice in sorted(self._results)]
+        chunk = self._chunk([]) | {"usage": usage_of(self._request, results)}
+        return [chunk | extensions_of(results[0]) if len(results) == 1 else chunk]
+
+    def _note_model(self, model: str | None) -> None:
+        """From now on chunks name the cloud's model, which has no fingerprint, where one answers."""
+        if model is not None:
+            self._tail["model"] = model
+            self._tail.pop("system_fingerprint", None)
+
+    def _begin(self, choice: int) -> list[Chunk]:
+        accepted = self._held.pop(choice, None)
+        return [] if accepted is None else self._open(choice, accepted)
+
+    @abstractmethod
+    def _open(self, choice: int, accepted: Accepted) -> list[Chunk]: ...
+
+    @abstractmethod
+    def _grow(self, choice: int, delta: Delta) -> list[Chunk]: ...
+
+    @abstractmethod
+    def _last(self, choice: int, result: Result) -> list[Chunk]: ...
+
+    def _chunk(self, choices: list[dict[str, Any]]) -> Chunk:
+        return {**self._head, "choices": choices, **self._tail}
+
+
+class TextChunks(Chunks):
+    """The stream of `/v1/completions`; an echoed prompt is the first chunk of each choice."""
+
+    kind = "text_completion"
+
+    def __init__(self, request: BodyRequest, **fields: Any) -> None:
+        super().__init__(request, **fields)
+        self._logprobs = {i: TextLogprobs(request.text_offset(i)) for i in range(len(request.submits))}
+        # an echo whose log probabilities are not known yet: they come with the first token
+        self._echoes: dict[int, str] = {}
+
+    def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
+        if accepted.prompt_text is None:
+            return []
+        self._logprobs[choice] = TextLogprobs()
+        logprobs = self._request.submits[choice].options.logprobs
+        if logprobs is None or logprobs is False:
+            return [self._text(choice, accepted.prompt_text, None)]
+        self._echoes[choice] = accepted.prompt_text
+        return []
+
+    def _grow(self, choice: int, delta: Delta) -> list[Chunk]:
+        echo = self._echo(choice, delta.prompt_logprobs)
+        if self._request.return_raw_tokens:
+            return [*echo, self._text(choice, "", delta.logprobs, tokens=delta.token_ids)]
+        if not delta.text and not delta.logprobs:
+            return echo
+        return [*echo, self._text(choice, delta.text, delta.logprobs)]
+
+    def _last(self, choice: int, result: Result) -> list[Chunk]:
+        end = self._text(choice, "", None, finish_reason=finish_reason_of(self._request, result))
+        if isinstance(result.stop_match, str):
+            end["choices"][0]["stop_reason"] = result.stop_match
+        return [*self._echo(choice, result.prompt_logprobs), end]
+
+    def _echo(self, choice: int, tokens: list[TokenLogprob] | None) -> list[Chunk]:
+        text = self._echoes.pop(choice, None)
+        return [] if text is None else [self._text(choice, text, tokens, num_left_out(tokens or [], text))]
+
+    def _text(
+        self,
+        choice: int,
+        text: str,
+        likely: list[TokenLogprob] | None,
+        left_out: int = 0,
+        finish_reason: str | None = None,
+        **more: Any,
+    ) -> Chunk:
+        logprobs = self._logprobs[choice].render(likely, num_left_out=left_out) if likely else None
+        entry = {"text": text, "index": choice, "logprobs": logprobs, "finish_reason": finish_reason}
+        return self._chunk([entry | more])
+
+
+class ChatChunks(Chunks):
+    """The stream of `/v1/chat/completions`: role, reasoning, content, and tool calls as they come."""
+
+    kind = "chat.completion.chunk"
+
+    def __init__(self, request: BodyRequest, **fields: Any) -> None:
+        super().__init__(request, **fields)
+        self._splitters: dict[int, Splitter] = {}
+        self._num_calls: dict[int, int] = {}
+        self._begun: dict[int, dict[str, Any]] = {}
+        self._written = [WrittenReasoning(request.reasoning_format) for _ in request.submits]
+
+    def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
+        if accepted.tool_markup is not None:
+            self._splitters[choice] = Splitter(accepted.tool_markup, self._tools_of(choice))
+        first = self._delta(choice, {"role": "assistant", "content": ""})
+        return [first, self._delta(choice, {"content": accepted.prompt_text})] if accepted.prompt_text else [first]
+
+    def _grow(self, choice: int, delta: Delta) -> list[Chunk]:
+        if self._request.return_raw_tokens:
+            return [self._delta(choice, {"content": ""}, delta.logprobs, tokens=delta.token_ids)]
+        reasoning = self._written[choice].add(delta.reasoning_content)
+        chunks = [self._delta(choice, reasoning)] if reasoning else []
+        splitter = self._splitters.get(choice)
+        if splitter is not None:
+            chunks += self._pieces(choice, splitter.feed(delta.text))
+            if delta.logprobs:
+                chunks.append(self._delta(choice, {}, delta.logprobs))
+        elif delta.text or (delta.logprobs and not reasoning):
+            chunks.append(self._content(choice, delta.text, delta.logprobs))
+        elif delta.logprobs:
+            chunks = [self._delta(choice, reasoning, delta.logprobs)]
+        return chunks
+
+    def _last(self, choice: int, result: Result) -> list[Chunk]:
+        splitter = self._splitters.get(choice)
+        chunks = [] if splitter is None else self._pieces(choice, splitter.finish())
+        chunks += self._whole_call(choice)
+        end = self._delta(choice, {}, finish_reason=finish_reason_of(self._request, result))
+        if isinstance(result.stop_match, str):
+            end["choices"][0]["stop_reason"] = result.stop_match
+        if self._request.is_mistral:
+            end["usage"] = usage_of(self._request, [result])
+        return [*chunks, end]
+
+    def _pieces(self, choice: int, pieces: list[Piece]) -> list[Chunk]:
+        chunks: list[Chunk] = []
+        for piece in pieces:
+            match piece:
+                case str():
+                    chunks += [*self._whole_call(choice), self._content(choice, piece)]
+                case CallBegun(name):
+                    chunks += self._whole_call(choice)
+                    place = self._num_calls.get(choice, 0)
+                    self._num_calls[choice] = place + 1
+                    closing = self._written[choice].end()
+                    chunks += [self._delta(choice, {"content": closing})] if closing else []
+                    begun = call_of(name, "", self._completion_id, choice, place)
+                    if self._request.wants_whole_calls:
+                        self._begun[choice] = begun
+                    else:
+                        chunks += self._call(choice, begun)
+                case ArgumentsText(text) if choice in self._begun:
+                    self._begun[choice]["function"]["arguments"] += text
+                case ArgumentsText(text):
+                    chunks += self._call(choice, {"function": {"arguments": text}})
+        return chunks
+
+    def _whole_call(self, choice: int) -> list[Chunk]:
+        """The call that came last, for clients that take none in parts."""
+        begun = self._begun.pop(choice, None)
+        return [] if begun is None else self._call(choice, begun)
+
+    def _content(self, choice: int, text: str, likely: list[TokenLogprob] | None = None) -> Chunk:
+        """A part of the answer, behind what closes the reasoning that stands in the content."""
+        return self._delta(choice, {"content": (self._written[choice].end() if text else "") + text}, likely)
+
+    def _call(self, choice: int, fields: dict[str, Any]) -> list[Chunk]:
+        """More of the call that began last, unless there may be no other behind the first."""
+        place = self._num_calls[choice] - 1
+        if place and self._request.submits[choice].options.parallel_tool_calls is False:
+            return []
+        return [self._delta(choice, {"tool_calls": [{"index": place, **fields}]})]
+
+    def _tools_of(self, choice: int) -> Sequence[dict[str, Any]]:
+        """The tools that an answer may call."""
+        submit = self._request.submits[choice]
+        return () if submit.options.tool_choice == "none" else submit.tools or ()
+
+    def _delta(
+        self,
+        choice: int,
+        delta: dict[str, Any],
+        likely: list[TokenLogprob] | None = None,
+        finish_reason: str | None = None,
+        **more: Any,
+    ) -> Chunk:
+        logprobs = chat_logprobs(likely) if likely else None
+        entry = {"index": choice, "delta": delta, "logprobs": logprobs, "finish_reason": finish_reason}
+        return self._chunk([entry | more])
+
+
+def chunks_of(
+    request: BodyRequest, *, completion_id: str, created: int, system_fingerprint: str | None = None
+) -> Chunks:
+    """The chunks of the endpoint of `request`; arguments as for `completion_body`."""
+    make = ChatChunks if request.endpoint == "chat" else TextChunks
+    return make(request, completion_id=completion_id, created=created, system_fingerprint=system_fingerprint)

@@ -1,0 +1,123 @@
+"""What options resolve to: parameters for a worker and a policy for the router."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from typing import Any
+
+import msgspec
+
+from cactus_actors.api.option_ranges import check_ranges
+from cactus_actors.api.option_rules import check_structure, given_options, num_logprobs
+from cactus_actors.api.profiles import PROFILES, Profile
+from cactus_actors.api.reasoning_options import reasoning_request
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.exact_integers import RANDOM_SEED, drawn_seed
+from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.sampling_params import UNLIMITED, SamplingParams
+from cactus_actors.tools.tool_choice import tool_choice
+
+ANY_CONTEXT = 2**31 - 1
+"""For checks before the prompt's length is known."""
+
+
+class JobPolicy(msgspec.Struct, frozen=True):
+    """What the router needs to treat one job.
+
+    `timeout_s` is a duration in seconds from acceptance, or None. A lower `priority` is served first.
+    `cloud_handoff_threshold` is a minimum confidence in [0, 1]; 0 never hands off. Jobs share cached
+    prefixes only with jobs of the same `cache_salt`. The waiting jobs of different users take turns.
+    """
+
+    confidence_threshold: float = 0.5
+    cloud_handoff_threshold: float = 0.0
+    allow_cloud: bool = True
+    timeout_s: float | None = None
+    priority: int = 0
+    cache_salt: str = ""
+    user: str = ""
+
+
+def resolve_options(
+    options: Options,
+    *,
+    context_left: int = ANY_CONTEXT,
+    profile: Profile = PROFILES["cactus"],
+    penalise_prompt: bool = True,
+) -> tuple[SamplingParams, JobPolicy]:
+    """Check `options`, fill in the profile's defaults and draw a seed if none was given.
+
+    `context_left` is the number of tokens that the context has room for after the prompt; `max_tokens` is
+    clamped to it. `logit_bias` is checked and left out: its texts need a tokenizer. Raises InvalidRequest
+    with `param` set on the first field that is wrong.
+    """
+    given = given_options(options)
+    check_ranges(given, profile)
+    check_structure(given)
+    tool_choice(given)
+    reasoning_request(given)
+    return _sampling_params(given, profile, context_left, penalise_prompt), _policy(given)
+
+
+def _sampling_params(
+    given: Mapping[str, Any], profile: Profile, context_left: int, penalise_prompt: bool
+) -> SamplingParams:
+    max_tokens, min_tokens = _lengths(given, profile, context_left)
+    seed = given.get("seed", RANDOM_SEED)
+    stop = given.get("stop", ())
+    likely = num_logprobs(given, profile)
+    return SamplingParams(
+        max_tokens=max_tokens,
+        min_tokens=min_tokens,
+        temperature=given.get("temperature", profile.temperature),
+        top_p=given.get("top_p", profile.top_p),
+        top_k=max(0, given.get("top_k", profile.top_k)),
+        min_p=given.get("min_p", profile.min_p),
+        typical_p=given.get("typical_p", 1.0),
+        seed=drawn_seed() if seed == RANDOM_SEED else seed,
+        presence_penalty=given.get("presence_penalty", 0.0),
+        frequency_penalty=given.get("frequency_penalty", 0.0),
+        repeat_penalty=given.get("repeat_penalty", profile.repeat_penalty),
+        repeat_last_n=given.get("repeat_last_n", 64),
+        penalise_prompt=penalise_prompt,
+        mirostat=given.get("mirostat", 0),
+        mirostat_tau=given.get("mirostat_tau", 5.0),
+        mirostat_eta=given.get("mirostat_eta", 0.1),
+        stop=(stop,) if isinstance(stop, str) else tuple(stop),
+        include_stop_sequences=given.get("include_stop_sequences", False),
+        ignore_eos=given.get("ignore_eos", False),
+        cache_prompt=given.get("cache_prompt", True),
+        num_logprobs=likely,
+        prompt_logprobs=likely >= 0 and given.get("echo", False),
+    )
+
+
+def _lengths(given: Mapping[str, Any], profile: Profile, context_left: int) -> tuple[int, int]:
+    """`max_tokens` and `min_tokens`; -1 is as many as the context has room for."""
+    wanted = given.get("max_tokens", profile.max_tokens)
+    if profile.refuses_overlong and given.get("max_tokens", 0) > context_left:
+        raise InvalidRequest(
+            f"max_tokens is {wanted} and the context has room for {context_left} after the prompt",
+            param="max_tokens",
+        )
+    max_tokens = context_left if wanted == UNLIMITED else min(wanted, context_left)
+    min_tokens = given.get("min_tokens", 0)
+    if wanted != UNLIMITED and min_tokens > wanted:
+        raise InvalidRequest(f"min_tokens {min_tokens} is above max_tokens {wanted}", param="min_tokens")
+    return max_tokens, max_tokens if min_tokens == UNLIMITED else min(min_tokens, max_tokens)
+
+
+def _policy(given: Mapping[str, Any]) -> JobPolicy:
+    timeout_ms = given.get("timeout_ms")
+    max_entropy = given.get("max_entropy", 0.0)
+    return JobPolicy(
+        confidence_threshold=given.get("confidence_threshold", 0.5),
+        cloud_handoff_threshold=max(
+            given.get("cloud_handoff_threshold", 0.0), 1.0 - max_entropy if max_entropy else 0.0
+        ),
+        allow_cloud=given.get("allow_cloud", True),
+        timeout_s=None if timeout_ms is None else timeout_ms / 1000,
+        priority=given.get("priority", 0),
+        cache_salt=given.get("cache_salt", ""),
+        user=given.get("user", ""),
+    )

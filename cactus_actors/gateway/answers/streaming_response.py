@@ -1,0 +1,88 @@
+"""Server-sent events: frames as bytes, comments while nothing happens, and an end when the reader left."""
+
+from __future__ import annotations
+
+import asyncio
+import contextlib
+from collections.abc import AsyncIterator
+from typing import Any
+
+import msgspec
+from litestar.response.base import ASGIResponse
+from litestar.types import HTTPResponseBodyEvent, Receive, Send
+
+from cactus_actors.gateway.answers.disconnects import disconnected
+from cactus_actors.gateway.http.request_body import ClientGone
+
+DONE = b"data: [DONE]\n\n"
+PING = b": ping\n\n"
+
+_encode = msgspec.json.Encoder().encode
+
+
+def event(data: Any, event_id: str | None = None) -> bytes:
+    """One frame; `event_id` is what the reader sends as Last-Event-ID to go on behind it."""
+    if event_id is None:
+        return b"data: %b\n\n" % _encode(data)
+    return b"id: %b\ndata: %b\n\n" % (event_id.encode(), _encode(data))
+
+
+class ByteStream(ASGIResponse):
+    """Sends what `frames` yields; closes it when the reader leaves."""
+
+    __slots__ = ("_frames",)
+
+    _should_set_content_length = False
+
+    def __init__(self, frames: AsyncIterator[bytes], media_type: str, headers: dict[str, str] | None = None) -> None:
+        super().__init__(media_type=media_type, headers=headers)
+        self._frames = frames
+
+    async def send_body(self, send: Send, receive: Receive) -> None:
+        sending = asyncio.current_task()
+        assert sending is not None
+        reader = _Reader(sending, receive)
+        try:
+            async with contextlib.aclosing(self._frames) as frames:  # type: ignore[type-var]
+                async for frame in frames:
+                    await send(_body(frame, is_more=True))
+            reader.release()
+            await send(_body(b"", is_more=False))
+        except asyncio.CancelledError:
+            if reader.is_gone and not sending.uncancel():
+                raise ClientGone from None
+            raise
+        finally:
+            reader.release()
+
+
+class EventStream(ByteStream):
+    """A stream of events."""
+
+    __slots__ = ()
+
+    def __init__(self, frames: AsyncIterator[bytes]) -> None:
+        super().__init__(frames, "text/event-stream", {"cache-control": "no-cache", "x-accel-buffering": "no"})
+
+
+class _Reader:
+    """Cancels the task that sends when its reader left."""
+
+    def __init__(self, sending: asyncio.Task[Any], receive: Receive) -> None:
+        self.is_gone = False
+        self._sending = sending
+        self._watching = asyncio.create_task(disconnected(receive))
+        self._watching.add_done_callback(self._leave)
+
+    def release(self) -> None:
+        """Watch no longer."""
+        self._watching.remove_done_callback(self._leave)
+        self._watching.cancel()
+
+    def _leave(self, _: asyncio.Task[None]) -> None:
+        self.is_gone = True
+        self._sending.cancel()
+
+
+def _body(frame: bytes, *, is_more: bool) -> HTTPResponseBodyEvent:
+    return {"type": "http.response.body", "body": frame, "more_body": is_more}

@@ -1,0 +1,138 @@
+"""What every request passes before it reaches a route: its name, its host, its key, and room for it."""
+
+from __future__ import annotations
+
+import ipaddress
+import re
+import time
+from collections.abc import Iterable
+from typing import Any
+
+from litestar.enums import ScopeType
+from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
+
+from cactus_actors.config import GatewaySettings
+from cactus_actors.gateway.context import Gateway, is_stopping
+from cactus_actors.gateway.http.api_keys import EVERYBODY, Tenant, host_and_port
+from cactus_actors.gateway.http.body_budget import Holding, Holdings
+from cactus_actors.gateway.http.error_responses import failure_response, info_of
+from cactus_actors.gateway.http.http_protocol import abort, has_come
+from cactus_actors.gateway.http.origins import OriginPolicy
+from cactus_actors.gateway.http.request_body import ClientGone
+from cactus_actors.gateway.http.request_ids import new_request_id
+from cactus_actors.protocol.errors import InvalidRequest, Overloaded, PermissionDenied
+
+PUBLIC_PATHS = frozenset({"/health", "/healthz", "/readyz"})
+METRICS_PATH = "/metrics"
+_HOST = re.compile(rb"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
+
+
+class Front:
+    """An ASGI application around another; whatever happens inside, one answer of our shape leaves."""
+
+    def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
+        settings = gateway.settings
+        self._app = app
+        self._gateway = gateway
+        self._keys = gateway.keys
+        self._metrics = gateway.metrics
+        self._public_paths = PUBLIC_PATHS | ({METRICS_PATH} if settings.public_metrics else set())
+        self._max_open = settings.max_open_requests
+        self._holdings = Holdings(settings.max_open_bytes)
+        self._host = host_and_port(settings.listen)[0]
+        self._origins = OriginPolicy(settings.allowed_origins, _schemes_of(settings))
+
+    async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
+        """Answer one request; other kinds of scopes pass through."""
+        if scope["type"] != ScopeType.HTTP:
+            await self._app(scope, receive, send)
+            return
+        started = time.monotonic()
+        state: dict[str, Any] = scope["state"]
+        state["request_id"] = new_request_id(EVERYBODY)
+        state["received_at"] = started
+        state["holding"] = holding = Holding(self._holdings)
+        status = 0
+
+        async def answer(message: Message) -> None:
+            nonlocal status
+            if message["type"] == "http.response.start":
+                status = message["status"]
+                more = [(b"x-request-id", state["request_id"].encode())]
+                if self._gateway.is_draining or state.get("is_broken") or not has_come(scope):
+                    more.append((b"connection", b"close"))
+                more += self._origins.granted(scope["headers"])
+                message["headers"] = [*message["headers"], *more]
+            await send(message)
+
+        granted = self._origins.preflight(scope["method"], scope["headers"])
+        if granted is not None:
+            await send({"type": "http.response.start", "status": 204, "headers": granted})
+            await send({"type": "http.response.body", "body": b"", "more_body": False})
+            return
+        self._metrics.num_open += 1
+        try:
+            state["tenant"] = self._admitted(scope)
+            state["request_id"] = new_request_id(state["tenant"])
+            await self._app(scope, receive, answer)
+        except ClientGone:
+            self._metrics.note_gone()
+            abort(scope)
+        except Exception as error:
+            info = info_of(error, state["request_id"])
+            state["is_broken"] = info.param == "Host"  # nothing more is expected of such a client
+            if status:  # half an answer is out; that the connection closes early says the rest
+                raise
+            response = failure_response(info, state["request_id"], is_mistral=self._gateway.is_mistral)
+            await response(scope, receive, answer)
+        finally:
+            holding.release()
+            self._metrics.num_open -= 1
+            route = str(scope.get("path_template") or "")
+            self._metrics.note_answer(route or "-", status or 499, time.monotonic() - started)
+
+    def _admitted(self, scope: HTTPScope) -> Tenant:
+        headers = scope["headers"]
+        hosts = [value for name, value in headers if name == b"host"]
+        if not hosts and scope["http_version"] == "1.1":
+            raise InvalidRequest("a request of HTTP/1.1 has a Host header", param="Host")
+        self._check_host(hosts)
+        self._origins.check(scope["method"], headers)
+        if scope["path"] in self._public_paths:
+            return EVERYBODY
+        authorizations = [value for name, value in headers if name == b"authorization"]
+        tenant = self._keys.tenant(authorizations[0] if len(authorizations) == 1 else None)
+        if self._gateway.is_draining and scope["method"] == "POST" and not _comes_back(headers):
+            raise is_stopping()
+        if self._metrics.num_open > self._max_open:
+            raise Overloaded(f"{self._max_open} requests are open already", retry_after=1.0)
+        return tenant
+
+    def _check_host(self, hosts: list[bytes]) -> None:
+        if len(hosts) > 1 or not all(_HOST.fullmatch(host) for host in hosts):
+            raise InvalidRequest("the Host header is not HOST[:PORT]", param="Host")
+        # A page in a browser may reach this machine under a name of its own, but it has none of our keys.
+        if hosts and not self._keys.is_needed and not self._is_ours(hosts[0].decode()):
+            raise PermissionDenied("without API keys only requests to an address or to localhost are answered")
+
+    def _is_ours(self, host: str) -> bool:
+        name = host.rpartition(":")[0] if re.search(r":\d+$", host) else host
+        if name in ("localhost", self._host) or name.endswith(".localhost"):
+            return True
+        try:
+            ipaddress.ip_address(name.strip("[]"))
+        except ValueError:
+            return False
+        return True
+
+
+def _schemes_of(settings: GatewaySettings) -> tuple[str, ...]:
+    """What this server's own pages are reached by; a proxy in front of it says which it was to nobody."""
+    if settings.behind_proxy:
+        return "http", "https"
+    return ("http",) if settings.tls_cert is None else ("https",)
+
+
+def _comes_back(headers: Iterable[tuple[bytes, bytes]]) -> bool:
+    """Whether this may be about a job that is known; the router, which knows, takes no new one."""
+    return any(name in (b"idempotency-key", b"last-event-id") for name, _ in headers)

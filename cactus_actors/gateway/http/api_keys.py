@@ -1,0 +1,154 @@
+"""API keys: known by their digests only."""
+
+from __future__ import annotations
+
+import hashlib
+import hmac
+import ipaddress
+import re
+from collections.abc import Collection, Iterable, Mapping, Sequence
+from pathlib import Path
+
+from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
+from cactus_actors.protocol.key_grants import MAX_WEIGHT, Terms
+
+KEYS_VARIABLE = "CACTUS_API_KEYS"
+MIN_KEY_LENGTH = 8
+_SCHEME = b"bearer "
+_TERM = re.compile(r"([a-z]+)=(\S*)")
+
+Tenant = bytes
+"""The digest of the key that a request came with; empty where no key is needed."""
+
+EVERYBODY: Tenant = b""
+
+
+class ApiKeys:
+    """Who may ask; without any key, everybody may."""
+
+    def __init__(self, digests: Sequence[str]) -> None:
+        """`digests` are those of `digest_of`."""
+        self._digests = [bytes.fromhex(digest) for digest in digests]
+
+    @property
+    def is_needed(self) -> bool:
+        """Whether a request without a key is refused."""
+        return bool(self._digests)
+
+    def tenant(self, authorization: bytes | None) -> Tenant:
+        """Whose `Authorization` this is; raises AuthenticationFailed, after the same time for every key."""
+        if not self._digests:
+            return EVERYBODY
+        if authorization is None or authorization[: len(_SCHEME)].lower() != _SCHEME:
+            raise AuthenticationFailed("send an API key: `Authorization: Bearer KEY`")
+        presented = hashlib.sha256(authorization[len(_SCHEME) :].strip()).digest()
+        is_known = [hmac.compare_digest(presented, digest) for digest in self._digests]
+        if not any(is_known):
+            raise AuthenticationFailed("Invalid API Key")
+        return presented
+
+
+def digest_of(key: str) -> str:
+    """What is kept of a key; keys are long and random, so that one round of SHA-256 tells nothing."""
+    return hashlib.sha256(key.encode()).hexdigest()
+
+
+def account_of(tenant: Tenant) -> str:
+    """What a tenant is called on the disk and to the router; nobody else can make it up."""
+    return hashlib.blake2b(b"name", key=tenant, digest_size=12).hexdigest()
+
+
+def accounts_of(keys: Mapping[str, Terms]) -> dict[str, Terms]:
+    """The terms of each account, from those of each key's digest."""
+    return {account_of(bytes.fromhex(digest)): terms for digest, terms in keys.items()}
+
+
+def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Terms]:
+    """The terms of the keys in a file, one a line, and in CACTUS_API_KEYS, separated by commas, by digest.
+
+    A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are
+    passed over. Raises ConfigurationInvalid, which quotes no key.
+    """
+    keys = environment.get(KEYS_VARIABLE, "").split(",")
+    if path is not None:
+        try:
+            lines = path.read_text(encoding="utf-8").splitlines()
+        except OSError as error:
+            raise _invalid(f"--api-key-file: {path} cannot be read: {error.strerror}") from None
+        except UnicodeDecodeError:
+            raise _invalid(f"--api-key-file: {path} is no text in UTF-8") from None
+        keys += [line for line in lines if not line.lstrip().startswith("#")]
+    keys = [key.strip() for key in keys if key.strip()]
+    if path is not None and not keys:
+        raise ConfigurationInvalid(f"{path} holds no API key", param="api_key_file")
+    return _terms_by_digest(keys)
+
+
+def host_and_port(listen: str) -> tuple[str, int]:
+    """HOST and PORT of `HOST:PORT`, an IPv6 address in brackets; raises ConfigurationInvalid."""
+    host, _, port = listen.rpartition(":")
+    if not host or not port.isdigit() or int(port) > 65535:
+        raise ConfigurationInvalid(f"--http: {listen!r} is not HOST:PORT, such as 127.0.0.1:8080", param="http")
+    return host.removeprefix("[").removesuffix("]"), int(port)
+
+
+def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool) -> None:
+    """Raise ConfigurationInvalid for an endpoint that others can reach without a key, or listen to.
+
+    `is_encrypted` says that the endpoint has TLS, by itself or by a proxy in front of it.
+    """
+    host, _ = host_and_port(listen)
+    try:
+        is_loopback = ipaddress.ip_address(host).is_loopback
+    except ValueError:
+        is_loopback = host == "localhost"
+    if is_loopback:
+        return
+    if not digests:
+        raise ConfigurationInvalid(
+            f"http: {listen} can be reached from elsewhere, and there is no API key; "
+            f"name some with --api-key-file or {KEYS_VARIABLE}",
+            param="http",
+        )
+    if not is_encrypted:
+        raise ConfigurationInvalid(
+            f"http: {listen} can be reached from elsewhere, where keys and prompts would go in plain text; "
+            "give --tls-cert and --tls-key, or --behind-proxy where a proxy in front has TLS",
+            param="http",
+        )
+
+
+def _terms_by_digest(lines: Iterable[str]) -> dict[str, Terms]:
+    keys: dict[str, Terms] = {}
+    for line in lines:
+        key, terms = _key_and_terms(line)
+        if len(key) < MIN_KEY_LENGTH:
+            raise _invalid(f"an API key has at least {MIN_KEY_LENGTH} characters")
+        if keys.setdefault(digest_of(key), terms) != terms:
+            raise _invalid("an API key is named twice, with other terms")
+    return keys
+
+
+def _key_and_terms(line: str) -> tuple[str, Terms]:
+    """A key, which may have spaces in it, and what stands behind it."""
+    given: dict[str, str] = {}
+    words = line.rsplit(None, 1)
+    while len(words) == 2 and (found := _TERM.fullmatch(words[1])):
+        line, name = words[0], found[1]
+        if name not in ("weight", "cloud") or name in given:
+            raise _invalid("behind an API key may stand weight=N and cloud=never, each once")
+        given[name] = found[2]
+        words = line.rsplit(None, 1)
+    if given.get("cloud", "never") != "never":
+        raise _invalid("the cloud behind an API key is cloud=never, or is left out")
+    return line, Terms(weight=_weight(given.get("weight", "1")), allow_cloud="cloud" not in given)
+
+
+def _weight(text: str) -> int:
+    if not re.fullmatch(r"[0-9]{1,4}", text) or not 1 <= int(text) <= MAX_WEIGHT:
+        raise _invalid(f"the weight behind an API key is 1 to {MAX_WEIGHT}")
+    return int(text)
+
+
+def _invalid(reason: str) -> ConfigurationInvalid:
+    return ConfigurationInvalid(reason, param="api_key_file")

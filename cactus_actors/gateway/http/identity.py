@@ -1,0 +1,96 @@
+"""Who asks, what the request is called, and whether its answer outlives the connection."""
+
+from __future__ import annotations
+
+import hashlib
+from dataclasses import dataclass, field
+
+import msgspec
+
+from cactus_actors.gateway.http.api_keys import Tenant, account_of
+from cactus_actors.gateway.http.request_body import HttpRequest
+from cactus_actors.gateway.http.request_ids import job_id_of, read_request_id, request_id_of_key
+from cactus_actors.gateway.http.stream_positions import Place, read_event_id
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import Submit
+from cactus_actors.protocol.trace_context import read_traceparent
+
+
+@dataclass(frozen=True)
+class Identity:
+    """A request with an Idempotency-Key, or one that goes on behind a Last-Event-ID, outlives its connection.
+
+    The same request again finds the same jobs, for a day after their end where it `has_key`. Any other is
+    cancelled when its connection closes.
+    """
+
+    tenant: Tenant
+    request_id: str
+    received_at: float
+    outlives: bool = False
+    has_key: bool = False
+    places: list[Place] = field(default_factory=list)
+    traceparent: str | None = None
+
+    @staticmethod
+    def of(request: HttpRequest) -> Identity:
+        """Raises InvalidRequest for headers that mean nothing, JobNotFound for a foreign event's id."""
+        state = request.scope["state"]
+        tenant, request_id = state["tenant"], state["request_id"]
+        key = request.headers.get("idempotency-key")
+        last_event = request.headers.get("last-event-id")
+        places: list[Place] = []
+        if key is not None:
+            request_id = request_id_of_key(key, tenant)
+        if last_event:
+            named, places = read_event_id(last_event, tenant)
+            if key is not None and named != request_id:
+                raise InvalidRequest(
+                    "Last-Event-ID belongs to a request with another Idempotency-Key", param="Last-Event-ID"
+                )
+            request_id = named
+        state["request_id"] = request_id
+        has_key = key is not None
+        outlives = has_key or bool(last_event)
+        traces = request.headers.getall("traceparent", [])
+        traceparent = read_traceparent(traces[0]) if len(traces) == 1 else None
+        return Identity(tenant, request_id, state["received_at"], outlives, has_key, places, traceparent)
+
+    def job_id(self, choice: int) -> str:
+        """The id of the job that makes a choice."""
+        return job_id_of(self.request_id, choice)
+
+    def places_of(self, num_choices: int) -> list[Place]:
+        """Where the reader is in each choice; raises InvalidRequest if its event was of another request."""
+        if not self.places:
+            return [Place() for _ in range(num_choices)]
+        if len(self.places) != num_choices:
+            raise InvalidRequest(
+                f"Last-Event-ID is of a request with {len(self.places)} choices, this one has {num_choices}",
+                param="Last-Event-ID",
+            )
+        return self.places
+
+    def owned(self, submit: Submit) -> Submit:
+        """The job as this tenant's, of this trace and of this key.
+
+        It takes the tenant's share. What it leaves in the prefix cache is found by the same tenant only.
+        """
+        submit = msgspec.structs.replace(submit, traceparent=self.traceparent, keyed=self.has_key)
+        if not self.tenant:
+            return submit
+        given = submit.options.cache_salt or ""
+        salt = hashlib.blake2b(given.encode(), key=self.tenant, digest_size=16).hexdigest()
+        options = msgspec.structs.replace(submit.options, cache_salt=salt)
+        return msgspec.structs.replace(submit, options=options, account=account_of(self.tenant))
+
+
+def identity_named(request: HttpRequest, name: str) -> str:
+    """The id of a request that is named in a path; raises JobNotFound unless it is the asker's."""
+    return read_request_id(name, request.scope["state"]["tenant"])
+
+
+def tenant_name(request: HttpRequest) -> str:
+    """What a tenant is called on the disk; empty where everybody may ask."""
+    tenant: Tenant = request.scope["state"]["tenant"]
+    return account_of(tenant) if tenant else ""

@@ -1,0 +1,92 @@
+"""How far a reader of a stream has come: what the id of an event says."""
+
+from __future__ import annotations
+
+import re
+from dataclasses import dataclass
+
+import msgspec
+
+from cactus_actors.gateway.http.api_keys import Tenant
+from cactus_actors.gateway.http.request_ids import read_request_id
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.protocol.messages import Delta
+
+_PLACE = r"[0-9]{1,9}\.[0-9]{1,9}(?:\.[0-9]{1,9})?e?"
+_EVENT_ID = re.compile(rf"([0-9a-f]{{24}}):({_PLACE}(?:_{_PLACE}){{0,1023}})", re.ASCII)
+
+
+@dataclass
+class Place:
+    """How far one choice has come: items of its stream, characters of its answer and of its reasoning.
+
+    And whether its end was told.
+    """
+
+    num_items: int = 0
+    num_characters: int = 0
+    num_reasoning_characters: int = 0
+    is_ended: bool = False
+
+    def advance(self, delta: Delta) -> None:
+        """Count a delta."""
+        self.num_items += len(delta.token_ids)
+        self.num_characters += len(delta.text)
+        self.num_reasoning_characters += len(delta.reasoning_content)
+
+    def __str__(self) -> str:
+        reasoned = f".{self.num_reasoning_characters}" if self.num_reasoning_characters else ""
+        return f"{self.num_items}.{self.num_characters}{reasoned}{'e' if self.is_ended else ''}"
+
+    def halves(self, delta: Delta, of_delta: Place) -> tuple[Delta | None, Delta | None]:
+        """The parts of a delta before this place and behind it; `of_delta` is where the delta begins."""
+        items = min(max(0, self.num_items - of_delta.num_items), len(delta.token_ids))
+        characters = min(max(0, self.num_characters - of_delta.num_characters), len(delta.text))
+        reasoned = min(
+            max(0, self.num_reasoning_characters - of_delta.num_reasoning_characters),
+            len(delta.reasoning_content),
+        )
+        if items == 0 and characters == 0 and reasoned == 0:
+            return None, delta
+        is_whole = characters == len(delta.text) and reasoned == len(delta.reasoning_content)
+        if items == len(delta.token_ids) and is_whole:
+            return delta, None
+        logprobs = delta.logprobs
+        before = msgspec.structs.replace(
+            delta,
+            token_ids=delta.token_ids[:items],
+            text=delta.text[:characters],
+            reasoning_content=delta.reasoning_content[:reasoned],
+            logprobs=logprobs and logprobs[:items],
+        )
+        behind = msgspec.structs.replace(
+            delta,
+            index=delta.index + items,
+            token_ids=delta.token_ids[items:],
+            text=delta.text[characters:],
+            reasoning_content=delta.reasoning_content[reasoned:],
+            logprobs=logprobs and logprobs[items:],
+        )
+        return before, behind
+
+
+def event_id(request_id: str, places: list[Place]) -> str:
+    """The id of an event after which every choice is at its place."""
+    return f"{request_id}:{'_'.join(map(str, places))}"
+
+
+def read_event_id(text: str, tenant: Tenant) -> tuple[str, list[Place]]:
+    """The request and the places that a Last-Event-ID names.
+
+    Raises InvalidRequest for what is no such id, JobNotFound for a foreign one.
+    """
+    found = _EVENT_ID.fullmatch(text)
+    if found is None:
+        raise InvalidRequest("Last-Event-ID is not an id of one of our events", param="Last-Event-ID")
+    request_id = read_request_id(found[1], tenant)
+    return request_id, [_place(written) for written in found[2].split("_")]
+
+
+def _place(written: str) -> Place:
+    items, characters, *reasoned = [int(count) for count in written.rstrip("e").split(".")]
+    return Place(items, characters, sum(reasoned), is_ended=written.endswith("e"))

@@ -1,0 +1,66 @@
+"""Which tools a job may call, and whether it must."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping, Sequence
+from typing import Any, NamedTuple
+
+from cactus_actors.protocol.errors import InvalidRequest
+from cactus_actors.tools.tool_choice import tool_choice
+from cactus_actors.tools.tool_definitions import is_strict, name_of, normalised_tools
+from cactus_actors.tools.tool_ranking import select_tools
+
+
+class Offer(NamedTuple):
+    """The tools that the model is told of, those that a forced call may name, and the names of a selection.
+
+    `tools` is None where there are none, `selected` where they are all that the request has; else `readable`
+    is all of them: what the model calls of those that it was told of before is a call, too. Where it
+    `is_strict`, the calls that the model makes of itself are held to the schemas of the tools.
+    """
+
+    tools: list[dict[str, Any]] | None = None
+    is_forced: bool = False
+    callable: Sequence[dict[str, Any]] = ()
+    selected: list[str] | None = None
+    readable: list[dict[str, Any]] | None = None
+    is_strict: bool = False
+
+
+def offer_of(
+    tools: Sequence[dict[str, Any]] | None,
+    question: str,
+    given: Mapping[str, Any],
+    *,
+    structure: str | None,
+    default_top_k: int,
+) -> Offer:
+    """What the options make of the tools of a request; raises InvalidRequest.
+
+    `structure` is the option that gives the text its form, `default_top_k` how many tools are selected where
+    `tool_rag_top_k` is not given, 0 for all.
+    """
+    offered = normalised_tools(tools)
+    choice = tool_choice(given)
+    if choice.mode == "none":
+        return Offer()
+    if offered is None:
+        if choice.mode == "required":
+            field = "force_tools" if given.get("force_tools", False) else "tool_choice"
+            raise InvalidRequest("a tool must be called, and there are none", param=field)
+        return Offer()
+    if structure not in (None, "grammar_root"):
+        raise InvalidRequest(f"{structure} and tools exclude each other; tool_choice may be none", param=structure)
+    named = [tool for tool in offered if name_of(tool) == choice.name]
+    if choice.name is not None and not named:
+        raise InvalidRequest(f"there is no tool {choice.name[:80]!r}", param="tool_choice")
+    most = given.get("tool_rag_top_k", default_top_k)
+    kept = select_tools(question, offered, most, [choice.name] if choice.name else [])
+    return Offer(
+        tools=kept,
+        is_forced=choice.mode == "required",
+        callable=named or kept,
+        selected=None if len(kept) == len(offered) else [name_of(tool) for tool in kept],
+        readable=None if len(kept) == len(offered) else offered,
+        is_strict=structure is None and choice.mode != "required" and any(map(is_strict, offered)),
+    )
