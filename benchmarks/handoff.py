@@ -24,7 +24,7 @@ from cactus_actors.config import HandoffSettings
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
-from cactus_actors.sdk.local import LocalBackend
+from cactus_actors.sdk.local_backend import LocalBackend
 from training.corpus.registry import examination
 from training.evaluate import NOT_ANSWERABLE, SEED, WITHOUT_ONE_ANSWER
 from training.questions import labelled

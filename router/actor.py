@@ -16,7 +16,7 @@ import zmq.backend
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.keys.exposure import check_exposure
-from cactus_actors.keys.store import KeyStore
+from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.models.confidence_probe import probe_for
 from cactus_actors.process.health import Endpoints, RouterHealth

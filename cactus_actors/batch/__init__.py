@@ -1,6 +1,6 @@
 """Prompt files: lines in, OpenAI batch lines out, each exactly once whatever is killed in between."""
 
-from cactus_actors.batch.failures import (
+from cactus_actors.batch.batch_errors import (
     InputChanged,
     InputInvalid,
     OptionsChanged,
@@ -8,11 +8,11 @@ from cactus_actors.batch.failures import (
     OutputLocked,
     OutputRefused,
 )
-from cactus_actors.batch.lines import PromptLine
+from cactus_actors.batch.batch_request import BatchProgress, BatchRequest, check_for_all
+from cactus_actors.batch.batch_runner import run_batch
+from cactus_actors.batch.failure_reasons import Reason, reasons_of
 from cactus_actors.batch.paths import BatchPaths
-from cactus_actors.batch.reasons import Reason, reasons_of
-from cactus_actors.batch.request import BatchProgress, BatchRequest, check_for_all
-from cactus_actors.batch.runner import run_batch
+from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.batch.standard_input import keep_input
 
 __all__ = [

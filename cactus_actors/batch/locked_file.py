@@ -6,7 +6,7 @@ import fcntl
 import os
 from pathlib import Path
 
-from cactus_actors.batch.failures import OutputLocked
+from cactus_actors.batch.batch_errors import OutputLocked
 
 
 def open_locked(path: Path) -> int:

@@ -6,7 +6,7 @@ import os
 from dataclasses import dataclass
 from pathlib import Path
 
-from cactus_actors.batch.failures import OutputRefused
+from cactus_actors.batch.batch_errors import OutputRefused
 
 
 @dataclass(frozen=True)

@@ -11,8 +11,8 @@ from typing import BinaryIO, NamedTuple
 
 import msgspec
 
-from cactus_actors.batch.failures import OutputFailed
-from cactus_actors.batch.key_set import KeySet, id_key
+from cactus_actors.batch.batch_errors import OutputFailed
+from cactus_actors.batch.custom_id_set import KeySet, id_key
 from cactus_actors.batch.locked_file import open_locked, write_at
 
 

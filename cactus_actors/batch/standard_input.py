@@ -7,7 +7,7 @@ import shutil
 from pathlib import Path
 from typing import BinaryIO
 
-from cactus_actors.batch.failures import OutputFailed
+from cactus_actors.batch.batch_errors import OutputFailed
 from cactus_actors.batch.paths import BatchPaths, check_name, sync_directory
 
 

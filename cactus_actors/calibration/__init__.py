@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
+from cactus_actors.calibration.example_runner import Outcome, run_examples
 from cactus_actors.calibration.examples import Example, read_examples
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
 from cactus_actors.calibration.interval import CONFIDENCE, exact_interval
-from cactus_actors.calibration.ranking import Cut, area_under_curve, cut_for_precision, cut_for_share
 from cactus_actors.calibration.report import Calibration, Wish
-from cactus_actors.calibration.running import Outcome, run_examples
+from cactus_actors.calibration.thresholds import Cut, area_under_curve, cut_for_precision, cut_for_share
 
 __all__ = [
     "CONFIDENCE",

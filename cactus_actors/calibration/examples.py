@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.protocol.messages import ChatMessage
 from cactus_actors.protocol.results import Result, ToolCall
 from cactus_actors.protocol.type_mismatch import mismatch_of

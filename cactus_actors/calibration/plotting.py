@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cactus_actors.calibration.report import NEW_PROBE, Calibration
-from cactus_actors.calibration.signals import SIGNALS
+from cactus_actors.calibration.signal_scores import SIGNALS
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 

@@ -8,9 +8,11 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.calibration.example_runner import Outcome
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
 from cactus_actors.calibration.interval import CONFIDENCE
-from cactus_actors.calibration.ranking import (
+from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
+from cactus_actors.calibration.thresholds import (
     Cut,
     area_under_curve,
     cut_for_precision,
@@ -18,8 +20,6 @@ from cactus_actors.calibration.ranking import (
     cuts,
     surest_cut,
 )
-from cactus_actors.calibration.running import Outcome
-from cactus_actors.calibration.signals import SIGNALS, features_of_result, scores_of
 from cactus_actors.protocol.confidence import Probe
 from cactus_actors.protocol.errors import InvalidRequest
 

@@ -29,7 +29,7 @@ def auth(
 
     Example: cactus auth < key.txt
     """
-    from cactus_actors.handoff.credentials import (
+    from cactus_actors.handoff.cloud_key import (
         KEY_VARIABLE,
         CloudKey,
         credentials_path,

@@ -11,7 +11,7 @@ import typer
 
 from cactus_actors.cli.batch_progress import show_reasons, shown_progress
 from cactus_actors.cli.interrupts import Interrupted, interruptible
-from cactus_actors.cli.options import (
+from cactus_actors.cli.shared_options import (
     FIRST_ANSWER_S,
     AsJson,
     Endpoint,

@@ -8,7 +8,7 @@ from typing import Annotated
 
 import typer
 
-from cactus_actors.cli.options import AsJson
+from cactus_actors.cli.shared_options import AsJson
 from cactus_actors.config import CacheFormat, WeightFormat
 from cactus_actors.protocol.errors import ConfigurationInvalid
 

@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
-from cactus_actors.cli.options import (
+from cactus_actors.cli.shared_options import (
     FIRST_ANSWER_S,
     AsJson,
     Endpoint,
@@ -155,7 +155,7 @@ def _write_probe(calibration: Calibration, path: Path) -> None:
 def _print(calibration: Calibration, wish: Wish, *, as_json: bool) -> None:
     import msgspec
 
-    from cactus_actors.calibration.table import report_lines
+    from cactus_actors.calibration.report_table import report_lines
 
     if as_json:
         typer.echo(msgspec.json.encode(calibration.to_builtins()).decode())

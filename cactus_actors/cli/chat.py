@@ -11,7 +11,7 @@ import typer
 from cactus_actors.api.params import resolve_options
 from cactus_actors.cli.chat_input import ReadLine, is_conversation, reader, unechoed
 from cactus_actors.cli.interrupts import raising_interrupted
-from cactus_actors.cli.options import (
+from cactus_actors.cli.shared_options import (
     FIRST_ANSWER_S,
     Endpoint,
     HandoffThreshold,
@@ -25,7 +25,7 @@ from cactus_actors.cli.options import (
     ThinkingBudget,
 )
 from cactus_actors.cli.terminal import AnswerWriter, summary
-from cactus_actors.cli.waiting import WaitNotice
+from cactus_actors.cli.wait_notice import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, NotSupported, Unavailable
 from cactus_actors.protocol.options import Options
@@ -222,7 +222,7 @@ class Conversation:
 
 def _known_options(name: str, given: dict[str, Any]) -> Options:
     """Raises InvalidRequest for one that there is not, and for a wrong type."""
-    from cactus_actors.client.request import make_options
+    from cactus_actors.client.submit import make_options
 
     if name not in Options.__struct_fields__ and name not in given:
         make_options({name: None})  # taking back what there is not is a slip, too

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 import typer
 
 from cactus_actors.cli.interrupts import raising_interrupted
-from cactus_actors.cli.options import (
+from cactus_actors.cli.shared_options import (
     FIRST_ANSWER_S,
     AsJson,
     Endpoint,
@@ -29,7 +29,7 @@ from cactus_actors.cli.options import (
     TopP,
 )
 from cactus_actors.cli.terminal import AnswerWriter, show, summary
-from cactus_actors.cli.waiting import WaitNotice
+from cactus_actors.cli.wait_notice import WaitNotice
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import Delta

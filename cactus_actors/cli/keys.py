@@ -7,10 +7,10 @@ from typing import Annotated
 
 import typer
 
-from cactus_actors.cli.options import AsJson
+from cactus_actors.cli.shared_options import AsJson
 from cactus_actors.config import ServeConfig
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Role
-from cactus_actors.keys.store import KeyStore, keys_dir
+from cactus_actors.keys.key_store import KeyStore, keys_dir
 from cactus_actors.protocol.key_grants import MAX_WEIGHT, Terms
 
 keys = typer.Typer(

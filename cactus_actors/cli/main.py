@@ -20,7 +20,7 @@ from cactus_actors.cli.keys import keys
 from cactus_actors.cli.models import models
 from cactus_actors.cli.quantize import quantize
 from cactus_actors.cli.serve import serve
-from cactus_actors.cli.service import restart, scale, status
+from cactus_actors.cli.status import restart, scale, status
 from cactus_actors.protocol.errors import (
     CactusError,
     ConfigurationInvalid,
@@ -33,7 +33,7 @@ from cactus_actors.protocol.errors import (
 EXIT_FAILED, EXIT_USAGE, EXIT_NO_INPUT, EXIT_UNAVAILABLE, EXIT_IO = 1, 2, 66, 69, 74
 EXIT_INTERRUPTED = 130
 TRACEBACK_VARIABLE = "CACTUS_TRACEBACK"
-# types of cactus_actors.batch.failures, by name so that only `cactus batch` loads them
+# types of cactus_actors.batch.batch_errors, by name so that only `cactus batch` loads them
 _EXIT_CODES = {"input_invalid": EXIT_NO_INPUT, "input_changed": EXIT_NO_INPUT, "output_failed": EXIT_IO}
 
 app = typer.Typer(

@@ -9,7 +9,7 @@ from typing import TYPE_CHECKING
 
 import typer
 
-from cactus_actors.cli.options import AsJson
+from cactus_actors.cli.shared_options import AsJson
 
 if TYPE_CHECKING:
     from rich.table import Table

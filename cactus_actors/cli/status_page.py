@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Callable, Iterator, Sequence
 from typing import TYPE_CHECKING
 
+from cactus_actors.cli.status_rates import changes_of, latencies_of
 from cactus_actors.cli.terminal import counted, natural_order
-from cactus_actors.cli.watching import changes_of, latencies_of
 
 if TYPE_CHECKING:
     from rich.console import Console, ConsoleOptions, RenderableType, RenderResult

@@ -8,7 +8,7 @@ import sys
 
 import typer
 
-from cactus_actors.cli.wrapping import WordWrapper
+from cactus_actors.cli.word_wrap import WordWrapper
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import Result
 

@@ -9,11 +9,11 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from cactus_actors.client.connection import Connection, Followed
-from cactus_actors.client.follower import Patience
-from cactus_actors.client.request import Messages, Prompt, Tools, check_job_id, make_submit, ready_to_send
-from cactus_actors.client.sockets import next_port
+from cactus_actors.client.client_sockets import next_port
+from cactus_actors.client.job_follower import Patience
+from cactus_actors.client.router_connection import Connection, Followed
 from cactus_actors.client.stream import AsyncTokenStream
+from cactus_actors.client.submit import Messages, Prompt, Tools, check_job_id, make_submit, ready_to_send
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.keys.key_file import find_credentials
 from cactus_actors.protocol.errors import CactusError

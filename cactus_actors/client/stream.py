@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from cactus_actors.client.connection import Connection, Followed
+from cactus_actors.client.router_connection import Connection, Followed
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.results import Result

@@ -12,8 +12,8 @@ from types import TracebackType
 from typing import Any, Self, TypeVar
 
 from cactus_actors.client.async_client import AsyncClient
-from cactus_actors.client.request import Messages, Prompt, Tools
 from cactus_actors.client.stream import AsyncTokenStream
+from cactus_actors.client.submit import Messages, Prompt, Tools
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.protocol.messages import Delta, JobState, Status, Submit

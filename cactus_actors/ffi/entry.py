@@ -10,8 +10,8 @@ import msgspec
 from cactus_actors import sdk
 from cactus_actors.ffi.handles import Handles
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.sdk.errors import CallFailed, LastError
-from cactus_actors.sdk.rendering import failed, render
+from cactus_actors.sdk.last_error import CallFailed, LastError
+from cactus_actors.sdk.result_json import failed, render
 
 FAILED, TOO_SMALL = -1, -2
 MAX_BYTES = 2**31 - 1

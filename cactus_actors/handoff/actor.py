@@ -6,7 +6,7 @@ import asyncio
 import os
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.worker import CloudWorker
+from cactus_actors.handoff.cloud_worker import CloudWorker
 from cactus_actors.process.health import HandoffHealth
 
 

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.credentials import has_key
+from cactus_actors.handoff.cloud_key import has_key
 
 _DEFAULTS = HandoffSettings()
 

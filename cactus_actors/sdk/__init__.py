@@ -1,7 +1,16 @@
 """The Cactus engine's own functions, in process: no Ray, no sockets. `docs/reference/sdk.md` shows them at work."""
 
-from cactus_actors.sdk.errors import CallFailed
-from cactus_actors.sdk.functions import (
+from cactus_actors.sdk.index_functions import (
+    cactus_index_add,
+    cactus_index_compact,
+    cactus_index_delete,
+    cactus_index_destroy,
+    cactus_index_get,
+    cactus_index_init,
+    cactus_index_query,
+)
+from cactus_actors.sdk.last_error import CallFailed
+from cactus_actors.sdk.model_functions import (
     cactus_complete,
     cactus_destroy,
     cactus_embed,
@@ -14,16 +23,7 @@ from cactus_actors.sdk.functions import (
     cactus_stop,
     cactus_tokenize,
 )
-from cactus_actors.sdk.index_functions import (
-    cactus_index_add,
-    cactus_index_compact,
-    cactus_index_delete,
-    cactus_index_destroy,
-    cactus_index_get,
-    cactus_index_init,
-    cactus_index_query,
-)
-from cactus_actors.sdk.model import CactusModel
+from cactus_actors.sdk.model_handle import CactusModel
 from cactus_actors.sdk.vector_index import CactusIndex
 
 __all__ = [

@@ -10,7 +10,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.sdk.errors import CallFailed, noted
+from cactus_actors.sdk.last_error import CallFailed, noted
 from cactus_actors.sdk.vector_index import CactusIndex
 
 

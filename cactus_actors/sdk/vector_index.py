@@ -13,7 +13,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import InvalidRequest
-from cactus_actors.sdk.errors import CallFailed
+from cactus_actors.sdk.last_error import CallFailed
 
 FILE_NAME = "index.sqlite"
 MAX_ID = 2**63 - 1

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 from cactus_actors.config import ServeConfig
 from cactus_actors.keys.exposure import check_exposure, is_private
-from cactus_actors.keys.store import KeyStore, keys_dir
+from cactus_actors.keys.key_store import KeyStore, keys_dir
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 WORKER_KEY, GATEWAY_KEY = "service-workers", "service-gateway"

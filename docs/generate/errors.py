@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import cactus_actors.batch.failures  # noqa: F401  its errors are in the tree once it is imported
+import cactus_actors.batch.batch_errors  # noqa: F401  its errors are in the tree once it is imported
 from cactus_actors.cli.main import exit_code
 from cactus_actors.protocol.errors import CactusError
 from docs.generate.layout import first_sentence, item, page

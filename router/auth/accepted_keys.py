@@ -8,7 +8,7 @@ import logging
 from collections.abc import Mapping, Sequence
 
 from cactus_actors.keys.key_file import Role
-from cactus_actors.keys.store import KeyStore, KnownKey
+from cactus_actors.keys.key_store import KeyStore, KnownKey
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.key_grants import Terms
 from cactus_actors.router.state.caller import Caller

@@ -11,7 +11,7 @@ from typing import Any
 import zmq
 import zmq.backend
 
-from cactus_actors.keys.store import KeyStore
+from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.protocol.errors import Overloaded
 from cactus_actors.protocol.messages import Rejected
 from cactus_actors.protocol.wire import answer_encoding_of, encode, is_job_id, job_id_within

@@ -20,7 +20,7 @@ import pytest
 
 from cactus_actors import CactusError, Client
 from cactus_actors.keys.key_file import read_key_file
-from cactus_actors.keys.store import KeyStore, keys_dir
+from cactus_actors.keys.key_store import KeyStore, keys_dir
 from tests.support.http.serving import Request, http_serving
 from tests.support.processes.serve_command import Serving, serving
 

@@ -15,7 +15,7 @@ import httpx
 import pytest
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.client.follower import JobFollower
+from cactus_actors.client.job_follower import JobFollower
 from tests.chaos.soak.checker import violations
 from tests.chaos.soak.history import History, read
 from tests.chaos.soak.http_readers import HttpReader, _Reading

@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.credentials import CloudKey, store_key
+from cactus_actors.handoff.cloud_key import CloudKey, store_key
 from tests.support.http.serving import Request, http_serving
 from tests.support.router.scripted_router import until
 

@@ -15,7 +15,7 @@ import pytest
 
 from cactus_actors import AuthenticationFailed, Client, JobNotFound
 from cactus_actors.keys.key_file import read_key_file
-from cactus_actors.keys.store import KeyStore, keys_dir
+from cactus_actors.keys.key_store import KeyStore, keys_dir
 from cactus_actors.router.telemetry.job_log import tenant_hash
 from cactus_actors.service.service_keys import GATEWAY_KEY, WORKER_KEY
 from tests.support.processes.serve_command import WITH_CLOUD

@@ -10,11 +10,11 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.api.openai import BodyRequest, request_from_body
-from cactus_actors.batch.failures import InputInvalid
-from cactus_actors.batch.lines import decode_line, request_of_line
-from cactus_actors.batch.reader import PromptFile, RawLine
-from cactus_actors.batch.scan import Scanner
-from cactus_actors.client.request import new_job_id, ready_to_send
+from cactus_actors.batch.batch_errors import InputInvalid
+from cactus_actors.batch.input_scan import Scanner
+from cactus_actors.batch.prompt_file import PromptFile, RawLine
+from cactus_actors.batch.prompt_lines import decode_line, request_of_line
+from cactus_actors.client.submit import new_job_id, ready_to_send
 from cactus_actors.gateway.http.request_body import strict_json
 from cactus_actors.gateway.http.stream_positions import read_event_id
 from cactus_actors.gateway.http.typed_body import typed
@@ -23,9 +23,9 @@ from cactus_actors.gateway.routes.embeddings import EmbeddingsBody, _inputs
 from cactus_actors.gateway.routes.infill import InfillBody, infill_ids
 from cactus_actors.gateway.routes.llama_cpp import in_our_words
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
-from cactus_actors.handoff.answer import AnswerReader
-from cactus_actors.handoff.event_stream import EventStream, LineTooLong
-from cactus_actors.handoff.failures import CloudFailure, parse_retry_after
+from cactus_actors.handoff.answer_reader import AnswerReader
+from cactus_actors.handoff.cloud_failures import CloudFailure, parse_retry_after
+from cactus_actors.handoff.sse_decoder import EventStream, LineTooLong
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options

@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.client.follower import JobFollower, Patience
+from cactus_actors.client.job_follower import JobFollower, Patience
 from cactus_actors.protocol.messages import Accepted, ClientMessage, Progress, RouterReply, Submit
 from cactus_actors.protocol.worker_messages import Finish, Report, SequenceDelta, WorkerMessage
 from tests.support.fuzzing.judging import answer, fuzzed

@@ -13,17 +13,17 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.batch.failures import OutputRefused
-from cactus_actors.batch.journal import Journal as BatchJournal
+from cactus_actors.batch.batch_errors import OutputRefused
+from cactus_actors.batch.batch_journal import Journal as BatchJournal
 from cactus_actors.batch.result_file import ResultFile
 from cactus_actors.gateway.files.batch_record import BatchRecord
 from cactus_actors.gateway.files.record_files import Records
 from cactus_actors.gateway.http.api_keys import read_keys
-from cactus_actors.handoff.credentials import load_key
+from cactus_actors.handoff.cloud_key import load_key
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.key_pair import KeyPair
+from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.keys.private_file import write_private
-from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
 from cactus_actors.router.journal.job_journal import Journal
 from cactus_actors.router.state.journal_records import AcceptedRecord, EndedRecord

@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.batch import answering
+from cactus_actors.batch import line_runner as answering
 from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.files import batch_runner as batches_module
 from cactus_actors.gateway.files.batch_record import BatchRecord

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.client.connection import Connection
+from cactus_actors.client.router_connection import Connection
 from cactus_actors.gateway.openapi.document import OPERATIONS, document
 from cactus_actors.gateway.routes import (
     batches,

@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 from cactus_actors import Client, ConfigurationInvalid, Unavailable
-from cactus_actors.client.peer import Handshakes, look
+from cactus_actors.client.peer_probe import Handshakes, look
 
 HTTP_ANSWER = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 

@@ -212,7 +212,7 @@ def test_an_edge_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
 async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.client.follower.RESULT_SILENCE_S", 1000.0)  # by patience it never comes
+    monkeypatch.setattr("cactus_actors.client.job_follower.RESULT_SILENCE_S", 1000.0)  # by patience it never comes
     async with AsyncClient(service.endpoints.jobs, service.endpoints.stream, timeout=60.0) as client:
         known = await client.submit("abc", max_tokens=10)
         result = asyncio.create_task(client.result(known))

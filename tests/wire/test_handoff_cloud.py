@@ -14,14 +14,14 @@ import msgspec
 import pytest
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff import cloud as handoff_cloud
-from cactus_actors.handoff.answer import Answer, Piece
-from cactus_actors.handoff.breaker import Breaker
-from cactus_actors.handoff.budget import Budget
-from cactus_actors.handoff.cloud import Cloud
-from cactus_actors.handoff.credentials import CloudKey
-from cactus_actors.handoff.failures import CloudFailure
+from cactus_actors.handoff import cloud_client as handoff_cloud
+from cactus_actors.handoff.answer_reader import Answer, Piece
+from cactus_actors.handoff.circuit_breaker import Breaker
+from cactus_actors.handoff.cloud_client import Cloud
+from cactus_actors.handoff.cloud_failures import CloudFailure
+from cactus_actors.handoff.cloud_key import CloudKey
 from cactus_actors.handoff.metering import Meter
+from cactus_actors.handoff.request_budget import Budget
 from cactus_actors.handoff.spending import Spending
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.sampling_params import SamplingParams

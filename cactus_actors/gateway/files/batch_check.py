@@ -5,9 +5,9 @@ from __future__ import annotations
 from pathlib import Path
 from typing import NamedTuple
 
-from cactus_actors.batch.failures import InputInvalid
-from cactus_actors.batch.lines import PromptLine, decode_line
-from cactus_actors.batch.reader import PromptFile
+from cactus_actors.batch.batch_errors import InputInvalid
+from cactus_actors.batch.prompt_file import PromptFile
+from cactus_actors.batch.prompt_lines import PromptLine, decode_line
 from cactus_actors.gateway.files.batch_record import BatchFault, Endpoint
 
 MAX_LINES = 50_000

@@ -15,12 +15,12 @@ from typing import TypeVar
 
 import msgspec
 
-from cactus_actors.batch.failures import InputInvalid, OutputFailed, OutputLocked
-from cactus_actors.batch.lines import decode_line
-from cactus_actors.batch.output import BatchOutput, num_results, publish
-from cactus_actors.batch.reader import PromptFile
-from cactus_actors.batch.request import BatchProgress, BatchRequest
-from cactus_actors.batch.runner import run_batch
+from cactus_actors.batch.batch_errors import InputInvalid, OutputFailed, OutputLocked
+from cactus_actors.batch.batch_output import BatchOutput, num_results, publish
+from cactus_actors.batch.batch_request import BatchProgress, BatchRequest
+from cactus_actors.batch.batch_runner import run_batch
+from cactus_actors.batch.prompt_file import PromptFile
+from cactus_actors.batch.prompt_lines import decode_line
 from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.files.batch_check import checked
 from cactus_actors.gateway.files.batch_record import BatchFault, BatchRecord, BatchStatus, Endpoint

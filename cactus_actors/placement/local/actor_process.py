@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.placement.local.frames import Birth, Call, Reply, Unframing, framed
+from cactus_actors.placement.local.call_frames import Birth, Call, Reply, Unframing, framed
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 

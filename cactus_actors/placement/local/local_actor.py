@@ -15,7 +15,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.placement.interface import ActorKind, ActorLost, Ending
-from cactus_actors.placement.local.frames import Call, Reply, Unframing, framed
+from cactus_actors.placement.local.call_frames import Call, Reply, Unframing, framed
 from cactus_actors.protocol.errors import CactusError, Unavailable, error_from_info
 
 MAX_READ = 65_536

@@ -14,7 +14,7 @@ import msgspec
 
 from cactus_actors.placement.interface import ActorKind
 from cactus_actors.placement.local.actor_output import ActorOutput
-from cactus_actors.placement.local.frames import Birth, framed
+from cactus_actors.placement.local.call_frames import Birth, framed
 from cactus_actors.placement.local.local_actor import LocalActor
 from cactus_actors.placement.local.run_directory import RunDirectory
 from cactus_actors.placement.local.watcher_thread import WatchingThread

@@ -13,7 +13,7 @@ import tempfile
 from collections.abc import Mapping
 from pathlib import Path
 
-from cactus_actors.keys.private_directory import check_way_to
+from cactus_actors.keys.directory_checks import check_way_to
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 PREFIX, OPEN = "cactus-", "ray"

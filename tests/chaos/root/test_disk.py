@@ -10,7 +10,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.client.request import new_job_id
+from cactus_actors.client.submit import new_job_id
 from cactus_actors.protocol.errors import JobNotFound, StorageFailure
 from tests.support.processes.separate_actors import Processes
 

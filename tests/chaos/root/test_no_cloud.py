@@ -12,7 +12,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.keys.store import KeyStore
+from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.protocol.key_grants import Terms
 from tests.chaos.root.conftest import run
 from tests.support.processes.separate_actors import Processes

@@ -14,7 +14,7 @@ from collections.abc import Sequence
 from pathlib import Path
 from typing import Any
 
-from cactus_actors.keys.store import KeyStore
+from cactus_actors.keys.key_store import KeyStore
 
 PORTS = range(10_000, 32_768)
 """Below those that systems give to connections: ip(7), net.ipv4.ip_local_port_range."""

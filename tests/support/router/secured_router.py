@@ -13,7 +13,7 @@ import zmq
 
 from cactus_actors.config import RouterSettings
 from cactus_actors.keys.key_file import Credentials, Role, read_key_file
-from cactus_actors.keys.store import KeyStore
+from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.process.health import Endpoints
 from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
 from cactus_actors.protocol.messages import Progress, Status, StatusRequest, Submit

@@ -11,7 +11,7 @@ import pytest
 
 from cactus_actors.api.openai import BodyRequest, completion_body, request_from_body
 from cactus_actors.api.params import resolve_options
-from cactus_actors.client.request import make_submit, new_job_id, ready_to_send
+from cactus_actors.client.submit import make_submit, new_job_id, ready_to_send
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import MAX_EXACT, is_exact, seed_of_job, text_if_inexact
 from cactus_actors.protocol.messages import Submit
@@ -19,7 +19,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, ToolCall
 from cactus_actors.protocol.wire import JSON, encode
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.sdk.rendering import render
+from cactus_actors.sdk.result_json import render
 from cactus_actors.tools.call_rendering import render_calls
 from tests.support.router.core_harness import RouterHarness, job_id, make_delta
 from tests.support.text.read_integers import inexact_integers

@@ -11,9 +11,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.batch.failures import OutputFailed, OutputLocked, OutputRefused
-from cactus_actors.batch.journal import Journal, Run
-from cactus_actors.batch.key_set import KeySet, id_key
+from cactus_actors.batch.batch_errors import OutputFailed, OutputLocked, OutputRefused
+from cactus_actors.batch.batch_journal import Journal, Run
+from cactus_actors.batch.custom_id_set import KeySet, id_key
 from cactus_actors.batch.result_file import ResultFile
 
 

@@ -15,11 +15,11 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.batch import open_lines
-from cactus_actors.batch.failures import InputChanged, InputInvalid
-from cactus_actors.batch.lines import PromptLine, decode_line, request_of_line
-from cactus_actors.batch.reader import MAX_LINE_BYTES, PromptFile, RawLine
-from cactus_actors.batch.scan import Scan, scan
+from cactus_actors.batch import pending_lines as open_lines
+from cactus_actors.batch.batch_errors import InputChanged, InputInvalid
+from cactus_actors.batch.input_scan import Scan, scan
+from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, PromptFile, RawLine
+from cactus_actors.batch.prompt_lines import PromptLine, decode_line, request_of_line
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options

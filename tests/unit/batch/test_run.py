@@ -27,12 +27,12 @@ from cactus_actors.batch import (
     OutputFailed,
     OutputLocked,
     OutputRefused,
-    answering,
-    open_lines,
     run_batch,
-    runner,
 )
-from cactus_actors.batch.output import BatchOutput
+from cactus_actors.batch import batch_runner as runner
+from cactus_actors.batch import line_runner as answering
+from cactus_actors.batch import pending_lines as open_lines
+from cactus_actors.batch.batch_output import BatchOutput
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import (

@@ -10,8 +10,8 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cactus_actors.batch.journal import Journal, Run
-from cactus_actors.batch.output import BatchOutput, publish
+from cactus_actors.batch.batch_journal import Journal, Run
+from cactus_actors.batch.batch_output import BatchOutput, publish
 from cactus_actors.batch.paths import BatchPaths
 from tests.support.fuzzing.judging import fuzzed
 

@@ -13,7 +13,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.calibration import (
     Calibration,
     Cut,
@@ -29,9 +29,9 @@ from cactus_actors.calibration import (
     read_examples,
 )
 from cactus_actors.calibration.plotting import write_plot
-from cactus_actors.calibration.ranking import cuts, surest_cut
 from cactus_actors.calibration.report import NEW_PROBE
-from cactus_actors.calibration.table import report_lines
+from cactus_actors.calibration.report_table import report_lines
+from cactus_actors.calibration.thresholds import cuts, surest_cut
 from cactus_actors.config import make_config, read_config_file
 from cactus_actors.protocol.confidence import probe_features
 from cactus_actors.protocol.errors import ConfigurationInvalid, InvalidRequest

@@ -17,7 +17,7 @@ import typer.testing
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.cli.wrapping import WordWrapper
+from cactus_actors.cli.word_wrap import WordWrapper
 from cactus_actors.protocol.errors import NotSupported
 from cactus_actors.protocol.messages import Submit
 from tests.support.router.scripted_router import ScriptedRouter, until

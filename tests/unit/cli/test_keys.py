@@ -10,8 +10,8 @@ from typer.testing import CliRunner, Result
 
 from cactus_actors.cli.main import app
 from cactus_actors.keys.key_file import read_key_file
+from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.keys.private_file import write_private
-from cactus_actors.keys.store import KeyStore
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 

@@ -11,7 +11,7 @@ from collections.abc import Callable
 import msgspec
 import pytest
 
-from cactus_actors.cli.waiting import notice_of
+from cactus_actors.cli.wait_notice import notice_of
 from cactus_actors.protocol.messages import Accepted, Cancel, StatusRequest, Submit
 from tests.support.router.scripted_router import ScriptedRouter, until
 

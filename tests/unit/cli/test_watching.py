@@ -10,7 +10,7 @@ import sys
 import msgspec
 import pytest
 
-from cactus_actors.cli.watching import changes_of, latencies_of
+from cactus_actors.cli.status_rates import changes_of, latencies_of
 from cactus_actors.protocol.messages import JobCounts, Status
 from cactus_actors.router.telemetry.counters import Tally
 from tests.support.router.core_harness import RouterHarness, job_id

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.client.follower import RESULT_SILENCE_S, RESUME_CREDIT, JobFollower, Patience
+from cactus_actors.client.job_follower import RESULT_SILENCE_S, RESUME_CREDIT, JobFollower, Patience
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,

@@ -6,7 +6,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.client.request import make_submit, ready_to_send
+from cactus_actors.client.submit import make_submit, ready_to_send
 from cactus_actors.protocol.errors import InvalidRequest
 
 

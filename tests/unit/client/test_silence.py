@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.client.silence import PATIENCE_S, SLOWEST_LINK_BYTES_S, Silence
+from cactus_actors.client.reply_watchdog import PATIENCE_S, SLOWEST_LINK_BYTES_S, Silence
 
 
 def test_who_asks_nothing_misses_nothing() -> None:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.handoff.breaker import Breaker, Outcome
+from cactus_actors.handoff.circuit_breaker import Breaker, Outcome
 
 
 def make_breaker() -> Breaker:

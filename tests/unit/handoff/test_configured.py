@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.config import CloudBudget, HandoffSettings
+from cactus_actors.handoff.cloud_key import CloudKey, credentials_path, forget_key, store_key
 from cactus_actors.handoff.configured import is_cloud_configured
-from cactus_actors.handoff.credentials import CloudKey, credentials_path, forget_key, store_key
 
 
 @pytest.mark.parametrize(

@@ -9,8 +9,8 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.access import Access, check_base_url, read_access
-from cactus_actors.handoff.credentials import CloudKey, credentials_path, forget_key, load_key, store_key
+from cactus_actors.handoff.cloud_access import Access, check_base_url, read_access
+from cactus_actors.handoff.cloud_key import CloudKey, credentials_path, forget_key, load_key, store_key
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 SECRET = "sk-planted-0123456789"

@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.handoff.answer import MAX_ANSWER_BYTES, Answer, AnswerReader
-from cactus_actors.handoff.budget import Budget
-from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
-from cactus_actors.handoff.failures import CloudFailure, parse_retry_after, status_failure
+from cactus_actors.handoff.answer_reader import MAX_ANSWER_BYTES, Answer, AnswerReader
+from cactus_actors.handoff.cloud_failures import CloudFailure, parse_retry_after, status_failure
+from cactus_actors.handoff.request_budget import Budget
+from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.protocol.results import ToolCall, Usage
 from cactus_actors.tools.call_splitter import Parsed, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS

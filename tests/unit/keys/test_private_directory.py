@@ -13,8 +13,8 @@ from types import SimpleNamespace
 import pytest
 
 from cactus_actors.gateway.files.record_files import Records
-from cactus_actors.keys.private_directory import check_private, check_way_to, is_own_group
-from cactus_actors.keys.store import KeyStore, keys_dir
+from cactus_actors.keys.directory_checks import check_private, check_way_to, is_own_group
+from cactus_actors.keys.key_store import KeyStore, keys_dir
 from cactus_actors.placement.local.run_directory import RunDirectory
 from cactus_actors.placement.ray.ray_output import RayOutput
 from cactus_actors.process.private_directories import make_private

@@ -22,8 +22,8 @@ RUNS_WHAT_IT_READS = {
     "send_pyobj", "jsonpickle", "joblib", "__import__", "allow_pickle", "trust_remote_code",
 }  # fmt: skip
 OWN_STATE = {
-    "cactus_actors/batch/output.py",
-    "cactus_actors/client/connection.py",
+    "cactus_actors/batch/batch_output.py",
+    "cactus_actors/client/router_connection.py",
     "cactus_actors/client/stream.py",
     "cactus_actors/service/service.py",
     "cactus_actors/fleet/singleton.py",
@@ -31,9 +31,9 @@ OWN_STATE = {
     "cactus_actors/gateway/actor.py",
     "cactus_actors/gateway/answers/streaming_response.py",
     "cactus_actors/gateway/server.py",
-    "cactus_actors/handoff/budget.py",
-    "cactus_actors/handoff/connection.py",
-    "cactus_actors/handoff/desk.py",
+    "cactus_actors/handoff/request_budget.py",
+    "cactus_actors/handoff/worker_socket.py",
+    "cactus_actors/handoff/cloud_requests.py",
     "cactus_actors/placement/local/local_actor.py",
     "cactus_actors/protocol/confidence.py",
     "cactus_actors/structured/gbnf/parser.py",

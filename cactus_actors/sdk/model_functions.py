@@ -20,11 +20,11 @@ from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.retrieval import NUM_SOURCES
-from cactus_actors.sdk.documents import index_of
-from cactus_actors.sdk.errors import CallFailed, LastError, noted
-from cactus_actors.sdk.model import CactusModel, OnToken, window_logprob
-from cactus_actors.sdk.places import is_service, model_here, service_at
-from cactus_actors.sdk.rendering import failed, render
+from cactus_actors.sdk.backend_choice import is_service, model_here, service_at
+from cactus_actors.sdk.corpus_index import index_of
+from cactus_actors.sdk.last_error import CallFailed, LastError, noted
+from cactus_actors.sdk.model_handle import CactusModel, OnToken, window_logprob
+from cactus_actors.sdk.result_json import failed, render
 
 JsonList = str | Sequence[Mapping[str, Any]]
 JsonObject = str | Mapping[str, Any]

@@ -13,11 +13,7 @@ import zmq
 import zmq.asyncio
 from zmq.utils.monitor import parse_monitor_message
 
-from cactus_actors.client.follower import JobFollower, Patience
-from cactus_actors.client.listening import Listening
-from cactus_actors.client.peer import Handshakes, look
-from cactus_actors.client.silence import Silence
-from cactus_actors.client.sockets import (
+from cactus_actors.client.client_sockets import (
     CONNECTED,
     CONNECTING,
     DISCONNECTED,
@@ -32,6 +28,10 @@ from cactus_actors.client.sockets import (
     reconnect,
     refusal,
 )
+from cactus_actors.client.job_follower import JobFollower, Patience
+from cactus_actors.client.peer_probe import Handshakes, look
+from cactus_actors.client.reply_watchdog import Silence
+from cactus_actors.client.subscriptions import Listening
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import (
     CactusError,

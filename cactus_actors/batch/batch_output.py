@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from pathlib import Path
 
-from cactus_actors.batch.failures import OutputFailed
-from cactus_actors.batch.key_set import id_key
+from cactus_actors.batch.batch_errors import OutputFailed
+from cactus_actors.batch.custom_id_set import id_key
 from cactus_actors.batch.paths import BatchPaths, sync_directory
 from cactus_actors.batch.result_file import ResultFile
 

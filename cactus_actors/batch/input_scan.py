@@ -9,10 +9,10 @@ from dataclasses import dataclass, field
 from itertools import islice
 from pathlib import Path
 
-from cactus_actors.batch.failures import InputChanged, InputInvalid
-from cactus_actors.batch.key_set import KeySet, id_key
-from cactus_actors.batch.lines import PromptLine, decode_line
-from cactus_actors.batch.reader import Format, PromptFile, RawLine
+from cactus_actors.batch.batch_errors import InputChanged, InputInvalid
+from cactus_actors.batch.custom_id_set import KeySet, id_key
+from cactus_actors.batch.prompt_file import Format, PromptFile, RawLine
+from cactus_actors.batch.prompt_lines import PromptLine, decode_line
 
 LINES_A_STEP = 2000
 

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 import httpx
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.credentials import CloudKey, load_key
+from cactus_actors.handoff.cloud_key import CloudKey, load_key
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 DISABLE_VARIABLE = "CACTUS_DISABLE_CLOUD_HANDOFF"

@@ -9,13 +9,13 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.client.request import Tools, make_submit
+from cactus_actors.client.submit import Tools, make_submit
 from cactus_actors.protocol.errors import CactusError, InvalidRequest, ServerFailure, error_from_info
 from cactus_actors.protocol.messages import Delta, Submit
 from cactus_actors.protocol.results import Result, Source
 from cactus_actors.retrieval import NUM_SOURCES, Index, fitting, question_of, with_sources
 from cactus_actors.sdk.backend import Backend, OnDelta
-from cactus_actors.sdk.errors import CallFailed
+from cactus_actors.sdk.last_error import CallFailed
 
 OnToken = Callable[[str, int], Any]
 """Called with a token's text, which may be empty, and its id; a cloud's text has the id 0."""

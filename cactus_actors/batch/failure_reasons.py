@@ -8,7 +8,7 @@ from pathlib import Path
 
 import msgspec
 
-from cactus_actors.batch.failures import OutputFailed
+from cactus_actors.batch.batch_errors import OutputFailed
 
 MAX_KINDS = 100
 """Lines beyond these many kinds of messages are told apart by code and param alone."""

@@ -6,7 +6,7 @@ import email.utils
 import math
 from typing import Literal
 
-from cactus_actors.handoff.breaker import Outcome
+from cactus_actors.handoff.circuit_breaker import Outcome
 from cactus_actors.protocol.errors import HandoffFailed
 
 FailureKind = Literal[

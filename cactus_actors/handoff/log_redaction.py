@@ -6,7 +6,7 @@ import contextlib
 import logging
 from collections.abc import Iterator
 
-from cactus_actors.handoff.credentials import CloudKey
+from cactus_actors.handoff.cloud_key import CloudKey
 
 # A logger's filters do not hold for the loggers below it.
 _LOGGERS = tuple(

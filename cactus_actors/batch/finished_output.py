@@ -5,12 +5,12 @@ from __future__ import annotations
 import time
 from pathlib import Path
 
-from cactus_actors.batch.failures import OutputRefused
-from cactus_actors.batch.journal import Run
-from cactus_actors.batch.key_set import KeySet, id_key
-from cactus_actors.batch.lines import decode_line
-from cactus_actors.batch.reader import Format, PromptFile
-from cactus_actors.batch.request import BatchProgress, BatchRequest
+from cactus_actors.batch.batch_errors import OutputRefused
+from cactus_actors.batch.batch_journal import Run
+from cactus_actors.batch.batch_request import BatchProgress, BatchRequest
+from cactus_actors.batch.custom_id_set import KeySet, id_key
+from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_lines import decode_line
 from cactus_actors.batch.result_file import result_lines
 
 

@@ -10,7 +10,7 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.errors import ContextExceeded
 from cactus_actors.retrieval import Corpus, Index
 from cactus_actors.sdk.backend import Backend
-from cactus_actors.sdk.model import embedding_of
+from cactus_actors.sdk.model_handle import embedding_of
 
 
 def index_of(directory: Path, backend: Backend, *, kept: bool) -> Index:

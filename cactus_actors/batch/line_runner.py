@@ -13,10 +13,10 @@ from typing import NamedTuple
 
 import msgspec
 
-from cactus_actors.batch.journal import Run
-from cactus_actors.batch.lines import PromptLine, request_of_line
-from cactus_actors.batch.rendering import render_error, render_result
-from cactus_actors.batch.request import BatchRequest
+from cactus_actors.batch.batch_journal import Run
+from cactus_actors.batch.batch_request import BatchRequest
+from cactus_actors.batch.prompt_lines import PromptLine, request_of_line
+from cactus_actors.batch.result_lines import render_error, render_result
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,

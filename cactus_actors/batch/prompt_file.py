@@ -11,7 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import BinaryIO, Literal, NamedTuple
 
-from cactus_actors.batch.failures import InputInvalid
+from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
 Format = Literal["jsonl", "text"]

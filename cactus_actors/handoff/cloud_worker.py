@@ -13,8 +13,8 @@ from pathlib import Path
 import zmq.asyncio
 
 from cactus_actors.config import HEARTBEAT_S, WORKER_TIMEOUT_S, HandoffSettings
-from cactus_actors.handoff.connection import connect, send
-from cactus_actors.handoff.desk import Desk
+from cactus_actors.handoff.cloud_requests import Desk
+from cactus_actors.handoff.worker_socket import connect, send
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.process.health import HandoffHealth
 from cactus_actors.protocol.totals import BreakerState, CloudSpending

@@ -7,7 +7,7 @@ from collections.abc import Sequence
 import msgspec
 
 from cactus_actors.api.openai import BodyRequest, completion_body, error_body
-from cactus_actors.batch.lines import PromptLine
+from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.results import Result
 

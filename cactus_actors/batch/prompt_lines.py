@@ -12,9 +12,9 @@ import msgspec
 from cactus_actors.api.openai import BodyRequest, JobIds, request_from_body
 from cactus_actors.api.option_rules import with_defaults
 from cactus_actors.api.strict_json import decode_strictly
-from cactus_actors.batch.failures import InputInvalid
-from cactus_actors.batch.reader import MAX_LINE_BYTES, Format, RawLine
-from cactus_actors.client.request import make_submit, ready_to_send
+from cactus_actors.batch.batch_errors import InputInvalid
+from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, Format, RawLine
+from cactus_actors.client.submit import make_submit, ready_to_send
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options

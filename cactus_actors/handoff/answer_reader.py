@@ -8,7 +8,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
-from cactus_actors.handoff.failures import CloudFailure, status_failure
+from cactus_actors.handoff.cloud_failures import CloudFailure, status_failure
 from cactus_actors.protocol.results import FinishReason, ToolCall, Usage
 from cactus_actors.tools.call_rendering import render_calls
 

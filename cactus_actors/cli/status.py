@@ -10,7 +10,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from cactus_actors.cli.options import FIRST_ANSWER_S, AsJson, Endpoint, KeyFile
+from cactus_actors.cli.shared_options import FIRST_ANSWER_S, AsJson, Endpoint, KeyFile
 from cactus_actors.cli.status_page import num_local, status_page, workers_told
 from cactus_actors.cli.terminal import counted
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT

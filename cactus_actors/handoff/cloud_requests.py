@@ -13,14 +13,14 @@ from typing import get_args
 import msgspec
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.access import Access, read_access
-from cactus_actors.handoff.answer import Piece
-from cactus_actors.handoff.breaker import Breaker
-from cactus_actors.handoff.budget import Budget
-from cactus_actors.handoff.cloud import Cloud
-from cactus_actors.handoff.failures import CloudFailure, FailureKind
-from cactus_actors.handoff.job import CloudJob
+from cactus_actors.handoff.answer_reader import Piece
+from cactus_actors.handoff.circuit_breaker import Breaker
+from cactus_actors.handoff.cloud_access import Access, read_access
+from cactus_actors.handoff.cloud_client import Cloud
+from cactus_actors.handoff.cloud_failures import CloudFailure, FailureKind
+from cactus_actors.handoff.cloud_job import CloudJob
 from cactus_actors.handoff.metering import Meter, Prices
+from cactus_actors.handoff.request_budget import Budget
 from cactus_actors.handoff.spending import Spending
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import CactusError, ServerFailure

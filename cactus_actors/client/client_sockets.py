@@ -11,7 +11,7 @@ from urllib.parse import urlsplit
 import zmq
 import zmq.asyncio
 
-from cactus_actors.client.peer import Peer
+from cactus_actors.client.peer_probe import Peer
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Credentials
 from cactus_actors.protocol.errors import AuthenticationFailed, CactusError, ConfigurationInvalid

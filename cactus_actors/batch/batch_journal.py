@@ -11,7 +11,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.batch.failures import InputChanged, OptionsChanged, OutputFailed, OutputRefused
+from cactus_actors.batch.batch_errors import InputChanged, OptionsChanged, OutputFailed, OutputRefused
 from cactus_actors.batch.locked_file import open_locked, write_at
 from cactus_actors.batch.option_changes import changes_in_words
 from cactus_actors.batch.paths import BatchPaths, sync_directory

@@ -5,8 +5,8 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cactus_actors.calibration.interval import CONFIDENCE
-from cactus_actors.calibration.ranking import Cut
 from cactus_actors.calibration.report import Calibration, SignalReport, Wish
+from cactus_actors.calibration.thresholds import Cut
 
 WARNING = (
     "Estimates from these answers, by which the thresholds were chosen, too: of other questions what stays",

@@ -23,15 +23,15 @@ from tenacity import (
 
 from cactus_actors.api.openai import chat_request_body
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.access import check_base_url, is_loopback
-from cactus_actors.handoff.answer import MAX_DETAIL_CHARACTERS, Answer, AnswerReader, Piece, error_detail
-from cactus_actors.handoff.breaker import Breaker, Outcome
-from cactus_actors.handoff.budget import Budget
-from cactus_actors.handoff.credentials import CloudKey
-from cactus_actors.handoff.event_stream import MAX_LINE_BYTES, EventStream, LineTooLong
-from cactus_actors.handoff.failures import CloudFailure, status_failure
+from cactus_actors.handoff.answer_reader import MAX_DETAIL_CHARACTERS, Answer, AnswerReader, Piece, error_detail
+from cactus_actors.handoff.circuit_breaker import Breaker, Outcome
+from cactus_actors.handoff.cloud_access import check_base_url, is_loopback
+from cactus_actors.handoff.cloud_failures import CloudFailure, status_failure
+from cactus_actors.handoff.cloud_key import CloudKey
+from cactus_actors.handoff.log_redaction import redacted_logs
 from cactus_actors.handoff.metering import Meter
-from cactus_actors.handoff.redaction import redacted_logs
+from cactus_actors.handoff.request_budget import Budget
+from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, EventStream, LineTooLong
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 

@@ -6,9 +6,9 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from cactus_actors.batch.lines import PromptLine, decode_line
-from cactus_actors.batch.reader import Format, PromptFile
-from cactus_actors.batch.scan import LINES_A_STEP, Scan, changed, check_value
+from cactus_actors.batch.input_scan import LINES_A_STEP, Scan, changed, check_value
+from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_lines import PromptLine, decode_line
 
 MAX_AHEAD_BYTES = 1 << 20
 

@@ -11,9 +11,9 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.params import resolve_options
-from cactus_actors.batch.lines import PromptLine
 from cactus_actors.batch.paths import BatchPaths
-from cactus_actors.batch.reader import Format
+from cactus_actors.batch.prompt_file import Format
+from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result

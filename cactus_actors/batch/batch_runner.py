@@ -9,17 +9,17 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 
 import msgspec
 
-from cactus_actors.batch.answering import LineAnswerer
-from cactus_actors.batch.failures import InputInvalid, OutputRefused
-from cactus_actors.batch.finished import finished_before
-from cactus_actors.batch.journal import Journal, Run
-from cactus_actors.batch.lines import PromptLine
-from cactus_actors.batch.open_lines import OpenLines
-from cactus_actors.batch.output import BatchOutput, discard_failed, discard_partial, publish, reopen_failed
+from cactus_actors.batch.batch_errors import InputInvalid, OutputRefused
+from cactus_actors.batch.batch_journal import Journal, Run
+from cactus_actors.batch.batch_output import BatchOutput, discard_failed, discard_partial, publish, reopen_failed
+from cactus_actors.batch.batch_request import BatchProgress, BatchRequest, Observer, check_for_all
+from cactus_actors.batch.finished_output import finished_before
+from cactus_actors.batch.input_scan import Scan, check_unchanged, scan
+from cactus_actors.batch.line_runner import LineAnswerer
 from cactus_actors.batch.paths import BatchPaths
-from cactus_actors.batch.reader import Format, PromptFile
-from cactus_actors.batch.request import BatchProgress, BatchRequest, Observer, check_for_all
-from cactus_actors.batch.scan import Scan, check_unchanged, scan
+from cactus_actors.batch.pending_lines import OpenLines
+from cactus_actors.batch.prompt_file import Format, PromptFile
+from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.results import Result
 

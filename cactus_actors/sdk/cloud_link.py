@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping
 
 from cactus_actors.config import HEARTBEAT_S, HandoffSettings
-from cactus_actors.handoff.access import read_access
-from cactus_actors.handoff.desk import Desk
+from cactus_actors.handoff.cloud_access import read_access
+from cactus_actors.handoff.cloud_requests import Desk
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Hello, Report, RouterCommand
 
 NO_CONTEXT_LIMIT = 2**31 - 1

@@ -22,7 +22,7 @@ from cactus_actors.router.effects import Effect, Prepare, Publish, SendClient, S
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared import Prepared
 from cactus_actors.sdk.backend import OnDelta
-from cactus_actors.sdk.cloud import CloudLink
+from cactus_actors.sdk.cloud_link import CloudLink
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.actor import hello_of, load_from
 from cactus_actors.workers.session import WorkerCore
