@@ -18,7 +18,7 @@ import numpy as np
 from safetensors import deserialize
 from safetensors.numpy import save_file
 
-from cactus_actors.calibration import Calibration, Example, Outcome, Wish
+from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget
 from cactus_actors.calibration.plotting import write_plot
 from cactus_actors.config import HandoffSettings
 from cactus_actors.models.catalog import resolve_model
@@ -47,7 +47,7 @@ def disturbed(model: Path, directory: Path, noise: float) -> Path:
     return directory
 
 
-def answers(model: str, examples: Sequence[Example], threads: int) -> list[Outcome]:
+def answers(model: str, examples: Sequence[Example], threads: int) -> list[ExampleOutcome]:
     """Every example, one after the other, greedy."""
     backend = LocalBackend(model, weights="float32", threads=threads, handoff=HandoffSettings())
     outcomes = []
@@ -59,7 +59,7 @@ def answers(model: str, examples: Sequence[Example], threads: int) -> list[Outco
             options=Options(temperature=0.0, max_tokens=160),
         )
         result = backend.run(submit, None)
-        outcomes.append(Outcome(example, result, example.is_right(result)))
+        outcomes.append(ExampleOutcome(example, result, example.is_right(result)))
     backend.close()
     return outcomes
 
@@ -82,7 +82,7 @@ def main() -> None:
         weak = disturbed(sprout, Path(directory) / "weak", options.noise)
         own = answers(str(weak), examples, options.threads)
     second = answers(str(sprout), examples, options.threads)
-    calibration = Calibration.of(own, Wish(share=options.cloud_share), second)
+    calibration = Calibration.of(own, ThresholdTarget(share=options.cloud_share), second)
     print(f"{calibration.num_answers} answers, {calibration.accuracy:.1%} right", end=" ")
     print(f"(second {calibration.second_accuracy:.1%})")
     for signal in calibration.signals:

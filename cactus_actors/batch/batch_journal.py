@@ -21,7 +21,7 @@ _COMPLETE = b'{"complete":true}'
 _DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
-class Run(msgspec.Struct, frozen=True, kw_only=True):
+class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
     """What a run is; which lines are done stands in the partial files and nowhere else.
 
     `run_id` keeps the job ids of two runs over one input apart; `created` is Unix seconds; `model` is the one
@@ -42,7 +42,7 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
         """CRC-32 of all fields but `checksum`."""
         return zlib.crc32(msgspec.json.encode(msgspec.structs.replace(self, checksum=0)))
 
-    def check_same(self, now: Run, paths: BatchPaths) -> None:
+    def check_same(self, now: BatchRun, paths: BatchPaths) -> None:
         """Raise InputChanged unless `now` has the same input and model, OptionsChanged for other options."""
         if self.input_sha256 != now.input_sha256:
             raise InputChanged(
@@ -63,12 +63,12 @@ class Run(msgspec.Struct, frozen=True, kw_only=True):
             )
 
 
-def _input_in_words(run: Run) -> str:
+def _input_in_words(run: BatchRun) -> str:
     return f"{run.num_lines} line{'' if run.num_lines == 1 else 's'} (SHA-256 {run.input_sha256[:12]})"
 
 
-class Journal:
-    """The locked journal file: a line for each Run, and one after it when only renames are left to do.
+class BatchJournal:
+    """The locked journal file: a line for each run, and one after it when only renames are left to do.
 
     The last run counts. A line is only ever added, so that a kill leaves either what was there or the new
     state; a torn last line is none. It outlives the run, to tell what made the output.
@@ -82,7 +82,7 @@ class Journal:
         """How often the failed lines of the run were begun again, once it was read."""
         self._descriptor = self._lock()
 
-    def read(self) -> tuple[Run | None, bool]:
+    def read(self) -> tuple[BatchRun | None, bool]:
         """The last run that was begun here, if any, and whether it is complete. Raises OutputRefused."""
         lines = self._whole_lines().splitlines()
         if not lines:
@@ -92,7 +92,7 @@ class Journal:
             begun = lines[-2] if is_complete else lines[-1]
             version = msgspec.json.decode(begun)["version"]
             if version == JOURNAL_VERSION:
-                run = msgspec.json.decode(begun, type=Run)
+                run = msgspec.json.decode(begun, type=BatchRun)
                 if run.checksum == run.sum:
                     self.round = lines.count(begun) - 1
                     return run, is_complete
@@ -106,12 +106,12 @@ class Journal:
             "go on with the program that began it, or start again with --overwrite"
         )
 
-    def begin(self, run: Run) -> None:
+    def begin(self, run: BatchRun) -> None:
         """Note `run`, before anything else of it is written."""
         self._add(msgspec.json.encode(msgspec.structs.replace(run, checksum=run.sum)))
         self.round = 0
 
-    def begin_again(self, run: Run) -> None:
+    def begin_again(self, run: BatchRun) -> None:
         """Note that the run's failed lines are to be run once more."""
         number = self.round + 1
         self.begin(run)

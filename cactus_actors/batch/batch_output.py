@@ -5,7 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 from cactus_actors.batch.batch_errors import OutputFailed
-from cactus_actors.batch.custom_id_set import id_key
+from cactus_actors.batch.custom_id_set import custom_id_hash
 from cactus_actors.batch.paths import BatchPaths, sync_directory
 from cactus_actors.batch.result_file import ResultFile
 
@@ -33,7 +33,7 @@ class BatchOutput:
 
     def has(self, custom_id: str) -> bool:
         """Whether that line is done."""
-        key = id_key(custom_id)
+        key = custom_id_hash(custom_id)
         return key in self._results.done or key in self._errors.done
 
     def add(self, custom_id: str, line: bytes, *, succeeded: bool) -> None:
@@ -41,7 +41,7 @@ class BatchOutput:
         assert not self.has(custom_id)
         file = self._results if succeeded else self._errors
         file.append(line)
-        file.done.add(id_key(custom_id))
+        file.done.add(custom_id_hash(custom_id))
 
     def sync(self) -> None:
         """Return when every line is on the disk; raises OutputFailed, what is lost then will run again."""

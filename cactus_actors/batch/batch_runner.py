@@ -10,14 +10,14 @@ from contextlib import AbstractAsyncContextManager, nullcontext
 import msgspec
 
 from cactus_actors.batch.batch_errors import InputInvalid, OutputRefused
-from cactus_actors.batch.batch_journal import Journal, Run
+from cactus_actors.batch.batch_journal import BatchJournal, BatchRun
 from cactus_actors.batch.batch_output import BatchOutput, discard_failed, discard_partial, publish, reopen_failed
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest, Observer, check_for_all
 from cactus_actors.batch.finished_output import finished_before
-from cactus_actors.batch.input_scan import Scan, check_unchanged, scan
-from cactus_actors.batch.line_runner import LineAnswerer
+from cactus_actors.batch.input_scan import InputScan, check_unchanged, scan
+from cactus_actors.batch.line_runner import LineRunner
 from cactus_actors.batch.paths import BatchPaths
-from cactus_actors.batch.pending_lines import OpenLines
+from cactus_actors.batch.pending_lines import PendingLines
 from cactus_actors.batch.prompt_file import Format, PromptFile
 from cactus_actors.batch.prompt_lines import PromptLine
 from cactus_actors.client import AsyncClient
@@ -48,14 +48,14 @@ async def run_batch(
         scanned = await scan(file, form)
     if not scanned.num_lines:
         raise InputInvalid(f"{request.source}: there is no prompt in it: no line, or only blank ones")
-    wanted = Run(
+    wanted = BatchRun(
         run_id=secrets.token_hex(8),
         created=int(time.time()),
         input_sha256=scanned.sha256,
         num_lines=scanned.num_lines,
         parameters=request.parameters(form),
     )
-    journal = Journal(paths.journal)
+    journal = BatchJournal(paths.journal)
     try:
         begun, is_complete = _read(journal, request)
         if is_complete:
@@ -90,8 +90,8 @@ async def run_batch(
                 discard_failed(paths)
         output = await _opened_output(paths)
         try:
-            answerer = LineAnswerer(client, request, begun, scanned.model, journal.round)
-            progress = await _Runner(request, form, scanned, answerer, output, observe, slot).run()
+            line_runner = LineRunner(client, request, begun, scanned.model, journal.round)
+            progress = await _Runner(request, form, scanned, line_runner, output, observe, slot).run()
             await asyncio.to_thread(output.sync)
         finally:
             output.close()
@@ -102,7 +102,7 @@ async def run_batch(
         journal.close()
 
 
-def _read(journal: Journal, request: BatchRequest) -> tuple[Run | None, bool]:
+def _read(journal: BatchJournal, request: BatchRequest) -> tuple[BatchRun | None, bool]:
     try:
         return journal.read()
     except OutputRefused:
@@ -131,8 +131,8 @@ class _Runner:
         self,
         request: BatchRequest,
         form: Format,
-        scanned: Scan,
-        answerer: LineAnswerer,
+        scanned: InputScan,
+        line_runner: LineRunner,
         output: BatchOutput,
         observe: Observer | None,
         slot: AbstractAsyncContextManager[None] | None,
@@ -140,7 +140,7 @@ class _Runner:
         self._request = request
         self._form = form
         self._scanned = scanned
-        self._answerer = answerer
+        self._line_runner = line_runner
         self._output = output
         self._observe = observe
         self._slot = nullcontext() if slot is None else slot
@@ -156,7 +156,7 @@ class _Runner:
     async def run(self) -> BatchProgress:
         self._tell(None, None)
         with PromptFile(self._request.source) as file:
-            lines = OpenLines(file, self._form, self._scanned, self._output.has)
+            lines = PendingLines(file, self._form, self._scanned, self._output.has)
             try:
                 async with asyncio.TaskGroup() as tasks:
                     syncing = tasks.create_task(self._keep_synced())
@@ -174,7 +174,7 @@ class _Runner:
             await asyncio.sleep(SYNC_EVERY_S)
             await asyncio.to_thread(self._output.sync)
 
-    async def _work(self, lines: OpenLines) -> None:
+    async def _work(self, lines: PendingLines) -> None:
         while True:
             async with self._slot:
                 line = await lines.next()
@@ -183,7 +183,7 @@ class _Runner:
                 await self._run_line(line)
 
     async def _run_line(self, line: PromptLine) -> None:
-        outcome = await self._answerer.answer(line)
+        outcome = await self._line_runner.answer(line)
         self._output.add(line.custom_id, outcome.rendered, succeeded=outcome.succeeded)
         self._progress.num_succeeded += outcome.succeeded
         self._progress.num_failed += not outcome.succeeded

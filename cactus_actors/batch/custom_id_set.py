@@ -9,7 +9,7 @@ from bisect import bisect_left
 _NUM_BUCKETS = 1024  # short buckets: adding moves what stands behind
 
 
-class KeySet:
+class CustomIdSet:
     """Keys in sorted arrays: ten bytes each, where a set of integers takes a hundred."""
 
     def __init__(self) -> None:
@@ -35,6 +35,6 @@ class KeySet:
         return True
 
 
-def id_key(custom_id: str) -> int:
+def custom_id_hash(custom_id: str) -> int:
     """64 bits that stand for a custom_id, so that a million of them fit in little memory."""
     return int.from_bytes(hashlib.blake2b(custom_id.encode("utf-8", "surrogatepass"), digest_size=8).digest())

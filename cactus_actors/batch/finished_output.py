@@ -6,15 +6,15 @@ import time
 from pathlib import Path
 
 from cactus_actors.batch.batch_errors import OutputRefused
-from cactus_actors.batch.batch_journal import Run
+from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchProgress, BatchRequest
-from cactus_actors.batch.custom_id_set import KeySet, id_key
+from cactus_actors.batch.custom_id_set import CustomIdSet, custom_id_hash
 from cactus_actors.batch.prompt_file import Format, PromptFile
 from cactus_actors.batch.prompt_lines import decode_line
 from cactus_actors.batch.result_file import result_lines
 
 
-def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: Run | None) -> BatchProgress:
+def finished_before(request: BatchRequest, form: Format, wanted: BatchRun, made_by: BatchRun | None) -> BatchProgress:
     """The progress of a run that has nothing left to do.
 
     `made_by` is what the journal tells of the output. Raises InputChanged where that is not `wanted`,
@@ -28,7 +28,7 @@ def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: R
     keys = [_keys_in(path) for path in (paths.output, paths.errors)]
     with PromptFile(request.source) as file:
         for raw in file.lines():
-            key = id_key(decode_line(raw, form).custom_id)
+            key = custom_id_hash(decode_line(raw, form).custom_id)
             if not any(key in known for known in keys):
                 raise OutputRefused(
                     f"{paths.output}: is finished and has no line {raw.number} of {request.source}; "
@@ -44,8 +44,8 @@ def finished_before(request: BatchRequest, form: Format, wanted: Run, made_by: R
     )
 
 
-def _keys_in(path: Path) -> KeySet:
-    keys = KeySet()
+def _keys_in(path: Path) -> CustomIdSet:
+    keys = CustomIdSet()
     try:
         if path.exists():
             with path.open("rb") as results:

@@ -10,7 +10,7 @@ from itertools import islice
 from pathlib import Path
 
 from cactus_actors.batch.batch_errors import InputChanged, InputInvalid
-from cactus_actors.batch.custom_id_set import KeySet, id_key
+from cactus_actors.batch.custom_id_set import CustomIdSet, custom_id_hash
 from cactus_actors.batch.prompt_file import Format, PromptFile, RawLine
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line
 
@@ -18,7 +18,7 @@ LINES_A_STEP = 2000
 
 
 @dataclass(frozen=True, kw_only=True)
-class Scan:
+class InputScan:
     """`model` is the first that a line names; `checks` has a value for each line that is not blank."""
 
     sha256: str
@@ -32,14 +32,14 @@ class Scan:
         return len(self.checks)
 
 
-class Scanner:
+class InputScanner:
     """Reads all of a file, some lines at a time."""
 
     def __init__(self, file: PromptFile, form: Format) -> None:
         self._file = file
         self._form = form
         self._lines = file.lines()
-        self._keys = KeySet()
+        self._keys = CustomIdSet()
         self._checks = array("I")
         self._model: str | None = None
 
@@ -51,29 +51,29 @@ class Scanner:
                 line = decode_line(raw, self._form)
             except InputInvalid as error:
                 raise InputInvalid(f"{self._file.path}: {error.message}") from None
-            if not self._keys.add(id_key(line.custom_id)):
+            if not self._keys.add(custom_id_hash(line.custom_id)):
                 raise self._used_twice(line)
             self._checks.append(check_value(raw))
             self._model = self._model or line.model
         return len(self._checks) > num_before
 
-    def scanned(self) -> Scan:
+    def scanned(self) -> InputScan:
         """What the file is, once `step` has come to its end."""
-        return Scan(sha256=self._file.digest, stamp=self._file.stamp, model=self._model, checks=self._checks)
+        return InputScan(sha256=self._file.digest, stamp=self._file.stamp, model=self._model, checks=self._checks)
 
     def _used_twice(self, line: PromptLine) -> InputInvalid:
-        key = id_key(line.custom_id)
+        key = custom_id_hash(line.custom_id)
         with PromptFile(self._file.path) as file:
             lines = (decode_line(raw, self._form) for raw in file.lines())
-            earlier = next((one.number for one in lines if id_key(one.custom_id) == key), line.number)
+            earlier = next((one.number for one in lines if custom_id_hash(one.custom_id) == key), line.number)
         return InputInvalid(
             f"{self._file.path}: custom_id {line.custom_id[:60]!r} is on line {earlier} and on line {line.number}"
         )
 
 
-async def scan(file: PromptFile, form: Format) -> Scan:
+async def scan(file: PromptFile, form: Format) -> InputScan:
     """Read all of `file` without keeping the loop from its other work; raises InputInvalid."""
-    scanner = Scanner(file, form)
+    scanner = InputScanner(file, form)
     while await asyncio.to_thread(scanner.step):
         pass
     return scanner.scanned()
@@ -87,7 +87,7 @@ def changed(path: Path, what: str) -> InputChanged:
     )
 
 
-def check_unchanged(path: Path, scanned: Scan) -> None:
+def check_unchanged(path: Path, scanned: InputScan) -> None:
     """Raise InputChanged or InputInvalid unless the file is still what was scanned, or gone."""
     if not path.exists():
         return

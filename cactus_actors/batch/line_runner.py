@@ -13,7 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
-from cactus_actors.batch.batch_journal import Run
+from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.prompt_lines import PromptLine, request_of_line
 from cactus_actors.batch.result_lines import render_error, render_result
@@ -34,8 +34,8 @@ from cactus_actors.protocol.results import Result
 
 BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
 MAX_ATTEMPTS = 100  # each interrupted run of a line is one, and the router remembers them all
-STALLED_S = 120.0  # a service may be away for so long, as while it is started again; a full one for any time
-SAY_AGAIN_S = 10.0
+SERVICE_LOST_S = 120.0  # a service may be away for so long, as while it is started again; a full one for any time
+REPEAT_NOTICE_S = 10.0
 DEFAULT_RETRY_S = 1.0
 MAX_RETRY_S = 30.0
 _log = logging.getLogger(__name__)
@@ -45,7 +45,7 @@ SERVICE_FAILURES = (Overloaded, Unavailable, StorageFailure, AuthenticationFaile
 JobIdOf = Callable[..., str]
 
 
-class Outcome(NamedTuple):
+class LineOutcome(NamedTuple):
     """A finished line as it is to be written, and the results behind it if there are any."""
 
     rendered: bytes
@@ -53,7 +53,7 @@ class Outcome(NamedTuple):
     succeeded: bool
 
 
-class LineAnswerer:
+class LineRunner:
     """Answers the lines of one run, any number at once.
 
     A plain line is a user message, unless the run is raw or the model has no chat template: the refusal of
@@ -61,7 +61,7 @@ class LineAnswerer:
     """
 
     def __init__(
-        self, client: AsyncClient, request: BatchRequest, run: Run, model: str | None, round_: int = 0
+        self, client: AsyncClient, request: BatchRequest, run: BatchRun, model: str | None, round_: int = 0
     ) -> None:
         """`round_` keeps apart the jobs of lines that failed and are run again."""
         self._client = client
@@ -75,24 +75,24 @@ class LineAnswerer:
         if options.priority is None:
             options = msgspec.structs.replace(options, priority=BATCH_PRIORITY)
         self._options = options
-        self._heard_at = time.monotonic()
-        self._is_away = False
-        self._said_at = float("-inf")
+        self._last_reply_at = time.monotonic()
+        self._is_unavailable = False
+        self._notice_at = float("-inf")
         self._fingerprint: str | None = None
         self._asking = asyncio.Lock()
         self._asked_at = float("-inf")
 
-    async def answer(self, line: PromptLine) -> Outcome:
+    async def answer(self, line: PromptLine) -> LineOutcome:
         """The outcome of `line`, failed or not; raises SERVICE_FAILURES, which are not its own."""
         try:
             outcome = await self._outcome(line, as_chat=line.is_plain and self._plain_is_chat)
         except NotSupported:
             self._plain_is_chat = False
             outcome = await self._outcome(line, as_chat=False)
-        self._hear()
+        self._on_reply()
         return outcome
 
-    async def _outcome(self, line: PromptLine, *, as_chat: bool) -> Outcome:
+    async def _outcome(self, line: PromptLine, *, as_chat: bool) -> LineOutcome:
         """What became of `line`; raises NotSupported for one `as_chat` where the model has no template."""
         job_id_of = partial(self._job_id, line, as_chat=as_chat)
         try:
@@ -100,20 +100,20 @@ class LineAnswerer:
             results = await self._results(request.submits, job_id_of)
             fingerprint = await self._system_fingerprint()
             rendered = render_result(line, request, results, self._run.created, fingerprint)
-            return Outcome(rendered, results, succeeded=True)
+            return LineOutcome(rendered, results, succeeded=True)
         except SERVICE_FAILURES:
             raise
         except CactusError as error:
             if as_chat and isinstance(error, NotSupported) and error.param == "messages":
                 raise
             results = [] if error.result is None else [error.result]
-            return Outcome(render_error(line, job_id_of(0), error), results, succeeded=False)
+            return LineOutcome(render_error(line, job_id_of(0), error), results, succeeded=False)
 
     async def _system_fingerprint(self) -> str | None:
         """Of the service whose workers answer; None while it does not say."""
         async with self._asking:
             now = time.monotonic()
-            if self._fingerprint is None and now - self._asked_at >= SAY_AGAIN_S:
+            if self._fingerprint is None and now - self._asked_at >= REPEAT_NOTICE_S:
                 self._asked_at = now
                 try:
                     status = await self._client.status()
@@ -150,16 +150,16 @@ class LineAnswerer:
             except JobConflict:  # an earlier run asked at another priority
                 attempt += 1
             except Overloaded as error:
-                self._hear()
+                self._on_reply()
                 _check_time(submit, first_tried_at, error)
                 await _pause(error)
             except (Unavailable, StorageFailure) as error:
                 # One that cannot be asked may have the result.
                 if error.result is not None or isinstance(error, StorageFailure):
                     _check_time(submit, first_tried_at, error)
-                if time.monotonic() - self._heard_at > STALLED_S:
+                if time.monotonic() - self._last_reply_at > SERVICE_LOST_S:
                     raise
-                self._miss(error)
+                self._on_unavailable(error)
                 attempt += error.result is not None  # a job that was ended so stays so
                 await _pause(error)
             else:
@@ -169,17 +169,17 @@ class LineAnswerer:
                 attempt += 1
         raise ServerFailure("the job was cancelled again and again")
 
-    def _hear(self) -> None:
-        self._heard_at = time.monotonic()
-        self._is_away = False
+    def _on_reply(self) -> None:
+        self._last_reply_at = time.monotonic()
+        self._is_unavailable = False
 
-    def _miss(self, error: CactusError) -> None:
+    def _on_unavailable(self, error: CactusError) -> None:
         """Say once what is waited for, and how long; a service that drains still answers in between."""
         now = time.monotonic()
-        if not self._is_away and now - self._said_at >= SAY_AGAIN_S:
-            _log.warning("%s; waiting up to %.0f s for the service", error, STALLED_S)
-            self._said_at = now
-        self._is_away = True
+        if not self._is_unavailable and now - self._notice_at >= REPEAT_NOTICE_S:
+            _log.warning("%s; waiting up to %.0f s for the service", error, SERVICE_LOST_S)
+            self._notice_at = now
+        self._is_unavailable = True
 
     def _job_id(self, line: PromptLine, choice: int, attempt: int = 0, *, as_chat: bool) -> str:
         """The same in every process of this run, so that a resumed run finds its jobs in the router."""

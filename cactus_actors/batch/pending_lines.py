@@ -6,20 +6,20 @@ import asyncio
 from collections import deque
 from collections.abc import Callable, Iterator
 
-from cactus_actors.batch.input_scan import LINES_A_STEP, Scan, changed, check_value
+from cactus_actors.batch.input_scan import LINES_A_STEP, InputScan, changed, check_value
 from cactus_actors.batch.prompt_file import Format, PromptFile
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line
 
 MAX_AHEAD_BYTES = 1 << 20
 
 
-class OpenLines:
+class PendingLines:
     """Gives every line of `file` that `is_done` does not know, in order, to any number of tasks.
 
     What the scan did not see is never given: the file is read again here, and may have changed since.
     """
 
-    def __init__(self, file: PromptFile, form: Format, scanned: Scan, is_done: Callable[[str], bool]) -> None:
+    def __init__(self, file: PromptFile, form: Format, scanned: InputScan, is_done: Callable[[str], bool]) -> None:
         self._file = file
         self._form = form
         self._scanned = scanned

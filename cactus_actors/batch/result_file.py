@@ -12,7 +12,7 @@ from typing import BinaryIO, NamedTuple
 import msgspec
 
 from cactus_actors.batch.batch_errors import OutputFailed
-from cactus_actors.batch.custom_id_set import KeySet, id_key
+from cactus_actors.batch.custom_id_set import CustomIdSet, custom_id_hash
 from cactus_actors.batch.locked_file import open_locked, write_at
 
 
@@ -38,7 +38,7 @@ class ResultFile:
 
     def __init__(self, path: Path) -> None:
         self.path = path
-        self.done = KeySet()
+        self.done = CustomIdSet()
         self._changing = threading.Lock()
         self._syncing = threading.Lock()
         self._is_sound = True
@@ -120,7 +120,7 @@ class ResultFile:
         path.unlink(missing_ok=True)
         descriptor = open_locked(path)
         try:
-            seen = KeySet()
+            seen = CustomIdSet()
             with (
                 os.fdopen(os.dup(self._descriptor), "rb") as file,
                 os.fdopen(os.dup(descriptor), "wb") as new,
@@ -142,7 +142,7 @@ def result_lines(file: BinaryIO) -> Iterator[ResultLine]:
     for line in file:
         if line.endswith(b"\n"):
             with contextlib.suppress(msgspec.DecodeError, UnicodeDecodeError):
-                yield ResultLine(id_key(decoder.decode(line).custom_id), offset, line)
+                yield ResultLine(custom_id_hash(decoder.decode(line).custom_id), offset, line)
         offset += len(line)
 
 

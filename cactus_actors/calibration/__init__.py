@@ -2,11 +2,11 @@
 
 from __future__ import annotations
 
-from cactus_actors.calibration.example_runner import Outcome, run_examples
+from cactus_actors.calibration.example_runner import ExampleOutcome, run_examples
 from cactus_actors.calibration.examples import Example, read_examples
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
 from cactus_actors.calibration.interval import CONFIDENCE, exact_interval
-from cactus_actors.calibration.report import Calibration, Wish
+from cactus_actors.calibration.report import Calibration, ThresholdTarget
 from cactus_actors.calibration.thresholds import Cut, area_under_curve, cut_for_precision, cut_for_share
 
 __all__ = [
@@ -14,8 +14,8 @@ __all__ = [
     "Calibration",
     "Cut",
     "Example",
-    "Outcome",
-    "Wish",
+    "ExampleOutcome",
+    "ThresholdTarget",
     "area_under_curve",
     "cross_validated",
     "cut_for_precision",

@@ -15,7 +15,7 @@ from cactus_actors.protocol.results import Result
 
 
 @dataclass(frozen=True, slots=True)
-class Outcome:
+class ExampleOutcome:
     """An answer and its judgement; `result` is None for an example that could not be answered."""
 
     example: Example
@@ -30,14 +30,14 @@ async def run_examples(
     *,
     max_in_flight: int,
     observe: Callable[[], None] = lambda: None,
-) -> list[Outcome]:
+) -> list[ExampleOutcome]:
     """Ask everything, `max_in_flight` at once, and `observe` each answer; the cloud is never asked.
 
     A job that fails is an outcome; InvalidRequest and Unavailable, which would meet all of them, are raised.
     """
     slots = asyncio.Semaphore(max_in_flight)
 
-    async def ask(example: Example) -> Outcome:
+    async def ask(example: Example) -> ExampleOutcome:
         messages = example.messages
         if example.question is not None:
             messages = [ChatMessage(role="user", content=example.question)]
@@ -49,10 +49,10 @@ async def run_examples(
             except (InvalidRequest, Unavailable):
                 raise
             except CactusError:
-                return Outcome(example, None, False)
+                return ExampleOutcome(example, None, False)
             finally:
                 observe()
-        return Outcome(example, result, example.is_right(result))
+        return ExampleOutcome(example, result, example.is_right(result))
 
     tasks = [asyncio.create_task(ask(example)) for example in examples]
     try:

@@ -8,7 +8,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.calibration.example_runner import Outcome
+from cactus_actors.calibration.example_runner import ExampleOutcome
 from cactus_actors.calibration.fitting import cross_validated, fitted_probe
 from cactus_actors.calibration.interval import CONFIDENCE
 from cactus_actors.calibration.signal_scores import SIGNALS, features_of_result, scores_of
@@ -27,7 +27,7 @@ NEW_PROBE = "new probe"
 
 
 @dataclass(frozen=True, slots=True)
-class Wish:
+class ThresholdTarget:
     """What a threshold is to reach in the sample: the rest's `precision`, or a `share` that is handed off."""
 
     precision: float | None = None
@@ -53,7 +53,7 @@ class CurvePoint:
 class SignalReport:
     """One signal; `auroc` is None where all answers are right, or all wrong.
 
-    `cut` is None where nothing reaches the wish: `surest` is then the cut that comes nearest. Both are None
+    `cut` is None where nothing reaches the target: `surest` is then the cut that comes nearest. Both are None
     for a mere measure, which a service cannot be told to use.
     """
 
@@ -77,7 +77,9 @@ class Calibration:
     probe: Probe | None
 
     @classmethod
-    def of(cls, outcomes: Sequence[Outcome], wish: Wish, second: Sequence[Outcome] | None = None) -> Calibration:
+    def of(
+        cls, outcomes: Sequence[ExampleOutcome], target: ThresholdTarget, second: Sequence[ExampleOutcome] | None = None
+    ) -> Calibration:
         """Calibrate on `outcomes`, which `second` answers better; InvalidRequest if nothing was answered."""
         places = [
             place
@@ -96,7 +98,7 @@ class Calibration:
         if held_out is not None:
             scores[NEW_PROBE] = held_out
         reports = [
-            _report(name, values, right, second_right, wish if name in (*SIGNALS, NEW_PROBE) else None)
+            _report(name, values, right, second_right, target if name in (*SIGNALS, NEW_PROBE) else None)
             for name, values in scores.items()
         ]
         return cls(
@@ -147,14 +149,14 @@ def _report(
     scores: Sequence[float],
     right: Sequence[bool],
     second_right: Sequence[bool] | None,
-    wish: Wish | None,
+    target: ThresholdTarget | None,
 ) -> SignalReport:
-    cut = wish.cut(scores, right) if wish is not None else None
+    cut = target.cut(scores, right) if target is not None else None
     return SignalReport(
         name=name,
         auroc=area_under_curve(scores, right),
         cut=cut,
-        surest=surest_cut(scores, right) if wish is not None and cut is None else None,
+        surest=surest_cut(scores, right) if target is not None and cut is None else None,
         accuracy_of_all=None if cut is None else _accuracy_of_all(cut, scores, right, second_right),
         curve=[
             CurvePoint(one.handed_off, one.accuracy, _accuracy_of_all(one, scores, right, second_right))

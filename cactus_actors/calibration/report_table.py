@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator
 
 from cactus_actors.calibration.interval import CONFIDENCE
-from cactus_actors.calibration.report import Calibration, SignalReport, Wish
+from cactus_actors.calibration.report import Calibration, SignalReport, ThresholdTarget
 from cactus_actors.calibration.thresholds import Cut
 
 WARNING = (
@@ -14,7 +14,7 @@ WARNING = (
 )
 
 
-def report_lines(calibration: Calibration, wish: Wish) -> Iterator[str]:
+def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[str]:
     """A head, a line for each signal, and what the figures are."""
     interval = f"{CONFIDENCE:.0%} interval"
     yield (
@@ -22,14 +22,14 @@ def report_lines(calibration: Calibration, wish: Wish) -> Iterator[str]:
         f"{'right of kept':>14} {'all right':>10}"
     ).rstrip()
     for signal in calibration.signals:
-        yield _line(signal, wish)
+        yield _line(signal, target)
     if calibration.accuracy in (0.0, 1.0):
         kind = "right" if calibration.accuracy else "wrong"
         yield f"There is no AUROC: all answers are {kind}, so nothing tells right from wrong."
     yield from WARNING
 
 
-def _line(signal: SignalReport, wish: Wish) -> str:
+def _line(signal: SignalReport, target: ThresholdTarget) -> str:
     auroc = "-" if signal.auroc is None else f"{signal.auroc:.3f}"
     line = f"{signal.name:16} {auroc:>6}"
     if signal.cut is not None:
@@ -41,7 +41,7 @@ def _line(signal: SignalReport, wish: Wish) -> str:
         return f"{line}  a measure, which no threshold of a service is compared with"
     surest = signal.surest
     return (
-        f"{line}  no threshold reaches {wish.precision or 1.0:.1%}: at best {surest.num_right} of the surest "
+        f"{line}  no threshold reaches {target.precision or 1.0:.1%}: at best {surest.num_right} of the surest "
         f"{surest.num_kept} answers are right ({surest.accuracy:.1%})"
     )
 

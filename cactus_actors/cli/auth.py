@@ -30,29 +30,29 @@ def auth(
     Example: cactus auth < key.txt
     """
     from cactus_actors.handoff.cloud_key import (
-        KEY_VARIABLE,
+        CLOUD_KEY_VARIABLE,
         CloudKey,
         credentials_path,
-        forget_key,
-        load_key,
-        store_key,
+        forget_cloud_key,
+        load_cloud_key,
+        store_cloud_key,
     )
 
     if show and forget:
         raise ConfigurationInvalid("--show and --forget exclude each other")
     if forget:
-        typer.echo("the key is forgotten" if forget_key() else "no key was stored")
+        typer.echo("the key is forgotten" if forget_cloud_key() else "no key was stored")
     elif show:
-        key = load_key()
+        key = load_cloud_key()
         if key is None:
-            typer.echo(f"no key: neither {KEY_VARIABLE} nor {credentials_path()}")
+            typer.echo(f"no key: neither {CLOUD_KEY_VARIABLE} nor {credentials_path()}")
         else:
             typer.echo(masked(key.reveal()))
     else:
         typer.echo(_destination(config), err=True)
         if not (key_given := _ask_for_key()):
             raise ConfigurationInvalid("no key was given; nothing is stored")
-        typer.echo(f"stored in {store_key(CloudKey(key_given))}")
+        typer.echo(f"stored in {store_cloud_key(CloudKey(key_given))}")
 
 
 def _ask_for_key() -> str:

@@ -39,7 +39,7 @@ class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True):
     request_ms_p99: float
 
 
-class Load:
+class ServiceLoad:
     """What was measured so far."""
 
     def __init__(self) -> None:
@@ -84,7 +84,7 @@ async def bench_service(
 
     Raises the last error if none succeeded.
     """
-    load = Load()
+    load = ServiceLoad()
     async with AsyncClient(endpoint, stream_endpoint) as client:
         vocab_size = (await client.status()).vocab_size
         prompts = _prompts(random.Random(seed), vocab_size, requests, prompt_tokens)  # noqa: S311

@@ -23,7 +23,7 @@ from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 if TYPE_CHECKING:
     from rich.progress import Progress
 
-    from cactus_actors.calibration import Calibration, Example, Outcome, Wish
+    from cactus_actors.calibration import Calibration, Example, ExampleOutcome, ThresholdTarget
 
 DEFAULT_PRECISION = 0.95
 
@@ -78,23 +78,23 @@ def calibrate(
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """
-    from cactus_actors.calibration import Calibration, Wish, read_examples
+    from cactus_actors.calibration import Calibration, ThresholdTarget, read_examples
     from cactus_actors.calibration.plotting import write_plot
 
     if precision is not None and cloud_share is not None:
         raise typer.BadParameter("give --precision or --cloud-share, not both")
-    wish = Wish(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
+    target = ThresholdTarget(precision if precision is not None else DEFAULT_PRECISION, cloud_share)
     examples = read_examples(source)
     options = {"max_tokens": max_tokens, "temperature": temperature, "seed": seed}
     given = {name: value for name, value in options.items() if value is not None}
     services = [(endpoint, stream_endpoint)] + ([(second, None)] if second else [])
     answered = asyncio.run(_ask(services, key_file, examples, given, max_in_flight))
-    calibration = Calibration.of(answered[0], wish, answered[1] if second else None)
+    calibration = Calibration.of(answered[0], target, answered[1] if second else None)
     if plot is not None:
         write_plot(calibration, plot)
     if probe is not None:
         _write_probe(calibration, probe)
-    _print(calibration, wish, as_json=as_json)
+    _print(calibration, target, as_json=as_json)
 
 
 async def _ask(
@@ -103,7 +103,7 @@ async def _ask(
     examples: list[Example],
     options: dict[str, Any],
     max_in_flight: int,
-) -> list[list[Outcome]]:
+) -> list[list[ExampleOutcome]]:
     from cactus_actors.calibration import run_examples
     from cactus_actors.client import AsyncClient
 
@@ -152,7 +152,7 @@ def _write_probe(calibration: Calibration, path: Path) -> None:
         raise ConfigurationInvalid(f"{path}: {error.strerror}") from None
 
 
-def _print(calibration: Calibration, wish: Wish, *, as_json: bool) -> None:
+def _print(calibration: Calibration, target: ThresholdTarget, *, as_json: bool) -> None:
     import msgspec
 
     from cactus_actors.calibration.report_table import report_lines
@@ -163,5 +163,5 @@ def _print(calibration: Calibration, wish: Wish, *, as_json: bool) -> None:
     failed = f", {calibration.num_failed} could not be answered" if calibration.num_failed else ""
     beside = "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
     typer.echo(f"{calibration.num_answers} answers, {calibration.accuracy:.1%} right{beside}{failed}")
-    for line in report_lines(calibration, wish):
+    for line in report_lines(calibration, target):
         typer.echo(line)

@@ -79,7 +79,7 @@ def chat(
         Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client,
     ):
         _greet(client.status())
-        Conversation(client, system, options, show_reasoning).run(reader())
+        ChatSession(client, system, options, show_reasoning).run(reader())
 
 
 def _greet(status: Status) -> None:
@@ -94,7 +94,7 @@ def _greet(status: Status) -> None:
         _whisper(f"{status.model} · /help for commands")
 
 
-class Conversation:
+class ChatSession:
     """Turns so far and how to make the next one."""
 
     def __init__(

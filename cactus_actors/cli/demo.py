@@ -14,7 +14,7 @@ from cactus_actors.config import ServeConfig
 if TYPE_CHECKING:
     from rich.console import Console
 
-    from cactus_actors.cli.demo_run import Tally
+    from cactus_actors.cli.demo_run import DemoSummary
 
 ANY_PORT = "tcp://127.0.0.1:*"
 
@@ -62,7 +62,7 @@ def demo(
             show_on_cluster(config, output.with_stem(f"{output.stem}-cluster"), tally, console)
 
 
-def _report(tally: Tally, output: Path, console: Console) -> None:
+def _report(tally: DemoSummary, output: Path, console: Console) -> None:
     from rich.table import Table
 
     table = Table(show_header=False)

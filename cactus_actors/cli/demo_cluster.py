@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING
 
 import msgspec
 
-from cactus_actors.cli.demo_run import Tally, run_prompt_file
+from cactus_actors.cli.demo_run import DemoSummary, run_prompt_file
 from cactus_actors.cli.demo_service import running
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ServerFailure
@@ -20,7 +20,7 @@ if TYPE_CHECKING:
     from cactus_actors.process.health import Endpoints
 
 
-def show_on_cluster(config: ServeConfig, output: Path, before: Tally, console: Console) -> None:
+def show_on_cluster(config: ServeConfig, output: Path, before: DemoSummary, console: Console) -> None:
     """Place the workers on two nodes, kill one of these, and say that the tokens are those of `before`.
 
     The results go to `output`; no process is left when it returns or raises. Raises ServerFailure for other
@@ -52,7 +52,7 @@ def _workers_on(node: AddedNode, endpoints: Endpoints) -> list[str]:
     return [worker.worker_id for worker in workers if worker.kind == "local" and node.has(worker.pid)]
 
 
-def _compare(tally: Tally, before: Tally, console: Console) -> None:
+def _compare(tally: DemoSummary, before: DemoSummary, console: Console) -> None:
     lines = tally.token_ids.keys() & before.token_ids.keys()
     differing = [line for line in lines if tally.token_ids[line] != before.token_ids[line]]
     if differing or tally.num_failed:

@@ -28,7 +28,7 @@ OPTIONS = Options(temperature=0.0, max_tokens=96, cloud_handoff_threshold=0.95)
 
 
 @dataclass
-class Tally:
+class DemoSummary:
     """What became of the jobs of a run; `token_ids` are those of the answers given here, by their lines."""
 
     seconds: float = 0.0
@@ -54,7 +54,7 @@ class Tally:
 
 async def run_prompt_file(
     endpoints: Endpoints, output: Path, console: Console, on_first_answer: Callable[[], None] = lambda: None
-) -> Tally:
+) -> DemoSummary:
     """Run the prompt file with a progress bar, and stream one prompt beside it."""
     from rich.console import Group
     from rich.live import Live
@@ -65,7 +65,7 @@ async def run_prompt_file(
     from cactus_actors.batch import BatchRequest, run_batch
     from cactus_actors.client import AsyncClient
 
-    tally = Tally()
+    tally = DemoSummary()
     streamed = Text()
     bar = Progress(TextColumn("prompt file"), BarColumn(), MofNCompleteColumn(), TimeElapsedColumn())
     task = bar.add_task("", total=None)

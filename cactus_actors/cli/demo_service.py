@@ -30,7 +30,7 @@ def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
             service.start()
         stack.callback(service.stop)
         stop = threading.Event()
-        tending = threading.Thread(target=service.tend, args=(stop,))
+        tending = threading.Thread(target=service.reconcile, args=(stop,))
         tending.start()
         stack.callback(tending.join)
         stack.callback(stop.set)

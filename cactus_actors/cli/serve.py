@@ -180,7 +180,7 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
     # Beside whatever the tending waits for just then.
     threading.Thread(target=_refuse_after, args=(service, stop), daemon=True).start()
     try:
-        service.tend(stop)
+        service.reconcile(stop)
         tell("stopping: what runs may finish; a second signal does not wait for it")
         is_drained = service.drain(config.drain_timeout_s)
     finally:

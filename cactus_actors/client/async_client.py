@@ -9,9 +9,9 @@ from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
 
-from cactus_actors.client.client_sockets import next_port
-from cactus_actors.client.job_follower import Patience
-from cactus_actors.client.router_connection import Connection, Followed
+from cactus_actors.client.client_sockets import default_stream_endpoint
+from cactus_actors.client.job_follower import Timeouts
+from cactus_actors.client.router_connection import JobHandle, RouterConnection
 from cactus_actors.client.stream import AsyncTokenStream
 from cactus_actors.client.submit import Messages, Prompt, Tools, check_job_id, make_submit, ready_to_send
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
@@ -61,10 +61,12 @@ class AsyncClient:
         key_file: str | Path | None = None,
     ) -> None:
         self.jobs_endpoint = jobs_endpoint
-        self.stream_endpoint = stream_endpoint or next_port(jobs_endpoint)
-        patience = Patience(endpoint=jobs_endpoint, first_answer_s=timeout, reconnect_s=max(timeout, reconnect_timeout))
-        self._connection = Connection(self.jobs_endpoint, self.stream_endpoint, patience, find_credentials(key_file))
-        self._submitted: OrderedDict[str, Followed] = OrderedDict()
+        self.stream_endpoint = stream_endpoint or default_stream_endpoint(jobs_endpoint)
+        timeouts = Timeouts(endpoint=jobs_endpoint, first_reply_s=timeout, reconnect_s=max(timeout, reconnect_timeout))
+        self._connection = RouterConnection(
+            self.jobs_endpoint, self.stream_endpoint, timeouts, find_credentials(key_file)
+        )
+        self._submitted: OrderedDict[str, JobHandle] = OrderedDict()
 
     async def __aenter__(self) -> Self:
         self._connection.open()
@@ -161,7 +163,7 @@ class AsyncClient:
             async with asyncio.timeout(timeout) as limit:
                 job = self._submitted.get(job_id)
                 if job is None:
-                    job = next(iter(self._connection.followed(job_id)), None)
+                    job = next(iter(self._connection.handles(job_id)), None)
                 if job is None:
                     job = await self._connection.follow(job_id, None, streamed=False)
                 try:
@@ -177,7 +179,7 @@ class AsyncClient:
     async def cancel(self, job_id: str) -> JobState:
         """End a job and return its state, which tells one that had ended before; raises JobNotFound."""
         check_job_id(job_id)
-        for job in self._connection.followed(job_id):
+        for job in self._connection.handles(job_id):
             job.follower.is_cancelled = True
         return (await self._connection.ask(job_id, Cancel(job_id=job_id), Pending)).state
 

@@ -20,12 +20,12 @@ from cactus_actors.protocol.tcp_keepalive import set_options
 LINGER_MS = 300
 MAX_BROKEN_HANDSHAKES = 5
 """So many in a row are no accident of a busy or restarted service."""
-MAX_WAITING_MESSAGES = 100_000
-READS_IN_A_ROW = 32
+MAX_QUEUED_MESSAGES = 100_000
+MAX_CONSECUTIVE_READS = 32
 SOCKET_OPTIONS = {
     zmq.LINGER: LINGER_MS,
-    zmq.SNDHWM: MAX_WAITING_MESSAGES,
-    zmq.RCVHWM: MAX_WAITING_MESSAGES,
+    zmq.SNDHWM: MAX_QUEUED_MESSAGES,
+    zmq.RCVHWM: MAX_QUEUED_MESSAGES,
     zmq.RECONNECT_IVL: 100,
     zmq.RECONNECT_IVL_MAX: 1000,
 }
@@ -112,11 +112,11 @@ async def received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
         except zmq.Again:
             frames = await socket.recv_multipart()
         yield frames
-        if number % READS_IN_A_ROW == 0:
+        if number % MAX_CONSECUTIVE_READS == 0:
             await asyncio.sleep(0)
 
 
-def next_port(endpoint: str) -> str:
+def default_stream_endpoint(endpoint: str) -> str:
     """The stream endpoint that belongs to a job endpoint: the same host, the next port."""
     try:
         port = urlsplit(endpoint).port

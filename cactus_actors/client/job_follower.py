@@ -33,24 +33,24 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
-RESEND_S = 1.0  # an unanswered first message goes out again, it is idempotent
+RESEND_AFTER_S = 1.0  # an unanswered first message goes out again, it is idempotent
 STREAM_SILENCE_S = 2.0  # a running job's stream has a Progress every second
 RESULT_SILENCE_S = 5.0  # without a stream silence is normal, but the router may have been restarted
-OVERTAKEN_S = 0.25  # Finished on the job socket may overtake the last deltas on the stream socket
+REORDER_S = 0.25  # Finished on the job socket may overtake the last deltas on the stream socket
 RESUME_CREDIT = 1024
 DEFAULT_RETRY_S = 1.0
 MAX_STREAM_ITEMS = MAX_MESSAGE_BYTES  # a result is one message, and each item takes a byte of it
 
 
-class Patience(msgspec.Struct, frozen=True, kw_only=True):
+class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
     """Seconds without any answer before a job is given up.
 
-    `first_answer_s` holds until the router has answered once, `reconnect_s` from then on: long enough for a
+    `first_reply_s` holds until the router has answered once, `reconnect_s` from then on: long enough for a
     router to be restarted.
     """
 
     endpoint: str
-    first_answer_s: float
+    first_reply_s: float
     reconnect_s: float
 
     def exhausted(self, seconds: float) -> Unavailable:
@@ -67,23 +67,23 @@ class JobFollower:
     With `is_abandoned` only the result is still taken, and no deltas.
     """
 
-    def __init__(self, job_id: str, submit: Submit | None, *, streamed: bool, patience: Patience, now: float) -> None:
+    def __init__(self, job_id: str, submit: Submit | None, *, streamed: bool, timeouts: Timeouts, now: float) -> None:
         self.job_id = job_id
         self.streamed = streamed
         self.deltas: deque[Delta] = deque()
         self.outcome: Result | CactusError | None = None
         self.accepted: Accepted | None = None
         self._submit = submit
-        self._patience = patience
+        self._timeouts = timeouts
         self._next_index = 0
         self._num_characters = 0
         self._num_reasoning_characters = 0
-        self._early: dict[int, Delta] = {}
+        self._out_of_order: dict[int, Delta] = {}
         self._epoch: int | None = None
         self._finished: Finished | None = None
         self._complete_at = 0.0
-        self._heard_at = now
-        self._was_answered = False
+        self._last_reply_at = now
+        self._has_reply = False
         self.is_cancelled = False
         self.is_abandoned = False
         self._resume_pending = False
@@ -93,8 +93,8 @@ class JobFollower:
             [submit] if submit else [Fetch(job_id=job_id), Resume(job_id=job_id, credit=0)]
         )
         self.outbox = list(self._opening)
-        self._asked_at = now
-        self._reopen_at: float | None = now + RESEND_S
+        self._last_request_at = now
+        self._reopen_at: float | None = now + RESEND_AFTER_S
 
     def fail(self, error: CactusError) -> None:
         """End following because of something outside this job."""
@@ -110,8 +110,8 @@ class JobFollower:
         """Take in one message about this job."""
         if self.outcome is not None:
             return
-        self._heard_at = now
-        self._was_answered = True
+        self._last_reply_at = now
+        self._has_reply = True
         match message:
             case Accepted():
                 self.accepted = message
@@ -143,13 +143,15 @@ class JobFollower:
             if now >= self._complete_at:
                 self._complete(self._finished)
             return
-        patience = self._patience.reconnect_s if self._was_answered else self._patience.first_answer_s
-        if now - self._heard_at >= patience:
-            self.outcome = self._patience.exhausted(patience)
+        timeouts = self._timeouts.reconnect_s if self._has_reply else self._timeouts.first_reply_s
+        if now - self._last_reply_at >= timeouts:
+            self.outcome = self._timeouts.exhausted(timeouts)
         elif self._reopen_at is not None:
             if now >= self._reopen_at:
-                self._open_again(now)
-        elif now - max(self._heard_at, self._asked_at) >= (STREAM_SILENCE_S if self.streamed else RESULT_SILENCE_S):
+                self._reopen(now)
+        elif now - max(self._last_reply_at, self._last_request_at) >= (
+            STREAM_SILENCE_S if self.streamed else RESULT_SILENCE_S
+        ):
             self._resume_pending = False
             self._resume(now)
 
@@ -158,7 +160,7 @@ class JobFollower:
         if self.outcome is not None:
             return
         if self._reopen_at is not None:
-            self._open_again(now)
+            self._reopen(now)
         else:
             self._resume_pending = False
             self._resume(now)
@@ -168,21 +170,21 @@ class JobFollower:
             if self.streamed and delta.index + len(delta.token_ids) > self._next_index:
                 self._resume(now)  # its text cannot be cut at next_index; a replay begins there
             return
-        self._early[delta.index] = delta
-        self._deliver_early()
-        if self._early:
+        self._out_of_order[delta.index] = delta
+        self._deliver_in_order()
+        if self._out_of_order:
             self._resume(now)
 
-    def _deliver_early(self) -> None:
-        while (delta := self._early.pop(self._next_index, None)) is not None:
+    def _deliver_in_order(self) -> None:
+        while (delta := self._out_of_order.pop(self._next_index, None)) is not None:
             # Text without tokens has no index that would tell a repeat; the end of the result brings it.
             if not delta.token_ids:
                 continue
-            self._put_out(delta)
+            self._emit(delta)
         if self._finished is not None and self._next_index >= self._finished.length:
             self._complete(self._finished)
 
-    def _put_out(self, delta: Delta) -> None:
+    def _emit(self, delta: Delta) -> None:
         self.deltas.append(delta)
         self._next_index += len(delta.token_ids)
         self._num_characters += len(delta.text)
@@ -193,9 +195,11 @@ class JobFollower:
         if self.streamed:
             for delta in replay.deltas:
                 if delta.index >= self._next_index:
-                    self._early[delta.index] = delta
-            self._deliver_early()
-            self._early = {index: delta for index, delta in self._early.items() if index > self._next_index}
+                    self._out_of_order[delta.index] = delta
+            self._deliver_in_order()
+            self._out_of_order = {
+                index: delta for index, delta in self._out_of_order.items() if index > self._next_index
+            }
         if replay.finished is not None:
             self._on_finished(replay.finished, now, nothing_follows=True)
         elif replay.deltas:
@@ -209,7 +213,7 @@ class JobFollower:
         if self._resume_pending or self._finished is not None:
             return
         self._resume_pending = True
-        self._asked_at = now
+        self._last_request_at = now
         if self.is_abandoned:
             self.outbox.append(Cancel(job_id=self.job_id))  # the first one did not come to anything
         if not self.streamed:  # the end is sent once, over a connection that may be gone by then
@@ -220,18 +224,18 @@ class JobFollower:
     def _on_epoch(self, epoch: int, now: float) -> None:
         """Another epoch than before is a restarted router, which may not know the job: open it again."""
         if self._epoch is not None and epoch != self._epoch:
-            self._open_again(now)
+            self._reopen(now)
         else:
             self._epoch = epoch
 
-    def _open_again(self, now: float) -> None:
+    def _reopen(self, now: float) -> None:
         if self.is_cancelled and self._submit is not None:
             self.outbox.append(Cancel(job_id=self.job_id))  # another router may know the job nevertheless
             self.outcome = Result(finish_reason="cancelled")
             return
         self._epoch = None
         self._resume_pending = False
-        self._reopen_at = now + RESEND_S
+        self._reopen_at = now + RESEND_AFTER_S
         self.outbox += self._opening
 
     def _on_rejected(self, message: Rejected, now: float) -> None:
@@ -240,7 +244,7 @@ class JobFollower:
             self.outcome = Result(finish_reason="cancelled", text="")
         elif isinstance(error, JobNotFound) and self._submit is not None:
             if self._reopen_at is None:
-                self._open_again(now)
+                self._reopen(now)
         elif isinstance(error, JobConflict) and self.accepted is not None:
             return  # of another who came with the same id
         elif isinstance(error, Overloaded | Unavailable) and self.accepted is not None:
@@ -251,7 +255,7 @@ class JobFollower:
     def _on_finished(self, finished: Finished, now: float, *, nothing_follows: bool) -> None:
         if self._finished is None:
             self._finished = finished
-            self._complete_at = now + OVERTAKEN_S
+            self._complete_at = now + REORDER_S
         if nothing_follows or not self.streamed or self._next_index >= finished.length:
             self._complete(finished)
 
@@ -269,7 +273,7 @@ class JobFollower:
             of_stream = len(result.token_ids) == finished.length
             token_ids = result.token_ids[self._next_index :] if of_stream else [0] * missing
             logprobs = result.logprobs[self._next_index :] if of_stream and result.logprobs else None
-            self._put_out(
+            self._emit(
                 Delta(
                     job_id=self.job_id,
                     index=self._next_index,

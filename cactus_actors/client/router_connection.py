@@ -28,10 +28,10 @@ from cactus_actors.client.client_sockets import (
     reconnect,
     refusal,
 )
-from cactus_actors.client.job_follower import JobFollower, Patience
+from cactus_actors.client.job_follower import JobFollower, Timeouts
 from cactus_actors.client.peer_probe import Handshakes, look
-from cactus_actors.client.reply_watchdog import Silence
-from cactus_actors.client.subscriptions import Listening
+from cactus_actors.client.reply_watchdog import ReplyWatchdog
+from cactus_actors.client.subscriptions import Subscriptions
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import (
     CactusError,
@@ -52,10 +52,10 @@ from cactus_actors.protocol.wire import encode, router_reply_decoder, stream_mes
 R = TypeVar("R", bound=RouterReply)
 
 TICK_S = 0.05
-ASK_AGAIN_S = 1.0
+RESEND_INTERVAL_S = 1.0
 
 
-class Followed:
+class JobHandle:
     """A follower and the event that tells those who wait on it that something came."""
 
     def __init__(self, follower: JobFollower) -> None:
@@ -83,14 +83,14 @@ class Followed:
         return outcome
 
 
-class Question(NamedTuple):
+class PendingReply(NamedTuple):
     """Who waits for a message of one of `kinds`."""
 
     kinds: tuple[type[msgspec.Struct], ...]
     answer: asyncio.Future[RouterReply]
 
 
-class Connection:
+class RouterConnection:
     """Sockets, reading tasks and followers of one client; opens at first use, inside the running loop.
 
     A job may have several followers; each is told everything.
@@ -100,21 +100,21 @@ class Connection:
         self,
         jobs_endpoint: str,
         stream_endpoint: str,
-        patience: Patience,
+        timeouts: Timeouts,
         credentials: Credentials | None = None,
     ) -> None:
         self._jobs_endpoint = jobs_endpoint
         self._credentials = credentials
         self._refusal: CactusError | None = None
         self._stream_endpoint = stream_endpoint
-        self._patience = patience
-        self._followed: dict[str, list[Followed]] = {}
-        self._questions: dict[str, list[Question]] = {}
+        self._timeouts = timeouts
+        self._handles: dict[str, list[JobHandle]] = {}
+        self._pending_replies: dict[str, list[PendingReply]] = {}
         self._context: zmq.asyncio.Context | None = None
         self._tasks: list[asyncio.Task[None]] = []
-        self._last_words: set[asyncio.Task[None]] = set()
-        self._silence = Silence()
-        self._is_awaiting = asyncio.Event()
+        self._closing_sends: set[asyncio.Task[None]] = set()
+        self._watchdog = ReplyWatchdog()
+        self._has_pending = asyncio.Event()
         """Set while something is followed or asked, and so times matter."""
         self._is_closed = False
 
@@ -132,7 +132,7 @@ class Connection:
             self._events = events_of(context, self._jobs)
             connect(self._jobs, self._jobs_endpoint)
             self._context = context
-            self._listening = Listening(self._open_stream)
+            self._subscriptions = Subscriptions(self._open_stream)
         except BaseException:
             self._context = None
             context.destroy(linger=0)
@@ -144,58 +144,58 @@ class Connection:
         if self._is_closed:
             return
         self._is_closed = True
-        for job in self._everything_followed():
+        for job in self._all_handles():
             job.follower.fail(Unavailable("the client was closed"))
             job.wake()
-        for question in itertools.chain(*self._questions.values()):
-            question.answer.cancel()
+        for pending in itertools.chain(*self._pending_replies.values()):
+            pending.answer.cancel()
         if self._context is None:
             return
-        if self._last_words:
-            await asyncio.wait(self._last_words, timeout=1.0)
+        if self._closing_sends:
+            await asyncio.wait(self._closing_sends, timeout=1.0)
         for task in self._tasks:
             task.cancel()
         await asyncio.gather(*self._tasks, return_exceptions=True)
         self._jobs.disable_monitor()
         self._events.close(0)
         self._jobs.close(LINGER_MS)
-        for stream in self._listening.sockets:
+        for stream in self._subscriptions.sockets:
             stream.close(0)
         await asyncio.to_thread(self._context.term)  # blocks for as long as the sockets linger
 
-    async def follow(self, job_id: str, submit: Submit | None, *, streamed: bool) -> Followed:
+    async def follow(self, job_id: str, submit: Submit | None, *, streamed: bool) -> JobHandle:
         """Subscribe to the job if `streamed`, then open it."""
         self.open()
         if streamed:
-            self._listening.subscribe(job_id.encode())
-        follower = JobFollower(job_id, submit, streamed=streamed, patience=self._patience, now=time.monotonic())
-        job = Followed(follower)
-        self._followed.setdefault(job_id, []).append(job)
-        self._is_awaiting.set()
+            self._subscriptions.subscribe(job_id.encode())
+        follower = JobFollower(job_id, submit, streamed=streamed, timeouts=self._timeouts, now=time.monotonic())
+        job = JobHandle(follower)
+        self._handles.setdefault(job_id, []).append(job)
+        self._has_pending.set()
         await self._flush(job)
         return job
 
-    def followed(self, job_id: str) -> Sequence[Followed]:
+    def handles(self, job_id: str) -> Sequence[JobHandle]:
         """The followers of a job, none if it has ended or nobody follows it here."""
-        return self._followed.get(job_id, ())
+        return self._handles.get(job_id, ())
 
-    def abandon(self, job: Followed) -> None:
+    def abandon(self, job: JobHandle) -> None:
         """Cancel a job whose deltas are not wanted any more; its result is awaited by whoever still asks."""
         job_id = job.follower.job_id
-        if job not in self.followed(job_id) or self._is_closed:
+        if job not in self.handles(job_id) or self._is_closed:
             return
         if job.follower.streamed:
-            self._listening.unsubscribe(job_id.encode())
+            self._subscriptions.unsubscribe(job_id.encode())
         job.follower.abandon()
         job.wake()
         task = asyncio.get_running_loop().create_task(self._send(Cancel(job_id=job_id)))
-        self._last_words.add(task)
-        task.add_done_callback(self._last_words.discard)
+        self._closing_sends.add(task)
+        task.add_done_callback(self._closing_sends.discard)
 
-    def release(self, job: Followed) -> None:
+    def release(self, job: JobHandle) -> None:
         """Follow a job no longer and let it go on."""
         if not self._is_closed:
-            self._settle(job)
+            self._forget(job)
 
     async def ask(self, key: str, message: ClientMessage, *kinds: type[R]) -> R:
         """The answer of one of `kinds` that echoes `key`, asked for again while it does not come.
@@ -203,24 +203,24 @@ class Connection:
         Requests are idempotent. Raises the error of a Rejected.
         """
         self.open()
-        question = Question(kinds, asyncio.get_running_loop().create_future())
-        self._questions.setdefault(key, []).append(question)
-        self._is_awaiting.set()
-        answer = question.answer
-        give_up_at = time.monotonic() + self._patience.first_answer_s
+        pending = PendingReply(kinds, asyncio.get_running_loop().create_future())
+        self._pending_replies.setdefault(key, []).append(pending)
+        self._has_pending.set()
+        answer = pending.answer
+        give_up_at = time.monotonic() + self._timeouts.first_reply_s
         try:
             while not answer.done() and (left := give_up_at - time.monotonic()) > 0:
                 await self._send(message)
-                await asyncio.wait([answer], timeout=min(ASK_AGAIN_S, left))
+                await asyncio.wait([answer], timeout=min(RESEND_INTERVAL_S, left))
         finally:
-            waiting = self._questions[key]
-            waiting.remove(question)
+            waiting = self._pending_replies[key]
+            waiting.remove(pending)
             if not waiting:
-                del self._questions[key]
+                del self._pending_replies[key]
         if answer.cancelled():
             raise Unavailable("the client was closed")
         if not answer.done():
-            raise self._patience.exhausted(self._patience.first_answer_s)
+            raise self._timeouts.exhausted(self._timeouts.first_reply_s)
         reply = answer.result()
         if isinstance(reply, Rejected):
             raise error_from_info(reply.error)
@@ -230,7 +230,7 @@ class Connection:
     async def _read_replies(self) -> None:
         decoder = router_reply_decoder()
         async for frames in received(self._jobs):
-            self._silence.on_heard()
+            self._watchdog.on_reply()
             try:
                 await self._on_reply(decoder.decode(frames))
             except InvalidMessage as error:
@@ -247,7 +247,7 @@ class Connection:
     async def _read_stream(self, stream: zmq.asyncio.Socket) -> None:
         decoder = stream_message_decoder()
         async for topic, *frames in received(stream):
-            jobs = self.followed(topic.decode("ascii", "replace"))
+            jobs = self.handles(topic.decode("ascii", "replace"))
             if not jobs:
                 continue
             try:
@@ -269,7 +269,7 @@ class Connection:
             elif event == CONNECTED:
                 handshakes.on_succeeded()
                 if was_connected:
-                    await self._ask_again()
+                    await self._resume_all()
                 was_connected = True
             elif event != DISCONNECTED:
                 self._refusal = refusal(event, self._jobs_endpoint, self._credentials)
@@ -284,36 +284,36 @@ class Connection:
             leave(socket, endpoint)
         await self._fail_all(self._refusal)
 
-    async def _ask_again(self) -> None:
+    async def _resume_all(self) -> None:
         """Replies that were on their way over the connection that ended are lost."""
         now = time.monotonic()
-        for job in self._everything_followed():
+        for job in self._all_handles():
             job.follower.on_reconnected(now)
             await self._flush(job)
 
     async def _tick(self) -> None:
         while True:
-            await self._is_awaiting.wait()
+            await self._has_pending.wait()
             await asyncio.sleep(TICK_S)
             now = time.monotonic()
-            for job in self._everything_followed():
+            for job in self._all_handles():
                 job.follower.on_tick(now)
                 if job.follower.outbox or job.follower.outcome is not None:
                     await self._flush(job)
-            if not self._followed and not self._questions:
-                self._silence.on_nothing_awaited()
-                self._is_awaiting.clear()
-            elif self._refusal is None and self._silence.is_too_long(now):
-                self._connect_anew()
-                self._silence.on_connected_anew(now)
+            if not self._handles and not self._pending_replies:
+                self._watchdog.on_idle()
+                self._has_pending.clear()
+            elif self._refusal is None and self._watchdog.has_expired(now):
+                self._reconnect()
+                self._watchdog.on_reconnected(now)
 
-    def _connect_anew(self) -> None:
+    def _reconnect(self) -> None:
         """Leave connections that may lead nowhere; what was on its way is asked for again."""
         for socket, endpoint in self._connected():
             reconnect(socket, endpoint)
 
     def _connected(self) -> list[tuple[zmq.asyncio.Socket, str]]:
-        streams = [(stream, self._stream_endpoint) for stream in self._listening.sockets]
+        streams = [(stream, self._stream_endpoint) for stream in self._subscriptions.sockets]
         return [(self._jobs, self._jobs_endpoint), *streams]
 
     async def _on_reply(self, reply: RouterReply) -> None:
@@ -322,47 +322,47 @@ class Connection:
             if isinstance(reply, Rejected):  # the router could not read us at all
                 await self._fail_all(error_from_info(reply.error))
             return
-        for kinds, answer in self._questions.get(key, ()):
+        for kinds, answer in self._pending_replies.get(key, ()):
             if not answer.done() and isinstance(reply, (*kinds, Rejected)):
                 answer.set_result(reply)
-        for job in [*self.followed(key)]:
+        for job in [*self.handles(key)]:
             job.follower.on_message(reply, time.monotonic())
             await self._flush(job)
 
     async def _fail_all(self, error: CactusError) -> None:
-        for job in self._everything_followed():
+        for job in self._all_handles():
             job.follower.fail(error)
             await self._flush(job)
-        for question in itertools.chain(*self._questions.values()):
-            if not question.answer.done():
-                question.answer.set_result(Rejected(error=error.info()))
+        for pending in itertools.chain(*self._pending_replies.values()):
+            if not pending.answer.done():
+                pending.answer.set_result(Rejected(error=error.info()))
 
-    def _everything_followed(self) -> list[Followed]:
-        return [*itertools.chain(*self._followed.values())]
+    def _all_handles(self) -> list[JobHandle]:
+        return [*itertools.chain(*self._handles.values())]
 
-    async def _flush(self, job: Followed) -> None:
+    async def _flush(self, job: JobHandle) -> None:
         """Send what the follower asks for, wake who waits on it, and let go of an ended job."""
         messages, job.follower.outbox = job.follower.outbox, []
         for message in messages:
             await self._send(message)
         if job.follower.outcome is not None:
-            self._settle(job)
+            self._forget(job)
         job.wake()
 
-    def _settle(self, job: Followed) -> None:
+    def _forget(self, job: JobHandle) -> None:
         job_id = job.follower.job_id
-        if job in self.followed(job_id):
-            self._followed[job_id].remove(job)
-            if not self._followed[job_id]:
-                del self._followed[job_id]
+        if job in self.handles(job_id):
+            self._handles[job_id].remove(job)
+            if not self._handles[job_id]:
+                del self._handles[job_id]
             if job.follower.streamed:
-                self._listening.unsubscribe(job_id.encode())
+                self._subscriptions.unsubscribe(job_id.encode())
         job.wake()
 
     async def _send(self, message: ClientMessage) -> None:
         frames = encode(message)
         if not isinstance(message, Cancel):  # which has no answer of its own
-            self._silence.on_asked(sum(map(len, frames)), time.monotonic())
+            self._watchdog.on_sent(sum(map(len, frames)), time.monotonic())
         try:
             await self._jobs.send_multipart(frames, zmq.DONTWAIT)
         except zmq.Again:  # the queue to an absent service is full; who asks asks again until it gives up

@@ -7,7 +7,7 @@ from collections.abc import AsyncIterator, Callable, Generator
 from types import TracebackType
 from typing import Any, NamedTuple, Self
 
-from cactus_actors.client.router_connection import Connection, Followed
+from cactus_actors.client.router_connection import JobHandle, RouterConnection
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.results import Result
@@ -15,7 +15,7 @@ from cactus_actors.protocol.results import Result
 CLOSED_RESULT_S = 5.0  # a cancelled job ends at once
 
 
-class News(NamedTuple):
+class JobUpdate(NamedTuple):
     """What is known of a job: that it was accepted, deltas that were not taken yet, and how it ended."""
 
     accepted: Accepted | None
@@ -31,10 +31,10 @@ class AsyncTokenStream(AsyncIterator[Delta]):
     dropping the stream) cancels the job.
     """
 
-    def __init__(self, connection: Connection, submit: Submit) -> None:
+    def __init__(self, connection: RouterConnection, submit: Submit) -> None:
         self._connection = connection
         self._submit = submit
-        self._job: Followed | None = None
+        self._job: JobHandle | None = None
         self._loop: asyncio.AbstractEventLoop | None = None
         self._is_closed = False
 
@@ -44,10 +44,10 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return self._submit.job_id
 
     def __await__(self) -> Generator[Any, None, Self]:
-        return self._started().__await__()
+        return self._begun().__await__()
 
     async def __aenter__(self) -> Self:
-        return await self._started()
+        return await self._begun()
 
     async def __aexit__(
         self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
@@ -99,18 +99,18 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         on_change()
 
     @property
-    def is_answered(self) -> bool:
+    def has_reply(self) -> bool:
         """Whether the service has said what becomes of the job."""
         follower = None if self._job is None else self._job.follower
         return follower is not None and (follower.accepted is not None or follower.outcome is not None)
 
-    def news(self) -> News:
+    def update(self) -> JobUpdate:
         """What a stream that is watched has now; its deltas are taken by that."""
         assert self._job is not None
         follower = self._job.follower
         deltas = list(follower.deltas)
         follower.deltas.clear()
-        return News(follower.accepted, deltas, follower.outcome)
+        return JobUpdate(follower.accepted, deltas, follower.outcome)
 
     async def result(self) -> Result:
         """The job's Result; deltas that were not read stay readable.
@@ -146,11 +146,11 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         if loop is not None and not loop.is_closed():
             loop.call_soon_threadsafe(self._connection.abandon, job)
 
-    async def _started(self) -> Self:
+    async def _begun(self) -> Self:
         await self._following()
         return self
 
-    async def _following(self) -> Followed:
+    async def _following(self) -> JobHandle:
         if self._job is None:
             self._loop = asyncio.get_running_loop()
             self._job = await self._connection.follow(self.job_id, self._submit, streamed=True)

@@ -11,13 +11,13 @@ import zmq.asyncio
 from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 
 
-class Listening:
+class Subscriptions:
     """The SUB sockets of a client; `open_socket` connects one more when the others are full."""
 
     def __init__(self, open_socket: Callable[[], zmq.asyncio.Socket]) -> None:
         self._open_socket = open_socket
         self._topics: dict[zmq.asyncio.Socket, Counter[bytes]] = {}
-        self._one_more()
+        self._open_another()
 
     @property
     def sockets(self) -> list[zmq.asyncio.Socket]:
@@ -25,13 +25,13 @@ class Listening:
 
     def subscribe(self, topic: bytes) -> None:
         """Listen to a topic, once more if that is done already."""
-        socket = self._listening_to(topic) or self._with_room() or self._one_more()
+        socket = self._socket_of(topic) or self._socket_with_room() or self._open_another()
         self._topics[socket][topic] += 1
         socket.setsockopt(zmq.SUBSCRIBE, topic)
 
     def unsubscribe(self, topic: bytes) -> None:
         """Take one subscription back, if there is one."""
-        socket = self._listening_to(topic)
+        socket = self._socket_of(topic)
         if socket is None:
             return
         socket.setsockopt(zmq.UNSUBSCRIBE, topic)
@@ -39,13 +39,13 @@ class Listening:
         if not self._topics[socket][topic]:
             del self._topics[socket][topic]
 
-    def _listening_to(self, topic: bytes) -> zmq.asyncio.Socket | None:
+    def _socket_of(self, topic: bytes) -> zmq.asyncio.Socket | None:
         return next((socket for socket, topics in self._topics.items() if topic in topics), None)
 
-    def _with_room(self) -> zmq.asyncio.Socket | None:
+    def _socket_with_room(self) -> zmq.asyncio.Socket | None:
         return next((socket for socket, topics in self._topics.items() if len(topics) < MAX_TOPICS), None)
 
-    def _one_more(self) -> zmq.asyncio.Socket:
+    def _open_another(self) -> zmq.asyncio.Socket:
         socket = self._open_socket()
         self._topics[socket] = Counter()
         return socket

@@ -147,7 +147,7 @@ class Client:
 
     def _start(self, stream: AsyncTokenStream) -> TokenStream:
         try:
-            return TokenStream(self, self._wait(_started(stream)))
+            return TokenStream(self, self._wait(_begun(stream)))
         except BaseException:  # an interrupt: the job may be on its way already, and nobody else can cancel it
             asyncio.run_coroutine_threadsafe(stream.close(), self._loop)
             raise
@@ -211,5 +211,5 @@ class TokenStream(Iterator[Delta]):
         self._client._wait(self._stream.close())
 
 
-async def _started(stream: AsyncTokenStream) -> AsyncTokenStream:
+async def _begun(stream: AsyncTokenStream) -> AsyncTokenStream:
     return await stream

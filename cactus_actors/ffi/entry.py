@@ -26,7 +26,7 @@ class _Outcome(msgspec.Struct):
 
 def define(ffi: Any) -> None:
     """Give the C functions of the library `ffi` their bodies."""
-    calls = Calls(ffi)
+    calls = LibraryCalls(ffi)
 
     def answering(function: Callable[..., str]) -> Callable[..., int]:
         """A function whose text goes to the two arguments after its first ones: a buffer and its size."""
@@ -51,7 +51,7 @@ def define(ffi: Any) -> None:
     ffi.def_extern(name="cactus_init")(guarded(calls.init, ffi.NULL))
 
 
-class Calls:
+class LibraryCalls:
     """The functions by their names; `ffi` reads and writes C's memory."""
 
     def __init__(self, ffi: Any) -> None:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from typing import Any
 
-from cactus_actors.placement.interface import Actor, Answer, Ending
+from cactus_actors.placement.interface import Actor, ActorExit, ActorFuture
 from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import CactusError
 
@@ -17,7 +17,7 @@ MAX_STEP_S = 0.5
 """What counts between two looks: they are half of that apart, unless the supervisor itself was held up."""
 
 
-class Watched:
+class ActorHandle:
     """Asks an actor for its health again and again; time is an argument.
 
     Of the time that an answer takes only the seconds count in which the actor was let run.
@@ -25,13 +25,13 @@ class Watched:
 
     def __init__(self, actor: Actor) -> None:
         self.actor = actor
-        self._question: Answer | None = None
+        self._question: ActorFuture | None = None
         self._asked_at = float("-inf")
         self._late: FairSeconds | None = None
 
-    def ending(self) -> Ending | None:
+    def exit_info(self) -> ActorExit | None:
         """How it ended; None while it lives."""
-        return self.actor.ending()
+        return self.actor.exit_info()
 
     def health(self, now: float, interval_s: float = HEALTH_INTERVAL_S) -> Any | None:
         """Its answer to `health`, asked for every `interval_s`, each once; None while there is no new one."""
@@ -39,11 +39,11 @@ class Watched:
             if self.actor.is_placed and now - self._asked_at >= interval_s:
                 self._question, self._asked_at = self.actor.ask("health"), now
             return None
-        if not self._question.is_there():
+        if not self._question.done():
             return None
         question, self._question, self._late = self._question, None, None
-        with contextlib.suppress(CactusError):  # its ending tells why
-            return question.value(0.0)
+        with contextlib.suppress(CactusError):  # its exit tells why
+            return question.result(0.0)
         return None
 
     def is_hung(self, now: float) -> bool:

@@ -8,7 +8,7 @@ from typing import Literal
 
 from cactus_actors.process.backoff import Backoff
 
-REPLACEMENT_PATIENCE_S = 30.0
+REPLACEMENT_TIMEOUT_S = 30.0
 """How long an old worker is kept for a new one that does not get ready, such as one that has no free CPU."""
 
 
@@ -64,15 +64,15 @@ class Fleet:
         `ready` names the workers that take jobs.
         """
         running = sorted(self._running(), key=lambda member: member.is_old)  # the old ones go first
-        num_wished = self.desired + any(member.is_old for member in running)
-        surplus = running[num_wished:]
-        if not surplus and len(running) == num_wished > self.desired and self._may_drain(running, ready, now):
+        num_desired = self.desired + any(member.is_old for member in running)
+        surplus = running[num_desired:]
+        if not surplus and len(running) == num_desired > self.desired and self._may_drain(running, ready, now):
             surplus = running[-1:]
         for member in surplus:
             member.state = "draining"
         actions: list[Action] = [DrainWorker(member.worker_id) for member in surplus]
         if now >= self._backoff.not_before:
-            actions += [self._start(now) for _ in range(num_wished - len(running))]
+            actions += [self._start(now) for _ in range(num_desired - len(running))]
         return actions
 
     def _running(self) -> list[Member]:
@@ -81,7 +81,7 @@ class Fleet:
     def _may_drain(self, running: list[Member], ready: Collection[str], now: float) -> bool:
         """Whether an old worker can be spared."""
         return all(
-            member.is_old or member.worker_id in ready or now - member.started_at > REPLACEMENT_PATIENCE_S
+            member.is_old or member.worker_id in ready or now - member.started_at > REPLACEMENT_TIMEOUT_S
             for member in running
         )
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cactus_actors.fleet.actor_handle import Watched
+from cactus_actors.fleet.actor_handle import ActorHandle
 from cactus_actors.placement.interface import Actor, PlacementLost
 from cactus_actors.process.backoff import Backoff
 from cactus_actors.protocol.errors import CactusError
@@ -33,52 +33,52 @@ class Singleton:
         self._on_lost = on_lost
         self._backoff = Backoff()
         self._started_at = 0.0
-        self._watched: Watched | None = None
+        self._handle: ActorHandle | None = None
 
     @property
     def actor(self) -> Actor | None:
         """The one that is placed, if there is one."""
-        return None if self._watched is None else self._watched.actor
+        return None if self._handle is None else self._handle.actor
 
     def place(self, now: float) -> None:
         """Place it, so that it gets ready to begin; raises CactusError."""
         self._started_at = now
-        self._watched = Watched(self._place())
+        self._handle = ActorHandle(self._place())
 
     def begin(self) -> None:
         """Have it begin; raises CactusError, with nothing left running."""
-        assert self._watched is not None
+        assert self._handle is not None
         try:
-            self._begin(self._watched.actor)
+            self._begin(self._handle.actor)
         except CactusError:
-            self._watched.actor.end()
-            self._watched = None
+            self._handle.actor.terminate()
+            self._handle = None
             raise
 
-    def tend(self, now: float) -> Any | None:
+    def reconcile(self, now: float) -> Any | None:
         """Replace it if that is needed; returns its health if there is news of it. Raises PlacementLost."""
-        if self._watched is None:
+        if self._handle is None:
             if now >= self._backoff.not_before:
                 self._restart(now)
             return None
-        if ending := self._watched.ending():
-            self._watched.actor.end()
-            self._watched = None
+        if exit_info := self._handle.exit_info():
+            self._handle.actor.terminate()
+            self._handle = None
             delay = self._backoff.on_failed(now, now - self._started_at)
             when = f" in {delay:.0f} s" if delay else ""
-            self._announce(f"{self._what} ended ({ending.reason}); it restarts{when}")
+            self._announce(f"{self._what} ended ({exit_info.reason}); it restarts{when}")
             self._on_lost()
-            return self.tend(now)
-        if self._watched.is_hung(now):
+            return self.reconcile(now)
+        if self._handle.is_hung(now):
             self._announce(f"{self._what} does not answer; it is ended")
-            self._watched.actor.end()
+            self._handle.actor.terminate()
             return None
-        return self._watched.health(now)
+        return self._handle.health(now)
 
-    def tell(self, method: str, *arguments: object) -> None:
+    def notify(self, method: str, *arguments: object) -> None:
         """Call a method whose answer does not matter, if there is somebody to call."""
-        if self._watched is not None:
-            self._watched.actor.tell(method, *arguments)
+        if self._handle is not None:
+            self._handle.actor.notify(method, *arguments)
 
     def _restart(self, now: float) -> None:
         try:

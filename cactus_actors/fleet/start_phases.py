@@ -33,7 +33,7 @@ class StartPhase:
 ShowPhase = Callable[[StartPhase], None]
 
 
-class PhaseLines:
+class PhaseAnnouncer:
     """Announces each phase of each once."""
 
     def __init__(self, announce: Callable[[str], None]) -> None:

@@ -1,13 +1,13 @@
-"""The workers of a service: as many as are wished for, watched and replaced."""
+"""The workers of a service: started, health-checked and replaced as the fleet policy plans."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from cactus_actors.fleet.actor_handle import HEALTH_INTERVAL_S, MAX_STEP_S, Watched
+from cactus_actors.fleet.actor_handle import HEALTH_INTERVAL_S, MAX_STEP_S, ActorHandle
 from cactus_actors.fleet.fleet import DrainWorker, Fleet, StartWorker
 from cactus_actors.fleet.start_phases import StartPhase
-from cactus_actors.placement.interface import Actor, Ending, PlacementLost
+from cactus_actors.placement.interface import Actor, ActorExit, PlacementLost
 from cactus_actors.process.health import WorkerHealth
 from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import Unavailable
@@ -15,11 +15,11 @@ from cactus_actors.protocol.errors import Unavailable
 STUCK_AFTER_S = 20.0
 """A step is kept shorter than a heartbeat; a worker that shares its core with many others takes longer."""
 LOADING_INTERVAL_S = 0.2
-STILL_AFTER_S = 2.0
+STALLED_AFTER_S = 2.0
 """A loop that has not turned for longer is looked at more closely."""
 
 
-class Workers:
+class WorkerPool:
     """Carries out what a Fleet plans; time is an argument.
 
     `launch` places a worker of that name and begins its `run`; `on_lost` is told of each that is gone
@@ -37,28 +37,28 @@ class Workers:
         self._launch = launch
         self._on_lost = on_lost
         self._announce = announce
-        self._watched: dict[str, Watched] = {}
+        self._handles: dict[str, ActorHandle] = {}
         self.loading: dict[str, StartPhase] = {}
-        self._still: dict[str, FairSeconds] = {}
+        self._stalled: dict[str, FairSeconds] = {}
         """Of each worker whose loop stands still: the seconds in which it could have turned."""
 
     @property
     def actors(self) -> list[Actor]:
         """All that were launched and not seen to end."""
-        return [watched.actor for watched in self._watched.values()]
+        return [handle.actor for handle in self._handles.values()]
 
-    def endings(self) -> list[Ending]:
+    def unreported_exits(self) -> list[ActorExit]:
         """How those ended that nobody has tended since."""
-        endings = (watched.ending() for watched in self._watched.values())
-        return [ending for ending in endings if ending is not None]
+        unreported_exits = (handle.exit_info() for handle in self._handles.values())
+        return [exit_info for exit_info in unreported_exits if exit_info is not None]
 
-    def tend(self, now: float, ready: Collection[str]) -> None:
+    def reconcile(self, now: float, ready: Collection[str]) -> None:
         """Replace those that died or hang, and follow the plan; `ready` are those that take jobs.
 
         Raises PlacementLost.
         """
-        for worker_id in list(self._watched):
-            self._tend_one(worker_id, now)
+        for worker_id in list(self._handles):
+            self._reconcile_one(worker_id, now)
         self._apply_plan(now, ready)
 
     def _apply_plan(self, now: float, ready: Collection[str]) -> None:
@@ -67,12 +67,12 @@ class Workers:
                 case StartWorker(worker_id):
                     self._start(worker_id, now)
                 case DrainWorker(worker_id):
-                    self._watched[worker_id].actor.tell("drain")
+                    self._handles[worker_id].actor.notify("drain")
                     self._announce(f"{worker_id} drains")
 
     def _start(self, worker_id: str, now: float) -> None:
         try:
-            self._watched[worker_id] = Watched(self._launch(worker_id))
+            self._handles[worker_id] = ActorHandle(self._launch(worker_id))
             self.loading[worker_id] = StartPhase(worker_id, "placing")
         except PlacementLost:
             raise
@@ -82,21 +82,21 @@ class Workers:
         else:
             self._announce(f"{worker_id} starts")
 
-    def _tend_one(self, worker_id: str, now: float) -> None:
-        watched = self._watched[worker_id]
+    def _reconcile_one(self, worker_id: str, now: float) -> None:
+        handle = self._handles[worker_id]
         is_loading = worker_id in self.loading
-        health = watched.health(now, LOADING_INTERVAL_S if is_loading else HEALTH_INTERVAL_S)
+        health = handle.health(now, LOADING_INTERVAL_S if is_loading else HEALTH_INTERVAL_S)
         if health is not None and is_loading:
             self._note_loading(worker_id, health)
-        if ending := watched.ending():
-            del self._watched[worker_id]
-            self._still.pop(worker_id, None)
+        if exit_info := handle.exit_info():
+            del self._handles[worker_id]
+            self._stalled.pop(worker_id, None)
             self.loading.pop(worker_id, None)
-            self._on_ended(worker_id, ending, now)
-            watched.actor.end()
-        elif watched.is_hung(now) or self._is_stuck(worker_id, health, now):
+            self._on_ended(worker_id, exit_info, now)
+            handle.actor.terminate()
+        elif handle.is_hung(now) or self._is_stuck(worker_id, health, now):
             self._announce(f"{worker_id} does not answer; it is ended")
-            watched.actor.end()
+            handle.actor.terminate()
 
     def _note_loading(self, worker_id: str, health: WorkerHealth) -> None:
         if health.state == "loading":
@@ -104,13 +104,13 @@ class Workers:
         else:
             del self.loading[worker_id]
 
-    def _on_ended(self, worker_id: str, ending: Ending, now: float) -> None:
-        if ending.reason == "drained":
+    def _on_ended(self, worker_id: str, exit_info: ActorExit, now: float) -> None:
+        if exit_info.reason == "drained":
             self.fleet.on_left(worker_id)
             self._announce(f"{worker_id} left")
             return
         delay = self.fleet.on_died(worker_id, now)
-        self._announce(f"{worker_id} ended ({ending.reason}); its jobs go on elsewhere, a new one in {delay:.0f} s")
+        self._announce(f"{worker_id} ended ({exit_info.reason}); its jobs go on elsewhere, a new one in {delay:.0f} s")
         self._on_lost(worker_id)
 
     def _is_stuck(self, worker_id: str, health: WorkerHealth | None, now: float) -> bool:
@@ -118,12 +118,12 @@ class Workers:
 
         `health` is None where there is no news of it.
         """
-        still = self._still.get(worker_id)
-        if health is not None and (health.state == "loading" or health.last_tick_s < STILL_AFTER_S):
-            self._still.pop(worker_id, None)
+        still = self._stalled.get(worker_id)
+        if health is not None and (health.state == "loading" or health.last_tick_s < STALLED_AFTER_S):
+            self._stalled.pop(worker_id, None)
         elif still is not None:
-            return still.look(now) > STUCK_AFTER_S - STILL_AFTER_S
+            return still.look(now) > STUCK_AFTER_S - STALLED_AFTER_S
         elif health is not None:
-            pid = self._watched[worker_id].actor.pid
-            self._still[worker_id] = FairSeconds(pid, now, MAX_STEP_S)
+            pid = self._handles[worker_id].actor.pid
+            self._stalled[worker_id] = FairSeconds(pid, now, MAX_STEP_S)
         return False

@@ -74,7 +74,7 @@ class _ToolCallText:
     arguments: str = ""
 
 
-class Piece(NamedTuple):
+class AnswerPiece(NamedTuple):
     """What an event adds to an answer's text, and to the reasoning before it."""
 
     text: str = ""
@@ -82,7 +82,7 @@ class Piece(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Answer:
+class CloudAnswer:
     """How a cloud's answer ended."""
 
     finish_reason: FinishReason
@@ -107,27 +107,27 @@ class AnswerReader:
     _num_bytes: int = 0
     _tool_calls: dict[int, _ToolCallText] = field(default_factory=dict)
 
-    def read(self, data: bytes) -> Piece:
+    def read(self, data: bytes) -> AnswerPiece:
         """What one event adds; tool calls are text too, once they are complete."""
         if data == b"[DONE]":
             self.is_done = True
-            return Piece()
+            return AnswerPiece()
         was_complete = self.is_complete
         try:
             chunk = msgspec.json.decode(data, type=_Chunk)
         except (msgspec.DecodeError, UnicodeDecodeError, RecursionError):
             if was_complete:
-                return Piece()
+                return AnswerPiece()
             raise _protocol_error("a chunk is not a chat completion chunk") from None
         if chunk.usage is not None:
             self._usage = _counts(chunk.usage)
         if was_complete:
-            return Piece()
+            return AnswerPiece()
         if chunk.error is not None:
             raise _reported_failure(chunk.error, self.redact)
         for choice in chunk.choices[:1]:
             return self._within_limit(self._take(choice))
-        return Piece()
+        return AnswerPiece()
 
     @property
     def is_complete(self) -> bool:
@@ -139,11 +139,11 @@ class AnswerReader:
         """What the cloud counted, as far as it has told."""
         return self._usage
 
-    def rest(self) -> Piece:
+    def rest(self) -> AnswerPiece:
         """What the end of the stream adds to the text: the tool calls, which are whole now."""
-        return self._within_limit(Piece(self._tool_call_text()))
+        return self._within_limit(AnswerPiece(self._tool_call_text()))
 
-    def answer(self) -> Answer:
+    def answer(self) -> CloudAnswer:
         """The outcome, once the stream has ended; an end that the cloud did not announce is a failure."""
         if self._finish_reason is None:
             raise _protocol_error("the stream ended without a finish_reason")
@@ -151,12 +151,12 @@ class AnswerReader:
             raise CloudFailure("cloud_rejected", "the cloud filtered its answer")
         if self._finish_reason not in _FINISH_REASONS:
             raise _protocol_error("the finish_reason is unknown")
-        return Answer(_FINISH_REASONS[self._finish_reason], self._usage)
+        return CloudAnswer(_FINISH_REASONS[self._finish_reason], self._usage)
 
-    def _take(self, choice: _Choice) -> Piece:
+    def _take(self, choice: _Choice) -> AnswerPiece:
         self._finish_reason = choice.finish_reason or self._finish_reason
         if choice.delta is None:
-            return Piece()
+            return AnswerPiece()
         for piece in choice.delta.tool_calls or ():
             call = self._tool_calls.setdefault(piece.index, _ToolCallText())
             if piece.function is not None:
@@ -164,7 +164,7 @@ class AnswerReader:
                 call.arguments += piece.function.arguments or ""
                 self._num_bytes += len(piece.function.arguments or "")
         reasoning = choice.delta.reasoning_content or choice.delta.reasoning
-        return Piece(choice.delta.content or "", reasoning if isinstance(reasoning, str) else "")
+        return AnswerPiece(choice.delta.content or "", reasoning if isinstance(reasoning, str) else "")
 
     def _tool_call_text(self) -> str:
         try:
@@ -179,7 +179,7 @@ class AnswerReader:
         except (msgspec.DecodeError, RecursionError):
             raise _protocol_error("the arguments of a tool call are not a JSON object") from None
 
-    def _within_limit(self, piece: Piece) -> Piece:
+    def _within_limit(self, piece: AnswerPiece) -> AnswerPiece:
         self._num_bytes += sum(len(text.encode()) for text in piece)
         if self._num_bytes > MAX_ANSWER_BYTES:
             raise _protocol_error(f"the answer is longer than {MAX_ANSWER_BYTES} bytes")

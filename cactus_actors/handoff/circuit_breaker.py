@@ -6,7 +6,7 @@ from typing import Literal, NewType
 
 from cactus_actors.protocol.totals import BreakerState
 
-Outcome = Literal["success", "failure", "neutral"]
+BreakerOutcome = Literal["success", "failure", "neutral"]
 
 # A permit names the period it was given in, so that a late outcome cannot speak for a later period.
 Permit = NewType("Permit", int)
@@ -14,7 +14,7 @@ Permit = NewType("Permit", int)
 SUCCESSES_TO_CLOSE = 2
 
 
-class Breaker:
+class CircuitBreaker:
     """Times are monotonic seconds. Every permit that `admit` gives must come back through `record`.
 
     What counts as a failure is the caller's to say: faults of the cloud do, refusals of a request and
@@ -48,7 +48,7 @@ class Breaker:
         self._probing = self._opened_at is not None
         return Permit(self._period)
 
-    def record(self, permit: Permit, outcome: Outcome, now: float) -> None:
+    def record(self, permit: Permit, outcome: BreakerOutcome, now: float) -> None:
         """How the permitted request went."""
         if permit != self._period:
             return
@@ -57,7 +57,7 @@ class Breaker:
         else:
             self._record_probe(outcome, now)
 
-    def _record_while_closed(self, outcome: Outcome, now: float) -> None:
+    def _record_while_closed(self, outcome: BreakerOutcome, now: float) -> None:
         if outcome == "success":
             self._failures_in_a_row = 0
         elif outcome == "failure":
@@ -65,7 +65,7 @@ class Breaker:
             if self._failures_in_a_row >= self._max_failures:
                 self._enter(opened_at=now)
 
-    def _record_probe(self, outcome: Outcome, now: float) -> None:
+    def _record_probe(self, outcome: BreakerOutcome, now: float) -> None:
         self._probing = False
         if outcome == "failure":
             self._enter(opened_at=now)

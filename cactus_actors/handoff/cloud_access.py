@@ -9,39 +9,39 @@ from dataclasses import dataclass
 import httpx
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.cloud_key import CloudKey, load_key
+from cactus_actors.handoff.cloud_key import CloudKey, load_cloud_key
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 DISABLE_VARIABLE = "CACTUS_DISABLE_CLOUD_HANDOFF"
 
 
 @dataclass(frozen=True)
-class Access:
+class CloudAccess:
     """A key (None where none is needed), or the `refusal` that keeps the cloud unused."""
 
     key: CloudKey | None = None
     refusal: str | None = None
 
 
-def read_access(settings: HandoffSettings, environment: Mapping[str, str]) -> Access:
+def read_cloud_access(settings: HandoffSettings, environment: Mapping[str, str]) -> CloudAccess:
     """What settings, environment and credentials file allow just now.
 
     A key travels over TLS or on this machine, nowhere else.
     """
     if environment.get(DISABLE_VARIABLE, "") not in ("", "0"):
-        return Access(refusal="disabled")
+        return CloudAccess(refusal="disabled")
     url = httpx.URL(settings.base_url)
     local = is_loopback(url)
     try:
-        key = load_key(environment)
+        key = load_cloud_key(environment)
     except ConfigurationInvalid as error:
-        return Access(refusal=error.message)
+        return CloudAccess(refusal=error.message)
     if key is None:
         required = not local if settings.require_key is None else settings.require_key
-        return Access(refusal="no key" if required else None)
+        return CloudAccess(refusal="no key" if required else None)
     if url.scheme != "https" and not local:
-        return Access(refusal=f"a key is not sent to {url.host} without TLS")
-    return Access(key=key)
+        return CloudAccess(refusal=f"a key is not sent to {url.host} without TLS")
+    return CloudAccess(key=key)
 
 
 def check_base_url(base_url: str) -> httpx.URL:

@@ -23,15 +23,21 @@ from tenacity import (
 
 from cactus_actors.api.openai import chat_request_body
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.answer_reader import MAX_DETAIL_CHARACTERS, Answer, AnswerReader, Piece, error_detail
-from cactus_actors.handoff.circuit_breaker import Breaker, Outcome
+from cactus_actors.handoff.answer_reader import (
+    MAX_DETAIL_CHARACTERS,
+    AnswerPiece,
+    AnswerReader,
+    CloudAnswer,
+    error_detail,
+)
+from cactus_actors.handoff.circuit_breaker import BreakerOutcome, CircuitBreaker
 from cactus_actors.handoff.cloud_access import check_base_url, is_loopback
 from cactus_actors.handoff.cloud_failures import CloudFailure, status_failure
 from cactus_actors.handoff.cloud_key import CloudKey
 from cactus_actors.handoff.log_redaction import redacted_logs
 from cactus_actors.handoff.metering import Meter
-from cactus_actors.handoff.request_budget import Budget
-from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, EventStream, LineTooLong
+from cactus_actors.handoff.request_budget import RequestBudget
+from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, LineTooLong, SSEDecoder
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
@@ -49,12 +55,12 @@ class _Exchange:
     key: CloudKey | None
     ends_at: float
     limited_by_job: bool
-    forward: Callable[[Piece], None]
+    forward: Callable[[AnswerPiece], None]
     request: CloudRequest
     meter: Meter
     has_forwarded: bool = False
 
-    def take(self, piece: Piece) -> None:
+    def take(self, piece: AnswerPiece) -> None:
         if any(piece):
             self.has_forwarded = True
             self.meter.num_chunks += 1
@@ -64,14 +70,14 @@ class _Exchange:
         return text if self.key is None else self.key.redact(text)
 
 
-class Cloud:
+class CloudClient:
     """A pooled client of one OpenAI-compatible endpoint; close it with `aclose`.
 
     `base_url` comes from the operator's settings and redirects are not followed, so no job and no answer can
     choose where a request goes.
     """
 
-    def __init__(self, settings: HandoffSettings, breaker: Breaker, budget: Budget) -> None:
+    def __init__(self, settings: HandoffSettings, breaker: CircuitBreaker, budget: RequestBudget) -> None:
         url = check_base_url(settings.base_url)
         self._settings = settings
         self._breaker = breaker
@@ -96,9 +102,9 @@ class Cloud:
         *,
         key: CloudKey | None,
         job_ends_at: float | None,
-        forward: Callable[[Piece], None],
+        forward: Callable[[AnswerPiece], None],
         meter: Meter,
-    ) -> Answer:
+    ) -> CloudAnswer:
         """Forward the answer chunk by chunk and return how it ended.
 
         `job_ends_at` is the job's own deadline in monotonic seconds; it and `total_timeout_s` bound the whole
@@ -139,7 +145,7 @@ class Cloud:
         asked = error.retry_after if isinstance(error, CloudFailure) else None
         return (asked or 0.0) + backoff
 
-    async def _attempt(self, exchange: _Exchange) -> Answer:
+    async def _attempt(self, exchange: _Exchange) -> CloudAnswer:
         """One HTTP request, under the deadline, counted by the budget, its outcome told to the breaker."""
         if self._budget.is_spent:  # by another job, since this one started or failed
             raise CloudFailure("cloud_budget_spent", "budget spent", is_refused=True)
@@ -148,7 +154,7 @@ class Cloud:
             raise CloudFailure("cloud_unavailable", "breaker open", is_refused=True)
         self._budget.spend()
         exchange.meter.on_request()
-        outcome: Outcome = "neutral"  # also what an aborted request counts as
+        outcome: BreakerOutcome = "neutral"  # also what an aborted request counts as
         try:
             with redacted_logs(exchange.key):
                 answer = await self._exchange(exchange)
@@ -161,7 +167,7 @@ class Cloud:
         finally:
             self._breaker.record(permit, outcome, time.monotonic())
 
-    async def _exchange(self, exchange: _Exchange) -> Answer:
+    async def _exchange(self, exchange: _Exchange) -> CloudAnswer:
         """The answer to one request; raises TimeoutError and httpx.TransportError.
 
         It is complete with its finish_reason: neither the deadline nor the connection takes it back then.
@@ -219,7 +225,7 @@ async def _read_answer(
 
 
 async def _events_of(response: httpx.Response) -> AsyncGenerator[bytes]:
-    events = EventStream()
+    events = SSEDecoder()
     try:
         async for chunk in response.aiter_raw():
             for data in events.feed(chunk):

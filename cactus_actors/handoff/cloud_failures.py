@@ -6,7 +6,7 @@ import email.utils
 import math
 from typing import Literal
 
-from cactus_actors.handoff.circuit_breaker import Outcome
+from cactus_actors.handoff.circuit_breaker import BreakerOutcome
 from cactus_actors.protocol.errors import HandoffFailed
 
 FailureKind = Literal[
@@ -38,7 +38,7 @@ class CloudFailure(HandoffFailed):
         kind: FailureKind,
         message: str,
         *,
-        outcome: Outcome = "neutral",
+        outcome: BreakerOutcome = "neutral",
         retriable: bool = False,
         retry_after: float | None = None,
         is_refused: bool = False,

@@ -5,7 +5,7 @@ from __future__ import annotations
 import asyncio
 from dataclasses import dataclass, field
 
-from cactus_actors.handoff.answer_reader import Piece
+from cactus_actors.handoff.answer_reader import AnswerPiece
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 
 # A cloud's token ids mean nothing here; a chunk takes one place in the stream and carries this id.
@@ -20,7 +20,7 @@ class CloudJob:
     ends_at: float | None
     task: asyncio.Task[None] | None = None
     num_reported: int = 0
-    chunks: list[Piece] = field(default_factory=list)
+    chunks: list[AnswerPiece] = field(default_factory=list)
     finish: Finish | None = None
 
     @property

@@ -11,7 +11,7 @@ import msgspec
 from cactus_actors.keys.private_file import read_private, write_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
-KEY_VARIABLE = "CACTUS_CLOUD_KEY"
+CLOUD_KEY_VARIABLE = "CACTUS_CLOUD_KEY"
 HOME_VARIABLE = "CACTUS_HOME"
 
 
@@ -49,17 +49,17 @@ def credentials_path(environment: Mapping[str, str] = os.environ) -> Path:
     return Path(environment.get(HOME_VARIABLE) or "~/.cactus").expanduser() / "credentials.json"
 
 
-def has_key(environment: Mapping[str, str] = os.environ) -> bool:
+def has_cloud_key(environment: Mapping[str, str] = os.environ) -> bool:
     """Whether there is a key, or a file that should hold one: nothing is read."""
-    return bool(environment.get(KEY_VARIABLE, "").strip()) or os.path.lexists(credentials_path(environment))
+    return bool(environment.get(CLOUD_KEY_VARIABLE, "").strip()) or os.path.lexists(credentials_path(environment))
 
 
-def load_key(environment: Mapping[str, str] = os.environ) -> CloudKey | None:
+def load_cloud_key(environment: Mapping[str, str] = os.environ) -> CloudKey | None:
     """The key from CACTUS_CLOUD_KEY, else from the file, else None.
 
     Raises ConfigurationInvalid for a file that others can read or that is not ours to parse.
     """
-    from_environment = environment.get(KEY_VARIABLE, "").strip()
+    from_environment = environment.get(CLOUD_KEY_VARIABLE, "").strip()
     if from_environment:
         return CloudKey(from_environment)
     path = credentials_path(environment)
@@ -73,14 +73,14 @@ def load_key(environment: Mapping[str, str] = os.environ) -> CloudKey | None:
         raise ConfigurationInvalid(f"{path} is not a credentials file; run cactus auth again") from None
 
 
-def store_key(key: CloudKey, environment: Mapping[str, str] = os.environ) -> Path:
+def store_cloud_key(key: CloudKey, environment: Mapping[str, str] = os.environ) -> Path:
     """Write the key to its file, mode 0600 from its first byte, and return the path."""
     path = credentials_path(environment)
     write_private(path, msgspec.json.encode(_CredentialsFile(cloud_key=key.reveal())))
     return path
 
 
-def forget_key(environment: Mapping[str, str] = os.environ) -> bool:
+def forget_cloud_key(environment: Mapping[str, str] = os.environ) -> bool:
     """Remove the file; whether there was one."""
     path = credentials_path(environment)
     try:

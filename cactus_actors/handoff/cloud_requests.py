@@ -13,14 +13,14 @@ from typing import get_args
 import msgspec
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.answer_reader import Piece
-from cactus_actors.handoff.circuit_breaker import Breaker
-from cactus_actors.handoff.cloud_access import Access, read_access
-from cactus_actors.handoff.cloud_client import Cloud
+from cactus_actors.handoff.answer_reader import AnswerPiece
+from cactus_actors.handoff.circuit_breaker import CircuitBreaker
+from cactus_actors.handoff.cloud_access import CloudAccess, read_cloud_access
+from cactus_actors.handoff.cloud_client import CloudClient
 from cactus_actors.handoff.cloud_failures import CloudFailure, FailureKind
 from cactus_actors.handoff.cloud_job import CloudJob
 from cactus_actors.handoff.metering import Meter, Prices
-from cactus_actors.handoff.request_budget import Budget
+from cactus_actors.handoff.request_budget import RequestBudget
 from cactus_actors.handoff.spending import Spending
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import CactusError, ServerFailure
@@ -31,20 +31,20 @@ ACCESS_LIFETIME_S = 1.0
 LOG = logging.getLogger(__name__)
 
 
-class Desk:
+class CloudRequests:
     """Everything here happens on one event loop; `wake` is called when a job has news."""
 
     def __init__(self, settings: HandoffSettings, environment: Mapping[str, str], wake: Callable[[], None]) -> None:
         self._settings = settings
         self._environment = environment
         self._wake = wake
-        self._breaker = Breaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
-        self._budget = Budget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
+        self._breaker = CircuitBreaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
+        self._budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
         self._prices = Prices.of(settings)
         self._spending = _spending_of(settings)
         self._currency = settings.currency
-        self._cloud = Cloud(settings, self._breaker, self._budget)
-        self._access = Access(refusal="not started")
+        self._cloud = CloudClient(settings, self._breaker, self._budget)
+        self._access = CloudAccess(refusal="not started")
         self._access_read_at = -math.inf
         self._requests: set[asyncio.Task[None]] = set()
         self.jobs: dict[int, CloudJob] = {}
@@ -98,7 +98,7 @@ class Desk:
         """Read environment and key file again, once a second, so that `cactus auth` needs no restart."""
         if now - self._access_read_at >= ACCESS_LIFETIME_S:
             self._access_read_at = now
-            self._access = read_access(self._settings, self._environment)
+            self._access = read_cloud_access(self._settings, self._environment)
 
     def take(self, dispatch: Dispatch) -> None:
         """A new job; it starts when `start_waiting` finds it a slot."""
@@ -178,7 +178,7 @@ class Desk:
         self._wake()
 
     async def _ask(self, job: CloudJob) -> None:
-        def forward(piece: Piece) -> None:
+        def forward(piece: AnswerPiece) -> None:
             job.chunks.append(piece)
             self._wake()
 

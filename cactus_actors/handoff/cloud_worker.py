@@ -13,8 +13,8 @@ from pathlib import Path
 import zmq.asyncio
 
 from cactus_actors.config import HEARTBEAT_S, WORKER_TIMEOUT_S, HandoffSettings
-from cactus_actors.handoff.cloud_requests import Desk
-from cactus_actors.handoff.worker_socket import connect, send
+from cactus_actors.handoff.cloud_requests import CloudRequests
+from cactus_actors.handoff.worker_socket import open_worker_socket, send
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.process.health import HandoffHealth
 from cactus_actors.protocol.totals import BreakerState, CloudSpending
@@ -50,17 +50,17 @@ class CloudWorker:
     def __init__(self, settings: HandoffSettings, environment: Mapping[str, str]) -> None:
         self._settings = settings
         self._wake = asyncio.Event()
-        self._desk = Desk(settings, environment, self._wake.set)
+        self._requests = CloudRequests(settings, environment, self._wake.set)
         self._loop: asyncio.AbstractEventLoop | None = None
         self._draining = False
         self._stopping = False
-        self._known = False
+        self._is_welcomed = False
         self._greeted_at: float | None = None
-        self._said_draining = False
+        self._has_announced_draining = False
         self._num_accepted = 0
         self._reported_at = 0.0
-        self._told_state: _State | None = None
-        self._told_spent: list[CloudSpending] | None = None
+        self._reported_state: _State | None = None
+        self._reported_spending: list[CloudSpending] | None = None
 
     def drain(self) -> None:
         """Finish what runs, then leave."""
@@ -74,10 +74,10 @@ class CloudWorker:
 
     def health(self) -> HandoffHealth:
         """A snapshot."""
-        desk = self._desk
+        desk = self._requests
         return HandoffHealth(
             worker_id=self._settings.worker_id,
-            connected=self._known,
+            connected=self._is_welcomed,
             unavailable=desk.unavailable(),
             breaker=desk.breaker_state(),
             num_running=len(desk.jobs),
@@ -93,30 +93,30 @@ class CloudWorker:
         key_file = self._settings.key_file
         credentials = None if key_file is None else read_key_file(Path(key_file))
         context = zmq.asyncio.Context()
-        socket = connect(context, endpoint, self._settings.worker_id, credentials)
+        socket = open_worker_socket(context, endpoint, self._settings.worker_id, credentials)
         listener = asyncio.create_task(self._listen(socket))
         try:
             return await self._work(socket, listener)
         finally:
             listener.cancel()
             await asyncio.gather(listener, return_exceptions=True)
-            await self._desk.aclose()
+            await self._requests.aclose()
             socket.close()
             context.term()
 
     async def _work(self, socket: zmq.asyncio.Socket, listener: asyncio.Task[None]) -> str:
-        while not (self._stopping or (self._draining and not self._desk.jobs)):
+        while not (self._stopping or (self._draining and not self._requests.jobs)):
             self._wake.clear()
             if listener.done():
                 listener.result()  # raises what ended it
             now = time.monotonic()
-            self._desk.refresh_access(now)
-            self._desk.start_waiting()
-            pause_s = self._speak(socket, now) if self._known else self._greet(socket, now)
+            self._requests.refresh_access(now)
+            self._requests.start_waiting()
+            pause_s = self._send_report(socket, now) if self._is_welcomed else self._send_hello(socket, now)
             with contextlib.suppress(TimeoutError):
                 async with asyncio.timeout(pause_s):
                     await self._wake.wait()
-        self._desk.abort_all()
+        self._requests.abort_all()
         send(socket, Goodbye())
         return "stopped" if self._stopping else "drained"
 
@@ -132,23 +132,23 @@ class CloudWorker:
     def _on_command(self, command: RouterCommand) -> None:
         match command:
             case Welcome():
-                if self._known:
-                    self._void_everything()
+                if self._is_welcomed:
+                    self._reset_connection()
                 else:
-                    self._known = self._greeted_at is not None
+                    self._is_welcomed = self._greeted_at is not None
             case Dispatch():
                 self._num_accepted += 1
-                self._desk.take(command)
+                self._requests.take(command)
             case Abort():
-                self._desk.abort(command.dispatch_id)
+                self._requests.abort(command.dispatch_id)
             case Drain():
                 self._draining = True
 
-    def _greet(self, socket: zmq.asyncio.Socket, now: float) -> float:
+    def _send_hello(self, socket: zmq.asyncio.Socket, now: float) -> float:
         """Say Hello, again if it stays unanswered; seconds until there is more to do."""
         if self._greeted_at is not None and now - self._greeted_at < HELLO_TIMEOUT_S:
             return HEARTBEAT_S
-        self._void_everything()
+        self._reset_connection()
         settings = self._settings
         hello = Hello(
             worker_id=settings.worker_id,
@@ -166,56 +166,56 @@ class CloudWorker:
         self._greeted_at = self._reported_at = now
         return HEARTBEAT_S
 
-    def _speak(self, socket: zmq.asyncio.Socket, now: float) -> float:
+    def _send_report(self, socket: zmq.asyncio.Socket, now: float) -> float:
         """Report what is new, or once a second that there is nothing; seconds until there is more to do."""
-        if self._draining and not self._said_draining:
-            self._said_draining = send(socket, Draining())
+        if self._draining and not self._has_announced_draining:
+            self._has_announced_draining = send(socket, Draining())
         due_in_s = self._reported_at + HEARTBEAT_S - now
-        if due_in_s > 0 and not self._desk.has_news and self._state() == self._told_state:
+        if due_in_s > 0 and not self._requests.has_news and self._state() == self._reported_state:
             return due_in_s
         if self._report(socket):
             self._reported_at = now
             return HEARTBEAT_S
         if now - self._reported_at > WORKER_TIMEOUT_S:
-            self._void_everything()  # by now the router counts this worker among the dead
+            self._reset_connection()  # by now the router counts this worker among the dead
         return RETRY_SEND_S
 
     def _report(self, socket: zmq.asyncio.Socket) -> bool:
         """Tell everything that is new in one message, or in several if it is long; whether it left."""
         while True:
-            told = self._desk.news(MAX_REPORT_CHARACTERS)
-            state, spent = self._state(), self._desk.spent()
+            told = self._requests.news(MAX_REPORT_CHARACTERS)
+            state, spent = self._state(), self._requests.spent()
             num_accepted, free_slots, unavailable, breaker = state
             report = Report(
                 num_accepted=num_accepted,
                 free_slots=free_slots,
                 free_blocks=0,
-                num_running=self._desk.num_running,
+                num_running=self._requests.num_running,
                 deltas=[job.delta() for job in told],
-                tokens_generated=self._desk.num_completion_tokens,
+                tokens_generated=self._requests.num_completion_tokens,
                 unavailable=unavailable,
                 breaker=breaker,
-                spent=None if spent == self._told_spent else spent,
+                spent=None if spent == self._reported_spending else spent,
             )
             # Nothing is awaited between a delta and its delivery: no chunk comes in unseen.
             if not send(socket, report):
                 return False
-            self._told_state, self._told_spent = state, spent
-            self._desk.delivered(told)
-            if not self._desk.has_news:
+            self._reported_state, self._reported_spending = state, spent
+            self._requests.delivered(told)
+            if not self._requests.has_news:
                 return True
 
     def _state(self) -> _State:
-        free_slots = 0 if self._draining else self._desk.free_slots()
-        return self._num_accepted, free_slots, self._desk.unavailable(), self._desk.breaker_state()
+        free_slots = 0 if self._draining else self._requests.free_slots()
+        return self._num_accepted, free_slots, self._requests.unavailable(), self._requests.breaker_state()
 
-    def _void_everything(self) -> None:
-        self._desk.abort_all()
+    def _reset_connection(self) -> None:
+        self._requests.abort_all()
         self._num_accepted = 0
-        self._known = False
+        self._is_welcomed = False
         self._greeted_at = None
-        self._said_draining = False
-        self._told_state = self._told_spent = None
+        self._has_announced_draining = False
+        self._reported_state = self._reported_spending = None
 
     def _wake_threadsafe(self) -> None:
         if self._loop is not None:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 import msgspec
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.cloud_key import has_key
+from cactus_actors.handoff.cloud_key import has_cloud_key
 
 _DEFAULTS = HandoffSettings()
 
@@ -20,4 +20,4 @@ def is_cloud_configured(settings: HandoffSettings, environment: Mapping[str, str
     of_router = {
         name: getattr(settings, name) for name in ("confidence_signal", "probe_file", "max_share", "max_wait_s")
     }
-    return has_key(environment) or settings != msgspec.structs.replace(_DEFAULTS, **of_router)
+    return has_cloud_key(environment) or settings != msgspec.structs.replace(_DEFAULTS, **of_router)

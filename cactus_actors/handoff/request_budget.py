@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 
-class Budget:
+class RequestBudget:
     """Jobs at once, and HTTP requests in all: each one sent counts, retries included."""
 
     def __init__(self, *, max_concurrent: int, max_requests: int | None) -> None:

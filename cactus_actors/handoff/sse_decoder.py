@@ -9,7 +9,7 @@ class LineTooLong(Exception):
     """A line, or the data of one event, outgrew MAX_LINE_BYTES."""
 
 
-class EventStream:
+class SSEDecoder:
     """Splits a byte stream into events and keeps their `data`; comments and other fields are dropped.
 
     Lines end with LF or CRLF. At most MAX_LINE_BYTES and one chunk are held, whatever arrives.

@@ -25,7 +25,7 @@ _OPTIONS = {
 }
 
 
-def connect(
+def open_worker_socket(
     context: zmq.asyncio.Context, endpoint: str, worker_id: str, credentials: Credentials | None
 ) -> zmq.asyncio.Socket:
     """A socket that keeps itself connected to the router's workers endpoint."""

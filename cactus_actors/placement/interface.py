@@ -35,7 +35,7 @@ class ActorKind:
 
 
 @dataclass(frozen=True)
-class Ending:
+class ActorExit:
     """How an actor ended: `error` is what its `run` raised, an ActorLost if nothing told why."""
 
     reason: str
@@ -47,13 +47,13 @@ class Ending:
         return isinstance(self.error, ActorLost)
 
 
-class Answer(Protocol):
+class ActorFuture(Protocol):
     """An actor's answer to a call, which may be still to come."""
 
-    def is_there(self) -> bool:
+    def done(self) -> bool:
         """Whether `value` returns or raises at once."""
 
-    def value(self, timeout_s: float) -> Any:
+    def result(self, timeout_s: float) -> Any:
         """What the method returned.
 
         Raises the CactusError that the method raised, one of type `server_error` for any other exception of
@@ -75,16 +75,16 @@ class Actor(Protocol):
     def run(self, *arguments: object) -> None:
         """Begin its `run`, after what was asked of it before."""
 
-    def ask(self, method: str, *arguments: object) -> Answer:
+    def ask(self, method: str, *arguments: object) -> ActorFuture:
         """Call a method beside its `run`; `start` is called in the thread of `run`, before it."""
 
-    def tell(self, method: str, *arguments: object) -> None:
+    def notify(self, method: str, *arguments: object) -> None:
         """Call a method whose answer does not matter, nor whether the actor still lives."""
 
-    def ending(self) -> Ending | None:
+    def exit_info(self) -> ActorExit | None:
         """How it ended; None while it lives."""
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         """End its process and all that it started, and wait for that a little: what it holds gets free."""
 
 

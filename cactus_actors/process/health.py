@@ -18,7 +18,7 @@ class Endpoints(msgspec.Struct, frozen=True):
 class RouterHealth(msgspec.Struct, frozen=True):
     """A recent count of what the router holds.
 
-    `desired_workers` is what clients wish for; they wished `num_restarts_wished` times for new workers.
+    `desired_workers` is what clients wish for; they wished `num_restarts_requested` times for new workers.
     """
 
     epoch: int
@@ -26,7 +26,7 @@ class RouterHealth(msgspec.Struct, frozen=True):
     ready_workers: tuple[str, ...]
     num_queued: int
     num_unfinished: int
-    num_restarts_wished: int = 0
+    num_restarts_requested: int = 0
 
 
 LoadingPhase = Literal["loading", "packing", "compiling"]

@@ -12,8 +12,8 @@ import time
 from collections.abc import Mapping
 
 from cactus_actors.config import HEARTBEAT_S, HandoffSettings
-from cactus_actors.handoff.cloud_access import read_access
-from cactus_actors.handoff.cloud_requests import Desk
+from cactus_actors.handoff.cloud_access import read_cloud_access
+from cactus_actors.handoff.cloud_requests import CloudRequests
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Hello, Report, RouterCommand
 
 NO_CONTEXT_LIMIT = 2**31 - 1
@@ -27,7 +27,7 @@ class CloudLink:
         self._settings = settings
         self._loop = asyncio.new_event_loop()
         self._wake = asyncio.Event()
-        self._desk = Desk(settings, environment, self._wake.set)
+        self._requests = CloudRequests(settings, environment, self._wake.set)
         self._reports: queue.SimpleQueue[Report] = queue.SimpleQueue()
         self._num_accepted = 0
         self._is_closing = False
@@ -39,7 +39,7 @@ class CloudLink:
     @staticmethod
     def is_allowed(settings: HandoffSettings, environment: Mapping[str, str]) -> bool:
         """Whether there is a key, or none is needed, and nobody has switched the cloud off."""
-        return read_access(settings, environment).refusal is None
+        return read_cloud_access(settings, environment).refusal is None
 
     @property
     def hello(self) -> Hello:
@@ -89,9 +89,9 @@ class CloudLink:
         match command:
             case Dispatch():
                 self._num_accepted += 1
-                self._desk.take(command)
+                self._requests.take(command)
             case Abort(dispatch_id):
-                self._desk.abort(dispatch_id)
+                self._requests.abort(dispatch_id)
         self._wake.set()
 
     def _run(self) -> None:
@@ -103,26 +103,26 @@ class CloudLink:
         try:
             while not self._is_closing:
                 self._wake.clear()
-                self._desk.refresh_access(time.monotonic())
-                self._desk.start_waiting()
-                news = self._desk.news(NO_CONTEXT_LIMIT)
+                self._requests.refresh_access(time.monotonic())
+                self._requests.start_waiting()
+                news = self._requests.news(NO_CONTEXT_LIMIT)
                 report = Report(
                     num_accepted=self._num_accepted,
-                    free_slots=self._desk.free_slots(),
+                    free_slots=self._requests.free_slots(),
                     free_blocks=0,
-                    num_running=self._desk.num_running,
+                    num_running=self._requests.num_running,
                     deltas=[job.delta() for job in news],
-                    tokens_generated=self._desk.num_completion_tokens,
-                    unavailable=self._desk.unavailable(),
+                    tokens_generated=self._requests.num_completion_tokens,
+                    unavailable=self._requests.unavailable(),
                 )
                 if report != told:
                     told = report
                     self._reports.put(report)
-                    self._desk.delivered(news)
+                    self._requests.delivered(news)
                 self._first.set()
                 with contextlib.suppress(TimeoutError):
                     async with asyncio.timeout(HEARTBEAT_S):
                         await self._wake.wait()
         finally:
             self._first.set()
-            await self._desk.aclose()
+            await self._requests.aclose()

@@ -16,7 +16,7 @@ NO_LOG = "none"
 _MAX_READ = 65_536
 
 
-class JobLogPlace:
+class JobLogTarget:
     """The path that the router is given.
 
     For standard error it is a pipe of this process, whose lines are handed to `say`.

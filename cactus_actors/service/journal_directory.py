@@ -16,13 +16,13 @@ def journal_directory(config: ServeConfig) -> Path:
     Nobody finds a service again whose port was free to choose: its journal serves its own restarts only.
     """
     endpoint = config.jobs_endpoint
-    if is_found_again(endpoint):
+    if is_reusable(endpoint):
         name = re.sub(r"[^A-Za-z0-9.]+", "-", endpoint)
     else:  # one process may run several services
         name = f"process-{os.getpid()}-{secrets.token_hex(4)}"
     return config.state_dir.expanduser() / "journal" / name
 
 
-def is_found_again(endpoint: str) -> bool:
+def is_reusable(endpoint: str) -> bool:
     """Whether the next service on this endpoint is where this one was."""
     return not endpoint.endswith((":*", ":0"))

@@ -20,7 +20,7 @@ def uses_ray(config: ServeConfig) -> bool:
     return config.placement == "ray" or config.ray_address is not None
 
 
-def open_placement(config: ServeConfig, announce: Callable[[str], None]) -> Placement:
+def make_placement(config: ServeConfig, announce: Callable[[str], None]) -> Placement:
     """The placement, ready to start actors; raises ConfigurationInvalid and Unavailable."""
     state_dir = config.state_dir.expanduser()
     if not uses_ray(config):

@@ -10,9 +10,9 @@ from collections.abc import Iterator
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
-PATIENCE_S = 5.0
+WAIT_S = 5.0
 """How long those of a service that has just died are waited for."""
-LOOK_S = 0.1
+POLL_S = 0.1
 
 
 def check_ports(config: ServeConfig) -> None:
@@ -20,14 +20,14 @@ def check_ports(config: ServeConfig) -> None:
 
     What cannot be told here, such as a host that is none, is left to whoever listens there.
     """
-    until = time.monotonic() + PATIENCE_S
+    until = time.monotonic() + WAIT_S
     for option, endpoint, address in _addresses(config):
         while _is_taken(address):
             if time.monotonic() >= until:
                 raise ConfigurationInvalid(
                     f"{endpoint} is in use, perhaps by another service; choose another with {option}"
                 )
-            time.sleep(LOOK_S)
+            time.sleep(POLL_S)
 
 
 def _addresses(config: ServeConfig) -> Iterator[tuple[str, str, tuple[str, int]]]:

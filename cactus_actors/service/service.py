@@ -1,4 +1,4 @@
-"""One running service: router, workers, handoff actor and HTTP gateway, placed and watched over.
+"""One running service: router, workers, handoff actor and HTTP gateway, placed and supervised.
 
 The placement carries calls and health only; jobs and tokens travel over ZeroMQ between the actors themselves.
 """
@@ -12,10 +12,10 @@ import time
 from collections.abc import Callable, Sequence
 
 from cactus_actors.config import NO_OVERRIDES, ServeConfig
-from cactus_actors.fleet.readiness import Patience, await_answer
+from cactus_actors.fleet.readiness import StallTimeout, await_result
 from cactus_actors.fleet.singleton import Singleton
-from cactus_actors.fleet.start_phases import PhaseLines, ShowPhase, StartPhase
-from cactus_actors.fleet.worker_pool import Workers
+from cactus_actors.fleet.start_phases import PhaseAnnouncer, ShowPhase, StartPhase
+from cactus_actors.fleet.worker_pool import WorkerPool
 from cactus_actors.handoff.configured import is_cloud_configured
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
@@ -24,20 +24,20 @@ from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.service.actor_settings import ActorSettings, overrides_of
 from cactus_actors.service.collector import otlp_endpoint
-from cactus_actors.service.job_log_target import JobLogPlace
-from cactus_actors.service.journal_directory import is_found_again, journal_directory
+from cactus_actors.service.job_log_target import JobLogTarget
+from cactus_actors.service.journal_directory import is_reusable, journal_directory
 from cactus_actors.service.model_check import check_model
-from cactus_actors.service.placement_choice import open_placement, uses_ray
+from cactus_actors.service.placement_choice import make_placement, uses_ray
 from cactus_actors.service.ports import check_ports
 from cactus_actors.service.preflight import check_settings
 from cactus_actors.service.service_keys import service_keys
 from cactus_actors.service.state_directory import StateDirectory
 
-LOSSES_AT_START = 2
-"""Workers, for each one wished for, that may be lost until all are ready, as to a node that has just died."""
+MAX_LOSSES_PER_WORKER = 2
+"""Workers that may be lost during the start, for each desired worker: a node may have just died."""
 STOP_TIMEOUT_S = 3.0
-TEND_INTERVAL_S = 0.25
-LOOK_INTERVAL_S = 0.05
+RECONCILE_INTERVAL_S = 0.25
+POLL_INTERVAL_S = 0.05
 ANSWER_TIMEOUT_S = 1.0
 
 
@@ -59,7 +59,7 @@ class Service:
         self._config = config
         self._announce = announce
         self._log_line = log_line
-        self._show_phase = show_phase or PhaseLines(announce)
+        self._show_phase = show_phase or PhaseAnnouncer(announce)
         self._uses_ray = uses_ray(config)
         self._router = Singleton("the router", self._place_router, self._begin_router, announce)
         self._handoff = Singleton(
@@ -70,14 +70,14 @@ class Service:
             on_lost=lambda: self._on_worker_lost(config.handoff.worker_id),
         )
         self._gateway = Singleton("the gateway", self._place_gateway, self._begin_gateway, announce)
-        self._workers = Workers(config.workers, self._launch_worker, self._on_worker_lost, announce)
+        self._workers = WorkerPool(config.workers, self._launch_worker, self._on_worker_lost, announce)
         self._placement_or_none: Placement | None = None
         self._http: str | None = None
         self._endpoints: Endpoints | None = None
         self._ready_workers: tuple[str, ...] = ()
         self._num_restarts_heard = 0
         self._journal_dir = journal_directory(config) if config.journal else None
-        self._job_log: JobLogPlace | None = None
+        self._job_log: JobLogTarget | None = None
         self._state: StateDirectory | None = None
         self._actor_settings: ActorSettings | None = None
         self._model_name = config.model
@@ -136,7 +136,7 @@ class Service:
             keys = service_keys(self._config)
             model = self._find_model()
             collector = otlp_endpoint(self._config, os.environ, self._announce)
-            self._job_log = JobLogPlace(self._config, self._log_line)
+            self._job_log = JobLogTarget(self._config, self._log_line)
             self._actor_settings = ActorSettings(
                 config=self._config,
                 model=model,
@@ -146,34 +146,34 @@ class Service:
                 job_log=self._job_log.path,
                 otlp_endpoint=collector,
             )
-            self._placement_or_none = open_placement(self._config, self._announce)
+            self._placement_or_none = make_placement(self._config, self._announce)
             self._start_actors()
             self._await_workers()
         except BaseException:
             self.stop()
             raise
 
-    def tend(self, stop: threading.Event) -> None:
+    def reconcile(self, stop: threading.Event) -> None:
         """Replace what dies or hangs, and follow the wished number of workers, until `stop` is set.
 
         Raises PlacementLost when nothing can be replaced any more.
         """
-        while not stop.wait(TEND_INTERVAL_S):
-            self._tend_all()
+        while not stop.wait(RECONCILE_INTERVAL_S):
+            self._reconcile_all()
 
     def refuse(self) -> None:
         """Take no new work from now on; may be called from any thread."""
-        self._gateway.tell("drain")
-        self._router.tell("drain", 0.0)
+        self._gateway.notify("drain")
+        self._router.notify("drain", 0.0)
 
     def drain(self, timeout_s: float) -> bool:
-        """Refuse new jobs and tend those that run; whether all had ended within `timeout_s` seconds."""
+        """Refuse new jobs and reconcile those that run; whether all had ended within `timeout_s` seconds."""
         give_up_at = time.monotonic() + timeout_s
         while not self._is_drained():
             if time.monotonic() >= give_up_at:
                 return False
-            time.sleep(LOOK_INTERVAL_S)
-            self._tend_all()
+            time.sleep(POLL_INTERVAL_S)
+            self._reconcile_all()
         return True
 
     def stop(self) -> None:
@@ -183,7 +183,7 @@ class Service:
         with an error otherwise; so do HTTP requests, whose jobs are left if their sender can come back.
         """
         _end([self._gateway.actor])  # before those who could still answer its requests
-        leaves_jobs = self._journal_dir is not None and is_found_again(self._config.jobs_endpoint)
+        leaves_jobs = self._journal_dir is not None and is_reusable(self._config.jobs_endpoint)
         _end([self._router.actor], leaves_jobs)
         _end([*self._workers.actors, self._handoff.actor])
         if self._placement_or_none is not None:
@@ -203,35 +203,35 @@ class Service:
             self._gateway.place(now)
         if self._has_cloud:
             self._handoff.place(now)
-        if is_found_again(self._workers_endpoint):
-            self._workers.tend(now, ())
+        if is_reusable(self._workers_endpoint):
+            self._workers.reconcile(now, ())
         self._router.begin()
         if self._handoff.actor is not None:
             self._handoff.begin()
-        self._workers.tend(now, ())
+        self._workers.reconcile(now, ())
         if self._config.http:
             self._gateway.begin()
 
-    def _tend_all(self) -> None:
+    def _reconcile_all(self) -> None:
         now = time.monotonic()
         if not self._placement.can_start(now):
             return  # whatever is asked of Ray now may not come back
-        health: RouterHealth | None = self._router.tend(now)
+        health: RouterHealth | None = self._router.reconcile(now)
         if health is not None:
             self._on_router_health(health)
         if self._handoff.actor is not None or self._has_cloud:
-            self._handoff.tend(now)
+            self._handoff.reconcile(now)
         if self._config.http:
-            self._gateway.tend(now)
-        self._workers.tend(now, self._ready_workers)
+            self._gateway.reconcile(now)
+        self._workers.reconcile(now, self._ready_workers)
 
     def _on_router_health(self, health: RouterHealth) -> None:
         self._workers.fleet.desired = health.desired_workers
         self._ready_workers = health.ready_workers
-        if health.num_restarts_wished > self._num_restarts_heard:
+        if health.num_restarts_requested > self._num_restarts_heard:
             self._announce("every worker is replaced, one after the other")
             self._workers.fleet.replace_all()
-        self._num_restarts_heard = health.num_restarts_wished
+        self._num_restarts_heard = health.num_restarts_requested
 
     def _is_drained(self) -> bool:
         """Tell those who take work, restarted ones too, to take no more; whether they have none left."""
@@ -241,7 +241,7 @@ class Service:
         if self._router.actor is not None:
             answers.append(self._router.actor.ask("drain", 0.0))
         try:
-            return all(answer.value(ANSWER_TIMEOUT_S) for answer in answers)
+            return all(answer.result(ANSWER_TIMEOUT_S) for answer in answers)
         except CactusError:
             return False
 
@@ -269,7 +269,7 @@ class Service:
         return self._placement.start(ROUTER, settings, name="router")
 
     def _begin_router(self, actor: Actor) -> None:
-        self._endpoints = await_answer(actor.ask("start"), self._config.ready_timeout_s, "the router starts")
+        self._endpoints = await_result(actor.ask("start"), self._config.ready_timeout_s, "the router starts")
         if self._state is not None:
             self._state.name(self._endpoints.jobs)
         actor.run()
@@ -285,7 +285,7 @@ class Service:
         return self._placement.start(GATEWAY, settings, name="gateway")
 
     def _begin_gateway(self, actor: Actor) -> None:
-        self._http = await_answer(actor.ask("start"), self._config.ready_timeout_s, "the gateway starts")
+        self._http = await_result(actor.ask("start"), self._config.ready_timeout_s, "the gateway starts")
         actor.run(self.endpoints.jobs, self.endpoints.stream)
 
     def _launch_worker(self, worker_id: str) -> Actor:
@@ -295,27 +295,27 @@ class Service:
         return worker
 
     def _on_worker_lost(self, worker_id: str) -> None:
-        self._router.tell("worker_lost", worker_id)
+        self._router.notify("worker_lost", worker_id)
 
     def _await_workers(self) -> None:
-        patience = Patience(self._config.ready_timeout_s, time.monotonic())
+        patience = StallTimeout(self._config.ready_timeout_s, time.monotonic())
         while (num_ready := self._num_ready()) < self._config.workers:
             self._check_losses()
             now = time.monotonic()
-            self._workers.tend(now, ())
+            self._workers.reconcile(now, ())
             phases = tuple(self._workers.loading.values())
             for phase in phases:
                 self._show_phase(phase)
-            patience.check(now, (num_ready, phases), self._what_is_awaited(num_ready, phases))
-            time.sleep(LOOK_INTERVAL_S)
+            patience.check(now, (num_ready, phases), self._wait_reason(num_ready, phases))
+            time.sleep(POLL_INTERVAL_S)
 
     def _num_ready(self) -> int:
         assert self._router.actor is not None
         question = self._router.actor.ask("health")
-        health: RouterHealth = await_answer(question, self._config.ready_timeout_s, "the router answers")
+        health: RouterHealth = await_result(question, self._config.ready_timeout_s, "the router answers")
         return len(health.ready_workers)
 
-    def _what_is_awaited(self, num_ready: int, phases: Sequence[StartPhase]) -> str:
+    def _wait_reason(self, num_ready: int, phases: Sequence[StartPhase]) -> str:
         parts = [f"{num_ready} of {self._config.workers} workers are ready", *(it.text for it in phases)]
         if num_lost := self._workers.fleet.num_restarts:
             parts.append(f"{num_lost} were lost")
@@ -325,19 +325,19 @@ class Service:
 
     def _check_losses(self) -> None:
         """Raises what a worker raised that is not ready yet, and when too many of them are lost."""
-        for ending in self._workers.endings():
+        for exit_info in self._workers.unreported_exits():
             num_lost = self._workers.fleet.num_restarts
-            if not ending.is_lost or num_lost >= LOSSES_AT_START * self._config.workers:
-                raise ending.error or Unavailable("a worker left before it was ready")
+            if not exit_info.is_lost or num_lost >= MAX_LOSSES_PER_WORKER * self._config.workers:
+                raise exit_info.error or Unavailable("a worker left before it was ready")
 
 
 def _end(actors: Sequence[Actor | None], *arguments: object) -> None:
     """Let actors end by themselves, soon, and end those that do not."""
     there = [actor for actor in actors if actor is not None]
     for actor in there:
-        actor.tell("stop", *arguments)
+        actor.notify("stop", *arguments)
     until = time.monotonic() + STOP_TIMEOUT_S
-    while any(actor.ending() is None for actor in there) and time.monotonic() < until:
-        time.sleep(LOOK_INTERVAL_S / 5)
+    while any(actor.exit_info() is None for actor in there) and time.monotonic() < until:
+        time.sleep(POLL_INTERVAL_S / 5)
     for actor in there:
-        actor.end()
+        actor.terminate()

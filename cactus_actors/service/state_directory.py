@@ -16,9 +16,9 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 LOCK = "service.lock"
 MAX_NAME_BYTES = 1000
-PATIENCE_S = 2.0
-"""How long a service that is just ending is waited for."""
-LOOK_S = 0.05
+WAIT_S = 2.0
+"""How long to wait for a service that is just ending."""
+POLL_S = 0.05
 
 _OWN_ENTRIES = frozenset((LOCK, "run", "journal", "keys", "http", "cloud-spending.json", "credentials.json"))
 _OWN_BEGINNINGS = ("jobs.jsonl", "ray", "chat-history")
@@ -62,14 +62,14 @@ class StateDirectory:
             self._lock = -1
 
     def _take_lock(self) -> None:
-        until = time.monotonic() + PATIENCE_S
+        until = time.monotonic() + WAIT_S
         while True:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)
             except BlockingIOError:
                 if time.monotonic() >= until:
                     raise self._is_in_use() from None
-                time.sleep(LOOK_S)
+                time.sleep(POLL_S)
             except OSError as error:
                 raise ConfigurationInvalid(
                     f"{self._directory} is on a file system without locks ({error.strerror}); "

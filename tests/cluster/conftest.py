@@ -79,7 +79,7 @@ def running_service(config: ServeConfig) -> Iterator[Running]:
     service = Service(config, announce=announce)
     service.start()
     stop = threading.Event()
-    tending = threading.Thread(target=service.tend, args=(stop,))
+    tending = threading.Thread(target=service.reconcile, args=(stop,))
     tending.start()
     try:
         with Client(service.endpoints.jobs, service.endpoints.stream, timeout=60.0) as client:

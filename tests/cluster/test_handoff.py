@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.cloud_key import CloudKey, store_key
+from cactus_actors.handoff.cloud_key import CloudKey, store_cloud_key
 from tests.support.http.serving import Request, http_serving
 from tests.support.router.scripted_router import until
 
@@ -82,7 +82,7 @@ def test_no_process_is_kept_for_a_cloud_until_somebody_stores_a_key(
         unsure = local.client.complete(messages=QUESTION, temperature=0, cloud_handoff_threshold=ALWAYS)
         assert (unsure.handoff.status, unsure.handoff.reason) == ("recommended", "no key")
         assert {worker.kind for worker in local.client.status().workers} == {"local"}
-        store_key(CloudKey("nobody-takes-it"))
+        store_cloud_key(CloudKey("nobody-takes-it"))
         until(lambda: {worker.kind for worker in local.client.status().workers} == {"local", "cloud"})
 
 

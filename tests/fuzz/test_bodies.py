@@ -25,7 +25,7 @@ from cactus_actors.gateway.routes.llama_cpp import in_our_words
 from cactus_actors.gateway.routes.text import DetokenizeBody, TokenizeBody
 from cactus_actors.handoff.answer_reader import AnswerReader
 from cactus_actors.handoff.cloud_failures import CloudFailure, parse_retry_after
-from cactus_actors.handoff.sse_decoder import EventStream, LineTooLong
+from cactus_actors.handoff.sse_decoder import LineTooLong, SSEDecoder
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
@@ -239,7 +239,7 @@ def event_streams(draw: st.DrawFn) -> bytes:
 @given(stream=event_streams(), cut=st.integers(1, 200))
 def test_event_streams_of_clouds(stream: bytes, cut: int) -> None:
     def read() -> object:
-        events, reader = EventStream(), AnswerReader()
+        events, reader = SSEDecoder(), AnswerReader()
         for start in range(0, len(stream), cut):
             for data in events.feed(stream[start : start + cut]):
                 "".join(reader.read(data)).encode()

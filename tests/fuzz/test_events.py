@@ -8,7 +8,7 @@ import msgspec
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.client.job_follower import JobFollower, Patience
+from cactus_actors.client.job_follower import JobFollower, Timeouts
 from cactus_actors.protocol.messages import Accepted, ClientMessage, Progress, RouterReply, Submit
 from cactus_actors.protocol.worker_messages import Finish, Report, SequenceDelta, WorkerMessage
 from tests.support.fuzzing.judging import answer, fuzzed
@@ -89,8 +89,8 @@ def test_deltas_may_be_anything(said: list[tuple[SequenceDelta, int]]) -> None:
 @given(said=st.lists(of_type(RouterReply | Progress), max_size=8), streamed=st.booleans())
 def test_routers_may_say_anything_to_a_client(said: list[Any], streamed: bool) -> None:
     submit = Submit(job_id=job_id(1), prompt="x")
-    patience = Patience(endpoint="e", first_answer_s=1.0, reconnect_s=2.0)
-    follower = JobFollower(job_id(1), submit, streamed=streamed, patience=patience, now=0.0)
+    timeouts = Timeouts(endpoint="e", first_reply_s=1.0, reconnect_s=2.0)
+    follower = JobFollower(job_id(1), submit, streamed=streamed, timeouts=timeouts, now=0.0)
     for time_s, message in enumerate(said):
         answer(follower.on_message, of_job(message, job_id(1)), time_s * 0.1)
         answer(follower.on_tick, time_s * 0.1)

@@ -14,12 +14,12 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.batch.batch_errors import OutputRefused
-from cactus_actors.batch.batch_journal import Journal as BatchJournal
+from cactus_actors.batch.batch_journal import BatchJournal
 from cactus_actors.batch.result_file import ResultFile
 from cactus_actors.gateway.files.batch_record import BatchRecord
 from cactus_actors.gateway.files.record_files import Records
 from cactus_actors.gateway.http.api_keys import read_keys
-from cactus_actors.handoff.cloud_key import load_key
+from cactus_actors.handoff.cloud_key import load_cloud_key
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.key_store import KeyStore
@@ -59,7 +59,7 @@ CLOUD_KEY = "sk-0123456789abcdef"
 
 
 def cloud_key(path: Path) -> object:
-    return load_key({"CACTUS_HOME": str(path.parent)})
+    return load_cloud_key({"CACTUS_HOME": str(path.parent)})
 
 
 KEY_FILES: dict[str, tuple[Any, Callable[[Path], object]]] = {

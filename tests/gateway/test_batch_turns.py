@@ -143,7 +143,7 @@ async def test_a_batch_that_waits_is_cancelled_at_once(tmp_path: Path, router: S
 async def test_a_batch_that_is_tried_again_later_holds_up_nobody_else(
     tmp_path: Path, router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(answering, "STALLED_S", -1.0)
+    monkeypatch.setattr(answering, "SERVICE_LOST_S", -1.0)
     monkeypatch.setattr(batches_module, "RETRY_S", 3600.0)
     refuse(router, "ann", Unavailable("no worker"))
     async with tenants(tmp_path, router) as kept:

@@ -15,13 +15,13 @@ import pytest
 
 from cactus_actors.config import HandoffSettings
 from cactus_actors.handoff import cloud_client as handoff_cloud
-from cactus_actors.handoff.answer_reader import Answer, Piece
-from cactus_actors.handoff.circuit_breaker import Breaker
-from cactus_actors.handoff.cloud_client import Cloud
+from cactus_actors.handoff.answer_reader import AnswerPiece, CloudAnswer
+from cactus_actors.handoff.circuit_breaker import CircuitBreaker
+from cactus_actors.handoff.cloud_client import CloudClient
 from cactus_actors.handoff.cloud_failures import CloudFailure
 from cactus_actors.handoff.cloud_key import CloudKey
 from cactus_actors.handoff.metering import Meter
-from cactus_actors.handoff.request_budget import Budget
+from cactus_actors.handoff.request_budget import RequestBudget
 from cactus_actors.handoff.spending import Spending
 from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.sampling_params import SamplingParams
@@ -63,12 +63,14 @@ class Asker:
 
     def __init__(self, base_url: str, **changes: Any) -> None:
         settings = msgspec.structs.replace(QUICK, base_url=base_url, **changes)
-        self.breaker = Breaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
-        self.budget = Budget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
-        self.cloud = Cloud(settings, self.breaker, self.budget)
+        self.breaker = CircuitBreaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
+        self.budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
+        self.cloud = CloudClient(settings, self.breaker, self.budget)
         self.chunks: list[str] = []
 
-    async def ask(self, job_s: float | None = None, forward: Callable[[Piece], None] | None = None) -> Answer:
+    async def ask(
+        self, job_s: float | None = None, forward: Callable[[AnswerPiece], None] | None = None
+    ) -> CloudAnswer:
         return await self.cloud.answer(
             CloudRequest(prompt="What is the capital of France?"),
             SamplingParams(max_tokens=8),
@@ -110,7 +112,7 @@ async def test_an_answer_is_streamed_and_the_request_is_a_chat_completion(asker_
         asker = asker_of(cloud)
         answer = await asker.ask()
     assert asker.chunks == ["Par", "is"]
-    assert answer == Answer("stop", Usage(prompt_tokens=5, completion_tokens=2, cached_tokens=1))
+    assert answer == CloudAnswer("stop", Usage(prompt_tokens=5, completion_tokens=2, cached_tokens=1))
     (request,) = cloud.requests
     assert request.head.startswith("POST /v1/chat/completions HTTP/1.1")
     assert f"authorization: bearer {SECRET}" in request.head.lower()
@@ -293,7 +295,7 @@ async def test_a_link_that_dies_within_an_answer_is_noticed(asker_of: MakeAsker)
         asker = asker_of(FakeCloud([], port=link.port))
         chunks: list[str] = []
 
-        def forward(piece: Piece) -> None:
+        def forward(piece: AnswerPiece) -> None:
             chunks.append(piece.text)
             if len(chunks) == 3:
                 link.hold()
@@ -340,7 +342,7 @@ async def test_what_is_not_the_protocol_is_no_success(asker_of: MakeAsker, answe
 async def test_an_answer_with_a_finish_reason_is_complete(asker_of: MakeAsker, answering: Answering) -> None:
     async with fake_cloud(answering) as cloud:
         asker = asker_of(cloud, breaker_failures=1, read_timeout_s=30.0, total_timeout_s=30.0)
-        assert await asker.ask() == Answer("stop", None)
+        assert await asker.ask() == CloudAnswer("stop", None)
     assert asker.chunks == ["Par", "is"]
     assert asker.breaker_state == "closed"
     assert len(cloud.requests) == 1
@@ -352,14 +354,14 @@ async def test_a_complete_answer_is_not_lost_to_the_deadline(
     """Also where nothing runs from the finish_reason until the deadline is over."""
     monkeypatch.setattr(handoff_cloud, "REST_WAIT_S", 60.0)
 
-    def starve(piece: Piece) -> None:
+    def starve(piece: AnswerPiece) -> None:
         if piece.text == "is":
             time.sleep(3.5)
 
     async with fake_cloud(stays_behind_its_end) as cloud:
         for forward in (None, starve):
             asker = asker_of(cloud, total_timeout_s=3.0, read_timeout_s=60.0, breaker_failures=1)
-            assert await asker.ask(forward=forward) == Answer("stop", None)
+            assert await asker.ask(forward=forward) == CloudAnswer("stop", None)
             assert asker.breaker_state == "closed"
 
 

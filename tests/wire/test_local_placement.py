@@ -27,7 +27,7 @@ from cactus_actors.placement.local import LocalPlacement
 from tests.support.processes.placed_actor import PLACED, PlacedSettings
 placement = LocalPlacement(Path(sys.argv[1]), print)
 actor = placement.start(PLACED, PlacedSettings(), name="one")
-print(actor.pid, actor.ask("child_pid").value(60.0), flush=True)
+print(actor.pid, actor.ask("child_pid").result(60.0), flush=True)
 time.sleep(3600.0)
 """
 
@@ -54,80 +54,80 @@ def is_alive(pid: int) -> bool:
 def test_it_is_built_from_its_settings_and_answers(placement: LocalPlacement) -> None:
     settings = PlacedSettings(word="α" * 100_000)
     actor = placement.start(PLACED, settings, name="one")
-    assert actor.ask("settings").value(SOON_S) == settings
-    assert actor.ask("pid").value(SOON_S) == actor.pid != os.getpid()
-    assert actor.ask("start").value(SOON_S) == "MainThread"
+    assert actor.ask("settings").result(SOON_S) == settings
+    assert actor.ask("pid").result(SOON_S) == actor.pid != os.getpid()
+    assert actor.ask("start").result(SOON_S) == "MainThread"
     assert os.getpgid(actor.pid) == actor.pid
 
 
 def test_its_run_ends_with_what_it_returns(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     actor.run("and", "gone")
-    assert actor.ask("pid").value(SOON_S) == actor.pid
-    assert actor.ending() is None
-    actor.tell("stop")
-    until(lambda: actor.ending() is not None, SOON_S)
-    ending = actor.ending()
-    assert ending is not None
-    assert (ending.reason, ending.error, ending.is_lost) == ("stopped and gone", None, False)
+    assert actor.ask("pid").result(SOON_S) == actor.pid
+    assert actor.exit_info() is None
+    actor.notify("stop")
+    until(lambda: actor.exit_info() is not None, SOON_S)
+    exit_info = actor.exit_info()
+    assert exit_info is not None
+    assert (exit_info.reason, exit_info.error, exit_info.is_lost) == ("stopped and gone", None, False)
     until(lambda: not is_alive(actor.pid), SOON_S)
 
 
 def test_its_errors_come_typed_and_what_nobody_foresaw_is_shown(placement: LocalPlacement, lines: list[str]) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
     with pytest.raises(ConfigurationInvalid, match="not this") as caught:
-        actor.ask("refuse").value(SOON_S)
+        actor.ask("refuse").result(SOON_S)
     assert caught.value.param == "that"
     with pytest.raises(CactusError, match="ZeroDivisionError"):
-        actor.ask("divide", 0).value(SOON_S)
-    assert actor.ask("divide", 1).value(SOON_S) == 1
+        actor.ask("divide", 0).result(SOON_S)
+    assert actor.ask("divide", 1).result(SOON_S) == 1
     until(lambda: any(line.startswith("one: ZeroDivisionError") for line in lines), SOON_S)
 
 
 def test_one_that_cannot_be_built_says_why(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(refuses=True), name="one")
     with pytest.raises(ConfigurationInvalid, match="it refuses"):
-        actor.ask("start").value(SOON_S)
+        actor.ask("start").result(SOON_S)
     with pytest.raises(ConfigurationInvalid, match="it refuses"):
-        actor.ask("pid").value(SOON_S)
+        actor.ask("pid").result(SOON_S)
     actor.run()
-    until(lambda: actor.ending() is not None, SOON_S)
-    ending = actor.ending()
-    assert ending is not None
-    assert isinstance(ending.error, ConfigurationInvalid)
+    until(lambda: actor.exit_info() is not None, SOON_S)
+    exit_info = actor.exit_info()
+    assert exit_info is not None
+    assert isinstance(exit_info.error, ConfigurationInvalid)
 
 
 def test_one_that_is_killed_is_lost_at_once_for_all_who_wait(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
-    child = actor.ask("child_pid").value(SOON_S)
+    child = actor.ask("child_pid").result(SOON_S)
     actor.run()
     sleeping = actor.ask("sleep")
     with pytest.raises(Unavailable, match="longer than 0 s"):
-        sleeping.value(0.1)
+        sleeping.result(0.1)
     os.kill(actor.pid, signal.SIGKILL)
     with pytest.raises(ActorLost, match="SIGKILL"):
-        sleeping.value(SOON_S)
-    ending = actor.ending()
-    assert ending is not None
-    assert ending.is_lost
+        sleeping.result(SOON_S)
+    exit_info = actor.exit_info()
+    assert exit_info is not None
+    assert exit_info.is_lost
     with pytest.raises(ActorLost):
-        actor.ask("pid").value(0.0)
+        actor.ask("pid").result(0.0)
     until(lambda: not is_alive(child), SOON_S)
 
 
 def test_an_end_takes_a_stopped_one_and_what_it_started(placement: LocalPlacement) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
-    child = actor.ask("child_pid").value(SOON_S)
+    child = actor.ask("child_pid").result(SOON_S)
     os.kill(actor.pid, signal.SIGSTOP)
-    actor.end()
+    actor.terminate()
     assert not is_alive(actor.pid)
     until(lambda: not is_alive(child), SOON_S)
 
 
 def test_a_flood_of_lines_is_cut_and_holds_up_nobody(placement: LocalPlacement, lines: list[str]) -> None:
     actor = placement.start(PLACED, PlacedSettings(), name="one")
-    actor.ask("say", "\n".join(["line"] * 100_000)).is_there()
-    assert actor.ask("divide", 1).value(SOON_S) == 1
+    actor.ask("say", "\n".join(["line"] * 100_000)).done()
+    assert actor.ask("divide", 1).result(SOON_S) == 1
     until(lambda: "one: more lines are left out" in lines, SOON_S)
     assert len(lines) < 1000
 

@@ -101,9 +101,9 @@ class ChoiceStreams:
     def _take(self, choice: int, happened: list[Happening]) -> None:
         stream = self._streams[choice]
         # Deltas come on another connection than the word that the job was accepted, and may be first.
-        if not self._is_accepted[choice] and not stream.is_answered:
+        if not self._is_accepted[choice] and not stream.has_reply:
             return
-        accepted, deltas, outcome = stream.news()
+        accepted, deltas, outcome = stream.update()
         if accepted is not None and not self._is_accepted[choice]:
             happened.append(Happening(choice, accepted))
         self._is_accepted[choice] = True

@@ -19,7 +19,7 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.placement.local.call_frames import Birth, Call, Reply, Unframing, framed
+from cactus_actors.placement.local.call_frames import ActorSpec, Call, CallReply, FrameDecoder, frame_of
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 
@@ -27,7 +27,7 @@ CONTROL_THREADS = 2
 """So that an actor can be stopped while it owes an answer to somebody else."""
 MAX_READ = 65_536
 
-_decode_birth = msgspec.msgpack.Decoder(Birth).decode
+_decode_spec = msgspec.msgpack.Decoder(ActorSpec).decode
 _decode_call = msgspec.msgpack.Decoder(Call).decode
 
 
@@ -40,16 +40,16 @@ class ActorProcess:
     def __init__(self, connection: socket.socket) -> None:
         self._connection = connection
         self._sending = threading.Lock()
-        self._unframing = Unframing()
+        self._frames = FrameDecoder()
         self._main: queue.SimpleQueue[Call] = queue.SimpleQueue()
         self._control: queue.SimpleQueue[Call] = queue.SimpleQueue()
 
     def serve(self) -> None:
         """Build the actor and carry out calls, until its `run` ends."""
-        birth, calls = self._receive_birth()
+        spec, calls = self._receive_spec()
         threading.Thread(target=self._receive_calls, args=(calls,), name="calls", daemon=True).start()
         try:
-            actor = _actor_of(birth)
+            actor = _actor_of(spec)
         except Exception as error:
             actor = _NotBuilt(error)
         for _ in range(CONTROL_THREADS):
@@ -60,17 +60,17 @@ class ActorProcess:
             if call.method == "run":
                 return
 
-    def _receive_birth(self) -> tuple[Birth, list[bytes]]:
-        """The first message, and the bodies of those that came with it."""
-        while not (bodies := list(self._unframing.bodies(self._read()))):
+    def _receive_spec(self) -> tuple[ActorSpec, list[bytes]]:
+        """The first message, and those received with it."""
+        while not (messages := list(self._frames.messages(self._read()))):
             pass
-        return _decode_birth(bodies[0]), bodies[1:]
+        return _decode_spec(messages[0]), messages[1:]
 
-    def _receive_calls(self, bodies: list[bytes]) -> None:
+    def _receive_calls(self, messages: list[bytes]) -> None:
         while True:
-            for call in map(_decode_call, bodies):
+            for call in map(_decode_call, messages):
                 (self._main if call.method in ("start", "run") else self._control).put(call)
-            bodies = list(self._unframing.bodies(self._read()))
+            messages = list(self._frames.messages(self._read()))
 
     def _read(self) -> bytes:
         """What the placement sent; this process ends with it."""
@@ -89,33 +89,33 @@ class ActorProcess:
     def _answer(self, actor: Any, call: Call) -> None:
         try:
             value = getattr(actor, call.method)(*call.arguments)
-            reply = Reply(call.number, value=msgspec.msgpack.encode(value))
+            reply = CallReply(call.number, value=msgspec.msgpack.encode(value))
         except Exception as error:
-            reply = Reply(call.number, error=_told(error).info())
+            reply = CallReply(call.number, error=_as_cactus_error(error).info())
         self._send(reply)
 
-    def _send(self, reply: Reply) -> None:
+    def _send(self, reply: CallReply) -> None:
         with self._sending:
-            self._connection.sendall(framed(reply))
+            self._connection.sendall(frame_of(reply))
 
 
 class _NotBuilt:
     """Stands for an actor that could not be built: that is the answer to every call."""
 
     def __init__(self, error: Exception) -> None:
-        self._error = _told(error)
+        self._error = _as_cactus_error(error)
 
     def __getattr__(self, method: str) -> Any:
         raise self._error
 
 
-def _actor_of(birth: Birth) -> Any:
-    settings_type = getattr(importlib.import_module(birth.settings_module), birth.settings_name)
-    kind = getattr(importlib.import_module(birth.module), birth.name)
-    return kind(msgspec.msgpack.decode(birth.settings, type=settings_type))
+def _actor_of(spec: ActorSpec) -> Any:
+    settings_type = getattr(importlib.import_module(spec.settings_module), spec.settings_name)
+    kind = getattr(importlib.import_module(spec.module), spec.name)
+    return kind(msgspec.msgpack.decode(spec.settings, type=settings_type))
 
 
-def _told(error: Exception) -> CactusError:
+def _as_cactus_error(error: Exception) -> CactusError:
     """The error that is told; of one that nobody foresaw the traceback goes to standard error."""
     if isinstance(error, CactusError):
         return error

@@ -12,7 +12,7 @@ from cactus_actors.protocol.error_info import ErrorInfo
 _LENGTH_BYTES = 4
 
 
-class Birth(msgspec.Struct, frozen=True, array_like=True):
+class ActorSpec(msgspec.Struct, frozen=True, array_like=True):
     """The first message to a process: which actor it is.
 
     Classes are given by module and name; `settings` is the encoded struct.
@@ -33,7 +33,7 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
     arguments: list[Any] = []
 
 
-class Reply(msgspec.Struct, frozen=True, array_like=True):
+class CallReply(msgspec.Struct, frozen=True, array_like=True):
     """What came of a call: the encoded value, or an error."""
 
     number: int
@@ -41,19 +41,19 @@ class Reply(msgspec.Struct, frozen=True, array_like=True):
     error: ErrorInfo | None = None
 
 
-def framed(message: object) -> bytes:
+def frame_of(message: object) -> bytes:
     """A message as it is sent."""
     body = msgspec.msgpack.encode(message)
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
-class Unframing:
-    """Cuts received bytes into the bodies of messages."""
+class FrameDecoder:
+    """Cuts received bytes into whole messages."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
 
-    def bodies(self, received: bytes) -> Iterator[bytes]:
+    def messages(self, received: bytes) -> Iterator[bytes]:
         """The messages that are whole by now."""
         self._waiting += received
         while len(self._waiting) >= _LENGTH_BYTES:

@@ -14,28 +14,28 @@ from typing import Any
 
 import msgspec
 
-from cactus_actors.placement.interface import ActorKind, ActorLost, Ending
-from cactus_actors.placement.local.call_frames import Call, Reply, Unframing, framed
+from cactus_actors.placement.interface import ActorExit, ActorKind, ActorLost
+from cactus_actors.placement.local.call_frames import Call, CallReply, FrameDecoder, frame_of
 from cactus_actors.protocol.errors import CactusError, Unavailable, error_from_info
 
 MAX_READ = 65_536
 SEND_TIMEOUT_S = 10.0
 END_TIMEOUT_S = 5.0
 
-_decode_reply = msgspec.msgpack.Decoder(Reply).decode
+_decode_reply = msgspec.msgpack.Decoder(CallReply).decode
 
 
-class LocalAnswer:
+class LocalFuture:
     """The answer to a call, `what` for people."""
 
     def __init__(self, what: str) -> None:
         self.future: Future[Any] = Future()
         self._what = what
 
-    def is_there(self) -> bool:
+    def done(self) -> bool:
         return self.future.done()
 
-    def value(self, timeout_s: float) -> Any:
+    def result(self, timeout_s: float) -> Any:
         try:
             return self.future.result(timeout_s)
         except FutureTimeoutError:
@@ -51,12 +51,12 @@ class LocalActor:
         self.process = process
         self.connection = connection
         self._kind = kind
-        self._unframing = Unframing()
+        self._frames = FrameDecoder()
         self._changing = threading.Lock()
         self._sending = threading.Lock()
         self._num_calls = 0
-        self._waiting: dict[int, tuple[LocalAnswer, str]] = {}
-        self._ending: Ending | None = None
+        self._waiting: dict[int, tuple[LocalFuture, str]] = {}
+        self._exit: ActorExit | None = None
         self._gone = threading.Event()
 
     @property
@@ -70,25 +70,25 @@ class LocalActor:
     def run(self, *arguments: object) -> None:
         self.ask("run", *arguments)
 
-    def ask(self, method: str, *arguments: object) -> LocalAnswer:
-        answer = LocalAnswer(f"{self.name}: {method}")
+    def ask(self, method: str, *arguments: object) -> LocalFuture:
+        answer = LocalFuture(f"{self.name}: {method}")
         with self._changing:
             self._num_calls += 1
             number = self._num_calls
-            if self._ending is not None:
+            if self._exit is not None:
                 answer.future.set_exception(self._lost())
                 return answer
             self._waiting[number] = answer, method
-        self.send(framed(Call(number, method, list(arguments))))
+        self.send(frame_of(Call(number, method, list(arguments))))
         return answer
 
-    def tell(self, method: str, *arguments: object) -> None:
+    def notify(self, method: str, *arguments: object) -> None:
         self.ask(method, *arguments)
 
-    def ending(self) -> Ending | None:
-        return self._ending
+    def exit_info(self) -> ActorExit | None:
+        return self._exit
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         self.kill()
         self._gone.wait(END_TIMEOUT_S)
 
@@ -114,11 +114,11 @@ class LocalActor:
             received = self.connection.recv(MAX_READ)
         except OSError:
             return False
-        for body in self._unframing.bodies(received):
+        for body in self._frames.messages(received):
             self._on_reply(_decode_reply(body))
         return bool(received)
 
-    def bury(self) -> None:
+    def reap(self) -> None:
         """Its process has ended, or must: collect it and everything of it."""
         self.kill()
         exit_code = self.process.wait()
@@ -127,35 +127,35 @@ class LocalActor:
         self.connection.close()
         with self._changing:
             self._gone.set()
-            if self._ending is None:
-                lost = ActorLost(_last_words(exit_code))
-                self._ending = Ending(lost.message, lost)
+            if self._exit is None:
+                lost = ActorLost(_exit_reason(exit_code))
+                self._exit = ActorExit(lost.message, lost)
             waiting, self._waiting = self._waiting, {}
         for answer, _ in waiting.values():
             answer.future.set_exception(self._lost())
 
-    def _on_reply(self, reply: Reply) -> None:
+    def _on_reply(self, reply: CallReply) -> None:
         with self._changing:
             answer, method = self._waiting.pop(reply.number)
             value, error = self._outcome(method, reply)
             if method == "run":
-                self._ending = Ending(value, None) if error is None else Ending(error.message, error)
+                self._exit = ActorExit(value, None) if error is None else ActorExit(error.message, error)
         if error is None:
             answer.future.set_result(value)
         else:
             answer.future.set_exception(error)
 
-    def _outcome(self, method: str, reply: Reply) -> tuple[Any, CactusError | None]:
+    def _outcome(self, method: str, reply: CallReply) -> tuple[Any, CactusError | None]:
         if reply.error is not None:
             return None, error_from_info(reply.error)
         return msgspec.msgpack.decode(reply.value, type=self._kind.answer_type(method)), None
 
     def _lost(self) -> ActorLost:
-        assert self._ending is not None
-        return ActorLost(f"{self.name} ended: {self._ending.reason}")
+        assert self._exit is not None
+        return ActorLost(f"{self.name} ended: {self._exit.reason}")
 
 
-def _last_words(exit_code: int) -> str:
+def _exit_reason(exit_code: int) -> str:
     if exit_code >= 0:
         return f"its process ended with status {exit_code}"
     try:

@@ -14,10 +14,10 @@ import msgspec
 
 from cactus_actors.placement.interface import ActorKind
 from cactus_actors.placement.local.actor_output import ActorOutput
-from cactus_actors.placement.local.call_frames import Birth, framed
+from cactus_actors.placement.local.call_frames import ActorSpec, frame_of
 from cactus_actors.placement.local.local_actor import LocalActor
 from cactus_actors.placement.local.run_directory import RunDirectory
-from cactus_actors.placement.local.watcher_thread import WatchingThread
+from cactus_actors.placement.local.watcher_thread import WatcherThread
 from cactus_actors.protocol.errors import Unavailable
 
 PROGRAM = "cactus_actors.placement.local.actor_process"
@@ -32,7 +32,7 @@ class LocalPlacement:
     def __init__(self, state_dir: Path, announce: Callable[[str], None]) -> None:
         self._announce = announce
         self._directory = RunDirectory(state_dir)
-        self._thread = WatchingThread("local placement")
+        self._thread = WatcherThread("local placement")
         self._actors: list[LocalActor] = []
         self._is_closed = False
 
@@ -44,7 +44,7 @@ class LocalPlacement:
         name: str,
         num_cpus: int | None = None,  # noqa: ARG002  how many share the cores is their user's choice
     ) -> LocalActor:
-        birth = Birth(
+        spec = ActorSpec(
             module=kind.module,
             name=kind.name,
             settings_module=type(settings).__module__,
@@ -55,7 +55,7 @@ class LocalPlacement:
             actor = self._thread.do(lambda: self._spawn(kind, name)).result()
         except OSError as error:
             raise Unavailable(f"{name}: no process can be started: {error.strerror}") from None
-        actor.send(framed(birth))
+        actor.send(frame_of(spec))
         return actor
 
     def workers_endpoint(self) -> str:
@@ -72,7 +72,7 @@ class LocalPlacement:
         for actor in actors:
             actor.kill()
         for actor in actors:
-            actor.end()
+            actor.terminate()
         self._thread.close()
         self._directory.remove()
 
@@ -116,19 +116,19 @@ class LocalPlacement:
         death = _process_descriptor(actor.pid)
         thread = self._thread
 
-        def bury() -> None:
+        def reap() -> None:
             for descriptor in (actor.connection.fileno(), output.reader):
                 thread.unwatch(descriptor)
             if death is not None:
                 thread.unwatch(death)
                 os.close(death)
-            actor.bury()
+            actor.reap()
             output.close()
             self._actors.remove(actor)
 
         def on_answer() -> None:
             if not actor.read():
-                bury()
+                reap()
 
         def on_output() -> None:
             output.read()
@@ -138,7 +138,7 @@ class LocalPlacement:
         thread.watch(actor.connection.fileno(), on_answer)
         thread.watch(output.reader, on_output)
         if death is not None:
-            thread.watch(death, bury)
+            thread.watch(death, reap)
 
 
 def _process_descriptor(pid: int) -> int | None:

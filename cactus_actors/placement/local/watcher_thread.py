@@ -14,7 +14,7 @@ from typing import Any, TypeVar
 T = TypeVar("T")
 
 
-class WatchingThread:
+class WatcherThread:
     """Calls back when there is something to read.
 
     A process that asked the kernel to end with its parent ends with the *thread* that started it, so all

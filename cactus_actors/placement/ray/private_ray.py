@@ -12,15 +12,15 @@ from collections.abc import Callable
 from pathlib import Path
 
 from cactus_actors.placement.ray.ray_directory import OPEN, make_ray_directory
-from cactus_actors.placement.ray.ray_environment import PATIENCE
+from cactus_actors.placement.ray.ray_environment import RAY_TIMEOUTS
 from cactus_actors.placement.ray.ray_output import RayOutput
 from cactus_actors.placement.ray.reaper import Reaper, dead_child
 from cactus_actors.protocol.errors import Unavailable
 
-START_PATIENCE_S = 600.0
+START_TIMEOUT_S = 600.0
 """A starved machine needs minutes for what takes seconds; a start that failed is tried again until then."""
 SLOW_START_S = 15.0
-LOOK_INTERVAL_S = 0.2
+POLL_INTERVAL_S = 0.2
 PARTS = ("gcs_server", "raylet")
 """Programs without which Ray does not start, however long it is waited for."""
 MAX_REASON = 120
@@ -71,7 +71,7 @@ class PrivateRay:
     def _wait(self) -> str:
         """Its address; as long as it lives it is waited for, and when it ends it is started again."""
         started_at = time.monotonic()
-        give_up_at = started_at + START_PATIENCE_S
+        give_up_at = started_at + START_TIMEOUT_S
         tell_at = started_at + SLOW_START_S
         while not (address := _read(self._address_file)):
             now = time.monotonic()
@@ -84,7 +84,7 @@ class PrivateRay:
             elif now >= tell_at:
                 tell_at = float("inf")
                 self._announce(f"Ray takes longer than {SLOW_START_S:.0f} s to start on this machine")
-            time.sleep(LOOK_INTERVAL_S)
+            time.sleep(POLL_INTERVAL_S)
         return address
 
     def _failure(self) -> str:
@@ -99,7 +99,7 @@ def _command(directory: Path, num_cpus: int | None) -> list[str]:
     words = ["start", "--head", "--block", "--port=0", f"--num-cpus={num_cpus}"]
     words += ["--include-dashboard=false", "--disable-usage-stats", "--no-monitor"]
     words += ["--include-log-monitor=false", f"--temp-dir={directory}"]
-    words += [f"--object-store-memory={OBJECT_STORE_BYTES}", f"--system-config={json.dumps(PATIENCE)}"]
+    words += [f"--object-store-memory={OBJECT_STORE_BYTES}", f"--system-config={json.dumps(RAY_TIMEOUTS)}"]
     if importlib.util.find_spec("grpc") is not None:
         words.append("--ray-client-server-port=0")  # with this library installed, a port for everybody
     return [sys.executable, "-m", "ray.scripts.scripts", *words]

@@ -46,10 +46,10 @@ class PrivateRayPlacement:
             raise
 
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:  # noqa: ARG002  how many share the cores is their user's choice
-        if self._ray.has_ended() or not ray_session.has_this_node():
+        if self._ray.has_ended() or not ray_session.is_local_node_alive():
             self._ray.close()
             raise Unavailable("Ray has ended on this machine; it is started anew")
-        here = ray_session.this_node()
+        here = ray_session.local_node()
         return RayActor(kind, settings, name, where=here, num_cpus=0, has_ended=self._ray.has_ended)
 
     def workers_endpoint(self) -> str:
@@ -78,7 +78,7 @@ class PrivateRayPlacement:
         self._close_output()
 
     def _leave(self) -> None:
-        with self._output.lent():
+        with self._output.captured():
             ray_session.disconnect()
         self._ray.close()
 

@@ -11,18 +11,18 @@ from typing import Any
 import ray
 from ray.exceptions import GetTimeoutError, RayActorError, RayError
 
-from cactus_actors.placement.interface import ActorKind, ActorLost, Ending
+from cactus_actors.placement.interface import ActorExit, ActorKind, ActorLost
 from cactus_actors.protocol.errors import CactusError, ServerFailure, Unavailable
 
 CONTROL = "control"
 CONTROL_THREADS = 2
 LOST = "its process died"
-LOOK_INTERVAL_S = 0.5
+POLL_INTERVAL_S = 0.5
 
 HasEnded = Callable[[], bool]
 
 
-class RayAnswer:
+class RayFuture:
     """The answer to a call, `what` for people."""
 
     def __init__(self, reference: Any, what: str, has_ended: HasEnded) -> None:
@@ -30,20 +30,20 @@ class RayAnswer:
         self._what = what
         self._has_ended = has_ended
 
-    def is_there(self) -> bool:
+    def done(self) -> bool:
         return self._has_ended() or _is_done(self._reference)
 
-    def value(self, timeout_s: float) -> Any:
+    def result(self, timeout_s: float) -> Any:
         until = time.monotonic() + timeout_s
         while not self._has_ended():
-            wait_s = max(0.0, min(LOOK_INTERVAL_S, until - time.monotonic()))
+            wait_s = max(0.0, min(POLL_INTERVAL_S, until - time.monotonic()))
             try:
                 return ray.get(self._reference, timeout=wait_s)
             except GetTimeoutError:
                 if time.monotonic() >= until:
                     raise Unavailable(f"{self._what} took longer than {timeout_s:.0f} s") from None
             except Exception as error:
-                raise _told(error) from None
+                raise _as_cactus_error(error) from None
         raise ActorLost(LOST)
 
 
@@ -85,38 +85,38 @@ class RayActor:
         if not self._has_ended():
             self._run = self._actor.run.remote(*arguments)
 
-    def ask(self, method: str, *arguments: object) -> RayAnswer:
+    def ask(self, method: str, *arguments: object) -> RayFuture:
         reference = None
         if not self._has_ended():
             call = getattr(self._actor, method)
             if method != "start":
                 call = call.options(concurrency_group=CONTROL)
             reference = call.remote(*arguments)
-        return RayAnswer(reference, f"{self._name}: {method}", self._has_ended)
+        return RayFuture(reference, f"{self._name}: {method}", self._has_ended)
 
-    def tell(self, method: str, *arguments: object) -> None:
+    def notify(self, method: str, *arguments: object) -> None:
         with contextlib.suppress(RayError):
             self.ask(method, *arguments)
 
-    def ending(self) -> Ending | None:
+    def exit_info(self) -> ActorExit | None:
         if self._has_ended():
-            return Ending(LOST, ActorLost(LOST))
+            return ActorExit(LOST, ActorLost(LOST))
         if self._run is None or not _is_done(self._run):
             return None
         try:
-            return Ending(str(ray.get(self._run)))
+            return ActorExit(str(ray.get(self._run)))
         except Exception as error:  # whatever ended the actor, the service goes on
-            told = _told(error)
-            return Ending(told.message, told)
+            told = _as_cactus_error(error)
+            return ActorExit(told.message, told)
 
-    def end(self) -> None:
+    def terminate(self) -> None:
         """A call that Ray lost looks like a process that died: it is killed in any case."""
         if not self._has_ended():
             with contextlib.suppress(RayError):
                 ray.kill(self._actor)
 
 
-def _told(error: Exception) -> CactusError:
+def _as_cactus_error(error: Exception) -> CactusError:
     """What a call's failure says: the actor's own error, that it is gone, or what else happened."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, CactusError):

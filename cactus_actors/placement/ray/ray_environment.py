@@ -8,7 +8,7 @@ from pathlib import Path
 
 from cactus_actors.placement.ray.ray_token import make_token
 
-PATIENCE = {
+RAY_TIMEOUTS = {
     # All of Ray runs here, and its end is noticed at once: who does not answer is slow and not gone.
     "worker_register_timeout_seconds": 600,
     "agent_register_timeout_ms": 600_000,
@@ -26,7 +26,7 @@ SETTINGS = {
     # Its autoscaler serves its metrics to everybody, without a token, unless there can be no such port.
     "AUTOSCALER_METRIC_PORT": "-1",
     "RAY_gcs_server_port_wait_time_s": "600",
-    **{f"RAY_{name}": str(value) for name, value in PATIENCE.items()},
+    **{f"RAY_{name}": str(value) for name, value in RAY_TIMEOUTS.items()},
 }
 
 

@@ -42,12 +42,12 @@ class RayOutput(io.TextIOBase):
         self._announce = announce
         self._others = others
         self._lock = threading.Lock()
-        self._lent_to: int | None = None
+        self._captured_thread: int | None = None
         self._rest = ""
 
     def write(self, text: str) -> int:
         thread = threading.current_thread()
-        if thread.ident != self._lent_to and not thread.name.startswith(RAYS_THREADS):
+        if thread.ident != self._captured_thread and not thread.name.startswith(RAYS_THREADS):
             return self._others.write(text)
         with self._lock:
             *lines, self._rest = f"{self._rest}{text}".split("\n")
@@ -56,13 +56,13 @@ class RayOutput(io.TextIOBase):
         return len(text)
 
     @contextlib.contextmanager
-    def lent(self) -> Iterator[None]:
+    def captured(self) -> Iterator[None]:
         """What this thread prints meanwhile is Ray's too."""
-        self._lent_to = threading.get_ident()
+        self._captured_thread = threading.get_ident()
         try:
             yield
         finally:
-            self._lent_to = None
+            self._captured_thread = None
 
     def flush(self) -> None:
         self._others.flush()

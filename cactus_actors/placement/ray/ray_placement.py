@@ -20,7 +20,7 @@ NODE_LOST = (
     "control_plane_down: Ray's process on this machine has ended, and all actors with it; the service ends, "
     "and finds its jobs in the journal when it is started again"
 )
-LOOK_INTERVAL_S = LOOK_TIMEOUT_S = 1.0
+POLL_INTERVAL_S = PROBE_TIMEOUT_S = 1.0
 
 
 class RayPlacement:
@@ -38,22 +38,22 @@ class RayPlacement:
                 stack.callback(ray_session.disconnect)
             self._control_plane = ControlPlane(ray_session.server_address(), announce)
             self._node_socket = ray_session.node_socket()
-            self._look_at = 0.0
+            self._next_probe_at = 0.0
             self._closing = stack.pop_all()
 
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:
         if num_cpus is not None:
             return RayActor(kind, settings, name, where="SPREAD", num_cpus=num_cpus)
-        if not ray_session.has_this_node():
+        if not ray_session.is_local_node_alive():
             raise PlacementLost(NODE_LOST)
-        return RayActor(kind, settings, name, where=ray_session.this_node(), num_cpus=0)
+        return RayActor(kind, settings, name, where=ray_session.local_node(), num_cpus=0)
 
     def workers_endpoint(self) -> str:
         return "tcp://127.0.0.1:*"
 
     def can_start(self, now: float) -> bool:
-        if now >= self._look_at:  # the server would find out later, if it is not gone itself
-            self._look_at = now + LOOK_INTERVAL_S
+        if now >= self._next_probe_at:  # the server would find out later, if it is not gone itself
+            self._next_probe_at = now + POLL_INTERVAL_S
             if not _listens(self._node_socket):
                 raise PlacementLost(NODE_LOST)
         return self._control_plane.is_there(now)
@@ -65,7 +65,7 @@ class RayPlacement:
 def _listens(path: str) -> bool:
     """Whether there is a process behind a Unix socket; one that is slow to accept is there."""
     with socket.socket(socket.AF_UNIX) as probe:
-        probe.settimeout(LOOK_TIMEOUT_S)
+        probe.settimeout(PROBE_TIMEOUT_S)
         try:
             probe.connect(path)
         except TimeoutError:

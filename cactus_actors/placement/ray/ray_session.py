@@ -13,7 +13,7 @@ from typing import Any
 import ray
 from ray.util.scheduling_strategies import NodeAffinitySchedulingStrategy
 
-from cactus_actors.placement.ray.ray_token import check_token, token_place
+from cactus_actors.placement.ray.ray_token import check_token, token_source
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
 
 CONNECT_TIMEOUT_S = 5.0
@@ -31,7 +31,7 @@ def join(ray_address: str) -> None:
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise Unavailable(
             f"no Ray cluster at {ray_address}: {_first_line(error)}; is its token ours "
-            f"({token_place()}), and its version?"
+            f"({token_source()}), and its version?"
         ) from None
 
 
@@ -41,7 +41,7 @@ def connect(address: str) -> None:
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
 
 
-def this_node() -> NodeAffinitySchedulingStrategy:
+def local_node() -> NodeAffinitySchedulingStrategy:
     """Placement on the node that this process runs on, where the service's endpoints are bound."""
     return NodeAffinitySchedulingStrategy(ray.get_runtime_context().get_node_id(), soft=False)
 
@@ -51,7 +51,7 @@ def server_address() -> str:
     return str(ray.get_runtime_context().gcs_address)
 
 
-def has_this_node() -> bool:
+def is_local_node_alive() -> bool:
     """Whether Ray's own process on this machine lives: nothing can be placed here without it."""
     here = ray.get_runtime_context().get_node_id()
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]

@@ -41,7 +41,7 @@ def check_token(environment: Mapping[str, str] = os.environ) -> None:
     _check_file(environment)
 
 
-def token_place(environment: Mapping[str, str] = os.environ) -> str:
+def token_source(environment: Mapping[str, str] = os.environ) -> str:
     """Where Ray takes its token from: a variable's name, or a path."""
     return TOKEN if environment.get(TOKEN) else str(_path(environment))
 

@@ -19,7 +19,7 @@ from pathlib import Path
 
 PROCESSES = Path("/proc")
 KILL_WITHIN_S = 5.0
-LOOK_INTERVAL_S = 0.01
+POLL_INTERVAL_S = 0.01
 _STATE, _PARENT, _SESSION, _START = (
     0,
     1,
@@ -85,7 +85,7 @@ def end_session(leader: int, start: str) -> None:
                 os.kill(pid, signal.SIGKILL)
         if time.monotonic() > give_up_at:
             return
-        time.sleep(LOOK_INTERVAL_S)
+        time.sleep(POLL_INTERVAL_S)
 
 
 def _members(leader: int, start: str) -> set[int]:

@@ -12,8 +12,8 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.batch.batch_errors import OutputFailed, OutputLocked, OutputRefused
-from cactus_actors.batch.batch_journal import Journal, Run
-from cactus_actors.batch.custom_id_set import KeySet, id_key
+from cactus_actors.batch.batch_journal import BatchJournal, BatchRun
+from cactus_actors.batch.custom_id_set import CustomIdSet, custom_id_hash
 from cactus_actors.batch.result_file import ResultFile
 
 
@@ -26,7 +26,7 @@ def written(path: Path, *names: str) -> bytes:
     return path.read_bytes()
 
 
-def opened_and_closed(path: Path) -> KeySet:
+def opened_and_closed(path: Path) -> CustomIdSet:
     file = ResultFile(path)
     file.close()
     return file.done
@@ -34,7 +34,7 @@ def opened_and_closed(path: Path) -> KeySet:
 
 @given(st.lists(st.integers(0, 2**64 - 1) | st.integers(0, 10)), st.lists(st.integers(0, 10)))
 def test_a_key_set_is_a_set(added: list[int], asked: list[int]) -> None:
-    keys, expected = KeySet(), set[int]()
+    keys, expected = CustomIdSet(), set[int]()
     for key in added:
         assert keys.add(key) == (key not in expected)
         expected.add(key)
@@ -53,7 +53,7 @@ def test_damage_in_the_middle_costs_only_what_it_hit(tmp_path: Path, damage: byt
     file.append(result("e"))
     file.close()
     assert path.read_bytes() == b"".join(result(name) + b"\n" for name in "acde")
-    assert id_key("b") not in file.done
+    assert custom_id_hash("b") not in file.done
     assert [other.name for other in tmp_path.iterdir()] == [path.name]
 
 
@@ -123,8 +123,8 @@ def test_results_count_once_they_are_on_the_disk(tmp_path: Path, monkeypatch: py
 @pytest.mark.parametrize("is_complete", [False, True])
 def test_no_flipped_bit_in_the_journal_makes_another_run(tmp_path: Path, is_complete: bool) -> None:
     path = tmp_path / "out.jsonl.journal"
-    journal = Journal(path)
-    journal.begin(Run(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"raw": False}))
+    journal = BatchJournal(path)
+    journal.begin(BatchRun(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"raw": False}))
     if is_complete:
         journal.mark_complete()
     begun = journal.read()
@@ -135,7 +135,7 @@ def test_no_flipped_bit_in_the_journal_makes_another_run(tmp_path: Path, is_comp
         flipped = bytearray(content)
         flipped[place] ^= 1 << place % 8
         path.write_bytes(flipped)
-        journal = Journal(path)
+        journal = BatchJournal(path)
         # without the last line end it is as after a kill: what that ended was never written
         torn = (begun[0], False) if is_complete else (None, False)
         try:
@@ -155,9 +155,9 @@ def test_a_journal_that_the_disk_does_not_take_is_not_begun(tmp_path: Path, monk
             raise OSError(errno.ENOSPC, os.strerror(errno.ENOSPC))
         return write(descriptor, bytes(content)[:20], offset)
 
-    journal = Journal(path)
+    journal = BatchJournal(path)
     monkeypatch.setattr(os, "pwrite", write_half)
     with pytest.raises(OutputFailed, match=r"out.jsonl.journal: No space left on device after 0 bytes"):
-        journal.begin(Run(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={}))
+        journal.begin(BatchRun(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={}))
     journal.close()
     assert not path.exists()

@@ -17,7 +17,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.batch import pending_lines as open_lines
 from cactus_actors.batch.batch_errors import InputChanged, InputInvalid
-from cactus_actors.batch.input_scan import Scan, scan
+from cactus_actors.batch.input_scan import InputScan, scan
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, PromptFile, RawLine
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line, request_of_line
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
@@ -36,7 +36,7 @@ def read(path: Path) -> list[RawLine]:
         return list(file.lines())
 
 
-async def scanned(path: Path) -> Scan:
+async def scanned(path: Path) -> InputScan:
     with PromptFile(path) as file:
         return await scan(file, file.format())
 
@@ -237,7 +237,7 @@ async def test_a_line_that_the_scan_did_not_see_is_never_given(
     with PromptFile(path) as file, contextlib.ExitStack() as stack:
         if content != original:
             stack.enter_context(pytest.raises(InputChanged, match="input_changed"))
-        lines = open_lines.OpenLines(file, "jsonl", seen, lambda _: False)
+        lines = open_lines.PendingLines(file, "jsonl", seen, lambda _: False)
         while (line := await lines.next()) is not None:
             got.append(line.value)
     assert got == given

@@ -365,7 +365,7 @@ def test_a_service_that_fails_as_a_whole_fails_no_line(
             router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
 
     on_submit, router.on_submit = router.on_submit, refuse_later  # type: ignore[method-assign]
-    with mock.patch.object(answering, "STALLED_S", 0.0), pytest.raises(type(error)):
+    with mock.patch.object(answering, "SERVICE_LOST_S", 0.0), pytest.raises(type(error)):
         run(max_in_flight=2)
     assert (tmp_path / "out.errors.jsonl.partial").read_bytes() == b""
     router.on_submit = on_submit  # type: ignore[method-assign]
@@ -621,7 +621,7 @@ def interrupted(run: Callable[..., BatchProgress], router: ScriptedRouter, after
                 router.reply(identity, job.finish(success=False, error=error, finish_reason="error"))
 
     end, router.end = router.end, go_away  # type: ignore[method-assign]
-    with mock.patch.object(answering, "STALLED_S", 0.0), pytest.raises(Unavailable):
+    with mock.patch.object(answering, "SERVICE_LOST_S", 0.0), pytest.raises(Unavailable):
         run(max_in_flight=2)
     router.end = end  # type: ignore[method-assign]
     router.restart()

@@ -10,12 +10,12 @@ from pathlib import Path
 from hypothesis import strategies as st
 from hypothesis.stateful import RuleBasedStateMachine, initialize, invariant, precondition, rule
 
-from cactus_actors.batch.batch_journal import Journal, Run
+from cactus_actors.batch.batch_journal import BatchJournal, BatchRun
 from cactus_actors.batch.batch_output import BatchOutput, publish
 from cactus_actors.batch.paths import BatchPaths
 from tests.support.fuzzing.judging import fuzzed
 
-RUN = Run(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"form": "jsonl"})
+RUN = BatchRun(run_id="0123", created=1, input_sha256="ab", num_lines=9, parameters={"form": "jsonl"})
 NAMES = st.integers(0, 9).map(str)
 LINE_BYTES = 31  # about what an answer here has
 BYTES = st.tuples(st.integers(0, 2 * LINE_BYTES), st.integers(0, 2 * LINE_BYTES))
@@ -39,7 +39,7 @@ class PromptFileMachine(RuleBasedStateMachine):
 
     @initialize()
     def begin(self) -> None:
-        self.journal = Journal(self.paths.journal)
+        self.journal = BatchJournal(self.paths.journal)
         assert self.journal.read() == (None, False)
         self.journal.begin(RUN)
         self.output = BatchOutput(self.paths)
@@ -103,7 +103,7 @@ class PromptFileMachine(RuleBasedStateMachine):
         self.output.sync()
         self.journal.mark_complete()
         self.leave()
-        journal = Journal(self.paths.journal)
+        journal = BatchJournal(self.paths.journal)
         assert journal.read()[1]
         if is_published:
             publish(self.paths)
@@ -134,7 +134,7 @@ class PromptFileMachine(RuleBasedStateMachine):
         self.journal.close()
 
     def resume(self) -> None:
-        self.journal = Journal(self.paths.journal)
+        self.journal = BatchJournal(self.paths.journal)
         begun, is_complete = self.journal.read()
         assert begun is not None
         begun.check_same(RUN, self.paths)

@@ -18,8 +18,8 @@ from cactus_actors.calibration import (
     Calibration,
     Cut,
     Example,
-    Outcome,
-    Wish,
+    ExampleOutcome,
+    ThresholdTarget,
     area_under_curve,
     cross_validated,
     cut_for_precision,
@@ -43,7 +43,7 @@ def said(text: str, finish_reason: FinishReason = "stop", **fields: Any) -> Resu
     return Result(text=text, finish_reason=finish_reason, **fields)
 
 
-def judged(is_right: bool, doubt: float, probe: float | None = None) -> Outcome:
+def judged(is_right: bool, doubt: float, probe: float | None = None) -> ExampleOutcome:
     """An answer of four tokens whose every measure says `doubt`."""
     measures = Measures(
         mean_logprob=-doubt,
@@ -53,7 +53,7 @@ def judged(is_right: bool, doubt: float, probe: float | None = None) -> Outcome:
         probe=probe,
     )
     usage = Usage(completion_tokens=4)
-    return Outcome(Example(), Result(confidence=1 - doubt / 4, measures=measures, usage=usage), is_right)
+    return ExampleOutcome(Example(), Result(confidence=1 - doubt / 4, measures=measures, usage=usage), is_right)
 
 
 # judging
@@ -271,14 +271,14 @@ def test_too_few_answers_give_no_probe() -> None:
 # report
 
 
-def outcomes(num_right: int = 40, num_wrong: int = 20) -> list[Outcome]:
+def outcomes(num_right: int = 40, num_wrong: int = 20) -> list[ExampleOutcome]:
     """Wrong answers are the most doubtful ones but for one."""
     wrong = [judged(False, 1.0 + 0.01 * place) for place in range(num_wrong - 1)] + [judged(False, 0.001)]
     return [judged(True, 0.01 * (place + 1)) for place in range(num_right)] + wrong
 
 
 def test_a_calibration_ranks_signals_and_grants_the_wish() -> None:
-    calibration = Calibration.of(outcomes(), Wish(precision=0.9))
+    calibration = Calibration.of(outcomes(), ThresholdTarget(precision=0.9))
     assert (calibration.num_answers, calibration.num_failed) == (60, 0)
     assert calibration.accuracy == pytest.approx(2 / 3)
     names = [signal.name for signal in calibration.signals]
@@ -299,7 +299,7 @@ def test_a_calibration_ranks_signals_and_grants_the_wish() -> None:
 def test_a_second_service_answers_what_is_handed_off() -> None:
     own = outcomes()
     second = [judged(place % 4 != 0, 0.1) for place in range(len(own))]
-    calibration = Calibration.of(own, Wish(share=0.3), second)
+    calibration = Calibration.of(own, ThresholdTarget(share=0.3), second)
     assert calibration.second_accuracy == 0.75
     entropy = next(signal for signal in calibration.signals if signal.name == "entropy")
     assert entropy.cut is not None
@@ -311,19 +311,19 @@ def test_a_second_service_answers_what_is_handed_off() -> None:
 
 def test_the_services_own_probe_is_judged_beside_the_others() -> None:
     answers = [judged(True, 0.5, probe=0.9), judged(False, 0.1, probe=0.2)]
-    calibration = Calibration.of(answers, Wish(precision=1.0))
+    calibration = Calibration.of(answers, ThresholdTarget(precision=1.0))
     assert calibration.signals[0].name == "probe"
     assert calibration.signals[0].cut == Cut(0.55, 2, 1, 1)
     assert calibration.probe is None
 
 
-def lines_of(answers: list[Outcome], wish: Wish) -> dict[str, str]:
-    lines = report_lines(Calibration.of(answers, wish), wish)
+def lines_of(answers: list[ExampleOutcome], target: ThresholdTarget) -> dict[str, str]:
+    lines = report_lines(Calibration.of(answers, target), target)
     return {line.split("  ")[0]: " ".join(line.split()) for line in lines}
 
 
 def test_the_table_says_on_how_many_answers_an_estimate_stands() -> None:
-    lines = lines_of(outcomes(), Wish(precision=0.9))
+    lines = lines_of(outcomes(), ThresholdTarget(precision=0.9))
     assert lines["signal"].startswith("signal AUROC threshold handed off estimate 95% interval right of kept")
     # 40 right and 4 wrong ones stay
     low, high = exact_interval(40, 44)
@@ -334,19 +334,19 @@ def test_the_table_says_on_how_many_answers_an_estimate_stands() -> None:
 
 def test_a_wish_that_nothing_reaches_is_told_in_words() -> None:
     answers = [judged(place % 2 == 0, 0.5) for place in range(10)]
-    calibration = Calibration.of(answers, Wish(precision=0.97))
+    calibration = Calibration.of(answers, ThresholdTarget(precision=0.97))
     entropy = next(signal for signal in calibration.signals if signal.name == "entropy")
     assert (entropy.cut, entropy.surest) == (None, Cut(0.0, 10, 10, 5))
-    line = lines_of(answers, Wish(precision=0.97))["entropy"]
+    line = lines_of(answers, ThresholdTarget(precision=0.97))["entropy"]
     assert line.endswith("no threshold reaches 97.0%: at best 5 of the surest 10 answers are right (50.0%)")
 
 
 @pytest.mark.parametrize(("is_right", "word"), [(True, "right"), (False, "wrong")])
 def test_there_is_no_auroc_of_one_kind_of_answers(is_right: bool, word: str) -> None:
     answers = [judged(is_right, 0.1 * place) for place in range(1, 10)]
-    calibration = Calibration.of(answers, Wish(precision=0.9))
+    calibration = Calibration.of(answers, ThresholdTarget(precision=0.9))
     assert {signal.auroc for signal in calibration.signals} == {None}
-    lines = lines_of(answers, Wish(precision=0.9))
+    lines = lines_of(answers, ThresholdTarget(precision=0.9))
     assert lines["entropy"].startswith("entropy - ")
     assert any(
         line == f"There is no AUROC: all answers are {word}, so nothing tells right from wrong." for line in lines
@@ -355,7 +355,7 @@ def test_there_is_no_auroc_of_one_kind_of_answers(is_right: bool, word: str) -> 
 
 
 def test_a_report_in_json_has_what_an_estimate_stands_on() -> None:
-    report = Calibration.of(outcomes(), Wish(precision=0.9)).to_builtins()
+    report = Calibration.of(outcomes(), ThresholdTarget(precision=0.9)).to_builtins()
     entropy = next(signal for signal in report["signals"] if signal["name"] == "entropy")
     cut = entropy["cut"]
     assert (cut["num_answers"], cut["num_kept"], cut["num_right"]) == (60, 44, 40)
@@ -364,16 +364,16 @@ def test_a_report_in_json_has_what_an_estimate_stands_on() -> None:
 
 
 def test_failed_answers_count_nowhere() -> None:
-    failed = [Outcome(Example(), None, False), Outcome(Example(), Result(confidence=None), False)]
-    calibration = Calibration.of([*outcomes(), *failed], Wish())
+    failed = [ExampleOutcome(Example(), None, False), ExampleOutcome(Example(), Result(confidence=None), False)]
+    calibration = Calibration.of([*outcomes(), *failed], ThresholdTarget())
     assert (calibration.num_answers, calibration.num_failed) == (60, 2)
     with pytest.raises(InvalidRequest, match="no example was answered"):
-        Calibration.of(failed, Wish())
+        Calibration.of(failed, ThresholdTarget())
 
 
 @pytest.mark.parametrize("second", [None, outcomes()])
-def test_the_plot_is_a_png(tmp_path: Path, second: list[Outcome] | None) -> None:
-    calibration = Calibration.of(outcomes(), Wish(), second)
+def test_the_plot_is_a_png(tmp_path: Path, second: list[ExampleOutcome] | None) -> None:
+    calibration = Calibration.of(outcomes(), ThresholdTarget(), second)
     write_plot(calibration, tmp_path / "curve.png")
     assert (tmp_path / "curve.png").read_bytes().startswith(b"\x89PNG")
     with pytest.raises(ConfigurationInvalid, match="nowhere"):

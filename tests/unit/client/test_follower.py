@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.client.job_follower import RESULT_SILENCE_S, RESUME_CREDIT, JobFollower, Patience
+from cactus_actors.client.job_follower import RESULT_SILENCE_S, RESUME_CREDIT, JobFollower, Timeouts
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,
@@ -20,8 +20,8 @@ JOB = "0" * 32
 
 
 def make_follower(*, streamed: bool = True) -> JobFollower:
-    patience = Patience(endpoint="tcp://x:1", first_answer_s=1.0, reconnect_s=60.0)
-    follower = JobFollower(JOB, Submit(job_id=JOB, prompt="hi"), streamed=streamed, patience=patience, now=0.0)
+    timeouts = Timeouts(endpoint="tcp://x:1", first_reply_s=1.0, reconnect_s=60.0)
+    follower = JobFollower(JOB, Submit(job_id=JOB, prompt="hi"), streamed=streamed, timeouts=timeouts, now=0.0)
     follower.on_message(Accepted(job_id=JOB, epoch=1, prompt_tokens=1, seed=0), 0.0)
     return follower
 
@@ -76,8 +76,8 @@ def test_a_stream_goes_on_at_once_over_a_new_connection() -> None:
 
 def test_a_submission_that_was_not_answered_is_sent_over_the_new_connection() -> None:
     submit = Submit(job_id=JOB, prompt="hi")
-    patience = Patience(endpoint="tcp://x:1", first_answer_s=1.0, reconnect_s=60.0)
-    follower = JobFollower(JOB, submit, streamed=True, patience=patience, now=0.0)
+    timeouts = Timeouts(endpoint="tcp://x:1", first_reply_s=1.0, reconnect_s=60.0)
+    follower = JobFollower(JOB, submit, streamed=True, timeouts=timeouts, now=0.0)
     follower.outbox.clear()
     follower.on_reconnected(0.1)
     assert follower.outbox == [submit]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.fleet.fleet import REPLACEMENT_PATIENCE_S, DrainWorker, Fleet, StartWorker
+from cactus_actors.fleet.fleet import REPLACEMENT_TIMEOUT_S, DrainWorker, Fleet, StartWorker
 from cactus_actors.process.backoff import MAX_BACKOFF_S, STABLE_AFTER_S
 
 
@@ -83,8 +83,8 @@ def test_a_replacement_that_finds_no_place_gets_that_of_an_old_worker() -> None:
     fleet.plan(0.0)
     fleet.replace_all()
     assert fleet.plan(1.0, {"worker-1"}) == [StartWorker("worker-2")]
-    assert fleet.plan(1.0 + REPLACEMENT_PATIENCE_S, {"worker-1"}) == []
-    assert fleet.plan(1.1 + REPLACEMENT_PATIENCE_S, {"worker-1"}) == [DrainWorker("worker-1")]
+    assert fleet.plan(1.0 + REPLACEMENT_TIMEOUT_S, {"worker-1"}) == []
+    assert fleet.plan(1.1 + REPLACEMENT_TIMEOUT_S, {"worker-1"}) == [DrainWorker("worker-1")]
 
 
 def test_scaling_while_workers_are_replaced_takes_the_old_ones_first() -> None:

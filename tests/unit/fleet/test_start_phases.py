@@ -8,8 +8,8 @@ import numba
 import pytest
 
 from cactus_actors.fleet.actor_handle import MAX_STEP_S
-from cactus_actors.fleet.readiness import Patience
-from cactus_actors.fleet.start_phases import PhaseLines, StartPhase
+from cactus_actors.fleet.readiness import StallTimeout
+from cactus_actors.fleet.start_phases import PhaseAnnouncer, StartPhase
 from cactus_actors.process import starvation
 from cactus_actors.protocol.errors import Unavailable
 from cactus_actors.workers.loading.progress import LoadingProgress
@@ -22,7 +22,7 @@ def _quiet_machine(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> None:
 
 def test_lines_tell_each_phase_of_each_worker_once() -> None:
     lines: list[str] = []
-    show = PhaseLines(lines.append)
+    show = PhaseAnnouncer(lines.append)
     for share in (None, 0.1, 0.2):
         show(StartPhase("worker-1", "packing", share))
     show(StartPhase("worker-2", "packing"))
@@ -33,7 +33,7 @@ def test_lines_tell_each_phase_of_each_worker_once() -> None:
 
 
 def test_a_start_may_last_as_long_as_something_goes_on() -> None:
-    patience = Patience(2.0, 0.0)
+    patience = StallTimeout(2.0, 0.0)
     for step in range(100):
         patience.check(step * MAX_STEP_S, step // 4, "it packs")
     with pytest.raises(Unavailable, match=r"nothing went on for 2 s: it packs .*ready_timeout_s"):
@@ -50,14 +50,14 @@ def test_a_start_on_a_starved_machine_may_last_longer(monkeypatch: pytest.Monkey
 
     monkeypatch.setattr(starvation, "PRESSURE_FILES", (tmp_path,))
     monkeypatch.setattr(starvation, "_total_s", total)
-    patience = Patience(2.0, 0.0)
+    patience = StallTimeout(2.0, 0.0)
     for step in range(12):
         patience.check(step * MAX_STEP_S, None, "it loads")
     with pytest.raises(Unavailable):
         stand_still(patience, 12)
 
 
-def stand_still(patience: Patience, first: int) -> None:
+def stand_still(patience: StallTimeout, first: int) -> None:
     for step in range(first, first + 60):
         patience.check(step * MAX_STEP_S, None, "it packs")
 

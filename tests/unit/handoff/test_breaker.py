@@ -2,20 +2,20 @@
 
 from __future__ import annotations
 
-from cactus_actors.handoff.circuit_breaker import Breaker, Outcome
+from cactus_actors.handoff.circuit_breaker import BreakerOutcome, CircuitBreaker
 
 
-def make_breaker() -> Breaker:
-    return Breaker(max_failures=5, open_s=30.0)
+def make_breaker() -> CircuitBreaker:
+    return CircuitBreaker(max_failures=5, open_s=30.0)
 
 
-def attempt(breaker: Breaker, outcome: Outcome, now: float) -> None:
+def attempt(breaker: CircuitBreaker, outcome: BreakerOutcome, now: float) -> None:
     permit = breaker.admit(now)
     assert permit is not None
     breaker.record(permit, outcome, now)
 
 
-def opened(now: float = 0.0) -> Breaker:
+def opened(now: float = 0.0) -> CircuitBreaker:
     breaker = make_breaker()
     for _ in range(5):
         attempt(breaker, "failure", now)

@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.config import CloudBudget, HandoffSettings
-from cactus_actors.handoff.cloud_key import CloudKey, credentials_path, forget_key, store_key
+from cactus_actors.handoff.cloud_key import CloudKey, credentials_path, forget_cloud_key, store_cloud_key
 from cactus_actors.handoff.configured import is_cloud_configured
 
 
@@ -33,9 +33,9 @@ def test_what_only_the_router_reads_configures_none(tmp_path: Path) -> None:
 def test_a_key_configures_one_wherever_it_is(tmp_path: Path) -> None:
     environment = {"CACTUS_HOME": str(tmp_path)}
     assert is_cloud_configured(HandoffSettings(), {**environment, "CACTUS_CLOUD_KEY": "a-key"})
-    store_key(CloudKey("a-key"), environment)
+    store_cloud_key(CloudKey("a-key"), environment)
     assert is_cloud_configured(HandoffSettings(), environment)
     credentials_path(environment).write_text("damaged: the actor says so")
     assert is_cloud_configured(HandoffSettings(), environment)
-    assert forget_key(environment)
+    assert forget_cloud_key(environment)
     assert not is_cloud_configured(HandoffSettings(), environment)

@@ -9,8 +9,14 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff.cloud_access import Access, check_base_url, read_access
-from cactus_actors.handoff.cloud_key import CloudKey, credentials_path, forget_key, load_key, store_key
+from cactus_actors.handoff.cloud_access import CloudAccess, check_base_url, read_cloud_access
+from cactus_actors.handoff.cloud_key import (
+    CloudKey,
+    credentials_path,
+    forget_cloud_key,
+    load_cloud_key,
+    store_cloud_key,
+)
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 SECRET = "sk-planted-0123456789"
@@ -22,57 +28,57 @@ def home(tmp_path: Path) -> dict[str, str]:
 
 
 def test_a_stored_key_is_read_back_from_a_private_file_and_can_be_forgotten(home: dict[str, str]) -> None:
-    assert load_key(home) is None
-    path = store_key(CloudKey("old"), home)
-    assert store_key(CloudKey(SECRET), home) == path == credentials_path(home)
+    assert load_cloud_key(home) is None
+    path = store_cloud_key(CloudKey("old"), home)
+    assert store_cloud_key(CloudKey(SECRET), home) == path == credentials_path(home)
     assert path.stat().st_mode & 0o777 == 0o600
     assert [entry.name for entry in path.parent.iterdir()] == ["credentials.json"]
-    key = load_key(home)
+    key = load_cloud_key(home)
     assert key is not None
     assert key.reveal() == SECRET
-    assert forget_key(home)
-    assert not forget_key(home)
-    assert load_key(home) is None
+    assert forget_cloud_key(home)
+    assert not forget_cloud_key(home)
+    assert load_cloud_key(home) is None
 
 
 def test_the_environment_wins_over_the_file(home: dict[str, str]) -> None:
-    store_key(CloudKey("from-file"), home)
-    key = load_key(home | {"CACTUS_CLOUD_KEY": f" {SECRET}\n"})
+    store_cloud_key(CloudKey("from-file"), home)
+    key = load_cloud_key(home | {"CACTUS_CLOUD_KEY": f" {SECRET}\n"})
     assert key is not None
     assert key.reveal() == SECRET
 
 
 @pytest.mark.parametrize("mode", [0o640, 0o604, 0o666])
 def test_a_file_that_others_can_read_is_refused_by_name(home: dict[str, str], mode: int) -> None:
-    path = store_key(CloudKey(SECRET), home)
+    path = store_cloud_key(CloudKey(SECRET), home)
     path.chmod(mode)
     with pytest.raises(ConfigurationInvalid, match="open to others") as caught:
-        load_key(home)
+        load_cloud_key(home)
     assert str(path) in caught.value.message
     assert SECRET not in caught.value.message
 
 
 @pytest.mark.parametrize("content", [b"", SECRET.encode(), b'{"cloud_key": 5}', b"\xff", b'{"cloud_key":"a b"}'])
 def test_a_broken_file_is_refused_without_quoting_it(home: dict[str, str], content: bytes) -> None:
-    store_key(CloudKey(SECRET), home).write_bytes(content)
+    store_cloud_key(CloudKey(SECRET), home).write_bytes(content)
     with pytest.raises(ConfigurationInvalid) as caught:
-        load_key(home)
+        load_cloud_key(home)
     assert SECRET not in str(caught.value)
 
 
 def test_a_link_is_not_followed(home: dict[str, str], tmp_path: Path) -> None:
-    path = store_key(CloudKey(SECRET), home)
+    path = store_cloud_key(CloudKey(SECRET), home)
     path.rename(tmp_path / "elsewhere")
     path.symlink_to(tmp_path / "elsewhere")
     with pytest.raises(ConfigurationInvalid):
-        load_key(home)
+        load_cloud_key(home)
 
 
 def test_a_key_does_not_show_itself(caplog: pytest.LogCaptureFixture) -> None:
     key = CloudKey(SECRET)
-    logging.getLogger("test").warning("%s %r %s", key, key, Access(key=key))
+    logging.getLogger("test").warning("%s %r %s", key, key, CloudAccess(key=key))
     assert SECRET not in caplog.text
-    assert SECRET not in f"{key!r} {key} {[key]} {Access(key=key)}"
+    assert SECRET not in f"{key!r} {key} {[key]} {CloudAccess(key=key)}"
     with pytest.raises(TypeError):
         pickle.dumps(key)
     assert key.redact(f"you sent Bearer {SECRET}!") == "you sent Bearer ***!"
@@ -98,7 +104,7 @@ def test_a_key_does_not_show_itself(caplog: pytest.LogCaptureFixture) -> None:
 def test_when_the_cloud_may_be_used(
     home: dict[str, str], settings: HandoffSettings, environment: dict[str, str], refusal: str | None
 ) -> None:
-    assert read_access(settings, home | environment).refusal == refusal
+    assert read_cloud_access(settings, home | environment).refusal == refusal
 
 
 @pytest.mark.parametrize("url", ["", "api.openai.com/v1", "ftp://x/v1", "https://", "https://u:p@x/v1", "http://x:y"])

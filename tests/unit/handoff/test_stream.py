@@ -10,10 +10,10 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.handoff.answer_reader import MAX_ANSWER_BYTES, Answer, AnswerReader
+from cactus_actors.handoff.answer_reader import MAX_ANSWER_BYTES, AnswerReader, CloudAnswer
 from cactus_actors.handoff.cloud_failures import CloudFailure, parse_retry_after, status_failure
-from cactus_actors.handoff.request_budget import Budget
-from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, EventStream, LineTooLong
+from cactus_actors.handoff.request_budget import RequestBudget
+from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, LineTooLong, SSEDecoder
 from cactus_actors.protocol.results import ToolCall, Usage
 from cactus_actors.tools.call_splitter import Parsed, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
@@ -26,7 +26,7 @@ def chunk(content: str | None = None, finish_reason: str | None = None, **fields
     return json.dumps({"choices": [choice]}).encode()
 
 
-def read_all(events: list[bytes]) -> Answer:
+def read_all(events: list[bytes]) -> CloudAnswer:
     reader = AnswerReader()
     for event in events:
         reader.read(event)
@@ -37,17 +37,17 @@ def read_all(events: list[bytes]) -> Answer:
 @given(st.lists(st.integers(0, len(STREAM)), max_size=8))
 def test_events_do_not_depend_on_how_the_bytes_are_cut(cuts: list[int]) -> None:
     places = [0, *sorted(cuts), len(STREAM)]
-    stream = EventStream()
+    stream = SSEDecoder()
     events = [event for start, end in itertools.pairwise(places) for event in stream.feed(STREAM[start:end])]
     assert events == [b'{"a":1}', b"one\ntwo", "é✓".encode()]
 
 
 def test_a_line_and_an_event_may_grow_to_the_limit_and_not_beyond() -> None:
-    stream = EventStream()
+    stream = SSEDecoder()
     stream.feed(b"x" * MAX_LINE_BYTES)
     with pytest.raises(LineTooLong):
         stream.feed(b"x")
-    stream = EventStream()
+    stream = SSEDecoder()
     line = b"data:" + b"x" * (MAX_LINE_BYTES // 2) + b"\n"
     stream.feed(line)
     stream.feed(line)
@@ -62,7 +62,7 @@ def test_an_answer_is_its_text_its_end_and_its_usage() -> None:
     assert reader.read(chunk("is", "length")).text == "is"
     assert reader.read(b'{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}').text == ""
     assert reader.read(b"[DONE]").text == ""
-    assert reader.answer() == Answer("length", Usage(prompt_tokens=3, completion_tokens=2))
+    assert reader.answer() == CloudAnswer("length", Usage(prompt_tokens=3, completion_tokens=2))
 
 
 @pytest.mark.parametrize(
@@ -70,14 +70,14 @@ def test_an_answer_is_its_text_its_end_and_its_usage() -> None:
     [[], [b"[DONE]"], [b'{"cho'], [b'{"error":{"message":"late"}}'], [chunk("more"), chunk(None, "length")]],
 )
 def test_an_answer_is_complete_with_its_finish_reason(after: list[bytes]) -> None:
-    assert read_all([chunk("Par"), chunk("is", "stop"), *after]) == Answer("stop", None)
+    assert read_all([chunk("Par"), chunk("is", "stop"), *after]) == CloudAnswer("stop", None)
     counts = b'{"choices":[],"usage":{"prompt_tokens":3,"completion_tokens":2}}'
     told = Usage(prompt_tokens=3, completion_tokens=2)
-    assert read_all([chunk("Par", "stop"), counts, *after]) == Answer("stop", told)
+    assert read_all([chunk("Par", "stop"), counts, *after]) == CloudAnswer("stop", told)
 
 
 def test_the_end_of_the_stream_ends_an_event() -> None:
-    stream = EventStream()
+    stream = SSEDecoder()
     assert stream.feed(b"data: one\n\ndata: two") == [b"one"]
     assert stream.end() == [b"two"]
     assert stream.end() == []
@@ -174,7 +174,7 @@ def test_a_date_to_retry_at_means_nothing_without_the_date_it_was_said(date: str
 
 
 def test_a_budget_bounds_jobs_at_once_and_requests_in_all() -> None:
-    budget = Budget(max_concurrent=2, max_requests=4)
+    budget = RequestBudget(max_concurrent=2, max_requests=4)
     budget.start()
     budget.spend()
     budget.start()

@@ -52,7 +52,7 @@ def test_a_dump_is_whole_in_a_private_file_and_one_line_for_people(printed: Prin
 def test_what_other_threads_print_is_printed(printed: Printed) -> None:
     with contextlib.redirect_stdout(printed.output):
         print("(raylet) is a word of ours")
-        with printed.output.lent():
+        with printed.output.captured():
             print("(raylet) is a word of Ray's")
         print("ours again")
     assert printed.others.getvalue() == "(raylet) is a word of ours\nours again\n"

@@ -11,7 +11,7 @@ from cactus_actors.config import make_config
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.telemetry.rotating_file import LineFile
 from cactus_actors.service.collector import otlp_endpoint
-from cactus_actors.service.job_log_target import JobLogPlace
+from cactus_actors.service.job_log_target import JobLogTarget
 
 URL = "http://collector:4318"
 
@@ -22,15 +22,15 @@ def never(line: str) -> None:
 
 def test_it_is_in_the_state_directory_or_where_it_is_wished(tmp_path: Path) -> None:
     state = {"state_dir": str(tmp_path)}
-    assert JobLogPlace(make_config(state), never).path == str(tmp_path / "jobs.jsonl")
+    assert JobLogTarget(make_config(state), never).path == str(tmp_path / "jobs.jsonl")
     wished = str(tmp_path / "logs" / "mine")
-    assert JobLogPlace(make_config(state, {"job_log": wished}), never).path == wished
-    assert JobLogPlace(make_config(state, {"job_log": "none"}), never).path is None
+    assert JobLogTarget(make_config(state, {"job_log": wished}), never).path == wished
+    assert JobLogTarget(make_config(state, {"job_log": "none"}), never).path is None
 
 
 def test_lines_for_standard_error_come_through_a_pipe_from_router_after_router(tmp_path: Path) -> None:
     said: list[str] = []
-    place = JobLogPlace(make_config({"state_dir": str(tmp_path), "job_log": "-"}), said.append)
+    place = JobLogTarget(make_config({"state_dir": str(tmp_path), "job_log": "-"}), said.append)
     assert place.path is not None
     for first in (0, 200):
         file = LineFile(Path(place.path))

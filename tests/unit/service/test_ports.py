@@ -34,7 +34,7 @@ def listener() -> Iterator[socket.socket]:
 def test_a_port_in_use_is_named_with_its_option(
     field: str, option: str, form: str, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(ports, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(ports, "WAIT_S", 0.0)
     endpoint = form.format(listener.getsockname()[1])
     with pytest.raises(ConfigurationInvalid) as refused:
         check_ports(ServeConfig(**{**ANY, field: endpoint}))

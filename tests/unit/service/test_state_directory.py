@@ -39,7 +39,7 @@ def opened(directory: Path) -> list[str]:
 def test_a_second_service_is_told_who_has_it_and_the_next_has_it_at_once(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(state_directory, "PATIENCE_S", 0.0)
+    monkeypatch.setattr(state_directory, "WAIT_S", 0.0)
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )

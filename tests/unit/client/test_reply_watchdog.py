@@ -1,0 +1,47 @@
+"""When a client takes a silent service's connection for dead."""
+
+from __future__ import annotations
+
+from cactus_actors.client.reply_watchdog import MIN_LINK_BYTES_PER_S, REPLY_TIMEOUT_S, ReplyWatchdog
+
+
+def test_who_asks_nothing_misses_nothing() -> None:
+    watchdog = ReplyWatchdog()
+    assert not watchdog.has_expired(1e9)
+    watchdog.on_sent(10, 5.0)
+    watchdog.on_idle()
+    assert not watchdog.has_expired(1e9)
+
+
+def test_silence_counts_from_the_first_question_and_ends_with_any_answer() -> None:
+    watchdog = ReplyWatchdog()
+    watchdog.on_sent(0, 5.0)
+    watchdog.on_sent(0, 8.0)
+    assert not watchdog.has_expired(5.0 + REPLY_TIMEOUT_S)
+    assert watchdog.has_expired(5.1 + REPLY_TIMEOUT_S)
+    watchdog.on_reply()
+    assert not watchdog.has_expired(1e9)
+    watchdog.on_sent(0, 20.0)
+    assert not watchdog.has_expired(20.0 + REPLY_TIMEOUT_S)
+
+
+def test_a_slow_link_has_the_time_that_it_needs() -> None:
+    watchdog = ReplyWatchdog()
+    watchdog.on_sent(10 * MIN_LINK_BYTES_PER_S, 0.0)
+    assert not watchdog.has_expired(REPLY_TIMEOUT_S + 10.0)
+    assert watchdog.has_expired(REPLY_TIMEOUT_S + 10.1)
+
+
+def test_each_time_in_vain_is_waited_for_twice_as_long_until_there_is_an_answer() -> None:
+    watchdog, now, waits = ReplyWatchdog(), 0.0, []
+    watchdog.on_sent(0, now)
+    for _ in range(3):
+        asked_at = now
+        while not watchdog.has_expired(now):
+            now += 0.125
+        watchdog.on_reconnected(now)
+        waits.append(round(now - asked_at))
+    assert waits == [REPLY_TIMEOUT_S, 2 * REPLY_TIMEOUT_S, 4 * REPLY_TIMEOUT_S]
+    watchdog.on_reply()
+    watchdog.on_sent(0, now)
+    assert watchdog.has_expired(now + REPLY_TIMEOUT_S + 0.1)
