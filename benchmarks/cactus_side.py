@@ -29,7 +29,7 @@ TOKEN_BUDGET = 256
 FIRST_ORDINARY_ID = 300
 
 
-class OneByteEach:
+class PlaceholderTokenizer:
     """Stands in for the tokenizer: some text for every token."""
 
     def token_bytes(self, token_id: int) -> bytes:
@@ -134,7 +134,7 @@ class CactusSide:
             self._engine = None  # its memory is free before the next takes more
             self._engine = Engine(
                 self._model,
-                OneByteEach(),
+                PlaceholderTokenizer(),
                 frozenset(),
                 cache_blocks=batch * (longest // BLOCK_SIZE + 2),
                 block_size=BLOCK_SIZE,

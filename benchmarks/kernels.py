@@ -19,7 +19,7 @@ from numba import njit, types
 
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet, choose_instruction_set
-from cactus_actors.workers.kernels.matrix import Matrix, WeightFormat, encode_row, matmul, num_blocks
+from cactus_actors.workers.kernels.matrix import Matrix, PackedFormat, encode_row, matmul, num_blocks
 from cactus_actors.workers.kernels.simd import (
     FLOATS,
     I8,
@@ -112,7 +112,7 @@ def _multiply(
 class Product:
     """One matrix and rows for it; widths are multiples of 64."""
 
-    def __init__(self, chosen: WeightFormat, num_outputs: int, num_inputs: int, num_rows: int) -> None:
+    def __init__(self, chosen: PackedFormat, num_outputs: int, num_inputs: int, num_rows: int) -> None:
         self.num_bytes = chosen.num_bytes(num_outputs, num_inputs)
         self.num_operations = 2 * num_outputs * num_inputs * num_rows
         self._weights = chosen.wrap(aligned_zeros((self.num_bytes,), np.uint8))

@@ -17,7 +17,7 @@ from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.sampler import Sampler
 from cactus_actors.workers.engine.sequence import Sequence
-from cactus_actors.workers.engine.step_batch import Chunk
+from cactus_actors.workers.engine.step_batch import SequenceChunk
 
 VOCABULARIES = (49_152, 151_936)
 SPREADS = {"flat": 0.1, "wide": 1.5, "peaked": 4.0}
@@ -66,15 +66,15 @@ class EveryOther:
         return self._mask
 
 
-def make_chunk(rule: dict[str, object], constraint: EveryOther | None = None) -> Chunk:
+def make_chunk(rule: dict[str, object], constraint: EveryOther | None = None) -> SequenceChunk:
     params = SamplingParams(max_tokens=100, seed=3, **rule)  # type: ignore[arg-type]  # of plain values
     dispatch = Dispatch(1, "0" * 32, list(range(100)), [], params)
     detokenizer = Detokenizer(NoBytes(), params)
     sequence = Sequence(dispatch, detokenizer, max_context=4096, block_size=16, constraint=constraint)
-    return Chunk(sequence, sequence.num_tokens)
+    return SequenceChunk(sequence, sequence.num_tokens)
 
 
-def microseconds(sampler: Sampler, vocab_size: int, spread: float, chunk: Chunk, num_rows: int) -> float:
+def microseconds(sampler: Sampler, vocab_size: int, spread: float, chunk: SequenceChunk, num_rows: int) -> float:
     """The fastest of many calls, a row's share."""
     logits = np.random.default_rng(0).normal(scale=spread, size=(num_rows, vocab_size)).astype(np.float32)
     durations = []

@@ -22,7 +22,7 @@ from cactus_actors.process.health import WorkerHealth
 from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.worker_messages import Hello
 from cactus_actors.text import TextModel, load_text_model
-from cactus_actors.workers.loading.compile_process import SecondCompiler
+from cactus_actors.workers.loading.compile_process import CompileProcess
 from cactus_actors.workers.loading.progress import LoadingProgress
 from cactus_actors.workers.router_link import RouterLink
 
@@ -30,7 +30,7 @@ if TYPE_CHECKING:
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.model import Model
     from cactus_actors.workers.loading.packing import OnProgress
-    from cactus_actors.workers.session import WorkerCore
+    from cactus_actors.workers.session import WorkerSession
 
 IDLE_WAIT_S = 0.2
 MAX_REPORTS_AHEAD = 32
@@ -38,7 +38,7 @@ MAX_REPORTS_AHEAD = 32
 
 
 @dataclass(frozen=True)
-class Loaded:
+class LoadedEngine:
     """A model in memory and the engine that runs it; `fingerprint` is that of the model's files."""
 
     engine: Engine
@@ -50,19 +50,21 @@ class Loaded:
         self.model.close()
 
 
-def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> Loaded:
+def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> LoadedEngine:
     """The model of `settings`, ready to run; raises ModelFileInvalid or ConfigurationInvalid."""
     path = resolve_model(settings.model)
     progress = progress or LoadingProgress()
-    compiler = SecondCompiler()
+    compile_process = CompileProcess()
     try:
-        with progress.watching_compiler(), compiler.watching():
-            return load_from(path, load_text_model(path), settings, progress.on_packed)
+        with progress.track_compilation(), compile_process.start_on_compile():
+            return load_engine_from(path, load_text_model(path), settings, progress.on_packed)
     finally:
-        compiler.end()
+        compile_process.end()
 
 
-def load_from(path: Path, text: TextModel, settings: WorkerSettings, on_packed: OnProgress = lambda *_: None) -> Loaded:
+def load_engine_from(
+    path: Path, text: TextModel, settings: WorkerSettings, on_packed: OnProgress = lambda *_: None
+) -> LoadedEngine:
     """`load` for a model whose files are found and whose text side is known."""
     from cactus_actors.structured.matcher import Matchers
     from cactus_actors.workers.engine.engine import Engine
@@ -87,10 +89,10 @@ def load_from(path: Path, text: TextModel, settings: WorkerSettings, on_packed: 
         new_constraint=Matchers(text.tokenizer, text.eos_ids),
         pooling=pooling_of(path),
     )
-    return Loaded(engine, model, text.fingerprint)
+    return LoadedEngine(engine, model, text.fingerprint)
 
 
-def hello_of(settings: WorkerSettings, loaded: Loaded) -> Hello:
+def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
     """How the worker of a loaded model presents itself."""
     config, num_blocks = loaded.model.config, loaded.engine.free_blocks
     return Hello(
@@ -111,7 +113,7 @@ def hello_of(settings: WorkerSettings, loaded: Loaded) -> Hello:
     )
 
 
-Load = Callable[[WorkerSettings, LoadingProgress], Loaded]
+Load = Callable[[WorkerSettings, LoadingProgress], LoadedEngine]
 
 
 class WorkerActor:
@@ -128,7 +130,7 @@ class WorkerActor:
         self._must_drain = threading.Event()
         self._must_stop = threading.Event()
         self._progress = LoadingProgress()
-        self._core: WorkerCore | None = None  # None while the model loads
+        self._core: WorkerSession | None = None  # None while the model loads
         self._ticked_at = time.monotonic()
 
     def run(self, router_endpoint: str) -> str:
@@ -136,7 +138,7 @@ class WorkerActor:
 
         Raises ConfigurationInvalid, naming the difference, if the router's service is of another model.
         """
-        from cactus_actors.workers.session import WorkerCore
+        from cactus_actors.workers.session import WorkerSession
 
         key_file = self._settings.key_file
         credentials = None if key_file is None else read_key_file(Path(key_file))
@@ -144,8 +146,8 @@ class WorkerActor:
         gc.collect()
         gc.freeze()  # what the model holds lives as long as the process
         try:
-            hello = msgspec.structs.replace(hello_of(self._settings, loaded), max_reports_ahead=MAX_REPORTS_AHEAD)
-            self._core = WorkerCore(loaded.engine, hello)
+            hello = msgspec.structs.replace(hello_message(self._settings, loaded), max_reports_ahead=MAX_REPORTS_AHEAD)
+            self._core = WorkerSession(loaded.engine, hello)
             with RouterLink(router_endpoint, credentials) as link:
                 return self._serve(self._core, link)
         finally:
@@ -170,7 +172,7 @@ class WorkerActor:
             share_done=self._progress.share_done,
         )
 
-    def _serve(self, core: WorkerCore, link: RouterLink) -> str:
+    def _serve(self, core: WorkerSession, link: RouterLink) -> str:
         """Receive, step, report, until it has left."""
         link.send(core.begin(time.monotonic()))
         while not core.has_left:

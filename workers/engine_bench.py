@@ -13,6 +13,7 @@ import numpy as np
 
 from cactus_actors.config import CacheFormat, WeightFormat
 from cactus_actors.models.catalog import resolve_model
+from cactus_actors.process.resident_memory import resident_mb
 from cactus_actors.protocol.errors import ContextExceeded
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
@@ -21,7 +22,6 @@ from cactus_actors.workers.engine.detokenizer import TokenBytes
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.loading.load_model import load_model, random_model
-from cactus_actors.workers.resident_memory import resident_mb
 
 BLOCK_SIZE = 16
 NUM_ROUNDS = 3
@@ -48,7 +48,7 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 @dataclass(frozen=True, slots=True)
-class Round:
+class BenchRound:
     """What one round measured, in seconds."""
 
     prefill_s: float
@@ -56,7 +56,7 @@ class Round:
     kernel_s: float  # the compiled code's part of all decode steps
 
 
-class OneByteEach:
+class PlaceholderTokenizer:
     """Stands in for the tokenizer of a model that has none: some text for every token."""
 
     def token_bytes(self, token_id: int) -> bytes:
@@ -138,7 +138,7 @@ class Bench:
             max_step_s=math.inf,  # every step takes the whole budget
         )
 
-    def run_round(self, seed: int) -> Round:
+    def run_round(self, seed: int) -> BenchRound:
         """Prefill one batch of prompts, then decode another."""
         self._add_prompts(2 * seed, max_tokens=1)
         prefill_s = 0.0
@@ -152,7 +152,7 @@ class Bench:
         kernel_before = self._engine.counters.kernel_seconds
         step_s = [self._timed_step()[0] for _ in range(self._decode_tokens)]
         self._engine.abort_all()
-        return Round(prefill_s, step_s, self._engine.counters.kernel_seconds - kernel_before)
+        return BenchRound(prefill_s, step_s, self._engine.counters.kernel_seconds - kernel_before)
 
     def _timed_step(self) -> tuple[float, list[SequenceDelta]]:
         started = time.perf_counter()
@@ -172,7 +172,7 @@ def _load(
 ) -> tuple[Model, TokenBytes]:
     assert (model is None) != (random is None), "exactly one of model and random"
     if random is not None:
-        return random_model(random, weights=weights, kv_cache=kv_cache, threads=threads), OneByteEach()
+        return random_model(random, weights=weights, kv_cache=kv_cache, threads=threads), PlaceholderTokenizer()
     assert model is not None
     path = resolve_model(model)
     loaded = load_model(path, weights=weights, kv_cache=kv_cache, threads=threads)

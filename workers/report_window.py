@@ -8,7 +8,7 @@ MAX_HELD_STEPS = 8
 """Steps that one report may bring; a worker that holds so many waits for the router before the next one."""
 
 
-class Reporting:
+class ReportWindow:
     """Holds what steps have added until it is reported: at once, as long as the router keeps up.
 
     The router says what it has taken of the reports, and how many more may be on their way. Once three
@@ -46,13 +46,13 @@ class Reporting:
             return True
         return num_ahead < self._max_ahead and self._num_held_steps >= MAX_HELD_STEPS
 
-    def hold(self, deltas: list[SequenceDelta]) -> None:
+    def hold_step(self, deltas: list[SequenceDelta]) -> None:
         """Keep what a step has added until it is reported."""
         self._num_held_steps += 1
         for delta in deltas:
             held = self._held.setdefault(delta.dispatch_id, [])
-            if held and is_continued(held[-1], delta):
-                held[-1] = joined(held[-1], delta)
+            if held and can_merge(held[-1], delta):
+                held[-1] = merged(held[-1], delta)
             else:
                 held.append(delta)
 
@@ -63,12 +63,12 @@ class Reporting:
         self._num_held_steps = 0
         return deltas
 
-    def count(self) -> None:
+    def on_sent(self) -> None:
         """A report is sent, with what was held or, as a heartbeat, without."""
         self._num_sent += 1
 
 
-def is_continued(delta: SequenceDelta, following: SequenceDelta) -> bool:
+def can_merge(delta: SequenceDelta, following: SequenceDelta) -> bool:
     """Whether both can be said as one: tokens of an answer one after the other, and nothing told besides."""
     return (
         bool(delta.token_ids and following.token_ids)
@@ -79,7 +79,7 @@ def is_continued(delta: SequenceDelta, following: SequenceDelta) -> bool:
     )
 
 
-def joined(delta: SequenceDelta, following: SequenceDelta) -> SequenceDelta:
+def merged(delta: SequenceDelta, following: SequenceDelta) -> SequenceDelta:
     """Both as one; each token keeps its own text."""
     end = len(delta.text)
     return SequenceDelta(

@@ -7,6 +7,7 @@ from typing import Literal
 from msgspec.structs import replace
 
 from cactus_actors.config import HEARTBEAT_S
+from cactus_actors.process.resident_memory import resident_mb
 from cactus_actors.protocol.block_hashes import short_hash
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.worker_messages import (
@@ -25,13 +26,12 @@ from cactus_actors.protocol.worker_messages import (
     WorkerMessage,
 )
 from cactus_actors.workers.engine.engine import Engine
-from cactus_actors.workers.report_window import Reporting
-from cactus_actors.workers.resident_memory import resident_mb
+from cactus_actors.workers.report_window import ReportWindow
 
 HELLO_RETRY_S = 3.0
 
 
-class WorkerCore:
+class WorkerSession:
     """Runs an engine on a router's behalf; no sockets, no clock, one thread.
 
     A session begins with a Welcome: whatever was dispatched before it is void, and counts start at zero. A
@@ -48,7 +48,7 @@ class WorkerCore:
         self._is_welcome = False
         self._said_hello_at = 0.0
         self._num_accepted = 0
-        self._reporting = Reporting(hello.max_reports_ahead)
+        self._reports = ReportWindow(hello.max_reports_ahead)
         self._last_report: Report | None = None
         self._reported_at = 0.0
         self._ram_usage_mb, self._measured_at = 0.0, -HEARTBEAT_S
@@ -58,7 +58,7 @@ class WorkerCore:
     @property
     def has_work(self) -> bool:
         """Whether a tick would compute something."""
-        return self._engine.has_work and self._reporting.may_step
+        return self._engine.has_work and self._reports.may_step
 
     @property
     def state(self) -> Literal["ready", "draining", "left"]:
@@ -88,7 +88,7 @@ class WorkerCore:
             case Drain():
                 return self.drain()
             case Taken():
-                self._reporting.on_taken(command)
+                self._reports.on_taken(command)
             case Welcome():
                 return self._on_welcome(now)
             case Refused(differs, reason):
@@ -111,7 +111,7 @@ class WorkerCore:
     def on_tick(self, now: float) -> list[WorkerMessage]:
         """Run a step if there is work; report what it added, or that the worker is alive."""
         if self.has_work:
-            self._reporting.hold(self._engine.step())
+            self._reports.hold_step(self._engine.step())
         messages: list[WorkerMessage] = []
         if not self._is_welcome:
             if now - self._said_hello_at >= HELLO_RETRY_S:
@@ -120,13 +120,13 @@ class WorkerCore:
             if now - self._measured_at >= HEARTBEAT_S:
                 self._ram_usage_mb, self._measured_at = resident_mb(), now
             is_due = now - self._reported_at >= HEARTBEAT_S
-            if self._reporting.may_report or is_due:
-                report = self._report(self._reporting.take() if self._reporting.may_report else [])
+            if self._reports.may_report or is_due:
+                report = self._report(self._reports.take() if self._reports.may_report else [])
                 if is_due or self._is_news(report):
                     self._last_report, self._reported_at = report, now
-                    self._reporting.count()
+                    self._reports.on_sent()
                     messages.append(report)
-        if self._is_draining and not (self._engine.has_work or self._reporting.holds_deltas):
+        if self._is_draining and not (self._engine.has_work or self._reports.holds_deltas):
             messages += self.leave()
         return messages
 
@@ -147,14 +147,14 @@ class WorkerCore:
     def _void(self) -> None:
         self._engine.abort_all()
         self._engine.counters.reset()
-        self._engine.tell_all_cached()
+        self._engine.republish_cache_events()
         self._num_accepted = 0
-        self._reporting.reset()
+        self._reports.reset()
         self._last_report = None
 
     def _report(self, deltas: list[SequenceDelta]) -> Report:
         engine, counters = self._engine, self._engine.counters
-        news = engine.take_cache_news()
+        events = engine.take_cache_events()
         return Report(
             num_accepted=self._num_accepted,
             free_slots=engine.free_slots,
@@ -171,7 +171,7 @@ class WorkerCore:
             accepted_draft_tokens=counters.accepted_draft_tokens,
             queried_prompt_tokens=counters.queried_prompt_tokens,
             ram_usage_mb=self._ram_usage_mb,
-            stored=[short_hash(block) for block in news.stored],
-            evicted=[short_hash(block) for block in news.evicted],
-            num_taken=self._reporting.num_taken,
+            stored=[short_hash(block) for block in events.stored],
+            evicted=[short_hash(block) for block in events.evicted],
+            num_taken=self._reports.num_taken,
         )

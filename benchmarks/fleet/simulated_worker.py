@@ -18,7 +18,7 @@ from cactus_actors.workers.engine.block_pool import BlockPool
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
-from cactus_actors.workers.engine.step_batch import Chunk
+from cactus_actors.workers.engine.step_batch import SequenceChunk
 
 MAX_CONTEXT = 8192
 TOKEN_BUDGET = 256
@@ -81,7 +81,7 @@ class SimulatedWorker:
         if not self._sequences:
             return None
         self._schedule = self._scheduler.schedule()
-        assert not self._schedule.unfit
+        assert not self._schedule.too_large
         num_tokens = sum(chunk.num_tokens for chunk in self._schedule.chunks)
         return self._speed.step_s + num_tokens * self._speed.token_s
 
@@ -90,7 +90,7 @@ class SimulatedWorker:
         assert self._schedule is not None
         chunks, self._schedule = self._schedule.chunks, None
         deltas = [self._commit(chunk) for chunk in chunks if chunk.sequence.dispatch_id in self._sequences]
-        news = self._pool.take_news()
+        news = self._pool.take_events()
         stored = [short_hash(block) for block in news.stored]
         evicted = [short_hash(block) for block in news.evicted]
         self.held.update(stored)
@@ -105,7 +105,7 @@ class SimulatedWorker:
             evicted=evicted,
         )
 
-    def _commit(self, chunk: Chunk) -> SequenceDelta | None:
+    def _commit(self, chunk: SequenceChunk) -> SequenceDelta | None:
         sequence, position = chunk.sequence, chunk.sequence.num_completion_tokens
         if not chunk.num_rows:
             self._scheduler.commit(chunk)

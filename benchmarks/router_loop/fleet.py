@@ -11,7 +11,7 @@ from benchmarks.router_loop.played_worker import PlayedWorker
 from benchmarks.router_loop.zmtp import ZmtpConnection
 from cactus_actors.protocol.wire import encode, router_command_decoder
 from cactus_actors.protocol.worker_messages import SequenceDelta, Taken, Welcome
-from cactus_actors.workers.report_window import Reporting
+from cactus_actors.workers.report_window import ReportWindow
 
 HEARTBEAT_S = 1.0
 MAX_REPORTS_AHEAD = 32
@@ -29,7 +29,7 @@ class ConnectedWorker:
         self.connection = ZmtpConnection(endpoint, "DEALER")
         self._worker = PlayedWorker(name, slots, age=True, max_reports_ahead=MAX_REPORTS_AHEAD)
         self._decode = router_command_decoder().decode
-        self._reporting = Reporting(MAX_REPORTS_AHEAD)
+        self._reporting = ReportWindow(MAX_REPORTS_AHEAD)
         self._spoke_at = 0.0
         self.is_welcome = False
         self.connection.send(*encode(self._worker.hello))
@@ -52,7 +52,7 @@ class ConnectedWorker:
     def turn(self, now: float) -> None:
         """A step, and a report of it or of several, or a heartbeat."""
         if self.may_step:
-            self._reporting.hold(self._worker.step(f" {STAMP}{time.monotonic():.6f}"))
+            self._reporting.hold_step(self._worker.step(f" {STAMP}{time.monotonic():.6f}"))
         if self._reporting.may_report and self._reporting.holds_deltas:
             self._say(now, self._reporting.take())
         elif self.is_welcome and now - self._spoke_at >= HEARTBEAT_S:
@@ -60,7 +60,7 @@ class ConnectedWorker:
 
     def _say(self, now: float, deltas: list[SequenceDelta]) -> None:
         self._spoke_at = now
-        self._reporting.count()
+        self._reporting.on_sent()
         self.connection.send(*encode(self._worker.report(deltas, self._reporting.num_taken)))
 
 

@@ -20,6 +20,11 @@ def resident_bytes() -> int:
         return 0
 
 
+def resident_mb() -> float:
+    """Resident memory in units of 2^20 bytes; the peak where the system does not say the present value."""
+    return (resident_bytes() or resource.getrusage(resource.RUSAGE_SELF).ru_maxrss) / 2**20
+
+
 def give_back_memory() -> None:
     """Give the system what was freed here; a C library other than GNU's does so by itself, or never."""
     with contextlib.suppress(OSError, AttributeError):

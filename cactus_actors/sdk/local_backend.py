@@ -24,8 +24,8 @@ from cactus_actors.router.state.prepared import Prepared
 from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud_link import CloudLink
 from cactus_actors.text import load_text_model
-from cactus_actors.workers.actor import hello_of, load_from
-from cactus_actors.workers.session import WorkerCore
+from cactus_actors.workers.actor import hello_message, load_engine_from
+from cactus_actors.workers.session import WorkerSession
 
 MAX_CACHE_TOKENS = 32_768
 BLOCK_SIZE = 16
@@ -56,8 +56,8 @@ class LocalBackend:
             cache_tokens=min(math.ceil(text.max_context / BLOCK_SIZE) * BLOCK_SIZE, MAX_CACHE_TOKENS),
             block_size=BLOCK_SIZE,
         )
-        self._loaded = load_from(path, text, settings)
-        hello = hello_of(settings, self._loaded)
+        self._loaded = load_engine_from(path, text, settings)
+        hello = hello_message(settings, self._loaded)
         self.max_context = hello.max_context
         now = time.monotonic()
         self._core = RouterCore(
@@ -75,7 +75,7 @@ class LocalBackend:
             texts=text.tokenizer,
             probe=probe_for(handoff.confidence_signal, handoff.probe_file, path),
         )
-        self._worker = WorkerCore(self._loaded.engine, hello)
+        self._worker = WorkerSession(self._loaded.engine, hello)
         self._handoff = handoff
         self._cloud: CloudLink | None = None
         self._must_stop = threading.Event()

@@ -12,7 +12,7 @@ import torch
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.loading.load_model import model_of
+from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.model_reader import ModelFiles, read_model
 from tests.differential.configurations import Configuration
 from tests.differential.fields import FIELDS
@@ -72,7 +72,7 @@ def judged(configuration: Configuration) -> Outcome:
 
 def computed(files: ModelFiles, prompt_ids: list[int]) -> NDArray[np.float64]:
     """The log-probabilities (tokens, vocab) that the model's own kernels give."""
-    model = model_of(files.config, files.tensors, weights="float32", threads=1)
+    model = model_from_tensors(files.config, files.tensors, weights="float32", threads=1)
     try:
         logits = alone(model, prompt_ids).astype(np.float64)
     finally:

@@ -12,7 +12,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
-from cactus_actors.workers.loading.load_model import model_of
+from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 from tests.numerics.test_llama_forward import reference_hidden
 
@@ -29,7 +29,7 @@ class NoBytes:
 
 @pytest.fixture(scope="module", params=["float32", "int8"])
 def model(request: pytest.FixtureRequest) -> Iterator[Model]:
-    model = model_of(CONFIG, TENSORS, weights=request.param, threads=2)
+    model = model_from_tensors(CONFIG, TENSORS, weights=request.param, threads=2)
     yield model
     model.close()
 

@@ -17,7 +17,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
-from cactus_actors.workers.loading.load_model import model_of
+from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 from cactus_actors.workers.spec.model_config import Experts, Layer
 
@@ -176,7 +176,7 @@ def models(request: pytest.FixtureRequest) -> Iterator[dict[int, Model]]:
     """The same model on one and on two threads."""
     config, weights = request.param
     tensors = {name: tensor * weight_of(name) for name, tensor in random_tensors(config, seed=1).items()}
-    threads = {n: model_of(config, tensors, weights=weights, threads=n) for n in (1, 2)}
+    threads = {n: model_from_tensors(config, tensors, weights=weights, threads=n) for n in (1, 2)}
     yield threads
     for model in threads.values():
         model.close()

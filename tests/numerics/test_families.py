@@ -53,7 +53,7 @@ class Golden:
 
 
 @dataclass(frozen=True)
-class Chunk:
+class SequenceChunk:
     """Tokens of one sequence from position `first` on, whose blocks are `blocks`."""
 
     token_ids: list[int]
@@ -61,7 +61,7 @@ class Chunk:
     blocks: Sequence[int]
 
 
-def forward(model: Model, cache: KVCache, *chunks: Chunk) -> list[NDArray[np.float32]]:
+def forward(model: Model, cache: KVCache, *chunks: SequenceChunk) -> list[NDArray[np.float32]]:
     """The logits (tokens, vocab) of each chunk, all computed in one step."""
     lengths = [len(chunk.token_ids) for chunk in chunks]
     tables = np.zeros((len(chunks), max(len(chunk.blocks) for chunk in chunks)), dtype=np.int32)
@@ -86,7 +86,7 @@ def prefill(
 ) -> NDArray[np.float32]:
     """The logits of all tokens of one sequence, `chunk_size` tokens a step."""
     steps = [
-        forward(model, cache, Chunk(token_ids[first : first + chunk_size], first, blocks))
+        forward(model, cache, SequenceChunk(token_ids[first : first + chunk_size], first, blocks))
         for first in range(0, len(token_ids), chunk_size)
     ]
     return np.concatenate([logits for (logits,) in steps])
@@ -99,7 +99,7 @@ def greedy(model: Model, prompt_ids: list[int], num_tokens: int, chunk_size: int
     logits = prefill(model, cache, prompt_ids, blocks, chunk_size)
     token_ids = [*prompt_ids, int(logits[-1].argmax())]
     while len(token_ids) < len(prompt_ids) + num_tokens:
-        (logits,) = forward(model, cache, Chunk(token_ids[-1:], len(token_ids) - 1, blocks))
+        (logits,) = forward(model, cache, SequenceChunk(token_ids[-1:], len(token_ids) - 1, blocks))
         token_ids.append(int(logits[-1].argmax()))
     return token_ids[len(prompt_ids) :]
 
@@ -147,12 +147,14 @@ def test_a_batch_changes_nothing(golden: Golden, model: Model) -> None:
     tables = [table.tolist() for table in np.split(shuffled, np.cumsum(num_blocks)[:-1])]
     cache = model.new_cache(sum(num_blocks), BLOCK_SIZE)
 
-    together = forward(model, cache, *(Chunk(prompt, 0, table) for prompt, table in zip(prompts, tables, strict=True)))
+    together = forward(
+        model, cache, *(SequenceChunk(prompt, 0, table) for prompt, table in zip(prompts, tables, strict=True))
+    )
     after = forward(
         model,
         cache,
         *(
-            Chunk([next_id], len(prompt), table)
+            SequenceChunk([next_id], len(prompt), table)
             for prompt, next_id, table in zip(prompts, next_ids, tables, strict=True)
         ),
     )

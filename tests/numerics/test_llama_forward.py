@@ -6,7 +6,7 @@ import numpy as np
 import pytest
 
 from cactus_actors.workers.engine.step_batch import Batch
-from cactus_actors.workers.loading.load_model import model_of, random_model
+from cactus_actors.workers.loading.load_model import model_from_tensors, random_model
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 from cactus_actors.workers.spec.model_config import ModelConfig
 
@@ -221,7 +221,7 @@ def test_a_row_that_is_not_finite_leaves_nothing_behind(weights, hidden):
     tensors["layers.0.self_attn.o_proj"] = tensors["layers.0.self_attn.o_proj"] * np.float32(1e38)
     tensors["layers.0.self_attn.v_proj"] = tensors["layers.0.self_attn.v_proj"] * np.float32(1e6)
     tensors["embed_tokens"][1] = 0  # the only token that stays finite
-    model = model_of(config, tensors, weights=weights, threads=1)
+    model = model_from_tensors(config, tensors, weights=weights, threads=1)
     assert not np.isfinite(whole(model, [0])).any()
     assert np.array_equal(whole(model, [1]), np.zeros((1, 33), dtype=np.float32))
     model.close()
@@ -231,8 +231,8 @@ def test_every_row_of_logits_is_surveyed(odd):
     token_ids = prompt(odd.config, 33)
     logits = whole(odd, token_ids).astype(np.float64)
     chunks, (largest, total, weighted, probe) = (
-        np.split(odd.surveys(33), [3], axis=1)[0],
-        odd.surveys(33).T[3:],
+        np.split(odd.logit_stats(33), [3], axis=1)[0],
+        odd.logit_stats(33).T[3:],
     )
     assert (chunks == np.stack([part.max(1) for part in np.split(logits, [64, 128], axis=1)], axis=1)).all()
     assert (largest == logits.max(1)).all()

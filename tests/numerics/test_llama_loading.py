@@ -12,8 +12,8 @@ from numba import njit
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid
 from cactus_actors.workers.engine.kv_cache import KVCache
 from cactus_actors.workers.kernels.barrier import follow, new_barrier, notify, wait
-from cactus_actors.workers.kernels.thread_team import Team
-from cactus_actors.workers.loading.load_model import model_of, random_model
+from cactus_actors.workers.kernels.thread_team import ThreadTeam
+from cactus_actors.workers.loading.load_model import model_from_tensors, random_model
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 
 SPEC = "llama:hidden=60,ffn=172,layers=3,heads=6,kv_heads=3,head_dim=20,vocab=131,context=256,tied=0"
@@ -44,7 +44,7 @@ def tensors(**changes):
 )
 def test_a_bad_tensor_is_named(weights, changes, named):
     with pytest.raises(ModelFileInvalid, match=named):
-        model_of(CONFIG, tensors(**changes), weights=weights, threads=1)
+        model_from_tensors(CONFIG, tensors(**changes), weights=weights, threads=1)
 
 
 @pytest.mark.parametrize(
@@ -116,7 +116,7 @@ def test_threads_of_a_team_see_each_others_writes_after_a_barrier():
     data = np.zeros(1000, np.uint8)
     _count_together(0, 1, new_barrier(), 0, barrier, counts[:, :1].copy(), faults, data)
     _count_together.compile(_count_together.signatures[0])
-    team = Team(3, _count_together)
+    team = ThreadTeam(3, _count_together)
     for _ in range(5):
         team.run(barrier, counts, faults, data)
     others = np.zeros_like(counts)

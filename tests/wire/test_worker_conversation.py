@@ -32,7 +32,7 @@ from cactus_actors.protocol.worker_messages import (
     Welcome,
     WorkerMessage,
 )
-from cactus_actors.workers.actor import MAX_REPORTS_AHEAD, Loaded, WorkerActor
+from cactus_actors.workers.actor import MAX_REPORTS_AHEAD, LoadedEngine, WorkerActor
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.loading.load_model import random_model
 from cactus_actors.workers.loading.progress import LoadingProgress
@@ -46,7 +46,7 @@ class LetterTokenizer:
         return bytes([97 + token_id % 26])
 
 
-def load_random(settings: WorkerSettings, _: LoadingProgress) -> Loaded:
+def load_random(settings: WorkerSettings, _: LoadingProgress) -> LoadedEngine:
     model = random_model(SPEC, weights="float32", threads=settings.threads, seed=1)
     engine = Engine(
         model,
@@ -55,7 +55,7 @@ def load_random(settings: WorkerSettings, _: LoadingProgress) -> Loaded:
         cache_blocks=settings.cache_tokens // settings.block_size,
         max_sequences=settings.max_sequences,
     )
-    return Loaded(engine, model)
+    return LoadedEngine(engine, model)
 
 
 class PlayedRouter:

@@ -8,11 +8,11 @@ from typing import NamedTuple
 
 from cactus_actors.workers.engine.sequence import BlockHash
 
-MAX_NEWS = 1 << 16
+MAX_EVENTS = 1 << 16
 """Blocks that are told of at once, so that a message stays small."""
 
 
-class CacheNews(NamedTuple):
+class CacheEvents(NamedTuple):
     """Contents that can be found from now on, and those that can be no more."""
 
     stored: list[BlockHash]
@@ -32,7 +32,7 @@ class BlockPool:
         self._num_references = [0] * num_blocks
         self._hash_of_block: dict[int, BlockHash] = {}
         self._block_of_hash: dict[BlockHash, int] = {}
-        self._news: dict[BlockHash, bool] = {}
+        self._events: dict[BlockHash, bool] = {}
 
     @property
     def num_free(self) -> int:
@@ -68,7 +68,7 @@ class BlockPool:
             block_hash = self._hash_of_block.pop(block, None)
             if block_hash is not None:
                 del self._block_of_hash[block_hash]
-                self._tell(block_hash, False)
+                self._record_event(block_hash, False)
         return blocks
 
     def publish(self, block: int, block_hash: BlockHash) -> None:
@@ -77,22 +77,22 @@ class BlockPool:
         if block not in self._hash_of_block and block_hash not in self._block_of_hash:
             self._hash_of_block[block] = block_hash
             self._block_of_hash[block_hash] = block
-            self._tell(block_hash, True)
+            self._record_event(block_hash, True)
 
-    def take_news(self) -> CacheNews:
-        """What has become known, and what unknown, since this was asked last; at most MAX_NEWS of it."""
-        news, self._news = self._news, {}
-        if len(news) > MAX_NEWS:
-            items = list(news.items())
-            news, self._news = dict(items[:MAX_NEWS]), dict(items[MAX_NEWS:])
-        return CacheNews(
-            stored=[block_hash for block_hash, is_known in news.items() if is_known],
-            evicted=[block_hash for block_hash, is_known in news.items() if not is_known],
+    def take_events(self) -> CacheEvents:
+        """What has become known, and what unknown, since this was asked last; at most MAX_EVENTS of it."""
+        events, self._events = self._events, {}
+        if len(events) > MAX_EVENTS:
+            items = list(events.items())
+            events, self._events = dict(items[:MAX_EVENTS]), dict(items[MAX_EVENTS:])
+        return CacheEvents(
+            stored=[block_hash for block_hash, is_known in events.items() if is_known],
+            evicted=[block_hash for block_hash, is_known in events.items() if not is_known],
         )
 
-    def tell_all(self) -> None:
-        """Let the next news be of all that is known, for who knows nothing of it."""
-        self._news = dict.fromkeys(self._block_of_hash, True)
+    def republish(self) -> None:
+        """Let the next events list all known contents, for a router that knows none."""
+        self._events = dict.fromkeys(self._block_of_hash, True)
 
     def release(self, block_table: Sequence[int]) -> None:
         """Drop a reference to each block of a sequence; a prefix's end is reused before its beginning."""
@@ -104,7 +104,7 @@ class BlockPool:
                 if block not in self._hash_of_block:
                     self._free.move_to_end(block, last=False)
 
-    def _tell(self, block_hash: BlockHash, is_known: bool) -> None:
-        """Note a change; one that takes back another of the same news is none."""
-        if self._news.pop(block_hash, is_known) == is_known:
-            self._news[block_hash] = is_known
+    def _record_event(self, block_hash: BlockHash, is_known: bool) -> None:
+        """Record a change; a change that undoes a pending one cancels it."""
+        if self._events.pop(block_hash, is_known) == is_known:
+            self._events[block_hash] = is_known

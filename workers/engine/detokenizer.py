@@ -19,7 +19,7 @@ class TokenBytes(Protocol):
         ...
 
 
-class Shown(NamedTuple):
+class TextDelta(NamedTuple):
     """What can be shown: of the answer, and of the reasoning before it."""
 
     text: str = ""
@@ -61,16 +61,16 @@ class Detokenizer:
         self.stop_match: str | None = None
         self.reasoning = None if params.reasoning is None else ReasoningTracker(params.reasoning)
 
-    def feed(self, token_id: int) -> Shown:
+    def feed(self, token_id: int) -> TextDelta:
         """Add a token; returns the text that can be shown now. After a stop match nothing more is shown."""
         self._num_tokens += 1
         visible = self._visible.get(token_id)
         content = self._tokenizer.token_bytes(token_id) if visible is None else visible
         text = self._decoder.decode(content)
         if self.reasoning is None:
-            return Shown(self._advance(text))
+            return TextDelta(self._advance(text))
         split = self.reasoning.feed(text, is_whole=not self._decoder.getstate()[0])
-        return Shown(self._advance(split.text), split.reasoning)
+        return TextDelta(self._advance(split.text), split.reasoning)
 
     def skip(self) -> None:
         """Count a token without text: the end token."""
@@ -78,14 +78,14 @@ class Detokenizer:
         if self.reasoning is not None:
             self.reasoning.feed("", is_whole=True)
 
-    def flush(self) -> Shown:
+    def flush(self) -> TextDelta:
         """The text still held back, as the sequence ends; an incomplete character becomes U+FFFD."""
         text, reasoning = self._decoder.decode(b"", final=True), ""
         if self.reasoning is not None:
             reasoning, text = self.reasoning.finish(text)
         shown = self._advance(text)
         held, self._held = self._held, ""
-        return Shown(shown + held, reasoning)
+        return TextDelta(shown + held, reasoning)
 
     def _advance(self, text: str) -> str:
         if self.stop_match is not None:

@@ -11,25 +11,25 @@ from numpy.typing import NDArray
 from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFailure
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
-from cactus_actors.workers.engine.block_pool import BlockPool, CacheNews
+from cactus_actors.workers.engine.block_pool import BlockPool, CacheEvents
 from cactus_actors.workers.engine.detokenizer import TokenBytes
 from cactus_actors.workers.engine.model import Model
 from cactus_actors.workers.engine.sampler import Sampler, Samples
 from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.sequence_deltas import (
-    NewTokens,
-    delta_of,
-    extras_of,
-    failure,
-    last_delta,
-    last_delta_of,
-    prompt_told,
+    DeltaBuilder,
+    empty_final_delta,
+    error_finish,
+    extras_delta,
+    extras_for,
+    final_delta,
+    prompt_logprobs,
 )
-from cactus_actors.workers.engine.sequence_factory import Intake
-from cactus_actors.workers.engine.step_batch import Batch, Chunk
-from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S, Pace
-from cactus_actors.workers.engine.stop_conditions import Ends, length_of
+from cactus_actors.workers.engine.sequence_factory import SequenceFactory
+from cactus_actors.workers.engine.step_batch import Batch, SequenceChunk
+from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S, StepTimeLimiter
+from cactus_actors.workers.engine.stop_conditions import StopConditions, length_finish
 from cactus_actors.workers.engine.token_constraint import NewConstraint
 
 Commit = Callable[[], list[SequenceDelta]]
@@ -60,10 +60,10 @@ class Engine:
         pooling: Pooling = "mean",
     ) -> None:
         self._model = model
-        self._ends = Ends(eos_ids)
-        self._intake = Intake(
+        self._stop_conditions = StopConditions(eos_ids)
+        self._sequence_factory = SequenceFactory(
             tokenizer,
-            self._ends,
+            self._stop_conditions,
             vocab_size=model.config.vocab_size,
             max_context=min(model.config.max_context, cache_blocks * block_size),
             block_size=block_size,
@@ -73,17 +73,17 @@ class Engine:
         )
         self._max_sequences = max_sequences
         self._cache = model.new_cache(cache_blocks, block_size)
-        self._pool = BlockPool(cache_blocks)
+        self._block_pool = BlockPool(cache_blocks)
         self.counters = Counters()
-        self._pace = Pace(token_budget, model.num_weights, max_step_s)
+        self._step_time_limiter = StepTimeLimiter(token_budget, model.num_weights, max_step_s)
         self._scheduler = Scheduler(
-            self._pool,
+            self._block_pool,
             self.counters,
             max_sequences=max_sequences,
-            token_budget=self._pace.token_budget,
+            token_budget=self._step_time_limiter.token_budget,
             max_drafts=max_drafts,
         )
-        self._sampler = Sampler(self._ends.eos_ids)
+        self._sampler = Sampler(self._stop_conditions.eos_ids)
         self._sequences: dict[int, Sequence] = {}
         self._ended: list[SequenceDelta] = []  # of dispatches that ended before they ran
 
@@ -110,27 +110,27 @@ class Engine:
     @property
     def free_blocks(self) -> int:
         """Cache blocks that no sequence holds."""
-        return self._pool.num_free
+        return self._block_pool.num_free
 
-    def take_cache_news(self) -> CacheNews:
+    def take_cache_events(self) -> CacheEvents:
         """What the prefix cache has got and lost since this was asked last."""
-        return self._pool.take_news()
+        return self._block_pool.take_events()
 
-    def tell_all_cached(self) -> None:
+    def republish_cache_events(self) -> None:
         """Let the next news be of all that the prefix cache holds."""
-        self._pool.tell_all()
+        self._block_pool.republish()
 
     def add(self, dispatch: Dispatch) -> None:
         """Take a dispatch; one that cannot run is answered by the next step, one already held is ignored."""
         if dispatch.dispatch_id in self._sequences:
             return
         try:
-            sequence = self._intake.sequence_of(dispatch)
+            sequence = self._sequence_factory.create(dispatch)
             finish = self._finish_before(sequence)
         except Exception as error:
-            finish = failure(error)
+            finish = error_finish(error)
         if finish is not None:
-            self._ended.append(last_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), finish))
+            self._ended.append(empty_final_delta(dispatch.dispatch_id, len(dispatch.emitted_ids), finish))
             return
         self._sequences[dispatch.dispatch_id] = sequence
         self._scheduler.add(sequence)
@@ -155,15 +155,17 @@ class Engine:
         started = time.perf_counter()
         schedule = self._scheduler.schedule()
         deltas = self._take_ended(schedule)
-        generating = [chunk for chunk in schedule.chunks if chunk.sequence.pool is None]
-        embedding = [chunk for chunk in schedule.chunks if chunk.sequence.pool is not None]
+        generating = [chunk for chunk in schedule.chunks if chunk.sequence.pooler is None]
+        embedding = [chunk for chunk in schedule.chunks if chunk.sequence.pooler is not None]
         deltas += self._compute(generating, self._generate) + self._compute(embedding, self._embed)
         seconds = time.perf_counter() - started
         self.counters.step_seconds += seconds
         self._scheduler.on_step(schedule, seconds)
         return deltas
 
-    def _compute(self, chunks: list[Chunk], run: Callable[[list[Chunk], Batch], Commit]) -> list[SequenceDelta]:
+    def _compute(
+        self, chunks: list[SequenceChunk], run: Callable[[list[SequenceChunk], Batch], Commit]
+    ) -> list[SequenceDelta]:
         """Forward and what follows from it, then commit."""
         if not chunks:
             return []
@@ -174,50 +176,50 @@ class Engine:
         except Exception as error:  # the worker outlives a step that fails
             if len(chunks) > 1:
                 return [delta for chunk in chunks for delta in self._compute([chunk], run)]
-            return [self._end(chunks[0].sequence, failure(error, "a step failed"))]
+            return [self._end(chunks[0].sequence, error_finish(error, "a step failed"))]
         seconds = time.perf_counter() - started
         self.counters.kernel_seconds += seconds
-        self._pace.on_step(len(batch.token_ids), seconds)
-        self._scheduler.token_budget = self._pace.token_budget
+        self._step_time_limiter.on_step(len(batch.token_ids), seconds)
+        self._scheduler.token_budget = self._step_time_limiter.token_budget
         return commit()
 
-    def _generate(self, chunks: list[Chunk], batch: Batch) -> Commit:
+    def _generate(self, chunks: list[SequenceChunk], batch: Batch) -> Commit:
         logits = self._model.forward(batch, self._cache)
-        samples = self._sampler.sample(logits, chunks, self._model.surveys(len(logits)))
+        samples = self._sampler.sample(logits, chunks, self._model.logit_stats(len(logits)))
         return lambda: self._commit(chunks, samples)
 
-    def _embed(self, chunks: list[Chunk], batch: Batch) -> Commit:
+    def _embed(self, chunks: list[SequenceChunk], batch: Batch) -> Commit:
         hidden = self._model.hidden_states(batch, self._cache)
         return lambda: self._commit_hidden(chunks, hidden)
 
-    def _commit_hidden(self, chunks: list[Chunk], hidden: NDArray[np.float32]) -> list[SequenceDelta]:
+    def _commit_hidden(self, chunks: list[SequenceChunk], hidden: NDArray[np.float32]) -> list[SequenceDelta]:
         """Add the hidden states of each chunk to its vector, which is told when the prompt is through."""
         deltas = []
         first_row = 0
         for chunk in chunks:
-            sequence, pool = chunk.sequence, chunk.sequence.pool
-            assert pool is not None, "it is being embedded"
+            sequence, pooler = chunk.sequence, chunk.sequence.pooler
+            assert pooler is not None, "it is being embedded"
             if sequence.num_computed_tokens == 0:
-                pool.restart()
-            pool.add(hidden[first_row : first_row + len(chunk.prompt_rows)])
+                pooler.restart()
+            pooler.add(hidden[first_row : first_row + len(chunk.prompt_rows)])
             first_row += len(chunk.prompt_rows)
             self._scheduler.commit(chunk)
             if sequence.num_uncomputed_tokens == 0:
                 try:
-                    embedding, length = pool.embedding()
+                    embedding, length = pooler.embedding()
                     extras = SequenceExtras(embedding=embedding, embedding_length=length)
                     deltas.append(self._end(sequence, Finish("stop"), extras))
                 except CactusError as error:
-                    deltas.append(self._end(sequence, failure(error)))
+                    deltas.append(self._end(sequence, error_finish(error)))
         return deltas
 
     def _finish_before(self, sequence: Sequence) -> Finish | None:
         """Why there is nothing to do for a sequence, or None."""
-        if sequence.pool is not None or sequence.num_completion_tokens == 0:
+        if sequence.pooler is not None or sequence.num_completion_tokens == 0:
             return None
-        return self._ends.finish_of(sequence, int(sequence.token_ids[-1]))
+        return self._stop_conditions.finish_for(sequence, int(sequence.token_ids[-1]))
 
-    def _commit(self, chunks: list[Chunk], samples: Samples) -> list[SequenceDelta]:
+    def _commit(self, chunks: list[SequenceChunk], samples: Samples) -> list[SequenceDelta]:
         """Account for what was computed and turn samples into deltas, ending what is complete."""
         deltas = []
         first_row = 0
@@ -227,66 +229,68 @@ class Engine:
                 delta = self._commit_chunk(chunk, samples, first_row)
             except Exception as error:  # such as a token that the tokenizer does not know
                 self._remove(sequence)
-                finish = failure(error, "a token could not be taken")
-                delta = last_delta(sequence.dispatch_id, position, finish)
+                finish = error_finish(error, "a token could not be taken")
+                delta = empty_final_delta(sequence.dispatch_id, position, finish)
             if delta is not None:
                 deltas.append(delta)
             first_row += len(chunk.prompt_rows) + chunk.num_rows
         return deltas
 
-    def _commit_chunk(self, chunk: Chunk, samples: Samples, first_row: int) -> SequenceDelta | None:
+    def _commit_chunk(self, chunk: SequenceChunk, samples: Samples, first_row: int) -> SequenceDelta | None:
         sequence = chunk.sequence
-        told = prompt_told(chunk, samples, first_row)
+        told = prompt_logprobs(chunk, samples, first_row)
         if chunk.num_rows:
             return self._extend(chunk, samples, first_row + len(chunk.prompt_rows), told)
         self._scheduler.commit(chunk)
         if sequence.num_uncomputed_tokens == 0:  # nothing was asked for beyond the prefill
-            return self._end(sequence, length_of(sequence), told)
-        return delta_of(sequence, told) if told is not None else None
+            return self._end(sequence, length_finish(sequence), told)
+        return extras_delta(sequence, told) if told is not None else None
 
-    def _extend(self, chunk: Chunk, samples: Samples, first_row: int, told: SequenceExtras | None) -> SequenceDelta:
+    def _extend(
+        self, chunk: SequenceChunk, samples: Samples, first_row: int, told: SequenceExtras | None
+    ) -> SequenceDelta:
         """Append what was sampled up to the first token that was not drafted, and end what is complete."""
         sequence = chunk.sequence
         drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
-        tokens = NewTokens(sequence)
+        tokens = DeltaBuilder(sequence)
         finish, is_drafted = None, False
         for sample in samples.of(first_row, chunk.num_rows):
             if not sample.is_finite:
-                finish = failure(ModelFailure("the logits are not finite"))
+                finish = error_finish(ModelFailure("the logits are not finite"))
                 break
             token_id = sample.token_id
             is_drafted = len(tokens) < len(drafts) and token_id == drafts[len(tokens)]
             sequence.append(token_id)
-            tokens.add(sample, self._ends.take(sequence, token_id))
-            finish = self._ends.finish_of(sequence, token_id)
+            tokens.add(sample, self._stop_conditions.advance(sequence, token_id))
+            finish = self._stop_conditions.finish_for(sequence, token_id)
             if finish is not None or not is_drafted:
                 break
         if len(tokens):
             self._scheduler.commit(chunk, len(tokens) if is_drafted else len(tokens) - 1)
             self.counters.tokens_generated += len(tokens)
         if finish is not None:
-            tokens.show(sequence.detokenizer.flush())
+            tokens.add_text(sequence.detokenizer.flush())
             self._remove(sequence)
         rows = range(first_row, first_row + len(tokens))
-        return tokens.delta(finish, extras_of(sequence, samples, rows, told))
+        return tokens.delta(finish, extras_for(sequence, samples, rows, told))
 
     def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
         """The last deltas of dispatches that never run: refused ones, and those larger than the cache."""
         ended, self._ended = self._ended, []
-        for sequence in schedule.unfit:
+        for sequence in schedule.too_large:
             del self._sequences[sequence.dispatch_id]  # the scheduler let go of it already
             error = ContextExceeded(
                 f"{sequence.num_tokens} tokens need {sequence.num_blocks_needed} cache blocks, "
-                f"this worker has {self._pool.num_blocks}",
+                f"this worker has {self._block_pool.num_blocks}",
                 param="prompt",
             )
-            ended.append(last_delta_of(sequence, failure(error)))
+            ended.append(final_delta(sequence, error_finish(error)))
         return ended
 
     def _end(self, sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
         """The last delta of a sequence that ends without a new token."""
         self._remove(sequence)
-        return last_delta_of(sequence, finish, extras)
+        return final_delta(sequence, finish, extras)
 
     def _remove(self, sequence: Sequence) -> None:
         del self._sequences[sequence.dispatch_id]

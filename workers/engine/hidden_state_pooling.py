@@ -9,7 +9,7 @@ from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.errors import ModelFailure
 
 
-class Pool:
+class HiddenStatePooler:
     """Takes hidden states token by token, so that it does not matter in how many steps they come."""
 
     def __init__(self, kind: Pooling) -> None:

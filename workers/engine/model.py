@@ -34,8 +34,8 @@ class Model(Protocol):
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Logits (rows, vocab) of `batch.logit_rows`, a view valid until the next call."""
 
-    def surveys(self, num_rows: int) -> NDArray[np.float32] | None:
-        """What `kernels.softmax.survey` finds in the last logits, a view; None leaves that to others."""
+    def logit_stats(self, num_rows: int) -> NDArray[np.float32] | None:
+        """Statistics of the last logits (see `logit_stats_width`), a view; None: the sampler computes them."""
 
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """Instead of their logits the rows behind the last norm, (rows, hidden), a view as well."""

@@ -10,11 +10,16 @@ from typing import Any, NamedTuple
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.workers.engine.sampling_rows import RowsWanted
-from cactus_actors.workers.engine.step_batch import Chunk
-from cactus_actors.workers.kernels.compile_cache import compiling_alone, fingerprint
-from cactus_actors.workers.kernels.logit_chunks import survey_width
-from cactus_actors.workers.kernels.sampling import Outcomes, Rows, compiled_sampler, compiled_survey
+from cactus_actors.workers.engine.sampling_rows import SamplingRowsBuilder
+from cactus_actors.workers.engine.step_batch import SequenceChunk
+from cactus_actors.workers.kernels.compile_cache import compile_lock, fingerprint
+from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
+from cactus_actors.workers.kernels.sampling import (
+    SamplingInputs,
+    SamplingOutputs,
+    compiled_logit_stats,
+    compiled_sampler,
+)
 from cactus_actors.workers.kernels.sampling_scratch import OUTCOME, new_scratch
 
 
@@ -55,23 +60,23 @@ class Sampler:
     def __init__(self, end_ids: Iterable[int]) -> None:
         self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
         self._scratch = new_scratch(1, self._end_ids.size)
-        self._survey_rows = compiled_survey(fingerprint())
+        self._compute_logit_stats = compiled_logit_stats(fingerprint())
         self._sample_rows = compiled_sampler(fingerprint())
-        with compiling_alone(self._sample_rows):
+        with compile_lock(self._sample_rows):
             self._warm_up()
 
     def sample(
         self,
         logits: NDArray[np.float32],
-        chunks: Ordered[Chunk],
-        surveys: NDArray[np.float32] | None = None,
+        chunks: Ordered[SequenceChunk],
+        logit_stats: NDArray[np.float32] | None = None,
     ) -> Samples:
         """One token for each row of `logits` (rows, V), which belong to `chunks` as in their Batch.
 
         A row after drafts is sampled as if they were the sequence's tokens. `logits` is written to meanwhile
-        and is the same again on return. `surveys` are those of the rows, if they are known.
+        and is the same again on return. `logit_stats` are those of the rows, if they are known.
         """
-        wanted = RowsWanted(self._end_ids)
+        wanted = SamplingRowsBuilder(self._end_ids)
         for chunk in chunks:
             if chunk.prompt_rows:
                 first = chunk.sequence.num_computed_tokens + 1
@@ -82,27 +87,29 @@ class Sampler:
                 wanted.add_sampled(chunk.sequence, num_drafts)
         # One type for compiled code, whatever the model's padding.
         logits = np.ascontiguousarray(logits)
-        surveys = self._surveys_of(logits) if surveys is None else np.ascontiguousarray(surveys)
-        return self._run(logits, surveys, wanted.rows(logits.shape[1]), wanted.max_top)
+        logit_stats = self._logit_stats_of(logits) if logit_stats is None else np.ascontiguousarray(logit_stats)
+        return self._run(logits, logit_stats, wanted.rows(logits.shape[1]), wanted.max_top)
 
     def _warm_up(self) -> None:
         """Compile the sampler by sampling no row."""
-        no_surveys = np.zeros((0, survey_width(1)), np.float32)
-        self._run(np.zeros((0, 1), np.float32), no_surveys, RowsWanted(self._end_ids).rows(1), 0)
+        no_logit_stats = np.zeros((0, logit_stats_width(1)), np.float32)
+        self._run(np.zeros((0, 1), np.float32), no_logit_stats, SamplingRowsBuilder(self._end_ids).rows(1), 0)
 
-    def _run(self, logits: NDArray[np.float32], surveys: NDArray[np.float32], rows: Rows, max_top: int) -> Samples:
+    def _run(
+        self, logits: NDArray[np.float32], logit_stats: NDArray[np.float32], rows: SamplingInputs, max_top: int
+    ) -> Samples:
         num_rows = len(rows.wanted)
-        outcomes = Outcomes(
+        outcomes = SamplingOutputs(
             np.empty(num_rows, OUTCOME),
             np.full((num_rows, max_top), -1, np.int32),
             np.empty((num_rows, max_top)),
         )
         if logits.shape[1] != self._scratch.weights.size:
             self._scratch = new_scratch(logits.shape[1], self._end_ids.size)
-        self._sample_rows(logits, surveys, rows, self._end_ids, self._scratch, outcomes)
+        self._sample_rows(logits, logit_stats, rows, self._end_ids, self._scratch, outcomes)
         return Samples(*outcomes)
 
-    def _surveys_of(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
-        surveys = np.empty((len(logits), survey_width(logits.shape[1])), np.float32)
-        self._survey_rows(logits, surveys)
-        return surveys
+    def _logit_stats_of(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
+        logit_stats = np.empty((len(logits), logit_stats_width(logits.shape[1])), np.float32)
+        self._compute_logit_stats(logits, logit_stats)
+        return logit_stats

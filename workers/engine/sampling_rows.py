@@ -8,7 +8,7 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.errors import ModelFailure
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.token_constraint import TokenConstraint
-from cactus_actors.workers.kernels.sampling import Rows
+from cactus_actors.workers.kernels.sampling import SamplingInputs
 from cactus_actors.workers.kernels.sampling_scratch import SAMPLING_ROW
 
 _NO_TOKENS = np.empty(0, dtype=np.int32)
@@ -16,7 +16,7 @@ _NO_BIASES = np.empty(0, dtype=np.float64)
 _WORDS_PER_CHUNK = 2  # of the chunks that kernels read logits in
 
 
-class RowsWanted:
+class SamplingRowsBuilder:
     """Gathers rows; most have only a position of their own."""
 
     def __init__(self, end_ids: NDArray[np.int32]) -> None:
@@ -40,23 +40,23 @@ class RowsWanted:
         """A row that samples the token behind the sequence's known ones and so many drafts."""
         params, position = sequence.params, sequence.num_completion_tokens + num_drafts
         self._add(sequence, position)
-        if sequence.is_steered:
+        if sequence.uses_mirostat:
             self._set(mu=sequence.mirostat_mu)
         if (forced_id := sequence.forced_id) is not None:  # nothing else is let through, so no rule counts
-            self._set_mask(mask_of(np.array([forced_id], dtype=np.int32)))
+            self._set_mask(mask_allowing(np.array([forced_id], dtype=np.int32)))
             return
         if sequence.bias_ids.size:
             self._add_biases(sequence)
-        if sequence.is_penalised:
+        if sequence.uses_penalties:
             self._add_windows(sequence, num_drafts)
         are_forbidden = position < params.min_tokens
         if sequence.constraint is not None:
             mask = self._add_mask(sequence.constraint)
-            are_forbidden = (are_forbidden or params.ignore_eos) and may_go_on(mask, self._end_ids)
+            are_forbidden = (are_forbidden or params.ignore_eos) and allows_more_than_ends(mask, self._end_ids)
         if are_forbidden:
             self._set(are_ends_forbidden=True)
 
-    def rows(self, vocab_size: int) -> Rows:
+    def rows(self, vocab_size: int) -> SamplingInputs:
         """All of them."""
         wanted = np.frombuffer(bytearray().join(self._static), dtype=SAMPLING_ROW)
         wanted["position"] = self._positions
@@ -65,7 +65,7 @@ class RowsWanted:
         masks = np.zeros((len(self._masks), _WORDS_PER_CHUNK * -(-vocab_size // 64)), dtype=np.int32)
         for words, mask in zip(masks, self._masks, strict=True):
             words[: mask.size] = mask[: words.size]
-        return Rows(
+        return SamplingInputs(
             wanted,
             masks,
             np.concatenate(self._windows) if self._windows else _NO_TOKENS,
@@ -100,7 +100,7 @@ class RowsWanted:
         self._set(first_counted=middle, end_counted=self._num_window_tokens)
 
     def _add_mask(self, constraint: TokenConstraint) -> NDArray[np.int32]:
-        mask = mask_of(self._end_ids) if constraint.is_finished else constraint.bitmask()
+        mask = mask_allowing(self._end_ids) if constraint.is_finished else constraint.bitmask()
         if not mask.any():
             raise ModelFailure("the text can neither go on nor end as it was asked to")
         self._set_mask(mask)
@@ -136,14 +136,14 @@ def sampling_row(sequence: Sequence) -> bytes:
     return row.tobytes()
 
 
-def mask_of(token_ids: NDArray[np.int32]) -> NDArray[np.int32]:
+def mask_allowing(token_ids: NDArray[np.int32]) -> NDArray[np.int32]:
     """The mask that lets these tokens come."""
     mask = np.zeros(int(token_ids.max(initial=-1)) // 32 + 1, dtype=np.int32)
     np.bitwise_or.at(mask, token_ids // 32, np.int32(1) << token_ids % 32)
     return mask
 
 
-def may_go_on(mask: NDArray[np.int32], end_ids: NDArray[np.int32]) -> bool:
+def allows_more_than_ends(mask: NDArray[np.int32], end_ids: NDArray[np.int32]) -> bool:
     """Whether a mask allows anything but ends."""
     words, ends = mask.copy(), end_ids[end_ids < 32 * mask.size]
     np.bitwise_and.at(words, ends // 32, ~(np.int32(1) << ends % 32))

@@ -19,13 +19,13 @@ from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.block_pool import BlockPool
 from cactus_actors.workers.engine.sequence import Sequence
-from cactus_actors.workers.engine.speculation import DraftPlace, StepCost, propose
-from cactus_actors.workers.engine.step_batch import Chunk
+from cactus_actors.workers.engine.speculation import DraftSlot, StepCost, propose
+from cactus_actors.workers.engine.step_batch import SequenceChunk
 
 MAX_DRAFTED_ROWS = 8
 """Kernels multiply up to 8 rows at once: a step that has more pays for every row, drafted or not."""
 
-MAX_TOLD_ROWS = 64
+MAX_PROMPT_ROWS = 64
 """Rows of logits in a step for tokens of prompts: each is as large as the vocabulary."""
 
 
@@ -33,8 +33,8 @@ MAX_TOLD_ROWS = 64
 class Schedule:
     """One step's work, and the sequences that can never run because the whole cache is too small."""
 
-    chunks: list[Chunk] = field(default_factory=list)
-    unfit: list[Sequence] = field(default_factory=list)
+    chunks: list[SequenceChunk] = field(default_factory=list)
+    too_large: list[Sequence] = field(default_factory=list)
 
 
 @dataclass(slots=True)
@@ -67,14 +67,14 @@ class Scheduler:
 
     def __init__(
         self,
-        pool: BlockPool,
+        block_pool: BlockPool,
         counters: Counters,
         *,
         max_sequences: int,
         token_budget: int,
         max_drafts: int = 0,
     ) -> None:
-        self._pool = pool
+        self._block_pool = block_pool
         self._counters = counters
         self._max_sequences = max_sequences
         self._max_drafts = max_drafts
@@ -93,9 +93,9 @@ class Scheduler:
         preempted = self._grow_running(schedule)
         budget = self.token_budget
         for sequence in self.running:
-            budget -= self._take(sequence, budget, schedule)
+            budget -= self._schedule_tokens(sequence, budget, schedule)
         while budget > 0 and not preempted and self._admit_next(schedule):
-            budget -= self._take(self.running[-1], budget, schedule)
+            budget -= self._schedule_tokens(self.running[-1], budget, schedule)
         self._add_drafts(schedule)
         return schedule
 
@@ -105,7 +105,7 @@ class Scheduler:
         if self._max_drafts and 0 < num_rows <= MAX_DRAFTED_ROWS:
             self.step_cost.on_step(num_rows, seconds)
 
-    def commit(self, chunk: Chunk, num_accepted: int = 0) -> None:
+    def commit(self, chunk: SequenceChunk, num_accepted: int = 0) -> None:
         """Note that a chunk's keys and values are in the cache, and let others find the blocks it filled.
 
         The first `num_accepted` of its drafts are the sequence's tokens now; the others were never there.
@@ -119,9 +119,9 @@ class Scheduler:
         if num_full > first_full and sequence.params.cache_prompt:
             hashes = sequence.block_hashes(num_full)
             for index in range(first_full, num_full):
-                self._pool.publish(sequence.block_table[index], hashes[index])
+                self._block_pool.publish(sequence.block_table[index], hashes[index])
         if chunk.num_drafts:
-            self._pool.release(sequence.block_table[sequence.num_blocks_needed :])
+            self._block_pool.release(sequence.block_table[sequence.num_blocks_needed :])
             del sequence.block_table[sequence.num_blocks_needed :]
             self._counters.draft_tokens += chunk.num_drafts
             self._counters.accepted_draft_tokens += num_accepted
@@ -135,13 +135,13 @@ class Scheduler:
             self.waiting.remove(sequence)
         self._release(sequence)
 
-    def _take(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
+    def _schedule_tokens(self, sequence: Sequence, budget: int, schedule: Schedule) -> int:
         num_tokens = min(sequence.num_uncomputed_tokens, budget)
-        if sequence.prompt_rows and sequence.pool is None:
-            num_told = sum(len(chunk.prompt_rows) for chunk in schedule.chunks if not chunk.sequence.pool)
-            num_tokens = min(num_tokens, MAX_TOLD_ROWS - num_told)
+        if sequence.prompt_rows and sequence.pooler is None:
+            num_prompt_rows = sum(len(chunk.prompt_rows) for chunk in schedule.chunks if not chunk.sequence.pooler)
+            num_tokens = min(num_tokens, MAX_PROMPT_ROWS - num_prompt_rows)
         if num_tokens > 0:
-            schedule.chunks.append(Chunk(sequence, num_tokens))
+            schedule.chunks.append(SequenceChunk(sequence, num_tokens))
         return num_tokens
 
     def _add_drafts(self, schedule: Schedule) -> None:
@@ -153,27 +153,27 @@ class Scheduler:
         if num_left <= 0:
             return
         indices = [
-            index for index, chunk in enumerate(schedule.chunks) if chunk.num_rows and chunk.sequence.may_be_drafted
+            index for index, chunk in enumerate(schedule.chunks) if chunk.num_rows and chunk.sequence.can_speculate
         ]
         sequences = [schedule.chunks[index].sequence for index in indices]
-        places = [DraftPlace(each.drafter, each.token_ids, self._room(each)) for each in sequences]
+        places = [DraftSlot(each.drafter, each.token_ids, self._num_drafts_that_fit(each)) for each in sequences]
         proposals = propose(places, num_rows, num_left, self.step_cost)
         for index, sequence, drafts in zip(indices, sequences, proposals, strict=True):
             if drafts.size:  # blocks may have gone to a sequence before this one
-                drafts = drafts[: self._room(sequence)]
+                drafts = drafts[: self._num_drafts_that_fit(sequence)]
                 schedule.chunks[index] = self._drafted(schedule.chunks[index], drafts)
 
-    def _room(self, sequence: Sequence) -> int:
+    def _num_drafts_that_fit(self, sequence: Sequence) -> int:
         """How many drafts fit behind a sequence: into blocks, and before the last token that it may have."""
-        num_blocks = len(sequence.block_table) + self._pool.num_free
+        num_blocks = len(sequence.block_table) + self._block_pool.num_free
         return min(num_blocks * sequence.block_size - sequence.num_tokens, sequence.num_tokens_left - 1)
 
-    def _drafted(self, chunk: Chunk, drafts: NDArray[np.int32]) -> Chunk:
+    def _drafted(self, chunk: SequenceChunk, drafts: NDArray[np.int32]) -> SequenceChunk:
         sequence = chunk.sequence
         sequence.draft(drafts)
         num_blocks = -(-(sequence.num_tokens + drafts.size) // sequence.block_size)
-        sequence.block_table += self._pool.allocate(num_blocks - len(sequence.block_table))
-        return Chunk(sequence, chunk.num_tokens, int(drafts.size))
+        sequence.block_table += self._block_pool.allocate(num_blocks - len(sequence.block_table))
+        return SequenceChunk(sequence, chunk.num_tokens, int(drafts.size))
 
     def _grow_running(self, schedule: Schedule) -> bool:
         """Give the running sequences the blocks they lack, oldest first; whether one was preempted for it."""
@@ -182,15 +182,15 @@ class Scheduler:
         while index < len(self.running):
             sequence = self.running[index]
             num_missing = sequence.num_blocks_needed - len(sequence.block_table)
-            if num_missing <= self._pool.num_free:
-                sequence.block_table += self._pool.allocate(num_missing)
+            if num_missing <= self._block_pool.num_free:
+                sequence.block_table += self._block_pool.allocate(num_missing)
                 index += 1
             elif len(self.running) > 1:
                 self._preempt(self.running[-1])
                 preempted = True
             else:
                 self.remove(sequence)
-                schedule.unfit.append(sequence)
+                schedule.too_large.append(sequence)
         return preempted
 
     def _preempt(self, sequence: Sequence) -> None:
@@ -201,36 +201,36 @@ class Scheduler:
 
     def _admit_next(self, schedule: Schedule) -> bool:
         """Move the first waiting sequence that can ever fit to the running ones, if it fits now."""
-        while self.waiting and self.waiting[0].num_blocks_needed > self._pool.num_blocks:
-            schedule.unfit.append(self.waiting.popleft())
+        while self.waiting and self.waiting[0].num_blocks_needed > self._block_pool.num_blocks:
+            schedule.too_large.append(self.waiting.popleft())
         if not self.waiting or len(self.running) >= self._max_sequences:
             return False
         sequence = self.waiting[0]
         cached = self._cached_prefix(sequence)
         num_new = sequence.num_blocks_needed - len(cached)
         # One block stays free for each running sequence, so that a newcomer is not preempted at once.
-        if num_new + self._pool.num_free_among(cached) + len(self.running) > self._pool.num_free:
+        if num_new + self._block_pool.num_free_among(cached) + len(self.running) > self._block_pool.num_free:
             return False
         self.waiting.popleft()
-        self._pool.hold(cached)
-        sequence.block_table = cached + self._pool.allocate(num_new)
+        self._block_pool.hold(cached)
+        sequence.block_table = cached + self._block_pool.allocate(num_new)
         sequence.num_computed_tokens = len(cached) * sequence.block_size
         if sequence.num_cached_prompt_tokens is None:
             sequence.num_cached_prompt_tokens = min(sequence.num_computed_tokens, sequence.num_prompt_tokens)
             self._counters.cached_prompt_tokens += sequence.num_cached_prompt_tokens
-            if sequence.may_reuse_prefix:
+            if sequence.can_reuse_prefix:
                 self._counters.queried_prompt_tokens += sequence.num_prompt_tokens
         self.running.append(sequence)
         return True
 
     def _cached_prefix(self, sequence: Sequence) -> list[int]:
-        if not sequence.may_reuse_prefix:
+        if not sequence.can_reuse_prefix:
             return []
         # The last known token is always computed: its logits are what the step is for.
         num_full = (sequence.num_tokens - 1) // sequence.block_size
-        return self._pool.find_prefix(sequence.block_hashes(num_full))
+        return self._block_pool.find_prefix(sequence.block_hashes(num_full))
 
     def _release(self, sequence: Sequence) -> None:
-        self._pool.release(sequence.block_table)
+        self._block_pool.release(sequence.block_table)
         sequence.block_table = []
         sequence.num_computed_tokens = 0

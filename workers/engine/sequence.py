@@ -10,7 +10,7 @@ from cactus_actors.protocol.block_hashes import block_digest, root_digest
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.detokenizer import Detokenizer
-from cactus_actors.workers.engine.hidden_state_pooling import Pool
+from cactus_actors.workers.engine.hidden_state_pooling import HiddenStatePooler
 from cactus_actors.workers.engine.speculation import Drafter
 from cactus_actors.workers.engine.token_constraint import TokenConstraint
 
@@ -23,7 +23,7 @@ class Sequence:
     `token_ids` holds the prompt, then what earlier attempts emitted, then what is sampled here. A sequence
     decodes when it has one uncomputed token and prefills when it has more; nothing else tells them apart.
 
-    A sequence `is_steered` where mirostat keeps a state from token to token.
+    A sequence `uses_mirostat` where mirostat keeps a state from token to token.
 
     Of some jobs the prompt's own rows are read as well: for their log probabilities, told once each and in
     order, or for the mean of the hidden states, `pool`.
@@ -48,19 +48,19 @@ class Sequence:
         self.sampling_row = b""  # what the sampler makes of `params` and `choice`, once
         self.num_prompt_tokens = len(dispatch.prompt_ids)
         self.max_context = max_context
-        self.pool = Pool(pooling) if dispatch.task == "embed" else None
-        wanted = 0 if self.pool else dispatch.params.max_tokens
+        self.pooler = HiddenStatePooler(pooling) if dispatch.task == "embed" else None
+        wanted = 0 if self.pooler else dispatch.params.max_tokens
         self.max_tokens = min(wanted, max_context - self.num_prompt_tokens)
         self.constraint = constraint
         mu = dispatch.mirostat_mu
         self.mirostat_mu = 2 * self.params.mirostat_tau if mu is None else mu
-        self.is_steered = self.params.mirostat != 0 and self.params.temperature > 0
-        self.is_penalised = not (
+        self.uses_mirostat = self.params.mirostat != 0 and self.params.temperature > 0
+        self.uses_penalties = not (
             self.params.repeat_penalty == 1.0 and self.params.presence_penalty == self.params.frequency_penalty == 0.0
         )
         self.bias_ids, self.biases = _biases(self.params)
-        tells_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pool
-        self.num_told_prompt_tokens = 0 if tells_prompt else self.num_prompt_tokens
+        reports_prompt = dispatch.params.prompt_logprobs and not dispatch.emitted_ids and not self.pooler
+        self.num_reported_prompt_tokens = 0 if reports_prompt else self.num_prompt_tokens
         self.block_size = block_size
         self.block_table: list[int] = []
         self.num_computed_tokens = 0
@@ -101,16 +101,16 @@ class Sequence:
     @property
     def prompt_rows(self) -> range:
         """Positions of the prompt whose outputs are still to be read; row p tells of the token at p + 1."""
-        if self.pool is not None:
+        if self.pooler is not None:
             return range(self.num_prompt_tokens)
-        return range(max(0, self.num_told_prompt_tokens - 1), self.num_prompt_tokens - 1)
+        return range(max(0, self.num_reported_prompt_tokens - 1), self.num_prompt_tokens - 1)
 
     @property
-    def may_be_drafted(self) -> bool:
+    def can_speculate(self) -> bool:
         """Whether a token can be sampled before the one that it follows is certain."""
         reasoning = self.detokenizer.reasoning
         may_be_forced = reasoning is not None and reasoning.may_force
-        return self.constraint is None and not self.is_steered and not may_be_forced
+        return self.constraint is None and not self.uses_mirostat and not may_be_forced
 
     @property
     def forced_id(self) -> int | None:
@@ -119,7 +119,7 @@ class Sequence:
         return None if reasoning is None else reasoning.forced_id
 
     @property
-    def may_reuse_prefix(self) -> bool:
+    def can_reuse_prefix(self) -> bool:
         """Whether cached blocks may stand in for computing the first tokens."""
         return self.params.cache_prompt and not self.prompt_rows
 

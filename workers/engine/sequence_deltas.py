@@ -9,15 +9,15 @@ from msgspec.structs import replace
 
 from cactus_actors.protocol.errors import CactusError, ModelFailure
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras
-from cactus_actors.workers.engine.detokenizer import Shown
+from cactus_actors.workers.engine.detokenizer import TextDelta
 from cactus_actors.workers.engine.sampler import Sample, Samples
 from cactus_actors.workers.engine.sequence import Sequence
-from cactus_actors.workers.engine.step_batch import Chunk
+from cactus_actors.workers.engine.step_batch import SequenceChunk
 
 _log = logging.getLogger(__name__)
 
 
-class NewTokens:
+class DeltaBuilder:
     """The tokens that a step adds to a sequence, and all that is told of them."""
 
     def __init__(self, sequence: Sequence) -> None:
@@ -33,7 +33,7 @@ class NewTokens:
     def __len__(self) -> int:
         return len(self._token_ids)
 
-    def add(self, sample: Sample, shown: Shown) -> None:
+    def add(self, sample: Sample, shown: TextDelta) -> None:
         """The next token, and what can be shown after it."""
         if self._token_ids:
             self._cuts.append(len(self._text))
@@ -42,9 +42,9 @@ class NewTokens:
         self._entropies.append(sample.entropy)
         self._logprobs.append(sample.logprob)
         self._sequence.mirostat_mu = sample.mu
-        self.show(shown)
+        self.add_text(shown)
 
-    def show(self, shown: Shown) -> None:
+    def add_text(self, shown: TextDelta) -> None:
         """What can be shown besides, after the last token."""
         self._text += shown.text
         self._reasoning += shown.reasoning
@@ -64,33 +64,33 @@ class NewTokens:
             extras=extras,
             reasoning=self._reasoning,
             reasoning_cuts=self._reasoning_cuts if self._reasoning else [],
-            reasoning_flags=flags_of(self._sequence),
+            reasoning_flags=reasoning_flags_of(self._sequence),
         )
 
 
-def flags_of(sequence: Sequence) -> list[int]:
+def reasoning_flags_of(sequence: Sequence) -> list[int]:
     """Which of the last tokens are reasoning, as far as it is news."""
     reasoning = sequence.detokenizer.reasoning
     return [] if reasoning is None else reasoning.told()
 
 
-def extras_of(sequence: Sequence, samples: Samples, rows: range, told: SequenceExtras | None) -> SequenceExtras | None:
+def extras_for(sequence: Sequence, samples: Samples, rows: range, told: SequenceExtras | None) -> SequenceExtras | None:
     """What is told of the tokens of these rows beside what is told of the prompt."""
     extras = told
-    if sequence.is_steered:
+    if sequence.uses_mirostat:
         extras = replace(extras or SequenceExtras(), mirostat_mu=sequence.mirostat_mu)
     if sequence.params.num_logprobs > 0 and rows:
         extras = replace(extras or SequenceExtras(), top=[samples.top(row) for row in rows])
     return extras
 
 
-def prompt_told(chunk: Chunk, samples: Samples, first_row: int) -> SequenceExtras | None:
+def prompt_logprobs(chunk: SequenceChunk, samples: Samples, first_row: int) -> SequenceExtras | None:
     """The log probabilities of the prompt's tokens that the chunk's rows tell of; None if they are told.
 
     Raises ModelFailure where logits are not finite.
     """
     sequence = chunk.sequence
-    position = sequence.num_told_prompt_tokens
+    position = sequence.num_reported_prompt_tokens
     if position == sequence.num_prompt_tokens:
         return None
     rows = samples.of(first_row, len(chunk.prompt_rows))
@@ -100,18 +100,18 @@ def prompt_told(chunk: Chunk, samples: Samples, first_row: int) -> SequenceExtra
     if not all(row.is_finite for row in rows):
         raise ModelFailure("the logits are not finite")
     told += [(row.logprob, samples.top(first_row + place)) for place, row in enumerate(rows)]
-    sequence.num_told_prompt_tokens += len(told)
+    sequence.num_reported_prompt_tokens += len(told)
     return SequenceExtras(prompt=told, prompt_position=position) if told else None
 
 
-def delta_of(sequence: Sequence, extras: SequenceExtras) -> SequenceDelta:
+def extras_delta(sequence: Sequence, extras: SequenceExtras) -> SequenceDelta:
     """A delta without tokens and without an end."""
     cached_tokens = sequence.num_cached_prompt_tokens or 0
     position = sequence.num_completion_tokens
     return SequenceDelta(sequence.dispatch_id, position, [], "", [], [], cached_tokens, extras=extras)
 
 
-def failure(error: Exception, what: str = "a dispatch failed") -> Finish:
+def error_finish(error: Exception, what: str = "a dispatch failed") -> Finish:
     """The end of a sequence by an error; one that is no CactusError is the model's, and told by the log."""
     if not isinstance(error, CactusError):
         _log.error(what, exc_info=error)
@@ -119,15 +119,17 @@ def failure(error: Exception, what: str = "a dispatch failed") -> Finish:
     return Finish("error", error=error.info())
 
 
-def last_delta_of(sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
+def final_delta(sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
     """The last delta of a sequence, with the text that was held back."""
     shown = sequence.detokenizer.flush()
     cached_tokens = sequence.num_cached_prompt_tokens or 0
-    delta = last_delta(sequence.dispatch_id, sequence.num_completion_tokens, finish, shown.text, cached_tokens, extras)
-    return replace(delta, reasoning=shown.reasoning, reasoning_flags=flags_of(sequence))
+    delta = empty_final_delta(
+        sequence.dispatch_id, sequence.num_completion_tokens, finish, shown.text, cached_tokens, extras
+    )
+    return replace(delta, reasoning=shown.reasoning, reasoning_flags=reasoning_flags_of(sequence))
 
 
-def last_delta(
+def empty_final_delta(
     dispatch_id: int,
     position: int,
     finish: Finish,

@@ -8,17 +8,17 @@ from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.reasoning import MARKUPS
 from cactus_actors.workers.engine.detokenizer import Detokenizer, TokenBytes
 from cactus_actors.workers.engine.sequence import Sequence
-from cactus_actors.workers.engine.stop_conditions import Ends
+from cactus_actors.workers.engine.stop_conditions import StopConditions
 from cactus_actors.workers.engine.token_constraint import NewConstraint, TokenConstraint
 
 
-class Intake:
+class SequenceFactory:
     """Makes the sequences of one engine; `max_context` tokens fit it."""
 
     def __init__(
         self,
         tokenizer: TokenBytes,
-        ends: Ends,
+        stop_conditions: StopConditions,
         *,
         vocab_size: int,
         max_context: int,
@@ -28,7 +28,7 @@ class Intake:
         pooling: Pooling,
     ) -> None:
         self._tokenizer = tokenizer
-        self._ends = ends
+        self._stop_conditions = stop_conditions
         self._vocab_size = vocab_size
         self._max_context = max_context
         self._block_size = block_size
@@ -36,7 +36,7 @@ class Intake:
         self._new_constraint = new_constraint
         self._pooling = pooling
 
-    def sequence_of(self, dispatch: Dispatch) -> Sequence:
+    def create(self, dispatch: Dispatch) -> Sequence:
         """The sequence that goes on where `dispatch` says; raises InvalidRequest."""
         self._check(dispatch)
         sequence = Sequence(
@@ -49,7 +49,7 @@ class Intake:
             pooling=self._pooling,
         )
         for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
-            self._ends.take(sequence, token_id)
+            self._stop_conditions.advance(sequence, token_id)
         return sequence
 
     def _check(self, dispatch: Dispatch) -> None:

@@ -9,10 +9,10 @@ import numpy as np
 from numpy.typing import NDArray
 
 MAX_MATCH, MIN_MATCH = 4, 2
-MAX_PAUSE = 64
-FIRST_CHANCE = 0.6
+MAX_BACKOFF_TOKENS = 64
+INITIAL_ACCEPTANCE_RATE = 0.6
 UNKNOWN_ROW_COST = 0.05
-_MEMORY = 0.85  # what a result counts for after the next one
+_DECAY = 0.85  # what a result counts for after the next one
 
 
 class StepCost:
@@ -45,45 +45,45 @@ class StepCost:
 class Drafter:
     """Proposes tokens for one sequence, at most `max_drafts` a step, and learns how often it is right.
 
-    Where drafts do not pay one is tried now and then, after twice as many tokens each time, up to MAX_PAUSE.
+    Where drafts do not pay one is tried now and then, after twice as many tokens each time, up to MAX_BACKOFF_TOKENS.
     """
 
     def __init__(self, max_drafts: int) -> None:
         self._max_drafts = max_drafts
-        self._num_tried, self._num_right = 2.0, 2 * FIRST_CHANCE
-        self._pause = 1
-        self._silent_until = 0
+        self._num_tried, self._num_right = 2.0, 2 * INITIAL_ACCEPTANCE_RATE
+        self._backoff_tokens = 1
+        self._next_attempt_at = 0
 
     @property
-    def chance(self) -> float:
+    def acceptance_rate(self) -> float:
         """How likely a draft is right, if those before it are."""
         return self._num_right / self._num_tried
 
     def propose(self, token_ids: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
         """At most `limit` guesses at what follows `token_ids`, none where its end never came before."""
-        return find_drafts(token_ids, min(limit, self._max_drafts))
+        return prompt_lookup(token_ids, min(limit, self._max_drafts))
 
     def is_due(self, num_tokens: int) -> bool:
         """Whether it is time to try a draft after `num_tokens`, though none pays."""
-        return num_tokens >= self._silent_until
+        return num_tokens >= self._next_attempt_at
 
     def num_wanted(self, num_worthwhile: int, num_tokens: int) -> int:
         """How many drafts to make after `num_tokens`: as many as pay, or one if it is time to try."""
         if num_worthwhile:
-            self._pause = 1
+            self._backoff_tokens = 1
         elif self.is_due(num_tokens):
-            self._silent_until = num_tokens + 1 + self._pause
-            self._pause = min(MAX_PAUSE, 2 * self._pause)
+            self._next_attempt_at = num_tokens + 1 + self._backoff_tokens
+            self._backoff_tokens = min(MAX_BACKOFF_TOKENS, 2 * self._backoff_tokens)
             return 1
         return num_worthwhile
 
     def on_result(self, num_drafts: int, num_accepted: int) -> None:
         """So many of the last proposal's tokens were right."""
-        self._num_right = _MEMORY * self._num_right + num_accepted
-        self._num_tried = _MEMORY * self._num_tried + min(num_drafts, num_accepted + 1)
+        self._num_right = _DECAY * self._num_right + num_accepted
+        self._num_tried = _DECAY * self._num_tried + min(num_drafts, num_accepted + 1)
 
 
-class DraftPlace(NamedTuple):
+class DraftSlot(NamedTuple):
     """A sequence whose next token is sampled, and how many drafts fit behind it."""
 
     drafter: Drafter
@@ -91,15 +91,15 @@ class DraftPlace(NamedTuple):
     room: int
 
 
-def propose(places: Sequence[DraftPlace], num_rows: int, limit: int, cost: StepCost) -> list[NDArray[np.int32]]:
+def propose(places: Sequence[DraftSlot], num_rows: int, limit: int, cost: StepCost) -> list[NDArray[np.int32]]:
     """The drafts for each place, at most `limit` in all, in a step that has `num_rows` rows without them."""
-    hopes = [(place.drafter.chance, min(limit, place.room)) for place in places]
+    hopes = [(place.drafter.acceptance_rate, min(limit, place.room)) for place in places]
     is_due = any(place.drafter.is_due(place.token_ids.size) for place in places)
-    if not is_due and not any(worthwhile(hopes, num_rows, limit, cost)):
+    if not is_due and not any(best_draft_counts(hopes, num_rows, limit, cost)):
         return [place.token_ids[:0] for place in places]
     found = [place.drafter.propose(place.token_ids, min(limit, place.room)) for place in places]
-    chances = [(place.drafter.chance, drafts.size) for place, drafts in zip(places, found, strict=True)]
-    counts = worthwhile(chances, num_rows, limit, cost)
+    chances = [(place.drafter.acceptance_rate, drafts.size) for place, drafts in zip(places, found, strict=True)]
+    counts = best_draft_counts(chances, num_rows, limit, cost)
     num_left = limit - sum(counts)
     for index, place in enumerate(places):
         if counts[index] or num_left:
@@ -109,13 +109,17 @@ def propose(places: Sequence[DraftPlace], num_rows: int, limit: int, cost: StepC
     return [drafts[:count] for drafts, count in zip(found, counts, strict=True)]
 
 
-def worthwhile(proposals: Sequence[tuple[float, int]], num_rows: int, limit: int, cost: StepCost) -> list[int]:
-    """How many drafts of each (chance, number of drafts) make a step yield the most tokens a second.
+def best_draft_counts(proposals: Sequence[tuple[float, int]], num_rows: int, limit: int, cost: StepCost) -> list[int]:
+    """How many drafts of each (acceptance rate, number of drafts) make a step yield the most tokens a second.
 
     Without drafts the step has `num_rows` rows and as many tokens come of it; at most `limit` are made.
     """
     likelihoods = sorted(
-        ((chance**place, index) for index, (chance, size) in enumerate(proposals) for place in range(1, size + 1)),
+        (
+            (acceptance_rate**place, index)
+            for index, (acceptance_rate, size) in enumerate(proposals)
+            for place in range(1, size + 1)
+        ),
         key=lambda pair: (-pair[0], pair[1]),
     )[:limit]
     num_expected, num_best, best_rate = float(num_rows), 0, num_rows / cost.of(num_rows)
@@ -130,7 +134,7 @@ def worthwhile(proposals: Sequence[tuple[float, int]], num_rows: int, limit: int
     return counts
 
 
-def find_drafts(token_ids: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
+def prompt_lookup(token_ids: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
     """What followed the latest earlier occurrence of the last tokens: (at most `limit`,) int32.
 
     Of the last MAX_MATCH, or as many fewer as have occurred before, but at least MIN_MATCH. An occurrence may

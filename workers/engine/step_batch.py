@@ -12,7 +12,7 @@ from cactus_actors.workers.engine.sequence import Sequence
 
 
 @dataclass(slots=True)
-class Chunk:
+class SequenceChunk:
     """The next `num_tokens` uncomputed tokens of one sequence, and `num_drafts` guesses at what follows them.
 
     A chunk that ends at the sequence's last token has a row of logits for it and for each draft, if more
@@ -50,7 +50,7 @@ class Batch:
     logit_rows: NDArray[np.int32]  # (rows,) indices into tokens
 
     @classmethod
-    def of(cls, chunks: Ordered[Chunk]) -> Batch:
+    def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
         """The batch of these chunks and, in the same order, the rows of each: of its prompt, of its end."""
         spans: list[NDArray[np.int32]] = []
         positions: list[int] = []

@@ -5,11 +5,11 @@ from __future__ import annotations
 from cactus_actors.config import HEARTBEAT_S
 
 MAX_STEP_S = HEARTBEAT_S
-SLOW_CORE_PER_S = 2e10
+SLOW_CORE_MULTIPLIES_PER_S = 2e10
 """Weights times tokens that a core without special instructions computes in a second."""
 
 
-class Pace:
+class StepTimeLimiter:
     """A token budget, at most `max_tokens`, under which a step lasts about `max_step_s` seconds at most.
 
     A step cannot be interrupted, and a worker that is silent for long counts as dead: a big model must take
@@ -19,7 +19,7 @@ class Pace:
     def __init__(self, max_tokens: int, num_weights: int, max_step_s: float = MAX_STEP_S) -> None:
         self._max_tokens = max_tokens
         self._max_step_s = max_step_s
-        self.token_budget = self._bounded(SLOW_CORE_PER_S * max_step_s / num_weights)
+        self.token_budget = self._bounded(SLOW_CORE_MULTIPLIES_PER_S * max_step_s / num_weights)
 
     def on_step(self, num_tokens: int, seconds: float) -> None:
         """A step of so many tokens took so long."""

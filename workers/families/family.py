@@ -13,7 +13,7 @@ from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.attention_heads import heads_from_gguf, heads_from_json
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rope_config import rope_from_gguf, rope_from_json
 
@@ -59,21 +59,21 @@ class Family:
     model_types: tuple[str, ...]
     gguf_architectures: tuple[str, ...]
     has_experts: bool = False
-    read_json: Callable[[Keys], ModelConfig]
-    read_gguf: Callable[[Keys, GGUFFile], ModelConfig]
+    read_json: Callable[[ConfigKeys], ModelConfig]
+    read_gguf: Callable[[ConfigKeys, GGUFFile], ModelConfig]
     forward: Callable[[Graph, ModelConfig], None]
     gguf_names: Mapping[str, str] = field(default_factory=lambda: GGUF_NAMES)
     adjust_gguf: Adjust = unchanged
 
 
-def graph_of(family: Family, config: ModelConfig) -> Graph:
+def build_graph(family: Family, config: ModelConfig) -> Graph:
     """The forward pass of a family, written down for one config."""
     graph = Graph(config)
     family.forward(graph, config)
     return graph
 
 
-def decoder_from_json(keys: Keys, family: str, **special: Any) -> ModelConfig:
+def decoder_from_json(keys: ConfigKeys, family: str, **special: Any) -> ModelConfig:
     """What nearly all decoders say with the same keys of config.json; `special` overrides or adds to it."""
     heads = heads_from_json(keys)
     num_layers = keys.integer("num_hidden_layers", "num_layers")
@@ -97,7 +97,7 @@ def decoder_from_json(keys: Keys, family: str, **special: Any) -> ModelConfig:
     )
 
 
-def decoder_from_gguf(keys: Keys, file: GGUFFile, family: str, **special: Any) -> ModelConfig:
+def decoder_from_gguf(keys: ConfigKeys, file: GGUFFile, family: str, **special: Any) -> ModelConfig:
     """The same from GGUF metadata; the vocabulary is as large as the embedding has rows."""
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
@@ -128,7 +128,7 @@ def decoder_from_gguf(keys: Keys, file: GGUFFile, family: str, **special: Any) -
     )
 
 
-def _checked(keys: Keys, common: dict[str, Any], special: dict[str, Any]) -> ModelConfig:
+def _checked(keys: ConfigKeys, common: dict[str, Any], special: dict[str, Any]) -> ModelConfig:
     """The config, once the relations between its values hold."""
     config = ModelConfig(**(common | special))
     for rope in config.ropes:

@@ -11,7 +11,7 @@ from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.decoder_parts import attention, down, gate_and_up, queries_keys_values
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import (
     window_from_gguf,
@@ -53,7 +53,7 @@ def forward(g: Graph, c: ModelConfig) -> None:
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head", plus_one=True)
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Gemma2ForCausalLM."""
     keys = keys.with_defaults(**DEFAULTS)
     check_supported(keys)
@@ -71,13 +71,13 @@ def read_json(keys: Keys) -> ModelConfig:
     )
 
 
-def check_supported(keys: Keys) -> None:
+def check_supported(keys: ConfigKeys) -> None:
     """Refuse what no released text model of Gemma 2 and Gemma 3 needs."""
     keys.require_one_of("hidden_activation", "gelu_pytorch_tanh")
     keys.require_one_of("use_bidirectional_attention", False, None)
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `gemma2.`."""
     windows = windows_from_gguf(keys, window_from_gguf(keys, 4096), period=2)
     return decoder_from_gguf(
@@ -91,7 +91,7 @@ def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
     )
 
 
-def scale_from_gguf(keys: Keys, largest_num_layers: int) -> float | None:
+def scale_from_gguf(keys: ConfigKeys, largest_num_layers: int) -> float | None:
     """What scores are multiplied by; the files leave it out, and the largest model is known by its layers."""
     if keys.get("attention.scale") is not None:
         return keys.number("attention.scale", "factor")

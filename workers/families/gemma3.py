@@ -19,7 +19,7 @@ from cactus_actors.workers.families.decoder_parts import (
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.attention_heads import heads_from_gguf, heads_from_json
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rope_config import rope_from_gguf, rope_from_json
 from cactus_actors.workers.spec.rotary import Rope
@@ -66,7 +66,7 @@ def forward(g: Graph, c: ModelConfig) -> None:
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head", plus_one=True)
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Gemma3ForCausalLM, or of the text part of Gemma3ForConditionalGeneration."""
     keys.require_one_of("quantization_config", None)
     if keys.get("text_config") is not None:
@@ -96,7 +96,7 @@ def layers_of(windows: list[int]) -> tuple[Layer, ...]:
     return tuple(Layer(window=window, rope=LOCAL if window else GLOBAL) for window in windows)
 
 
-def ropes_from_json(keys: Keys) -> tuple[Rope, Rope]:
+def ropes_from_json(keys: ConfigKeys) -> tuple[Rope, Rope]:
     """The global and the local rope; in older files only the global one is scaled."""
     head_dim = heads_from_json(keys).head_dim
     local_keys = keys.replaced(rope_theta=keys.number("rope_local_base_freq", "rope_theta"), rope_scaling=None)
@@ -106,7 +106,7 @@ def ropes_from_json(keys: Keys) -> tuple[Rope, Rope]:
     )
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `gemma3.`; files of the larger models hold their text part alone."""
     windows = windows_from_gguf(keys, window_from_gguf(keys), period=6)
     head_dim = heads_from_gguf(keys).head_dim

@@ -6,7 +6,7 @@ from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.decoder_parts import queries_keys_values
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph, Value
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
 # What Lfm2Config of transformers assumes where a key is missing.
@@ -55,7 +55,7 @@ def _attention(g: Graph, c: ModelConfig, h: Value, layer: Layer, name: str) -> V
     return g.linear(attended, [f"{name}.out_proj"], [c.hidden_size])
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Lfm2ForCausalLM."""
     keys = keys.with_defaults(**DEFAULTS)
     keys.require_one_of("conv_bias", False, None)
@@ -70,7 +70,7 @@ def read_json(keys: Keys) -> ModelConfig:
     )
 
 
-def _ffn_size(keys: Keys) -> int:
+def _ffn_size(keys: ConfigKeys) -> int:
     """The width of the network, which the config gives before it is cut to two thirds and rounded up."""
     given = "intermediate_size" if keys.get("block_ff_dim") is None else "block_ff_dim"
     size = keys.integer(given, "ffn_size")
@@ -81,7 +81,7 @@ def _ffn_size(keys: Keys) -> int:
     return -(-size // multiple) * multiple
 
 
-def _layers(keys: Keys) -> tuple[Layer, ...]:
+def _layers(keys: ConfigKeys) -> tuple[Layer, ...]:
     num_layers = keys.integer("num_hidden_layers", "num_layers")
     if keys.get("layer_types") is not None:
         kinds = keys.strings("layer_types", num_layers)
@@ -97,7 +97,7 @@ def _layers_where(attends: list[bool]) -> tuple[Layer, ...]:
     return tuple(Layer(kind="attention" if each else "conv") for each in attends)
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `lfm2.`; layers without key-value heads are convolutions."""
     key = "attention.head_count_kv"
     num_layers = keys.integer("block_count", "num_layers")

@@ -9,7 +9,7 @@ from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families.decoder_parts import attention, down, gate_and_up, queries_keys_values
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_gguf
 
@@ -29,7 +29,7 @@ def forward(g: Graph, c: ModelConfig) -> None:
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of LlamaForCausalLM."""
     keys.require_one_of("hidden_act", "silu", None)
     keys.require_one_of("rope_interleaved", False, None)
@@ -43,7 +43,7 @@ def read_json(keys: Keys) -> ModelConfig:
     )
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `llama.`, which Mistral's files have too."""
     keys.require_one_of("expert_count", 0, None)
     num_layers = keys.integer("block_count", "num_layers")

@@ -7,7 +7,7 @@ from __future__ import annotations
 
 from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.family import Family, decoder_from_json
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json
 
@@ -15,7 +15,7 @@ from cactus_actors.workers.spec.sliding_window import window_from_json
 DEFAULTS = {"num_key_value_heads": 8, "max_position_embeddings": 131072, "sliding_window": 4096}
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of MistralForCausalLM."""
     keys = keys.with_defaults(**DEFAULTS)
     keys.require_one_of("hidden_act", "silu", None)

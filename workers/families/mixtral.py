@@ -7,7 +7,7 @@ from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.decoder_parts import attention, queries_keys_values
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts_from_json, stack_names
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_gguf, window_from_json
@@ -40,7 +40,7 @@ def forward(g: Graph, c: ModelConfig) -> None:
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of MixtralForCausalLM."""
     keys = keys.with_defaults(**DEFAULTS)
     keys.require_one_of("hidden_act", "silu", None)
@@ -53,7 +53,7 @@ def read_json(keys: Keys) -> ModelConfig:
     )
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `llama.`."""
     num_layers = keys.integer("block_count", "num_layers")
     return decoder_from_gguf(

@@ -9,7 +9,7 @@ from cactus_actors.workers.families.decoder_parts import attention, down
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph
 from cactus_actors.workers.spec.attention_heads import heads_from_json
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rope_config import rope_from_json
 from cactus_actors.workers.spec.sliding_window import window_from_gguf, window_from_json
@@ -38,7 +38,7 @@ def forward(g: Graph, c: ModelConfig) -> None:
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Phi3ForCausalLM."""
     keys = keys.with_defaults(**DEFAULTS)
     keys.require_one_of("hidden_act", "silu", None)
@@ -60,14 +60,14 @@ def read_json(keys: Keys) -> ModelConfig:
     )
 
 
-def _foreign_code(keys: Keys) -> Any:
+def _foreign_code(keys: ConfigKeys) -> Any:
     """`auto_map`, None where it names a copy of the class that this family is: published files do."""
     named = keys.below("auto_map").get("AutoModelForCausalLM")
     is_copy = isinstance(named, str) and named.endswith("modeling_phi3.Phi3ForCausalLM")
     return None if is_copy else keys.get("auto_map")
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `phi3.`."""
     num_layers = keys.integer("block_count", "num_layers")
     layers = (Layer(window=window_from_gguf(keys)),) * num_layers

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json, windows_from_json
 
@@ -18,21 +18,21 @@ DEFAULTS = {
 }
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Qwen2ForCausalLM."""
     keys = keys.with_defaults(**DEFAULTS)
     check_supported(keys)
     return decoder_from_json(keys, FAMILY.name, layers=layers_from_json(keys), attention_bias=True)
 
 
-def check_supported(keys: Keys) -> None:
+def check_supported(keys: ConfigKeys) -> None:
     """Refuse what no released text model of Qwen2 and Qwen3 needs."""
     keys.require_one_of("hidden_act", "silu", None)
     keys.require_one_of("use_mrope", False, None)
     keys.require_one_of("dual_chunk_attention_config", None)
 
 
-def layers_from_json(keys: Keys) -> tuple[Layer, ...]:
+def layers_from_json(keys: ConfigKeys) -> tuple[Layer, ...]:
     """Where `use_sliding_window` asks for it, a window from layer `max_window_layers` on."""
     window = window_from_json(keys) if keys.boolean("use_sliding_window", default=False) else 0
     first = keys.integer("max_window_layers", "window") if window else 0
@@ -40,7 +40,7 @@ def layers_from_json(keys: Keys) -> tuple[Layer, ...]:
     return tuple(Layer(window=each) for each in windows)
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `qwen2.`."""
     keys.require_one_of("attention.sliding_window", 0, None)
     return decoder_from_gguf(keys, file, FAMILY.name, attention_bias=True)

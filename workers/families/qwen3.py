@@ -13,7 +13,7 @@ from cactus_actors.workers.families.decoder_parts import (
 )
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.runtime.graph import Graph
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import ModelConfig
 
 
@@ -33,7 +33,7 @@ def forward(g: Graph, c: ModelConfig) -> None:
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Qwen3ForCausalLM."""
     keys = keys.with_defaults(**qwen2.DEFAULTS, head_dim=128)
     qwen2.check_supported(keys)
@@ -43,7 +43,7 @@ def read_json(keys: Keys) -> ModelConfig:
     )
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `qwen3.`."""
     keys.require_one_of("attention.sliding_window", 0, None)
     return decoder_from_gguf(

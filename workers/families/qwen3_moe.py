@@ -13,7 +13,7 @@ from cactus_actors.workers.families.decoder_parts import (
 from cactus_actors.workers.families.family import GGUF_NAMES, Family, decoder_from_gguf, decoder_from_json
 from cactus_actors.workers.families.qwen2 import check_supported
 from cactus_actors.workers.runtime.graph import Graph
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import experts_from_gguf, experts_from_json, stack_names
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json
@@ -54,7 +54,7 @@ def forward(g: Graph, c: ModelConfig) -> None:
     g.output(x, "norm", "embed_tokens" if c.tie_embeddings else "lm_head")
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of Qwen3MoeForCausalLM."""
     keys = keys.with_defaults(**DEFAULTS)
     check_supported(keys)
@@ -72,7 +72,7 @@ def read_json(keys: Keys) -> ModelConfig:
     )
 
 
-def _layers(keys: Keys) -> tuple[Layer, ...]:
+def _layers(keys: ConfigKeys) -> tuple[Layer, ...]:
     """Experts in every `decoder_sparse_step`th layer but those named; one window for all layers, if any."""
     keys.require_one_of("layer_types", None)
     num_layers = keys.integer("num_hidden_layers", "num_layers")
@@ -85,7 +85,7 @@ def _layers(keys: Keys) -> tuple[Layer, ...]:
     )
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `qwen3moe.`; every layer has experts there."""
     keys.require_one_of("attention.sliding_window", 0, None)
     num_layers = keys.integer("block_count", "num_layers")

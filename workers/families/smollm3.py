@@ -5,7 +5,7 @@ from __future__ import annotations
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.workers.families import llama
 from cactus_actors.workers.families.family import Family, decoder_from_gguf, decoder_from_json
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.sliding_window import window_from_json, windows_from_json
 
@@ -20,7 +20,7 @@ DEFAULTS = {
 INTERVAL_OF_GGUF = 4  # the files do not say it
 
 
-def read_json(keys: Keys) -> ModelConfig:
+def read_json(keys: ConfigKeys) -> ModelConfig:
     """The keys of SmolLM3ForCausalLM."""
     keys = keys.with_defaults(**DEFAULTS)
     keys.require_one_of("hidden_act", "silu", None)
@@ -40,7 +40,7 @@ def read_json(keys: Keys) -> ModelConfig:
     )
 
 
-def rotated_layers(keys: Keys) -> list[bool]:
+def rotated_layers(keys: ConfigKeys) -> list[bool]:
     """Whether each layer has a rotary embedding: `no_rope_layers` is 1 for those that do."""
     num_layers = keys.integer("num_hidden_layers", "num_layers")
     given = keys.get("no_rope_layers")
@@ -52,7 +52,7 @@ def rotated_layers(keys: Keys) -> list[bool]:
     return [bool(value) for value in given]
 
 
-def read_gguf(keys: Keys, file: GGUFFile) -> ModelConfig:
+def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
     """The metadata below `smollm3.`."""
     keys.require_one_of("attention.sliding_window", 0, None)
     num_layers = keys.integer("block_count", "num_layers")

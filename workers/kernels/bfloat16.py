@@ -11,14 +11,14 @@ from numpy.typing import NDArray
 from cactus_actors.workers.kernels.byte_access import load_bfloat
 from cactus_actors.workers.kernels.float_tiles import make_encode_row, make_float_reduce
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
-from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, Kernels, Layout, make_formats
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, BlockLayout, Kernels, make_formats
 from cactus_actors.workers.kernels.simd import FLOATS, INTEGERS, constant
 from cactus_actors.workers.kernels.tiles import at, make_matmul
 
 OUTPUTS = 16
 INPUTS = 16
 PAIR_BYTES = OUTPUTS * 4
-LAYOUT = Layout(OUTPUTS, INPUTS, INPUTS // 2 * PAIR_BYTES, row_group_bytes=INPUTS * 4)
+LAYOUT = BlockLayout(OUTPUTS, INPUTS, INPUTS // 2 * PAIR_BYTES, row_group_bytes=INPUTS * 4)
 """A block's group: [8 pairs of inputs][16 outputs][2 inputs]."""
 
 

@@ -27,7 +27,7 @@ def fingerprint(*others: str) -> str:
 
 
 @contextmanager
-def compiling_alone(function: Any) -> Iterator[None]:
+def compile_lock(function: Any) -> Iterator[None]:
     """Hold the lock of a function's cache directory, so that a second process finds what the first compiled.
 
     numba's cache index is not safe against two processes that save different signatures at once. Raises

@@ -13,7 +13,7 @@ from typing import Any
 from llvmlite import ir
 
 from cactus_actors.workers.kernels.byte_access import store_float
-from cactus_actors.workers.kernels.matrix import Layout
+from cactus_actors.workers.kernels.matrix import BlockLayout
 from cactus_actors.workers.kernels.simd import F32, FLOATS, I8, constant, index, multiply_add, splat
 from cactus_actors.workers.kernels.tiles import Reduce, at, counted, fetch_ahead, make_find_tile, variables
 
@@ -23,7 +23,7 @@ LoadWeights = Callable[[ir.IRBuilder, ir.Value, int], list[ir.Value]]
 """(builder, a block's weights from some k on, count) -> the weights of `count` inputs, <16 x float> each."""
 
 
-def make_float_reduce(layout: Layout, load_weights: LoadWeights) -> Reduce:
+def make_float_reduce(layout: BlockLayout, load_weights: LoadWeights) -> Reduce:
     """Tiles whose weights are loaded so."""
 
     def reduce(
@@ -52,7 +52,7 @@ def make_float_reduce(layout: Layout, load_weights: LoadWeights) -> Reduce:
     return reduce
 
 
-def make_encode_row(layout: Layout, max_height: int) -> Callable[..., None]:
+def make_encode_row(layout: BlockLayout, max_height: int) -> Callable[..., None]:
     """An implementation of `encode_row` for rows that stay float32."""
     find_tile = make_find_tile(max_height)
     inputs, row_group_bytes = layout.inputs, layout.row_group_bytes

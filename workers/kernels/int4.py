@@ -17,7 +17,7 @@ from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.byte_access import load_float, store_float
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
-from cactus_actors.workers.kernels.matrix import Kernels, Layout, make_formats
+from cactus_actors.workers.kernels.matrix import BlockLayout, Kernels, make_formats
 from cactus_actors.workers.kernels.quantised_rows import GROUP_SIZE, make_encode_row, store_quads
 from cactus_actors.workers.kernels.simd import (
     FLOATS,
@@ -46,7 +46,9 @@ HEADER_BYTES = OUTPUTS * 4
 QUAD_BYTES = OUTPUTS * 2
 QUADS_START = PARTS * OUTPUTS
 GROUP_BYTES = QUADS_START + QUADS * QUAD_BYTES
-LAYOUT = Layout(OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=4 + 4 * PARTS + GROUP_SIZE, header_bytes=HEADER_BYTES)
+LAYOUT = BlockLayout(
+    OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=4 + 4 * PARTS + GROUP_SIZE, header_bytes=HEADER_BYTES
+)
 """A block: 16 float32 scales, then its groups. A group: [4 parts][16 scales], then [8 pairs of quads]
 [16 outputs][4 inputs]; a byte holds an input of the pair's first quad in its lower half and one of the
 second quad in its upper half."""

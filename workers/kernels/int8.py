@@ -16,7 +16,7 @@ from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.byte_access import load_float, store_float
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
-from cactus_actors.workers.kernels.matrix import Kernels, Layout, make_formats
+from cactus_actors.workers.kernels.matrix import BlockLayout, Kernels, make_formats
 from cactus_actors.workers.kernels.quantised_rows import (
     GROUP_SIZE,
     SMALLEST_GROUP,
@@ -32,7 +32,7 @@ ZERO_POINT = 128
 SCALES_BYTES = OUTPUTS * 4
 QUAD_BYTES = OUTPUTS * 4
 GROUP_BYTES = SCALES_BYTES + QUADS * QUAD_BYTES
-LAYOUT = Layout(OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=8 + GROUP_SIZE)
+LAYOUT = BlockLayout(OUTPUTS, GROUP_SIZE, GROUP_BYTES, row_group_bytes=8 + GROUP_SIZE)
 """A block's group: 16 float32 scales, then [16 quads of inputs][16 outputs][4 inputs]."""
 
 

@@ -14,7 +14,7 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
-from cactus_actors.workers.kernels.matrix import Layout
+from cactus_actors.workers.kernels.matrix import BlockLayout
 from cactus_actors.workers.kernels.simd import F32, FLOATS, I8, I32, INTEGERS, constant, index, multiply_add, splat
 from cactus_actors.workers.kernels.tiles import Reduce, at, counted, fetch_ahead, variables
 
@@ -27,7 +27,7 @@ SUMS = 8
 class IntegerWeights:
     """How a group of a block is read; its quads stand last."""
 
-    layout: Layout
+    layout: BlockLayout
     parts: int
     quad_bytes: int
     load_scales: Callable[[ir.IRBuilder, ir.Value, int], ir.Value]

@@ -39,7 +39,7 @@ class Matrix(NamedTuple):
 
 
 @dataclass(frozen=True)
-class Layout:
+class BlockLayout:
     """How a format packs a weight, and the rows that the weight multiplies."""
 
     outputs: int  # of a block
@@ -78,12 +78,12 @@ Pack = Callable[[NDArray[np.float32], NDArray[np.uint8]], None]
 
 
 @dataclass(frozen=True)
-class WeightFormat:
+class PackedFormat:
     """The host's side of one weight format, with the kernels of one instruction set."""
 
     name: str
     instruction_set: InstructionSet
-    layout: Layout
+    layout: BlockLayout
     _pack: Pack
     _wrap: Callable[[NDArray[np.uint8]], Any]
 
@@ -110,13 +110,13 @@ class WeightFormat:
 
 
 MakeKernels = Callable[[InstructionSet], Kernels]
-_makers: dict[type, tuple[Layout, MakeKernels, InstructionSet]] = {}
+_makers: dict[type, tuple[BlockLayout, MakeKernels, InstructionSet]] = {}
 _made: dict[type, Kernels] = {}
 
 
 def make_formats(
-    name: str, layout: Layout, pack: Pack, make_kernels: MakeKernels
-) -> dict[InstructionSet, WeightFormat]:
+    name: str, layout: BlockLayout, pack: Pack, make_kernels: MakeKernels
+) -> dict[InstructionSet, PackedFormat]:
     """A weight format for each instruction set."""
     formats = {}
     for instructions in TABLE:
@@ -124,7 +124,7 @@ def make_formats(
         # numba's cache finds the type again by its name in this module.
         made = globals()[type_name] = namedtuple(type_name, ["data"], module=__name__)
         _makers[made] = layout, make_kernels, instructions
-        formats[instructions] = WeightFormat(name, instructions, layout, pack, made)
+        formats[instructions] = PackedFormat(name, instructions, layout, pack, made)
     return formats
 
 

@@ -11,7 +11,7 @@ import numpy as np
 from llvmlite import ir
 from numba import types
 
-from cactus_actors.workers.kernels.matrix import Layout
+from cactus_actors.workers.kernels.matrix import BlockLayout
 from cactus_actors.workers.kernels.simd import (
     F32,
     FLOATS,
@@ -110,7 +110,7 @@ def _make_write_group(parts: int, zero_point: int) -> Any:
     return write_group
 
 
-def make_encode_row(layout: Layout, max_height: int, parts: int, zero_point: int) -> Callable[..., None]:
+def make_encode_row(layout: BlockLayout, max_height: int, parts: int, zero_point: int) -> Callable[..., None]:
     """An implementation of `encode_row`: rows as `integer_tiles` says."""
     find_tile, write_group = make_find_tile(max_height), _make_write_group(parts, zero_point)
     row_group_bytes, header = layout.row_group_bytes, 4 + 4 * parts

@@ -1,6 +1,6 @@
 """What happens to single rows between two matrices: normalisation, activation, rotation, sums.
 
-Rows lie in flat float32 arrays, each from a `start` on. Functions that write a new row fill it with zeros
+SamplingInputs lie in flat float32 arrays, each from a `start` on. Functions that write a new row fill it with zeros
 up to a multiple of WIDTH_MULTIPLE; functions that change a row in place touch its `num_columns` alone.
 Where a slice of columns is asked for, `first` and `last` are multiples of WIDTH_MULTIPLE.
 """

@@ -22,10 +22,19 @@ from cactus_actors.workers.kernels.sampling_mirostat import draw_mirostat
 from cactus_actors.workers.kernels.sampling_random import uniform
 from cactus_actors.workers.kernels.sampling_ranked import MAX_RANKED, draw_from_top, rank_top
 from cactus_actors.workers.kernels.sampling_scratch import NEGATIVE_INFINITY, Scratch
-from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals, Scalar, entropy_of, is_finite, largest_of, survey
+from cactus_actors.workers.kernels.softmax import (
+    Ids,
+    Logits,
+    Reals,
+    Scalar,
+    compute_logit_stats,
+    entropy_of,
+    is_finite,
+    largest_of,
+)
 
 
-class Rows(NamedTuple):
+class SamplingInputs(NamedTuple):
     """What is wanted of each row, and what rows have spans of."""
 
     wanted: Any  # (rows,) SAMPLING_ROW
@@ -35,7 +44,7 @@ class Rows(NamedTuple):
     biases: Reals
 
 
-class Outcomes(NamedTuple):
+class SamplingOutputs(NamedTuple):
     """What came of each row."""
 
     rows: Any  # (rows,) OUTCOME
@@ -52,7 +61,9 @@ def _largest(maxima: Logits) -> Scalar:
 
 
 @internal()
-def _tell_top(logits: Logits, num_top: Scalar, offset: Scalar, ids: Ids, logprobs: Reals, scratch: Scratch) -> None:
+def _fill_top_logprobs(
+    logits: Logits, num_top: Scalar, offset: Scalar, ids: Ids, logprobs: Reals, scratch: Scratch
+) -> None:
     """The likeliest tokens; `offset` makes log probabilities of logits."""
     num_ranked = rank_top(logits, num_top, scratch)
     for place in range(num_ranked):
@@ -63,7 +74,7 @@ def _tell_top(logits: Logits, num_top: Scalar, offset: Scalar, ids: Ids, logprob
 
 
 @internal()
-def _sample(values: Logits, row: Any, rows: Rows, end_ids: Ids, scratch: Scratch) -> Any:
+def _sample(values: Logits, row: Any, rows: SamplingInputs, end_ids: Ids, scratch: Scratch) -> Any:
     """(id, the next mu); `values` are the same again on return."""
     ids, biases = rows.bias_ids[row.first_bias : row.end_bias], rows.biases[row.first_bias : row.end_bias]
     num_touched = add_bias(values, ids, biases, 0, scratch)
@@ -91,20 +102,20 @@ def _sample(values: Logits, row: Any, rows: Rows, end_ids: Ids, scratch: Scratch
 
 
 @functools.cache
-def compiled_survey(fingerprint: str) -> Callable[..., None]:
-    """The function that surveys rows; `fingerprint` as below."""
+def compiled_logit_stats(fingerprint: str) -> Callable[..., None]:
+    """Computes the statistics of rows of logits; `fingerprint` as below."""
 
     @njit(nogil=True, cache=True)
-    def survey_rows(
+    def logit_stats_of_rows(
         logits: Logits,  # (rows, V) float32
-        surveys: Logits,  # (rows, survey_width(V)) float32, out
+        logit_stats: Logits,  # (rows, logit_stats_width(V)) float32, out
     ) -> None:
         _ = fingerprint
         num_parts = -(-logits.shape[1] // PART)
         for r in range(logits.shape[0]):
-            survey(logits[r], 0, logits.shape[1], 0, num_parts, surveys[r], 0)
+            compute_logit_stats(logits[r], 0, logits.shape[1], 0, num_parts, logit_stats[r], 0)
 
-    return survey_rows  # type: ignore[no-any-return]  # numba is untyped
+    return logit_stats_of_rows  # type: ignore[no-any-return]  # numba is untyped
 
 
 @functools.cache
@@ -119,26 +130,26 @@ def compiled_sampler(fingerprint: str) -> Callable[..., None]:
     @njit(nogil=True, cache=True)
     def sample_rows(
         logits: Logits,  # (rows, V) float32; changed meanwhile, the same again on return
-        surveys: Logits,  # (rows, survey_width(V)) float32
-        rows: Rows,
+        logit_stats: Logits,  # (rows, logit_stats_width(V)) float32
+        rows: SamplingInputs,
         end_ids: Ids,  # (ends,) int32
         scratch: Scratch,
-        outcomes: Outcomes,
+        outcomes: SamplingOutputs,
     ) -> None:
         _ = fingerprint
         for r in range(logits.shape[0]):
-            raw, surveyed, row, outcome = logits[r], surveys[r], rows.wanted[r], outcomes.rows[r]
-            outcome.is_finite = is_finite(surveyed, raw.size)
+            raw, stats, row, outcome = logits[r], logit_stats[r], rows.wanted[r], outcomes.rows[r]
+            outcome.is_finite = is_finite(stats, raw.size)
             if not outcome.is_finite:
                 continue
             for chunk in range(scratch.maxima.size):  # an assignment of slices takes 2 s to compile
-                scratch.maxima[chunk] = surveyed[chunk]
+                scratch.maxima[chunk] = stats[chunk]
             maximum = _largest(scratch.maxima)
-            log_total, outcome.entropy = entropy_of(surveyed, maximum, raw.size)
+            log_total, outcome.entropy = entropy_of(stats, maximum, raw.size)
             if row.num_top > 0:
                 offset = np.float64(maximum) + log_total
                 num_top = min(row.num_top, raw.size)
-                _tell_top(raw, num_top, offset, outcomes.top_ids[r], outcomes.top_logprobs[r], scratch)
+                _fill_top_logprobs(raw, num_top, offset, outcomes.top_ids[r], outcomes.top_logprobs[r], scratch)
 
             token, outcome.mu = row.given, row.mu
             if token < 0 and row.mask >= 0:

@@ -81,7 +81,7 @@ def largest_of(logits: Logits, chunk: Scalar) -> Scalar:
 
 
 @internal(fastmath={"reassoc", "contract"})
-def survey(
+def compute_logit_stats(
     logits: Logits,
     start: Scalar,
     num_logits: Scalar,
@@ -90,7 +90,7 @@ def survey(
     out: Logits,
     out_start: Scalar,
 ) -> None:
-    """One pass over some parts of a row at `start`, whose survey (see `survey_width`) is at `out_start`."""
+    """One pass over some parts of a row at `start`; its statistics (see `logit_stats_width`) go to `out_start`."""
     num_chunks, num_parts = -(-num_logits // CHUNK), -(-num_logits // PART)
     row = logits[start : start + num_logits]
     numbers = out_start + num_chunks
@@ -118,25 +118,25 @@ def survey(
 
 
 @internal()
-def is_finite(surveyed: Logits, num_logits: Scalar) -> Scalar:
-    """Whether all logits of a surveyed row are finite; if not, the survey means nothing."""
+def is_finite(stats: Logits, num_logits: Scalar) -> Scalar:
+    """Whether all logits of a row are finite; if not, its statistics mean nothing."""
     num_parts = -(-num_logits // PART)
     probe = np.float32(0.0)
-    for part in range(surveyed.size - num_parts, surveyed.size):
-        probe += abs(surveyed[part])
+    for part in range(stats.size - num_parts, stats.size):
+        probe += abs(stats[part])
     return probe == np.float32(0.0)
 
 
 @internal()
-def entropy_of(surveyed: Logits, maximum: Scalar, num_logits: Scalar) -> tuple[Scalar, Scalar]:
-    """From a survey: the log of the sum of exp(logit - maximum), and the entropy in units of ln V."""
+def entropy_of(stats: Logits, maximum: Scalar, num_logits: Scalar) -> tuple[Scalar, Scalar]:
+    """From the statistics of a row: the log of the sum of exp(logit - maximum), and the entropy in units of ln V."""
     num_chunks, num_parts = -(-num_logits // CHUNK), -(-num_logits // PART)
     total = 0.0
     total_weighted = 0.0
     for part in range(num_chunks, num_chunks + num_parts):
-        below = np.float64(surveyed[part]) - maximum
-        total_here = np.float64(surveyed[part + num_parts])
-        weighted_here = np.float64(surveyed[part + 2 * num_parts])
+        below = np.float64(stats[part]) - maximum
+        total_here = np.float64(stats[part + num_parts])
+        weighted_here = np.float64(stats[part + 2 * num_parts])
         scaled = math.exp(below) * total_here
         total += scaled
         total_weighted += math.exp(below) * weighted_here * math.log(2) + below * scaled

@@ -9,7 +9,7 @@ from typing import Any
 from cactus_actors.workers.kernels.barrier import dismiss, gather, new_barrier
 
 
-class Team:
+class ThreadTeam:
     """`size` threads for one compiled, nogil function `body(rank, size, signal, seen, *arguments)`.
 
     The caller's thread is rank 0: its body notifies the signal, works and returns. The bodies of the others

@@ -17,7 +17,7 @@ from numba.extending import register_jitable
 
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
-from cactus_actors.workers.kernels.matrix import Layout
+from cactus_actors.workers.kernels.matrix import BlockLayout
 from cactus_actors.workers.kernels.simd import (
     F32,
     I8,
@@ -72,7 +72,7 @@ def make_find_tile(max_height: int) -> Callable[[int, int], tuple[int, int]]:
 
 def make_matmul(
     reduce: Reduce,
-    layout: Layout,
+    layout: BlockLayout,
     instructions: InstructionSet,
     max_width: int = 2,
     ahead_of_lone_row: int = 0,
@@ -143,7 +143,9 @@ def make_matmul(
     return matmul
 
 
-def _make_tile(reduce: Reduce, layout: Layout, height: int, width: int, *, fetches_ahead: bool) -> Callable[..., None]:
+def _make_tile(
+    reduce: Reduce, layout: BlockLayout, height: int, width: int, *, fetches_ahead: bool
+) -> Callable[..., None]:
     @primitive
     def tile(
         typing: Any,

@@ -8,12 +8,12 @@ from cactus_actors.workers.kernels.float32 import FLOAT32
 from cactus_actors.workers.kernels.instruction_sets import choose_instruction_set
 from cactus_actors.workers.kernels.int4 import INT4
 from cactus_actors.workers.kernels.int8 import INT8
-from cactus_actors.workers.kernels.matrix import WeightFormat
+from cactus_actors.workers.kernels.matrix import PackedFormat
 
 FORMATS = {"float32": FLOAT32, "bfloat16": BFLOAT16, "int8": INT8, "int4": INT4}
 
 
-def weight_format(name: str) -> WeightFormat:
+def weight_format(name: str) -> PackedFormat:
     """The format of that name with the kernels for this CPU; ConfigurationInvalid says which there are."""
     if name not in FORMATS:
         raise ConfigurationInvalid(f"weights {name!r}: choose one of {', '.join(FORMATS)}", param="weights")

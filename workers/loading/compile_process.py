@@ -17,10 +17,10 @@ from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError
 
 
-class SecondCompiler:
+class CompileProcess:
     """Starts the process as soon as this one has to compile anything, and ends it at last.
 
-    Who needs the sampler meanwhile waits for the lock of its cache (`compiling_alone`), and compiles it
+    Who needs the sampler meanwhile waits for the lock of its cache (`compile_lock`), and compiles it
     itself if the process failed.
     """
 
@@ -29,7 +29,7 @@ class SecondCompiler:
         self.process: subprocess.Popen[bytes] | None = None
 
     @contextmanager
-    def watching(self) -> Iterator[None]:
+    def start_on_compile(self) -> Iterator[None]:
         """Start the process if numba compiles something meanwhile that it does not find in its cache."""
         from numba.core.event import Event, Listener, install_listener
 

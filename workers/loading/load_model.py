@@ -34,40 +34,40 @@ def load_model(
     """
     from cactus_actors.workers.loading.model_reader import read_model
     from cactus_actors.workers.loading.packed_file import packed_arenas
-    from cactus_actors.workers.runtime.layout import Layout
+    from cactus_actors.workers.runtime.layout import WeightLayout
     from cactus_actors.workers.runtime.transformer import TransformerModel
 
     files = read_model(path)
-    layout = Layout.for_weights(files.graph, weights)
+    layout = WeightLayout.for_weights(files.graph, weights)
     arenas = packed_arenas(path, files, layout, on_progress)
     return TransformerModel(
         files.config, files.graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights)
     )
 
 
-class Packed(NamedTuple):
+class PackedModel(NamedTuple):
     """A packed model's file, and whether this call wrote it."""
 
     path: Path
     is_new: bool
 
 
-def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None) -> Packed:
+def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None) -> PackedModel:
     """Put a model into the cache of packed models, unless it is there.
 
     Raises ModelFileInvalid, or OSError if the cache cannot be written.
     """
     from cactus_actors.workers.loading.model_reader import read_model
     from cactus_actors.workers.loading.packed_file import ensure_packed, packed_path
-    from cactus_actors.workers.runtime.layout import Layout
+    from cactus_actors.workers.runtime.layout import WeightLayout
 
     files = read_model(path)
-    layout = Layout.for_weights(files.graph, weights)
+    layout = WeightLayout.for_weights(files.graph, weights)
     target = packed_path(path, layout)
-    return Packed(target, ensure_packed(target, files, layout, on_progress))
+    return PackedModel(target, ensure_packed(target, files, layout, on_progress))
 
 
-def model_of(
+def model_from_tensors(
     config: ModelConfig,
     tensors: Mapping[str, NDArray[np.float32]],
     *,
@@ -79,14 +79,14 @@ def model_of(
 
     Raises ModelFileInvalid for tensors that do not fit, ConfigurationInvalid as `load_model` does.
     """
-    from cactus_actors.workers.families.family import graph_of
+    from cactus_actors.workers.families.family import build_graph
     from cactus_actors.workers.families.registry import family_named
     from cactus_actors.workers.loading.packing import pack
-    from cactus_actors.workers.runtime.layout import Arenas, Layout
+    from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
     from cactus_actors.workers.runtime.transformer import TransformerModel
 
-    graph = graph_of(family_named(config.family), config)
-    layout = Layout.for_weights(graph, weights)
+    graph = build_graph(family_named(config.family), config)
+    layout = WeightLayout.for_weights(graph, weights)
     arenas = Arenas.empty(layout)
     pack(graph, layout, tensors, arenas)
     return TransformerModel(config, graph, layout, arenas, threads=threads, kv_format=cache_format(kv_cache, weights))
@@ -100,4 +100,4 @@ def random_model(
 
     config = parse_random_spec(spec)
     tensors = random_tensors(config, seed)
-    return model_of(config, tensors, weights=weights, threads=threads, kv_cache=kv_cache)
+    return model_from_tensors(config, tensors, weights=weights, threads=threads, kv_cache=kv_cache)

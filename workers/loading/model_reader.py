@@ -16,12 +16,12 @@ from numpy.typing import NDArray
 from cactus_actors.models.checked_files import invalid, read_json_object
 from cactus_actors.models.gguf_file import GGUFFile, open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.families.family import Family, graph_of
+from cactus_actors.workers.families.family import Family, build_graph
 from cactus_actors.workers.families.registry import check_model_type, family_of_architectures, family_of_gguf
 from cactus_actors.workers.loading.safetensors_file import SafetensorsTensor, open_safetensors
 from cactus_actors.workers.loading.tensor_source import Read, StoredTensor, TensorSource
 from cactus_actors.workers.runtime.graph import Graph
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.experts_config import STACK
 from cactus_actors.workers.spec.model_config import ModelConfig
 
@@ -55,7 +55,7 @@ def _read_directory(directory: Path) -> ModelFiles:
     values = read_json_object(config_path)
     family = family_of_architectures(config_path, values.get("architectures"))
     check_model_type(config_path, family, values.get("model_type"))
-    config = _config(config_path, partial(family.read_json, Keys(config_path, values)))
+    config = _config(config_path, partial(family.read_json, ConfigKeys(config_path, values)))
     places: dict[str, SafetensorsTensor] = {}
     for shard in (open_safetensors(path) for path in _shard_paths(directory)):
         for stored_name in shard.tensors:
@@ -82,7 +82,7 @@ def _read_gguf(path: Path) -> ModelFiles:
     file = open_gguf(path)
     family = family_of_gguf(path, file.metadata)
     prefix = f"{file.metadata['general.architecture']}."
-    config = _config(path, partial(family.read_gguf, Keys(path, file.metadata, prefix), file))
+    config = _config(path, partial(family.read_gguf, ConfigKeys(path, file.metadata, prefix), file))
     stored: dict[str, StoredTensor] = {}
     shapes: dict[str, tuple[int, ...]] = {}
     for stored_name, info in file.tensors.items():
@@ -133,7 +133,7 @@ def _complete(
     shapes: Mapping[str, tuple[int, ...]],
 ) -> ModelFiles:
     _check_size(path, config, len(shapes))
-    graph = graph_of(family, config)
+    graph = build_graph(family, config)
     expected = graph.tensor_shapes
     if missing := [name for name in expected if name not in shapes]:
         raise invalid(path, f"{len(missing)} tensors are missing, the first is {missing[0]!r}")

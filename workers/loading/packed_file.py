@@ -18,7 +18,7 @@ import numpy as np
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, round_up
 from cactus_actors.workers.loading.model_reader import ModelFiles
 from cactus_actors.workers.loading.packing import OnProgress, pack
-from cactus_actors.workers.runtime.layout import Arenas, Layout
+from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 
 ENVIRONMENT_VARIABLE = "CACTUS_CACHE_DIR"
 LAYOUT_VERSION = 2
@@ -38,7 +38,7 @@ def cache_directory() -> Path:
     return Path(base).expanduser() / "cactus-actors"
 
 
-def packed_path(source: Path, layout: Layout) -> Path:
+def packed_path(source: Path, layout: WeightLayout) -> Path:
     """The packed file of the model in `source`, a directory or a GGUF file, for one layout.
 
     Another size or time of change of any of the model's files gives another name.
@@ -51,7 +51,7 @@ def packed_path(source: Path, layout: Layout) -> Path:
     return cache_directory() / "packed" / f"{name}-{layout.body.name}-{place}-{state}.cactus"
 
 
-def packed_arenas(source: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> Arenas:
+def packed_arenas(source: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> Arenas:
     """The packed weights of a model, mapped from the cache; packed first if they are not there.
 
     A cache that cannot be written costs memory, not the model: the weights are then packed into this process.
@@ -67,14 +67,14 @@ def packed_arenas(source: Path, files: ModelFiles, layout: Layout, on_progress: 
         return arenas
 
 
-def ensure_packed(path: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> bool:
+def ensure_packed(path: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> bool:
     """Write the packed file `path` unless it is there; whether it was written. Raises OSError.
 
     Files of the same model as it was before are removed: nobody will ask for them again.
     """
     if _is_whole(path, layout):
         return False
-    with _packing_alone(path):
+    with _pack_lock(path):
         if _is_whole(path, layout):
             return False
         if path.exists():
@@ -87,7 +87,7 @@ def ensure_packed(path: Path, files: ModelFiles, layout: Layout, on_progress: On
 
 
 @contextmanager
-def _packing_alone(path: Path) -> Iterator[None]:
+def _pack_lock(path: Path) -> Iterator[None]:
     """Hold the lock of a packed model, so that a second process maps what the first has written."""
     path.parent.mkdir(parents=True, exist_ok=True)
     with (path.parent / f"{_model_name(path)}.lock").open("w") as lock:
@@ -100,7 +100,7 @@ def _model_name(path: Path) -> str:
     return path.stem.rpartition("-")[0]
 
 
-def _write(path: Path, files: ModelFiles, layout: Layout, on_progress: OnProgress) -> None:
+def _write(path: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> None:
     """Pack into a file beside `path`, and give it its name when it is whole."""
     part = path.with_suffix(".part")  # what a process left that was killed is written over
     try:
@@ -115,14 +115,14 @@ def _write(path: Path, files: ModelFiles, layout: Layout, on_progress: OnProgres
         part.unlink(missing_ok=True)
 
 
-def _map(path: Path, layout: Layout) -> Arenas:
+def _map(path: Path, layout: WeightLayout) -> Arenas:
     """The arenas in a packed file. The pages are private only if written, which nobody does."""
     with path.open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
     return _arenas_in(content, layout)
 
 
-def _is_whole(path: Path, layout: Layout) -> bool:
+def _is_whole(path: Path, layout: WeightLayout) -> bool:
     if not path.is_file() or path.stat().st_size != _file_bytes(layout):
         return False
     header = _header(layout)
@@ -130,11 +130,11 @@ def _is_whole(path: Path, layout: Layout) -> bool:
         return file.read(len(header)) == header
 
 
-def _header(layout: Layout) -> bytes:
+def _header(layout: WeightLayout) -> bytes:
     return MAGIC + _digest(_description(layout)).encode()
 
 
-def _description(layout: Layout) -> list[object]:
+def _description(layout: WeightLayout) -> list[object]:
     """All that decides which byte of the file means what."""
     starts = (layout.body_starts, layout.head_starts, layout.vector_starts)
     named = [[(repr(reference), start) for reference, start in each.items()] for each in starts]
@@ -145,17 +145,17 @@ def _digest(description: list[object]) -> str:
     return hashlib.blake2b(json.dumps(description).encode(), digest_size=8).hexdigest()
 
 
-def _file_bytes(layout: Layout) -> int:
+def _file_bytes(layout: WeightLayout) -> int:
     return _starts(layout)[2] + 4 * layout.num_vector_floats
 
 
-def _starts(layout: Layout) -> tuple[int, int, int]:
+def _starts(layout: WeightLayout) -> tuple[int, int, int]:
     """Where body, head and vectors begin."""
     head = HEADER_BYTES + round_up(layout.body_bytes, CACHE_LINE)
     return HEADER_BYTES, head, head + round_up(layout.head_bytes, CACHE_LINE)
 
 
-def _arenas_in(content: mmap.mmap, layout: Layout) -> Arenas:
+def _arenas_in(content: mmap.mmap, layout: WeightLayout) -> Arenas:
     body, head, vectors = _starts(layout)
     return Arenas(
         np.frombuffer(content, np.uint8, layout.body_bytes, body),

@@ -11,7 +11,7 @@ from cactus_actors.models.checked_files import invalid
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.tensor_source import TensorSource
 from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef
-from cactus_actors.workers.runtime.layout import Arenas, Layout, padded_floats
+from cactus_actors.workers.runtime.layout import Arenas, WeightLayout, padded_floats
 
 Tensors = Mapping[str, NDArray[np.float32]]
 OnProgress = Callable[[int, int], None]
@@ -19,7 +19,7 @@ OnProgress = Callable[[int, int], None]
 
 
 def pack(
-    graph: Graph, layout: Layout, tensors: Tensors, arenas: Arenas, on_progress: OnProgress = lambda *_: None
+    graph: Graph, layout: WeightLayout, tensors: Tensors, arenas: Arenas, on_progress: OnProgress = lambda *_: None
 ) -> None:
     """Fill zeroed `arenas`, reading one matrix's tensors at a time.
 
@@ -37,7 +37,7 @@ def pack(
 
 
 def _pack_matrix(
-    matrix: MatrixRef, layout: Layout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
+    matrix: MatrixRef, layout: WeightLayout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
 ) -> None:
     weight_format, arena = (layout.head, arenas.head) if matrix.is_head else (layout.body, arenas.body)
     parts = [_read(tensors, name, shapes[name]) for name in matrix.names]
@@ -48,7 +48,7 @@ def _pack_matrix(
 
 
 def _pack_vector(
-    vector: VectorRef, layout: Layout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
+    vector: VectorRef, layout: WeightLayout, tensors: Tensors, shapes: Mapping[str, tuple[int, ...]], arenas: Arenas
 ) -> None:
     values = np.concatenate([_read(tensors, name, shapes[name]) for name in vector.names])
     start = layout.start_of_vector(vector)

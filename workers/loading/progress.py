@@ -24,7 +24,7 @@ class LoadingProgress:
         self.share_done = None if is_over else num_bytes / total_bytes
 
     @contextmanager
-    def watching_compiler(self) -> Iterator[None]:
+    def track_compilation(self) -> Iterator[None]:
         """Note when numba compiles something that it does not find in its cache."""
         from numba.core.event import Event, Listener, install_listener
 

@@ -9,7 +9,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.families.family import graph_of
+from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.registry import family_named
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rotary import Rope
@@ -63,7 +63,7 @@ def parse_random_spec(spec: str) -> ModelConfig:
 
 def random_tensors(config: ModelConfig, seed: int) -> RandomTensors:
     """All tensors of a model."""
-    return RandomTensors(graph_of(family_named(config.family), config).tensor_shapes, seed)
+    return RandomTensors(build_graph(family_named(config.family), config).tensor_shapes, seed)
 
 
 class RandomTensors(Mapping[str, NDArray[np.float32]]):

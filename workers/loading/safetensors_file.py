@@ -21,7 +21,7 @@ CHUNK_BYTES = 1 << 20
 _ITEM_BYTES: Mapping[str, int] = {"F32": 4, "F16": 2, "BF16": 2}
 
 
-class TensorInfo(NamedTuple):
+class SafetensorsEntry(NamedTuple):
     """Where a tensor lies: `offset` in bytes from the start of the file."""
 
     dtype: str
@@ -34,7 +34,7 @@ class SafetensorsFile:
     """An open safetensors file; the tensors stay on disk until they are asked for."""
 
     path: Path
-    tensors: Mapping[str, TensorInfo]
+    tensors: Mapping[str, SafetensorsEntry]
     content: mmap.mmap
 
     def read_tensor(self, name: str) -> NDArray[np.float32]:
@@ -112,8 +112,8 @@ def open_safetensors(path: Path) -> SafetensorsFile:
     return SafetensorsFile(path, tensors, content)
 
 
-def _tensor_info(path: Path, name: str, entry: dict[str, Any], header_end: int) -> TensorInfo:
+def _tensor_info(path: Path, name: str, entry: dict[str, Any], header_end: int) -> SafetensorsEntry:
     if entry["dtype"] not in _ITEM_BYTES:
         supported = ", ".join(_ITEM_BYTES)
         raise invalid(path, f"tensor {name!r} has the type {entry['dtype']}; supported: {supported}")
-    return TensorInfo(entry["dtype"], tuple(entry["shape"]), header_end + entry["data_offsets"][0])
+    return SafetensorsEntry(entry["dtype"], tuple(entry["shape"]), header_end + entry["data_offsets"][0])

@@ -7,12 +7,12 @@ from typing import Any
 from cactus_actors.workers.kernels.attention import attend, fetch_first_keys
 from cactus_actors.workers.kernels.barrier import next_task
 from cactus_actors.workers.kernels.internal import internal
-from cactus_actors.workers.runtime.step_arguments import NUM_TILES, Shape, Step, Workspace
+from cactus_actors.workers.runtime.step_arguments import NUM_TILES, ModelShape, StepInputs, Workspace
 
 
 @internal(error_model="numpy", inline="always")
 def attend_in_tasks(
-    op: Any, index: int, shape: Shape, step: Step, cache: Any, work: Workspace, rank: int, size: int
+    op: Any, index: int, shape: ModelShape, step: StepInputs, cache: Any, work: Workspace, rank: int, size: int
 ) -> None:
     """A rank's tasks of attention: a tile of tokens and a key-value head each."""
     num_tasks = step.sizes[NUM_TILES] * shape.num_kv_heads
@@ -54,7 +54,7 @@ def attend_in_tasks(
 
 
 @internal(error_model="numpy", inline="always")
-def _fetch_keys(op: Any, task: int, shape: Shape, step: Step, cache: Any) -> None:
+def _fetch_keys(op: Any, task: int, shape: ModelShape, step: StepInputs, cache: Any) -> None:
     """Let the first keys of a thread's next task arrive while it works on another.
 
     Tiles of several tokens follow each other in the same keys.

@@ -15,25 +15,25 @@ from numba import njit
 from cactus_actors.workers.kernels.barrier import cycles, follow, next_task, notify, wait
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.logit_chunks import PART
-from cactus_actors.workers.kernels.softmax import survey
+from cactus_actors.workers.kernels.softmax import compute_logit_stats
 from cactus_actors.workers.runtime.attention_tasks import attend_in_tasks
 from cactus_actors.workers.runtime.expert_operations import run_experts
-from cactus_actors.workers.runtime.graph import Code, Rows
+from cactus_actors.workers.runtime.graph import OpCode, RowKind
 from cactus_actors.workers.runtime.matmul_tasks import multiply
 from cactus_actors.workers.runtime.row_operations import work_on_row
 from cactus_actors.workers.runtime.step_arguments import (
     NUM_LOGITS,
     NUM_TOKENS,
-    Choices,
-    Rotary,
-    Shape,
-    Step,
-    Weights,
+    ExpertChoices,
+    ModelShape,
+    PackedWeights,
+    RotaryArrays,
+    StepInputs,
     Workspace,
 )
 
-MATMUL, ATTEND, SURVEY, GROUP = map(int, (Code.MATMUL, Code.ATTEND, Code.SURVEY, Code.GROUP))
-LOGITS, CHOICES = int(Rows.LOGITS), int(Rows.CHOICES)
+MATMUL, ATTEND, LOGIT_STATS, GROUP = map(int, (OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS, OpCode.GROUP))
+LOGITS, CHOICES = int(RowKind.LOGITS), int(RowKind.CHOICES)
 
 ROWS_TOGETHER = 8
 """Encoded rows stand interleaved by eight at most: two threads never write to the same group."""
@@ -62,12 +62,12 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
         signal: Any,
         seen: int,
         operations: Any,
-        shape: Shape,
-        weights: Weights,
-        rotary: Rotary,
-        step: Step,
+        shape: ModelShape,
+        weights: PackedWeights,
+        rotary: RotaryArrays,
+        step: StepInputs,
         cache: Any,
-        choices: Choices,
+        choices: ExpertChoices,
         work: Workspace,
         profile: Any,
     ) -> None:
@@ -100,8 +100,8 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
                             multiply(op, index, weights, work, first, last, not is_dealt, rank, size)
                         elif code == ATTEND:
                             attend_in_tasks(op, index, shape, step, cache, work, rank, size)
-                        elif code == SURVEY:
-                            _survey(op, num_rows, work, rank, size)
+                        elif code == LOGIT_STATS:
+                            _compute_logit_stats(op, num_rows, work, rank, size)
                         elif code >= GROUP:
                             run_experts(op, weights, step, choices, work, rank, size)
                         else:
@@ -145,7 +145,7 @@ def compiled_step(fingerprint: str) -> Callable[..., None]:
 
 
 @internal(error_model="numpy", inline="always")
-def _meet(op: Any, fetched: int, weights: Weights, work: Workspace, rank: int, size: int) -> Any:
+def _meet(op: Any, fetched: int, weights: PackedWeights, work: Workspace, rank: int, size: int) -> Any:
     """Wait for the others, and fetch more of the next matrix's share meanwhile; how much of it is fetched."""
     start = op.next_start + op.next_bytes * rank // size
     data = weights.head.data if op.next_is_head else weights.body.data
@@ -153,7 +153,7 @@ def _meet(op: Any, fetched: int, weights: Weights, work: Workspace, rank: int, s
 
 
 @internal(error_model="numpy", inline="always")
-def _num_rows(op: Any, step: Step, choices: Choices) -> Any:
+def _num_rows(op: Any, step: StepInputs, choices: ExpertChoices) -> Any:
     if op.rows == LOGITS:
         return step.sizes[NUM_LOGITS]
     num_tokens = step.sizes[NUM_TOKENS]
@@ -170,11 +170,11 @@ def _first_row(num_rows: int, rank: int, size: int) -> int:
 
 
 @internal(error_model="numpy")
-def _survey(op: Any, num_rows: int, work: Workspace, rank: int, size: int) -> None:
+def _compute_logit_stats(op: Any, num_rows: int, work: Workspace, rank: int, size: int) -> None:
     """Look at a thread's share of the columns, most of which it has computed just now."""
     num_parts = -(-op.num_columns // PART)
     for row in range(num_rows):
-        survey(
+        compute_logit_stats(
             work.floats,
             work.starts[op.source] + row * op.source_width,
             op.num_columns,

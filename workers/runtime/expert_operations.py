@@ -7,15 +7,15 @@ from typing import Any
 from cactus_actors.workers.kernels.experts import choose_experts
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import Matrix, encode_row, matmul, num_blocks
-from cactus_actors.workers.runtime.graph import Code, Rows
-from cactus_actors.workers.runtime.step_arguments import NUM_TOKENS, Choices, Step, Weights, Workspace
+from cactus_actors.workers.runtime.graph import OpCode, RowKind
+from cactus_actors.workers.runtime.step_arguments import NUM_TOKENS, ExpertChoices, PackedWeights, StepInputs, Workspace
 
-CHOOSE, GROUP, ENCODE_CHOSEN = map(int, (Code.CHOOSE, Code.GROUP, Code.ENCODE_CHOSEN))
-TOKENS = int(Rows.TOKENS)
+CHOOSE, GROUP, ENCODE_CHOSEN = map(int, (OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN))
+TOKENS = int(RowKind.TOKENS)
 
 
 @internal(error_model="numpy")
-def choose_or_combine(op: Any, row: int, source: int, target: int, choices: Choices, work: Workspace) -> None:
+def choose_or_combine(op: Any, row: int, source: int, target: int, choices: ExpertChoices, work: Workspace) -> None:
     """Choose the experts of one token, or add up what they have made of it."""
     first = row * choices.num_chosen
     if op.code == CHOOSE:
@@ -41,7 +41,9 @@ def choose_or_combine(op: Any, row: int, source: int, target: int, choices: Choi
 
 
 @internal(error_model="numpy")
-def run_experts(op: Any, weights: Weights, step: Step, choices: Choices, work: Workspace, rank: int, size: int) -> None:
+def run_experts(
+    op: Any, weights: PackedWeights, step: StepInputs, choices: ExpertChoices, work: Workspace, rank: int, size: int
+) -> None:
     """A rank's share of an operation over the choices of all tokens."""
     if op.code == GROUP:
         if rank == 0:
@@ -53,7 +55,7 @@ def run_experts(op: Any, weights: Weights, step: Step, choices: Choices, work: W
 
 
 @internal(error_model="numpy")
-def _group_by_expert(num_experts: int, num_choices: int, choices: Choices) -> None:
+def _group_by_expert(num_experts: int, num_choices: int, choices: ExpertChoices) -> None:
     """Sort the choices by expert, those of one expert in the order of their tokens."""
     starts = choices.starts
     starts[: num_experts + 1] = 0
@@ -72,7 +74,9 @@ def _group_by_expert(num_experts: int, num_choices: int, choices: Choices) -> No
 
 
 @internal(error_model="numpy")
-def _encode_chosen(op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int) -> None:
+def _encode_chosen(
+    op: Any, weights: PackedWeights, choices: ExpertChoices, work: Workspace, rank: int, size: int
+) -> None:
     for expert in range(rank, op.count, size):
         first, last = choices.starts[expert], choices.starts[expert + 1]
         rows = work.starts[op.target] + first * op.target_width
@@ -94,7 +98,9 @@ def _encode_chosen(op: Any, weights: Weights, choices: Choices, work: Workspace,
 
 
 @internal(error_model="numpy")
-def _multiply_by_expert(op: Any, weights: Weights, choices: Choices, work: Workspace, rank: int, size: int) -> None:
+def _multiply_by_expert(
+    op: Any, weights: PackedWeights, choices: ExpertChoices, work: Workspace, rank: int, size: int
+) -> None:
     for expert in range(op.count):
         first, last = choices.starts[expert], choices.starts[expert + 1]
         if first == last:

@@ -12,11 +12,11 @@ from collections.abc import Sequence
 from dataclasses import dataclass, field
 from enum import IntEnum
 
-from cactus_actors.workers.kernels.logit_chunks import survey_width
+from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 
 
-class Code(IntEnum):
+class OpCode(IntEnum):
     """What an operation does; the compiled step knows the same numbers."""
 
     EMBED = 0
@@ -36,13 +36,13 @@ class Code(IntEnum):
     SHORT_CONV = 14
     CHOOSE = 15
     COMBINE = 16
-    SURVEY = 17
+    LOGIT_STATS = 17
     GROUP = 18  # from here on, operations over the choices of all tokens together
     ENCODE_CHOSEN = 19
     EXPERT_MATMUL = 20
 
 
-class Rows(IntEnum):
+class RowKind(IntEnum):
     """How many rows a value has in a step."""
 
     TOKENS = 0
@@ -51,8 +51,8 @@ class Rows(IntEnum):
 
 
 _MIXES_ROWS = {
-    *(Code.EMBED, Code.ATTEND, Code.STORE_STATE, Code.SHORT_CONV),
-    *(Code.CHOOSE, Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL, Code.COMBINE),
+    *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV),
+    *(OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL, OpCode.COMBINE),
 }
 """Operations that rows cannot go through without the other tokens of the step."""
 
@@ -88,7 +88,7 @@ class Value:
 
     graph: Graph
     width: int
-    rows: Rows
+    rows: RowKind
     is_encoded: bool = False
     for_head: bool = False  # encoded for the format of embedding, output and routers
 
@@ -97,10 +97,10 @@ class Value:
 
 
 @dataclass(eq=False, kw_only=True)
-class Operation:
+class GraphOperation:
     """One operation; `target` is written, or changed where it is also read."""
 
-    code: Code
+    code: OpCode
     target: Value | None = None
     source: Value | None = None
     matrices: tuple[MatrixRef, ...] = ()
@@ -120,26 +120,26 @@ class Graph:
     """Notes the operations of a forward pass over the tokens of a step."""
 
     config: ModelConfig
-    operations: list[Operation] = field(default_factory=list)
+    operations: list[GraphOperation] = field(default_factory=list)
     num_attention_layers: int = 0
     num_state_layers: int = 0
     hidden: Value | None = None  # behind the last norm
     logits: Value | None = None
-    surveys: Value | None = None  # what sampling needs to know of each row of logits first
+    logit_stats: Value | None = None  # what sampling needs to know of each row of logits first
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
     def embed(self, name: str, *, scale: float = 1.0) -> Value:
         """The rows of the embedding `name` that belong to the tokens, times `scale`."""
         x = self._value(self.config.hidden_size)
         matrix = MatrixRef((name,), (self.config.vocab_size,), self.config.hidden_size, is_head=True)
-        self._note(Code.EMBED, target=x, matrices=(matrix,), scale=scale)
+        self._note(OpCode.EMBED, target=x, matrices=(matrix,), scale=scale)
         return x
 
     def rms_norm(self, x: Value, name: str, *, plus_one: bool = False) -> Value:
         """x / rms(x) * gain; the gain is the tensor `name`, plus one if asked (Zhang, Sennrich 2019)."""
         normed = self._value(x.width, x.rows)
         gains = VectorRef((name,), (x.width,), offset=float(plus_one))
-        self._note(Code.NORM, source=x, target=normed, vector=gains)
+        self._note(OpCode.NORM, source=x, target=normed, vector=gains)
         return normed
 
     def linear(self, x: Value, names: Sequence[str], widths: Sequence[int], *, bias: bool = False) -> Value:
@@ -147,16 +147,16 @@ class Graph:
         product = self._product(x, MatrixRef(tuple(names), tuple(widths), x.width, is_head=False))
         if bias:
             vector = VectorRef(tuple(f"{name}.bias" for name in names), tuple(widths))
-            self._note(Code.BIAS, target=product, vector=vector)
+            self._note(OpCode.BIAS, target=product, vector=vector)
         return product
 
     def add(self, x: Value, y: Value) -> Value:
         """x + y in the place of x, which must not be used again."""
         last = self.operations[-1]
-        if last.code is Code.MATMUL and last.target is y:
+        if last.code is OpCode.MATMUL and last.target is y:
             last.target, last.flag = x, True  # the product is added where it is made
         else:
-            self._note(Code.ADD, source=y, target=x)
+            self._note(OpCode.ADD, source=y, target=x)
         for for_head in (False, True):
             self._encoded.pop((id(x), for_head), None)
         return x
@@ -164,7 +164,7 @@ class Graph:
     def norm_heads(self, qkv: Value, column: int, num_heads: int, name: str, *, plus_one: bool = False) -> None:
         """RMS norm of each of `num_heads` heads from `column` on, in place, with one gain for all."""
         gains = VectorRef((name,), (self.config.head_dim,), offset=float(plus_one))
-        self._note(Code.NORM_HEADS, target=qkv, vector=gains, column=column, count=num_heads)
+        self._note(OpCode.NORM_HEADS, target=qkv, vector=gains, column=column, count=num_heads)
 
     def attention(self, qkv: Value, *, rope: int | None = 0, window: int = 0) -> Value:
         """Causal grouped-query attention over the cache, (rows, heads * head_dim).
@@ -174,11 +174,11 @@ class Graph:
         config, layer = self.config, self.num_attention_layers
         self.num_attention_layers += 1
         if rope is not None:
-            self._note(Code.ROTATE, target=qkv, rope=rope)
-        self._note(Code.STORE, source=qkv, layer=layer, column=config.query_size)
+            self._note(OpCode.ROTATE, target=qkv, rope=rope)
+        self._note(OpCode.STORE, source=qkv, layer=layer, column=config.query_size)
         attended = self._value(config.query_size)
         self._note(
-            Code.ATTEND,
+            OpCode.ATTEND,
             source=qkv,
             target=attended,
             layer=layer,
@@ -200,11 +200,11 @@ class Graph:
         """C * conv(B * x) along the positions of each sequence, from B, C and x side by side (LFM2)."""
         layer, width = self.num_state_layers, projected.width // 3
         self.num_state_layers += 1
-        self._note(Code.STORE_STATE, source=projected, layer=layer, count=width)
+        self._note(OpCode.STORE_STATE, source=projected, layer=layer, count=width)
         mixed = self._value(width)
         taps = VectorRef((name,), (width,), num_taps=self.config.num_taps)
         self._note(
-            Code.SHORT_CONV,
+            OpCode.SHORT_CONV,
             source=projected,
             target=mixed,
             layer=layer,
@@ -221,28 +221,28 @@ class Graph:
         """
         experts = self._experts
         scores = self._product(h, MatrixRef((router,), (experts.num_experts,), h.width, is_head=True))
-        self._note(Code.CHOOSE, source=scores, count=experts.num_chosen, flag=experts.normalised)
-        self._note(Code.GROUP, count=experts.num_experts)
-        chosen = Value(self, h.width, Rows.CHOICES, is_encoded=True)
-        self._note(Code.ENCODE_CHOSEN, source=h, target=chosen, count=experts.num_experts)
+        self._note(OpCode.CHOOSE, source=scores, count=experts.num_chosen, flag=experts.normalised)
+        self._note(OpCode.GROUP, count=experts.num_experts)
+        chosen = Value(self, h.width, RowKind.CHOICES, is_encoded=True)
+        self._note(OpCode.ENCODE_CHOSEN, source=h, target=chosen, count=experts.num_experts)
         gate_up = self._expert_linear(chosen, [name[:2] for name in names], [experts.ffn_size] * 2)
         activated = self.silu_gate(gate_up)
-        encoded = Value(self, activated.width, Rows.CHOICES, is_encoded=True)
-        self._note(Code.ENCODE_CHOSEN, source=activated, target=encoded, count=experts.num_experts)
+        encoded = Value(self, activated.width, RowKind.CHOICES, is_encoded=True)
+        self._note(OpCode.ENCODE_CHOSEN, source=activated, target=encoded, count=experts.num_experts)
         down = self._expert_linear(encoded, [name[2:] for name in names], [h.width])
         combined = self._value(h.width)
-        self._note(Code.COMBINE, source=down, target=combined)
+        self._note(OpCode.COMBINE, source=down, target=combined)
         return combined
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
-        """The logits of the rows that are asked for, surveyed: a last norm, the head, and the soft cap."""
+        """The logits of the rows that are asked for and their statistics: a last norm, the head, and the soft cap."""
         self.hidden = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
         matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
         self.logits = self._product(self.hidden, matrix)
         if self.config.logit_softcap:
-            self._note(Code.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
-        self.surveys = self._value(survey_width(self.logits.width), self.logits.rows)
-        self._note(Code.SURVEY, source=self.logits, target=self.surveys)
+            self._note(OpCode.SOFTCAP, target=self.logits, softcap=self.config.logit_softcap)
+        self.logit_stats = self._value(logit_stats_width(self.logits.width), self.logits.rows)
+        self._note(OpCode.LOGIT_STATS, source=self.logits, target=self.logit_stats)
 
     @property
     def matrices(self) -> list[MatrixRef]:
@@ -280,19 +280,19 @@ class Graph:
     def _product(self, x: Value, matrix: MatrixRef) -> Value:
         product = self._value(matrix.num_rows, x.rows)
         encoded = self._encode(x, for_head=matrix.is_head)
-        self._note(Code.MATMUL, source=encoded, target=product, matrices=(matrix,))
+        self._note(OpCode.MATMUL, source=encoded, target=product, matrices=(matrix,))
         return product
 
     def _expert_linear(self, x: Value, names: Sequence[Sequence[str]], widths: Sequence[int]) -> Value:
-        product = self._value(sum(widths), Rows.CHOICES)
+        product = self._value(sum(widths), RowKind.CHOICES)
         matrices = tuple(MatrixRef(tuple(each), tuple(widths), x.width, is_head=False) for each in names)
-        self._note(Code.EXPERT_MATMUL, source=x, target=product, matrices=matrices, count=len(names))
+        self._note(OpCode.EXPERT_MATMUL, source=x, target=product, matrices=matrices, count=len(names))
         return product
 
     def _gate(self, gate_up: Value, *, is_gelu: bool) -> Value:
         width = gate_up.width // 2
         activated = self._value(width, gate_up.rows)
-        self._note(Code.GATE, source=gate_up, target=activated, count=width, flag=is_gelu)
+        self._note(OpCode.GATE, source=gate_up, target=activated, count=width, flag=is_gelu)
         return activated
 
     def _gathered(self, x: Value) -> Value:
@@ -307,13 +307,13 @@ class Graph:
         known = set(_values_of(before))
         read = dict.fromkeys([value for value in _values_of(after) if value in known] + [x])
         assert not any(value.is_encoded for value in read), "rows are encoded where they are multiplied"
-        gathered = {value: self._value(value.width, Rows.LOGITS) for value in read}
+        gathered = {value: self._value(value.width, RowKind.LOGITS) for value in read}
         self.operations = before
         for value, rows in gathered.items():
-            self._note(Code.GATHER, source=value, target=rows)
+            self._note(OpCode.GATHER, source=value, target=rows)
         for value in _values_of(after):
             if value not in known:
-                value.rows = Rows.LOGITS
+                value.rows = RowKind.LOGITS
         for op in after:
             op.source = gathered.get(op.source, op.source) if op.source else None
             op.target = gathered.get(op.target, op.target) if op.target else None
@@ -324,16 +324,16 @@ class Graph:
         key = (id(x), for_head)
         if key not in self._encoded:
             self._encoded[key] = Value(self, x.width, x.rows, is_encoded=True, for_head=for_head)
-            self._note(Code.ENCODE, source=x, target=self._encoded[key], flag=for_head)
+            self._note(OpCode.ENCODE, source=x, target=self._encoded[key], flag=for_head)
         return self._encoded[key]
 
-    def _value(self, width: int, rows: Rows = Rows.TOKENS) -> Value:
+    def _value(self, width: int, rows: RowKind = RowKind.TOKENS) -> Value:
         return Value(self, width, rows)
 
-    def _note(self, code: Code, **fields: object) -> None:
-        self.operations.append(Operation(code=code, **fields))  # type: ignore[arg-type]
+    def _note(self, code: OpCode, **fields: object) -> None:
+        self.operations.append(GraphOperation(code=code, **fields))  # type: ignore[arg-type]
 
 
-def _values_of(operations: Sequence[Operation]) -> list[Value]:
+def _values_of(operations: Sequence[GraphOperation]) -> list[Value]:
     """Every value that is read or written, in the order of use."""
     return [value for op in operations for value in (op.source, op.target) if value is not None]

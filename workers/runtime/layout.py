@@ -10,17 +10,17 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros, round_up
-from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, WeightFormat
+from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE, PackedFormat
 from cactus_actors.workers.kernels.weight_formats import weight_format
 from cactus_actors.workers.runtime.graph import Graph, MatrixRef, VectorRef
 
 
 @dataclass(frozen=True)
-class Layout:
+class WeightLayout:
     """Offsets of the matrices and vectors of one graph, packed in these formats."""
 
-    body: WeightFormat
-    head: WeightFormat
+    body: PackedFormat
+    head: PackedFormat
     body_starts: dict[MatrixRef, int]
     head_starts: dict[MatrixRef, int]
     vector_starts: dict[VectorRef, int]
@@ -29,12 +29,12 @@ class Layout:
     num_vector_floats: int
 
     @classmethod
-    def for_weights(cls, graph: Graph, weights: str) -> Layout:
+    def for_weights(cls, graph: Graph, weights: str) -> WeightLayout:
         """The layout for weights of that name; embedding, output and routers of a 4-bit model keep eight."""
         return cls.of(graph, weight_format(weights), weight_format("int8" if weights == "int4" else weights))
 
     @classmethod
-    def of(cls, graph: Graph, body: WeightFormat, head: WeightFormat) -> Layout:
+    def of(cls, graph: Graph, body: PackedFormat, head: PackedFormat) -> WeightLayout:
         """Everything in the order of use, so that a step reads memory from its start to its end."""
         starts: dict[bool, dict[MatrixRef, int]] = {False: {}, True: {}}
         sizes = {False: 0, True: 0}
@@ -75,7 +75,7 @@ class Arenas(NamedTuple):
     vectors: NDArray[np.float32]
 
     @classmethod
-    def empty(cls, layout: Layout) -> Arenas:
+    def empty(cls, layout: WeightLayout) -> Arenas:
         """Zeroed memory of this process."""
         return cls(
             aligned_zeros((layout.body_bytes,), np.uint8),

@@ -7,7 +7,7 @@ from typing import Any
 from cactus_actors.workers.kernels.barrier import next_task
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.matrix import Matrix, matmul, num_blocks
-from cactus_actors.workers.runtime.step_arguments import Weights, Workspace
+from cactus_actors.workers.runtime.step_arguments import PackedWeights, Workspace
 
 PIECES = 4
 """Of a thread's share of a matrix: one that is held up leaves the rest to the others."""
@@ -20,7 +20,7 @@ BLOCKS_TOGETHER = 2
 def multiply(
     op: Any,
     index: int,
-    weights: Weights,
+    weights: PackedWeights,
     work: Workspace,
     first: int,
     last: int,

@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import round_up
 from cactus_actors.workers.kernels.matrix import WIDTH_MULTIPLE
-from cactus_actors.workers.runtime.graph import Code, Graph, Operation, Rows, Value
-from cactus_actors.workers.runtime.layout import Layout
+from cactus_actors.workers.runtime.graph import Graph, GraphOperation, OpCode, RowKind, Value
+from cactus_actors.workers.runtime.layout import WeightLayout
 
 OPERATION = np.dtype(
     [
         ("code", np.int64),
-        ("rows", np.int64),  # how many rows it goes over, a `Rows`
+        ("rows", np.int64),  # how many rows it goes over, a `RowKind`
         ("source_rows", np.int64),
         ("is_sliced", np.int64),  # whether threads share its rows when these are few
         ("slice_width", np.int64),  # what is shared, for operations that go over columns
@@ -49,20 +49,20 @@ OPERATION = np.dtype(
 )
 
 _WHOLE_PHASE = {
-    *(Code.MATMUL, Code.ATTEND, Code.SURVEY),
-    *(Code.GROUP, Code.ENCODE_CHOSEN, Code.EXPERT_MATMUL),
+    *(OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS),
+    *(OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL),
 }
 """Operations whose threads do not each keep to rows of their own."""
 
-_MIXES_ROWS = _WHOLE_PHASE - {Code.MATMUL}
-_READS_OTHER_ROWS = {Code.GATHER, Code.SHORT_CONV, Code.COMBINE}
+_MIXES_ROWS = _WHOLE_PHASE - {OpCode.MATMUL}
+_READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE}
 """Operations that begin a run: their rows are made of rows that others have written."""
 
-_BY_COLUMNS = {Code.NORM, Code.ENCODE, Code.GATE, Code.ADD, Code.BIAS}
-_BY_HEADS = {Code.NORM_HEADS, Code.ROTATE, Code.STORE}
+_BY_COLUMNS = {OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS}
+_BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.STORE}
 """Operations that few rows are cut for: by columns, or by key-value heads with all that belongs to them."""
 
-_READS_BEYOND_ITS_SLICE = {Code.GATHER, Code.SHORT_CONV, Code.COMBINE, Code.NORM, Code.GATE}
+_READS_BEYOND_ITS_SLICE = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.NORM, OpCode.GATE}
 """Operations that read what another thread may have written just before."""
 
 
@@ -71,7 +71,7 @@ class Buffer:
     """Room for one row of each of `rows`: float32, or encoded bytes."""
 
     width: int  # floats or bytes a row
-    rows: Rows
+    rows: RowKind
     is_encoded: bool
 
 
@@ -84,14 +84,14 @@ class Program:
     buffers: tuple[Buffer, ...]
     hidden: int  # the buffers they end in
     logits: int
-    surveys: int
+    logit_stats: int
 
     @classmethod
-    def of(cls, graph: Graph, layout: Layout) -> Program:
+    def of(cls, graph: Graph, layout: WeightLayout) -> Program:
         """The program of a graph whose weights lie as `layout` says."""
         assert graph.hidden is not None, "a graph ends in its output"
         assert graph.logits is not None, "a graph ends in its output"
-        assert graph.surveys is not None, "a graph ends in its output"
+        assert graph.logit_stats is not None, "a graph ends in its output"
         buffers, buffer_of = _assign_buffers(graph, layout)
         records = np.zeros(len(graph.operations), OPERATION)
         for index, (record, op) in enumerate(zip(records, graph.operations, strict=True)):
@@ -114,7 +114,7 @@ class Program:
                 record["stride"] = layout.num_bytes(matrix)
             if op.vector is not None:
                 record["start"] = layout.start_of_vector(op.vector)
-                if op.code is Code.BIAS:
+                if op.code is OpCode.BIAS:
                     record["num_columns"] = sum(op.vector.lengths)
             for name in ("layer", "rope", "column", "count", "window", "flag", "scale", "softcap"):
                 record[name] = getattr(op, name)
@@ -125,13 +125,13 @@ class Program:
         without_head["barrier"][-1] = True
         without_head["run_end"] = np.minimum(without_head["run_end"], len(without_head))
         _look_ahead(without_head)
-        ends = (buffer_of[value] for value in (graph.hidden, graph.logits, graph.surveys))
+        ends = (buffer_of[value] for value in (graph.hidden, graph.logits, graph.logit_stats))
         return cls(records, without_head, buffers, *ends)
 
 
 def _look_ahead(records: NDArray[Any]) -> None:
     """Note in every record which matrix is multiplied with after it; behind the last one, the first."""
-    matmuls = np.flatnonzero(records["code"] == Code.MATMUL)
+    matmuls = np.flatnonzero(records["code"] == OpCode.MATMUL)
     for index, record in enumerate(records):
         later = matmuls[matmuls > index]
         after = records[later[0] if len(later) else matmuls[0]]
@@ -139,7 +139,7 @@ def _look_ahead(records: NDArray[Any]) -> None:
         record["next_is_head"] = after["is_head"]
 
 
-def _find_runs(records: NDArray[Any], operations: Sequence[Operation]) -> None:
+def _find_runs(records: NDArray[Any], operations: Sequence[GraphOperation]) -> None:
     """Note where the runs begin and end: in a run, no row needs another one or what was written before it."""
     begin = 0
     for index, op in enumerate(operations):
@@ -150,12 +150,12 @@ def _find_runs(records: NDArray[Any], operations: Sequence[Operation]) -> None:
         records[begin]["run_end"] = 0 if op.code in _MIXES_ROWS else index + 1
 
 
-def _rows_of(op: Operation) -> Rows:
+def _rows_of(op: GraphOperation) -> RowKind:
     value = op.target if op.target is not None else op.source
-    return value.rows if value is not None else Rows.TOKENS
+    return value.rows if value is not None else RowKind.TOKENS
 
 
-def _needs_barrier(op: Operation, after: Operation) -> bool:
+def _needs_barrier(op: GraphOperation, after: GraphOperation) -> bool:
     if op.code in _WHOLE_PHASE or after.code in _WHOLE_PHASE or after.code in _READS_BEYOND_ITS_SLICE:
         return True
     if any((op.code in kind) != (after.code in kind) for kind in (_BY_COLUMNS, _BY_HEADS)):
@@ -163,7 +163,7 @@ def _needs_barrier(op: Operation, after: Operation) -> bool:
     return _rows_of(op) is not _rows_of(after)
 
 
-def _assign_buffers(graph: Graph, layout: Layout) -> tuple[tuple[Buffer, ...], dict[Value, int]]:
+def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, ...], dict[Value, int]]:
     """A buffer for each value, used again for one of exactly the same shape when it is not needed any more.
 
     Rows of other widths would overlap rows that another thread still reads.
@@ -191,7 +191,7 @@ def _assign_buffers(graph: Graph, layout: Layout) -> tuple[tuple[Buffer, ...], d
     return tuple(buffers), buffer_of
 
 
-def _buffer_of(value: Value, layout: Layout) -> Buffer:
+def _buffer_of(value: Value, layout: WeightLayout) -> Buffer:
     if value.is_encoded:
         return Buffer(layout.row_bytes(value.width, for_head=value.for_head), value.rows, True)
     return Buffer(round_up(value.width, WIDTH_MULTIPLE), value.rows, False)

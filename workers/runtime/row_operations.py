@@ -19,12 +19,21 @@ from cactus_actors.workers.kernels.row_kernels import (
 )
 from cactus_actors.workers.kernels.short_conv import short_conv, store_state
 from cactus_actors.workers.runtime.expert_operations import choose_or_combine
-from cactus_actors.workers.runtime.graph import Code
-from cactus_actors.workers.runtime.step_arguments import Choices, Rotary, Shape, Step, Weights, Workspace
+from cactus_actors.workers.runtime.graph import OpCode
+from cactus_actors.workers.runtime.step_arguments import (
+    ExpertChoices,
+    ModelShape,
+    PackedWeights,
+    RotaryArrays,
+    StepInputs,
+    Workspace,
+)
 
-EMBED, GATHER, NORM, ENCODE, GATE = map(int, (Code.EMBED, Code.GATHER, Code.NORM, Code.ENCODE, Code.GATE))
-BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(int, (Code.BIAS, Code.NORM_HEADS, Code.ROTATE, Code.STORE, Code.ADD))
-SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (Code.SOFTCAP, Code.STORE_STATE, Code.CHOOSE, Code.COMBINE))
+EMBED, GATHER, NORM, ENCODE, GATE = map(int, (OpCode.EMBED, OpCode.GATHER, OpCode.NORM, OpCode.ENCODE, OpCode.GATE))
+BIAS, NORM_HEADS, ROTATE, STORE, ADD = map(
+    int, (OpCode.BIAS, OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.STORE, OpCode.ADD)
+)
+SOFTCAP, STORE_STATE, CHOOSE, COMBINE = map(int, (OpCode.SOFTCAP, OpCode.STORE_STATE, OpCode.CHOOSE, OpCode.COMBINE))
 
 
 @internal(error_model="numpy", inline="always")
@@ -34,12 +43,12 @@ def work_on_row(
     num_rows: int,
     part: int,  # of `parts` slices of the row
     parts: int,
-    shape: Shape,
-    weights: Weights,
-    rotary: Rotary,
-    step: Step,
+    shape: ModelShape,
+    weights: PackedWeights,
+    rotary: RotaryArrays,
+    step: StepInputs,
     cache: Any,
-    choices: Choices,
+    choices: ExpertChoices,
     work: Workspace,
 ) -> None:
     """Run an operation on one row, or on a slice of it."""
@@ -122,7 +131,7 @@ def work_on_row(
 
 @internal(error_model="numpy")
 def _convolve(
-    op: Any, row: int, source: int, target: int, weights: Weights, step: Step, states: Any, floats: Any
+    op: Any, row: int, source: int, target: int, weights: PackedWeights, step: StepInputs, states: Any, floats: Any
 ) -> None:
     sequence, position = step.sequence_of_token[row], step.positions[row]
     if op.code == STORE_STATE:

@@ -7,10 +7,10 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 NUM_TOKENS, NUM_LOGITS, NUM_TILES = range(3)
-"""Places in `Step.sizes`."""
+"""Places in `StepInputs.sizes`."""
 
 
-class Shape(NamedTuple):
+class ModelShape(NamedTuple):
     """The numbers of a ModelConfig that compiled code reads."""
 
     num_heads: int
@@ -19,7 +19,7 @@ class Shape(NamedTuple):
     norm_eps: float
 
 
-class Weights(NamedTuple):
+class PackedWeights(NamedTuple):
     """Arenas; a format's tuple picks its kernels when the step is compiled."""
 
     body: Any
@@ -27,7 +27,7 @@ class Weights(NamedTuple):
     vectors: NDArray[Any]  # float32
 
 
-class Rotary(NamedTuple):
+class RotaryArrays(NamedTuple):
     """Cosines and sines of every rope, position and pair of lanes."""
 
     cosines: NDArray[Any]
@@ -36,7 +36,7 @@ class Rotary(NamedTuple):
     rotary_dim: int
 
 
-class Step(NamedTuple):
+class StepInputs(NamedTuple):
     """A Batch, copied to where it stays, and the tiles of tokens that attention works on."""
 
     sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES
@@ -60,7 +60,7 @@ class Workspace(NamedTuple):
     tasks: NDArray[Any]  # (operations * ranks,) how many tasks, or pieces of a share, are taken
 
 
-class Choices(NamedTuple):
+class ExpertChoices(NamedTuple):
     """Which experts the tokens of a step have chosen; a choice is a token and one of its experts."""
 
     num_chosen: int  # experts for each token

@@ -15,14 +15,21 @@ from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros
 from cactus_actors.workers.kernels.attention import attention_scratch
 from cactus_actors.workers.kernels.barrier import new_barrier
-from cactus_actors.workers.kernels.compile_cache import compiling_alone, fingerprint
-from cactus_actors.workers.kernels.logit_chunks import survey_width
-from cactus_actors.workers.kernels.thread_team import Team
+from cactus_actors.workers.kernels.compile_cache import compile_lock, fingerprint
+from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
+from cactus_actors.workers.kernels.thread_team import ThreadTeam
 from cactus_actors.workers.runtime.compiled_step import compiled_step
-from cactus_actors.workers.runtime.graph import Code, Graph, Rows
-from cactus_actors.workers.runtime.layout import Arenas, Layout
+from cactus_actors.workers.runtime.graph import Graph, OpCode, RowKind
+from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 from cactus_actors.workers.runtime.program import Program
-from cactus_actors.workers.runtime.step_arguments import Choices, Rotary, Shape, Step, Weights, Workspace
+from cactus_actors.workers.runtime.step_arguments import (
+    ExpertChoices,
+    ModelShape,
+    PackedWeights,
+    RotaryArrays,
+    StepInputs,
+    Workspace,
+)
 from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 from cactus_actors.workers.spec.rotary import RotaryTables
 
@@ -41,7 +48,7 @@ class TransformerModel:
         self,
         config: ModelConfig,
         graph: Graph,
-        layout: Layout,
+        layout: WeightLayout,
         arenas: Arenas,
         *,
         threads: int,
@@ -63,17 +70,19 @@ class TransformerModel:
         self._program = Program.of(graph, layout)
         self._threads = threads
         self._shape = shape_of(config)
-        self._weights = Weights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
+        self._weights = PackedWeights(layout.body.wrap(arenas.body), layout.head.wrap(arenas.head), arenas.vectors)
         self._tables = RotaryTables(config.ropes, config.max_context)
-        self._rotary = Rotary(self._tables.cosines, self._tables.sines, config.max_context, 2 * self._tables.num_pairs)
+        self._rotary = RotaryArrays(
+            self._tables.cosines, self._tables.sines, config.max_context, 2 * self._tables.num_pairs
+        )
         self._max_tokens = self._max_rows = 0
         self._profile: NDArray[np.int64] | None = None
         self._table_shape = (1, 1)
         self._make_room(16, 16)
         step = compiled_step(fingerprint(*map(str, Path(__file__).parent.glob("*.py"))))
-        with compiling_alone(step):
+        with compile_lock(step):
             self._warm_up(step)
-        self._team = Team(threads, step)
+        self._team = ThreadTeam(threads, step)
 
     def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
         """An empty cache for this model's keys and values, in the format it was built for."""
@@ -87,9 +96,9 @@ class TransformerModel:
         self._run(self._program.operations, batch, cache)
         return self._rows_of(self._program.logits, len(batch.logit_rows), self.config.vocab_size)
 
-    def surveys(self, num_rows: int) -> NDArray[np.float32]:
-        """The surveys of the last logits, (rows, survey_width(vocab)), a view until the next call."""
-        return self._rows_of(self._program.surveys, num_rows, survey_width(self.config.vocab_size))
+    def logit_stats(self, num_rows: int) -> NDArray[np.float32]:
+        """Statistics of the last logits, (rows, logit_stats_width(vocab)), a view until the next call."""
+        return self._rows_of(self._program.logit_stats, num_rows, logit_stats_width(self.config.vocab_size))
 
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
         """What the head would read: (rows, hidden) behind the last norm, as `forward` otherwise."""
@@ -104,7 +113,7 @@ class TransformerModel:
         """Cycles since `start_profile` by kind of operation: (ranks, 2) of work and of waiting after it."""
         assert self._profile is not None, "start_profile comes first"
         codes = self._program.operations["code"]
-        return {code.name: self._profile[:, codes == code].sum(axis=1) for code in Code if code in codes}
+        return {code.name: self._profile[:, codes == code].sum(axis=1) for code in OpCode if code in codes}
 
     def close(self) -> None:
         """Stop the threads; the model runs no more steps."""
@@ -156,9 +165,9 @@ class TransformerModel:
         step.logit_rows[:num_rows] = batch.logit_rows
         step.tiles[: len(tiles)] = tiles
 
-    def _new_step(self) -> Step:
+    def _new_step(self) -> StepInputs:
         """Room for the largest step so far."""
-        return Step(
+        return StepInputs(
             sizes=np.zeros(3, np.int64),
             token_ids=np.zeros(self._max_tokens, np.int32),
             positions=np.zeros(self._max_tokens, np.int32),
@@ -177,9 +186,9 @@ class TransformerModel:
         experts = self.config.experts
         num_choices = self._max_tokens * experts.num_chosen if experts else 0
         max_rows = {
-            Rows.TOKENS: self._max_tokens,
-            Rows.LOGITS: self._max_rows,
-            Rows.CHOICES: num_choices,
+            RowKind.TOKENS: self._max_tokens,
+            RowKind.LOGITS: self._max_rows,
+            RowKind.CHOICES: num_choices,
         }
         starts, sizes = [], {False: 0, True: 0}
         for buffer in self._program.buffers:
@@ -232,9 +241,9 @@ def check_runnable(config: ModelConfig, threads: int) -> None:
         raise ModelFileInvalid(f"num_heads {config.num_heads} is not a multiple of num_kv_heads {config.num_kv_heads}")
 
 
-def shape_of(config: ModelConfig) -> Shape:
+def shape_of(config: ModelConfig) -> ModelShape:
     """What compiled code reads of a config."""
-    return Shape(
+    return ModelShape(
         config.num_heads,
         config.num_kv_heads,
         config.head_dim,
@@ -242,9 +251,9 @@ def shape_of(config: ModelConfig) -> Shape:
     )
 
 
-def new_choices(experts: Experts | None, num_choices: int) -> Choices:
+def new_choices(experts: Experts | None, num_choices: int) -> ExpertChoices:
     """Room for so many choices of a step; none where there are no experts."""
-    return Choices(
+    return ExpertChoices(
         num_chosen=experts.num_chosen if experts else 0,
         ids=np.zeros(num_choices, np.int32),
         weights=np.zeros(num_choices, np.float32),

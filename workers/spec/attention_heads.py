@@ -5,10 +5,10 @@ from __future__ import annotations
 from typing import NamedTuple
 
 from cactus_actors.models.checked_files import invalid
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 
 
-class Heads(NamedTuple):
+class AttentionHeads(NamedTuple):
     """The heads of all layers: `num_heads` is a multiple of `num_kv_heads`, `head_dim` is even."""
 
     num_heads: int
@@ -16,17 +16,17 @@ class Heads(NamedTuple):
     head_dim: int
 
 
-def heads_from_json(keys: Keys) -> Heads:
+def heads_from_json(keys: ConfigKeys) -> AttentionHeads:
     """The heads of a config.json."""
     return _heads(keys, "num_attention_heads", "num_key_value_heads", "head_dim", "hidden_size")
 
 
-def heads_from_gguf(keys: Keys) -> Heads:
+def heads_from_gguf(keys: ConfigKeys) -> AttentionHeads:
     """The heads of a GGUF file."""
     return _heads(keys, "attention.head_count", "attention.head_count_kv", "attention.key_length", "embedding_length")
 
 
-def _heads(keys: Keys, count_key: str, kv_key: str, size_key: str, width_key: str) -> Heads:
+def _heads(keys: ConfigKeys, count_key: str, kv_key: str, size_key: str, width_key: str) -> AttentionHeads:
     num_heads = keys.integer(count_key, "num_heads")
     num_kv_heads = keys.integer(kv_key, "num_kv_heads", num_heads)
     count = f"{keys.prefix}{count_key} is {num_heads}"
@@ -43,4 +43,4 @@ def _heads(keys: Keys, count_key: str, kv_key: str, size_key: str, width_key: st
     head_dim = keys.integer(size_key, "head_dim", derived)
     if head_dim % 2:
         raise invalid(keys.path, f"{keys.prefix}{size_key} is {head_dim}: rotary embedding needs pairs")
-    return Heads(num_heads, num_kv_heads, head_dim)
+    return AttentionHeads(num_heads, num_kv_heads, head_dim)

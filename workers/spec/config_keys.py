@@ -33,7 +33,7 @@ _BOUNDS: Mapping[str, tuple[float, float]] = {
 
 
 @dataclass(frozen=True)
-class Keys:
+class ConfigKeys:
     """The keys of one file, all below `prefix` (`llama.`) if there is one. Errors are ModelFileInvalid."""
 
     path: Path
@@ -45,15 +45,15 @@ class Keys:
         value = self.values.get(self.prefix + key)
         return value.tolist() if isinstance(value, np.ndarray) else value
 
-    def with_defaults(self, **defaults: Any) -> Keys:
+    def with_defaults(self, **defaults: Any) -> ConfigKeys:
         """The same keys, and these where they are missing; a null is not missing."""
         return replace(self, values=self._prefixed(defaults) | dict(self.values))
 
-    def replaced(self, **values: Any) -> Keys:
+    def replaced(self, **values: Any) -> ConfigKeys:
         """The same keys, but for these."""
         return replace(self, values=dict(self.values) | self._prefixed(values))
 
-    def updated(self, others: Keys) -> Keys:
+    def updated(self, others: ConfigKeys) -> ConfigKeys:
         """The same keys, but for those that `others` have."""
         values = {key.removeprefix(others.prefix): value for key, value in others.values.items()}
         return self.replaced(**values)
@@ -108,13 +108,13 @@ class Keys:
             raise invalid(self.path, f"{self.prefix}{key} must be a list of integers from 0 to {length - 1}")
         return value
 
-    def below(self, key: str) -> Keys:
+    def below(self, key: str) -> ConfigKeys:
         """The keys of the object `key`; none if it is missing or null."""
         value = self.get(key)
         if value is not None and not isinstance(value, dict):
             raise invalid(self.path, f"{self.prefix}{key} must be an object, not {value!r:.100}")
         prefix = f"{self.prefix}{key}."
-        return Keys(self.path, {f"{prefix}{name}": item for name, item in (value or {}).items()}, prefix)
+        return ConfigKeys(self.path, {f"{prefix}{name}": item for name, item in (value or {}).items()}, prefix)
 
     def _prefixed(self, values: Mapping[str, Any]) -> dict[str, Any]:
         return {self.prefix + key: value for key, value in values.items()}

@@ -2,19 +2,19 @@
 
 from __future__ import annotations
 
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Experts
 
 STACK = ".*."
 """In a canonical name of `gguf_names`: the tensor is a stack, each entry has its number in this place."""
 
 
-def experts_from_json(keys: Keys, count_key: str, size_key: str, *, normalised: bool) -> Experts:
+def experts_from_json(keys: ConfigKeys, count_key: str, size_key: str, *, normalised: bool) -> Experts:
     """The experts of a config.json whose number and width stand at these keys."""
     return _experts(keys, count_key, "num_experts_per_tok", size_key, normalised)
 
 
-def experts_from_gguf(keys: Keys, size_key: str, *, normalised: bool) -> Experts:
+def experts_from_gguf(keys: ConfigKeys, size_key: str, *, normalised: bool) -> Experts:
     """The experts of a GGUF file; whether their weights are normalised its architecture says."""
     for key in ("expert_shared_count", "expert_group_count"):
         keys.require_one_of(key, 0, None)
@@ -36,7 +36,7 @@ def stack_names(experts: str, *, gate: str, up: str, down: str) -> dict[str, str
     }
 
 
-def _experts(keys: Keys, count_key: str, chosen_key: str, size_key: str, normalised: bool) -> Experts:
+def _experts(keys: ConfigKeys, count_key: str, chosen_key: str, size_key: str, normalised: bool) -> Experts:
     experts = Experts(
         num_experts=keys.integer(count_key, "num_experts"),
         num_chosen=keys.integer(chosen_key, "num_experts"),

@@ -12,13 +12,13 @@ import numpy as np
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.spec.config_keys import Keys, is_finite
+from cactus_actors.workers.spec.config_keys import ConfigKeys, is_finite
 from cactus_actors.workers.spec.rope_scaling import (
     FactorsScaling,
     LinearScaling,
     Llama3Scaling,
     LongRopeScaling,
-    Scaling,
+    RopeScaling,
     YarnScaling,
 )
 from cactus_actors.workers.spec.rotary import Rope
@@ -27,7 +27,7 @@ TYPES = "default, linear, llama3, yarn, longrope"
 
 
 def rope_from_json(
-    keys: Keys,
+    keys: ConfigKeys,
     head_dim: int,
     *,
     section: str = "",
@@ -47,7 +47,7 @@ def rope_from_json(
         return _usable(Rope(theta, _rotary_dim(keys, parameters, head_dim, rotates_part), scaling))
 
 
-def _parameters(keys: Keys, section: str) -> Keys:
+def _parameters(keys: ConfigKeys, section: str) -> ConfigKeys:
     """The object that describes the embedding."""
     newer, older = keys.below("rope_parameters"), keys.below("rope_scaling")
     is_nested = any(isinstance(value, dict) for value in newer.values.values())
@@ -63,7 +63,7 @@ def _parameters(keys: Keys, section: str) -> Keys:
     return named.updated(older)
 
 
-def _rotary_dim(keys: Keys, parameters: Keys, head_dim: int, rotates_part: bool) -> int:
+def _rotary_dim(keys: ConfigKeys, parameters: ConfigKeys, head_dim: int, rotates_part: bool) -> int:
     """How many lanes of a head turn.
 
     transformers reads `partial_rotary_factor` in every family. Those that rotate whole heads ignore it
@@ -81,7 +81,7 @@ def _rotary_dim(keys: Keys, parameters: Keys, head_dim: int, rotates_part: bool)
     return rotary_dim
 
 
-def rope_from_gguf(keys: Keys, file: GGUFFile, head_dim: int, *, theta_key: str = "rope.freq_base") -> Rope:
+def rope_from_gguf(keys: ConfigKeys, file: GGUFFile, head_dim: int, *, theta_key: str = "rope.freq_base") -> Rope:
     """The rotary embedding of a GGUF file; factors of Llama 3 and LongRoPE stand in tensors of their own."""
     theta = keys.number(theta_key, "rope_theta", 10000.0)
     rotary_dim = keys.integer("rope.dimension_count", "head_dim", head_dim)
@@ -106,11 +106,11 @@ def _usable(rope: Rope) -> Rope:
     return rope
 
 
-def _kind(keys: Keys) -> Any:
+def _kind(keys: ConfigKeys) -> Any:
     return keys.get("rope_type") or keys.get("type")
 
 
-def _scaling(keys: Keys, scaling: Keys, *, is_nested: bool) -> Scaling | None:
+def _scaling(keys: ConfigKeys, scaling: ConfigKeys, *, is_nested: bool) -> RopeScaling | None:
     context = keys.integer("max_position_embeddings", "max_context", 2048)
 
     def number(key: str, default: float | None = None) -> float:
@@ -163,7 +163,7 @@ def _scaling(keys: Keys, scaling: Keys, *, is_nested: bool) -> Scaling | None:
             raise AssertionError(other)
 
 
-def _scaling_of_gguf(keys: Keys, file: GGUFFile) -> Scaling | None:
+def _scaling_of_gguf(keys: ConfigKeys, file: GGUFFile) -> RopeScaling | None:
     if "rope_freqs.weight" in file.tensors:
         return FactorsScaling(_tensor(file, "rope_freqs.weight"))
     if "rope_factors_short.weight" in file.tensors:
@@ -196,7 +196,7 @@ def _scaling_of_gguf(keys: Keys, file: GGUFFile) -> Scaling | None:
             raise AssertionError(other)
 
 
-def _factors(keys: Keys, key: str) -> tuple[float, ...]:
+def _factors(keys: ConfigKeys, key: str) -> tuple[float, ...]:
     values = keys.get(key)
     is_list = isinstance(values, list) and all(map(is_finite, values))
     keys.require(is_list, key, "a list of numbers")

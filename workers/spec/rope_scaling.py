@@ -20,7 +20,7 @@ ONE = np.float32(1)
 LEAST, MOST = 1e-30, 1e30
 
 
-class Scaling(ABC):
+class RopeScaling(ABC):
     """Turns the wavelengths of an embedding, positions per radian, into frequencies, radians per position."""
 
     @property
@@ -37,7 +37,7 @@ class Scaling(ABC):
 
 
 @dataclass(frozen=True)
-class LinearScaling(Scaling):
+class LinearScaling(RopeScaling):
     """Positions divided by `factor` (Chen et al. 2023, Position Interpolation)."""
 
     factor: float
@@ -50,7 +50,7 @@ class LinearScaling(Scaling):
 
 
 @dataclass(frozen=True)
-class FactorsScaling(Scaling):
+class FactorsScaling(RopeScaling):
     """Every frequency divided by a factor of its own (`rope_freqs.weight` in GGUF files)."""
 
     factors: tuple[float, ...]
@@ -63,7 +63,7 @@ class FactorsScaling(Scaling):
 
 
 @dataclass(frozen=True)
-class Llama3Scaling(Scaling):
+class Llama3Scaling(RopeScaling):
     """Low frequencies divided by `factor`, high ones kept, a ramp between (Llama 3.1's reference code).
 
     A frequency is low when it turns less than `low_freq_factor` times in `original_context` positions, high
@@ -93,7 +93,7 @@ class Llama3Scaling(Scaling):
 
 
 @dataclass(frozen=True, kw_only=True)
-class YarnScaling(Scaling):
+class YarnScaling(RopeScaling):
     """High frequencies kept, low ones divided by `factor`, a ramp over the pairs (YaRN, Peng et al. 2023).
 
     The ramp runs from the pair that turns `beta_fast` times in `original_context` positions to the one that
@@ -146,7 +146,7 @@ class YarnScaling(Scaling):
 
 
 @dataclass(frozen=True, kw_only=True)
-class LongRopeScaling(Scaling):
+class LongRopeScaling(RopeScaling):
     """Every frequency divided by a factor of its own, found by search (LongRoPE, Ding et al. 2024).
 
     A model that is served for more than `original_context` positions uses the long factors for all of them,

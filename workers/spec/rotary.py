@@ -15,7 +15,7 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros, round_up
-from cactus_actors.workers.spec.rope_scaling import LongRopeScaling, Scaling
+from cactus_actors.workers.spec.rope_scaling import LongRopeScaling, RopeScaling
 
 ROWS_AT_ONCE = 1024
 """Positions whose angles are in memory together while tables are made."""
@@ -27,7 +27,7 @@ class Rope:
 
     theta: float
     rotary_dim: int
-    scaling: Scaling | None = None
+    scaling: RopeScaling | None = None
 
     def __post_init__(self) -> None:
         if not 1 < self.theta < math.inf:

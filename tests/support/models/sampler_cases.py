@@ -13,7 +13,7 @@ from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.sampler import Sampler, Samples
 from cactus_actors.workers.engine.sequence import Sequence
-from cactus_actors.workers.engine.step_batch import Chunk
+from cactus_actors.workers.engine.step_batch import SequenceChunk
 from cactus_actors.workers.kernels import sampling_random
 from cactus_actors.workers.kernels.sampling_ranked import MAX_RANKED
 from tests.support.models.for_python import for_python
@@ -59,7 +59,7 @@ class Case:
     mu: float | None = None
 
     @property
-    def chunk(self) -> Chunk:
+    def chunk(self) -> SequenceChunk:
         """The step after which the row is sampled."""
         dispatch = Dispatch(
             1,
@@ -77,7 +77,7 @@ class Case:
             block_size=16,
             constraint=None if self.allowed is None else Allowed(self.allowed, self.logits.size),
         )
-        return Chunk(sequence, sequence.num_tokens)
+        return SequenceChunk(sequence, sequence.num_tokens)
 
 
 def make_case(seed: int, *, scale: float = 3.0, vocab: int = VOCAB, **params: object) -> Case:

@@ -18,7 +18,7 @@ import numpy as np
 from cactus_actors.config import WorkerSettings
 from cactus_actors.placement.actor_kinds import WORKER
 from cactus_actors.placement.interface import ActorKind
-from cactus_actors.workers.actor import Loaded, WorkerActor, load
+from cactus_actors.workers.actor import LoadedEngine, WorkerActor, load
 from cactus_actors.workers.engine.step_batch import Batch
 
 DIES, HANGS_ONCE, RAISES, IS_NOT_FINITE, SLEEPS_ONCE = range(3001, 3006)
@@ -56,7 +56,7 @@ class TrappedModel:
         logits = self._model.forward(batch, cache)
         if IS_NOT_FINITE in trapped:
             rows = batch.sequence_of_token[batch.logit_rows] == trapped[IS_NOT_FINITE]
-            logits[rows] = self._model.surveys(len(logits))[rows] = np.nan
+            logits[rows] = self._model.logit_stats(len(logits))[rows] = np.nan
         return logits
 
     def _takes(self, trap: str) -> bool:
@@ -67,7 +67,7 @@ class TrappedModel:
         return True
 
 
-def trapped(settings: WorkerSettings, armed: Path) -> Loaded:
+def trapped(settings: WorkerSettings, armed: Path) -> LoadedEngine:
     """`workers.actor.load`, with traps; `armed` has the files of those that spring once."""
     loaded = load(settings)
     loaded.engine._model = TrappedModel(loaded.model, armed)

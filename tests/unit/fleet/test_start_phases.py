@@ -82,7 +82,7 @@ def test_a_worker_that_compiles_says_so_and_one_that_does_not_does_not() -> None
 
     progress.on_compiling = on_compiling  # type: ignore[method-assign]
     compiled = numba.njit(lambda number: number + 1)
-    with progress.watching_compiler():
+    with progress.track_compilation():
         assert compiled(1) == 2
         assert compiled(2) == 3
     assert seen == ["compiling", "loading"]

@@ -83,17 +83,17 @@ class ExactPoolMachine(RuleBasedStateMachine):
     @rule()
     def tell(self) -> None:
         """Who adds what is stored and takes away what is evicted knows what can be found."""
-        news = self.pool.take_news()
+        news = self.pool.take_events()
         assert self.told.isdisjoint(news.stored)
         assert self.told.issuperset(news.evicted)
         self.told = (self.told | set(news.stored)) - set(news.evicted)
         assert self.told == set(self.content.values())
-        assert self.pool.take_news() == ([], [])
+        assert self.pool.take_events() == ([], [])
 
     @rule()
     def tell_somebody_new(self) -> None:
         self.told = set()
-        self.pool.tell_all()
+        self.pool.republish()
 
     def teardown(self) -> None:
         for table in self.tables:

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.kernels.compile_cache import compiling_alone
+from cactus_actors.workers.kernels.compile_cache import compile_lock
 
 LIMIT_S = 300.0
 LOAD = """
@@ -33,7 +33,7 @@ def kept_in(directory: Path) -> Any:
 
 
 def test_a_new_directory_is_private(tmp_path: Path) -> None:
-    with compiling_alone(kept_in(tmp_path / "compiled" / "kernels")):
+    with compile_lock(kept_in(tmp_path / "compiled" / "kernels")):
         pass
     modes = {(tmp_path / name).stat().st_mode & 0o777 for name in ("compiled", "compiled/kernels")}
     assert modes == {0o700}
@@ -71,7 +71,7 @@ def test_nothing_is_loaded_from_where_others_can_write(
     change(directory)
     with (
         pytest.raises(ConfigurationInvalid, match=f"{directory}.*{reason}.*NUMBA_CACHE_DIR"),
-        compiling_alone(kept_in(directory)),
+        compile_lock(kept_in(directory)),
     ):
         pytest.fail("it went on")
     assert not (directory / "compiling.lock").exists()
@@ -93,7 +93,7 @@ def test_a_worker_refuses_the_directory_that_numba_would_use(tmp_path: Path) -> 
 
 def test_the_garbage_collector_waits_meanwhile(tmp_path: Path) -> None:
     def fail_to_compile() -> None:
-        with compiling_alone(kept_in(tmp_path)):
+        with compile_lock(kept_in(tmp_path)):
             raise ValueError(f"collecting: {gc.isenabled()}")
 
     assert gc.isenabled()

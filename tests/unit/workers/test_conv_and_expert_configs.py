@@ -18,7 +18,7 @@ from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.families.registry import family_of_architectures
 from cactus_actors.workers.loading.model_reader import read_model
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 from tests.goldens.to_gguf import write_gguf
 from tests.support.paths import GOLDENS
@@ -38,7 +38,7 @@ CONV, FULL = "conv", "full_attention"
 def read(architecture: str, **changes: Any) -> ModelConfig:
     values = {key: value for key, value in (SHAPE | changes).items() if value != "missing"}
     path = Path("config.json")
-    return family_of_architectures(path, [architecture]).read_json(Keys(path, values))
+    return family_of_architectures(path, [architecture]).read_json(ConfigKeys(path, values))
 
 
 def kinds(config: ModelConfig) -> str:

@@ -9,7 +9,7 @@ import pytest
 from msgspec.structs import replace
 
 from cactus_actors.protocol.worker_messages import Finish, Hello, Report, SequenceDelta, Welcome
-from cactus_actors.workers.session import WorkerCore
+from cactus_actors.workers.session import WorkerSession
 from tests.unit.workers.test_engine import NOT_FINITE, VOCAB, dispatch, error_type, make_engine, run
 
 NEXT, NEXT_BUT_ONE, OTHER = 9.0, 8.0, 0.0
@@ -20,7 +20,7 @@ def logprob(logit: float) -> float:
     return logit - math.log(math.exp(NEXT) + math.exp(NEXT_BUT_ONE) + (VOCAB - 2))
 
 
-def prompt_told(deltas: list[SequenceDelta]) -> list[tuple[float, list[tuple[int, float]]]]:
+def prompt_logprobs(deltas: list[SequenceDelta]) -> list[tuple[float, list[tuple[int, float]]]]:
     """All that was said about the prompt, piece by piece without a gap."""
     told: list[tuple[float, list[tuple[int, float]]]] = []
     for delta in deltas:
@@ -49,7 +49,7 @@ def test_a_prompt_is_scored_token_by_token(token_budget: int, max_tokens: int) -
     job = dispatch(prompt_ids, max_tokens=max_tokens, prompt_logprobs=True, num_logprobs=1)
     for _ in range(2):  # the second time its prefix is cached, and must be computed all the same
         deltas = run(engine, job)
-        first, *others = prompt_told(deltas)
+        first, *others = prompt_logprobs(deltas)
         assert math.isnan(first[0])
         assert first[1] == []
         assert [value for value, _ in others] == pytest.approx([logprob(x) for x in expected], abs=1e-6)
@@ -62,21 +62,21 @@ def test_a_prompt_is_scored_token_by_token(token_budget: int, max_tokens: int) -
 
 def test_a_prompt_of_one_token_has_nothing_but_an_unknown() -> None:
     (delta,) = run(make_engine(), dispatch([3], max_tokens=0, prompt_logprobs=True))
-    ((value, top),) = prompt_told([delta])
+    ((value, top),) = prompt_logprobs([delta])
     assert math.isnan(value)
     assert top == []
 
 
 def test_a_prompt_is_scored_once() -> None:
     job = dispatch([3, 4, 5], emitted_ids=(6, 7), prompt_logprobs=True)
-    assert prompt_told(run(make_engine(), job)) == []
+    assert prompt_logprobs(run(make_engine(), job)) == []
 
 
 def test_a_long_prompt_is_scored_a_few_rows_a_step() -> None:
     engine = make_engine(token_budget=64)
     jobs = [dispatch([1] * 50, dispatch_id=i, max_tokens=1, prompt_logprobs=True) for i in range(3)]
     told = [d for d in run(engine, *jobs) if d.dispatch_id == 2 and d.extras is not None]
-    assert len(prompt_told(told)) == 50
+    assert len(prompt_logprobs(told)) == 50
 
 
 def test_a_prompt_whose_logits_are_not_finite_fails_alone() -> None:
@@ -115,7 +115,7 @@ def test_the_context_s_end_is_told_from_the_job_s_own_limit(max_tokens: int, rea
 
 
 def test_reports_tell_the_memory_of_the_process() -> None:
-    core = WorkerCore(make_engine(), Hello("w", "local", "m", 4, 32, 4, 64, "n", 1))
+    core = WorkerSession(make_engine(), Hello("w", "local", "m", 4, 32, 4, 64, "n", 1))
     core.begin(0.0)
     core.on_command(Welcome(1), 0.0)
     (report,) = core.on_tick(0.1)

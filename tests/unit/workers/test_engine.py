@@ -53,7 +53,7 @@ class CountingModel:
         logits[last == NOT_FINITE] = np.nan
         return logits
 
-    def surveys(self, num_rows: int) -> None:
+    def logit_stats(self, num_rows: int) -> None:
         return None
 
     def close(self) -> None:

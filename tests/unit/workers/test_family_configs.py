@@ -11,11 +11,11 @@ import pytest
 from safetensors.numpy import save_file
 
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.families.family import graph_of
+from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.gemma2 import scale_from_gguf
 from cactus_actors.workers.families.registry import FAMILIES, family_of_architectures, family_of_gguf
 from cactus_actors.workers.loading.model_reader import read_model
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import ModelConfig
 from cactus_actors.workers.spec.rope_scaling import LinearScaling
 from cactus_actors.workers.spec.rotary import Rope
@@ -48,7 +48,7 @@ def read(architecture: str, values: dict[str, Any] | None = None, **changes: Any
     """The config of the family; by default of SHAPE with some keys changed."""
     path = Path("config.json")
     given = (SHAPE if values is None else values) | changes
-    return family_of_architectures(path, [architecture]).read_json(Keys(path, given))
+    return family_of_architectures(path, [architecture]).read_json(ConfigKeys(path, given))
 
 
 def windows(config: ModelConfig) -> list[int]:
@@ -185,7 +185,7 @@ def test_the_text_part_of_gemma3_is_read_from_its_own_section() -> None:
 def test_parts_for_images_are_left_in_the_file(tmp_path: Path) -> None:
     values = {"architectures": [GEMMA3_IMAGES], "text_config": SHAPE, "vision_config": {}}
     (tmp_path / "config.json").write_text(json.dumps(values))
-    shapes = graph_of(family_of_architectures(tmp_path, [GEMMA3_IMAGES]), read(GEMMA3)).tensor_shapes
+    shapes = build_graph(family_of_architectures(tmp_path, [GEMMA3_IMAGES]), read(GEMMA3)).tensor_shapes
     tensors = {f"language_model.model.{name}.weight": np.ones(shape, np.float32) for name, shape in shapes.items()}
     for name in ("vision_tower.vision_model.embeddings.patch_embedding", "multi_modal_projector.norm"):
         tensors[f"{name}.weight"] = np.ones((3, 2), np.float32)
@@ -209,7 +209,7 @@ def test_whether_a_model_with_images_is_tied_stands_above_its_text() -> None:
 def test_an_output_beside_a_tied_embedding_counts_if_it_differs(tmp_path: Path, differs: bool) -> None:
     values = {"architectures": [LLAMA], "tie_word_embeddings": True} | SHAPE
     (tmp_path / "config.json").write_text(json.dumps(values))
-    graph = graph_of(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
+    graph = build_graph(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
     tensors = {f"model.{name}.weight": np.ones(shape, np.float32) for name, shape in graph.tensor_shapes.items()}
     head = tensors["model.embed_tokens.weight"].copy()
     head[-1, -1] += differs
@@ -251,7 +251,7 @@ def test_part_of_a_head_may_be_rotated() -> None:
 def test_another_familys_model_type_is_refused(tmp_path: Path, named: Any, is_read: bool) -> None:
     values = {"architectures": [LLAMA], "model_type": named, "tie_word_embeddings": True} | SHAPE
     (tmp_path / "config.json").write_text(json.dumps(values))
-    graph = graph_of(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
+    graph = build_graph(family_of_architectures(tmp_path, [LLAMA]), read(LLAMA, tie_word_embeddings=True))
     shapes = graph.tensor_shapes.items()
     save_file({f"model.{name}.weight": np.ones(shape, np.float32) for name, shape in shapes}, tmp_path / SHARD)
     if is_read:
@@ -270,9 +270,9 @@ def test_smollm3_leaves_out_the_rope_where_it_is_told_to() -> None:
     assert windows(read(SMOLLM3, no_rope_layers=[0, 1, 1, 0], sliding_window=7)) == NO_WINDOW
 
 
-def gguf_keys(**metadata: Any) -> Keys:
+def gguf_keys(**metadata: Any) -> ConfigKeys:
     given = {"block_count": 4, "embedding_length": 72, "attention.head_count": 4} | metadata
-    return Keys(Path("model.gguf"), {f"gemma3.{key}": value for key, value in given.items()}, "gemma3.")
+    return ConfigKeys(Path("model.gguf"), {f"gemma3.{key}": value for key, value in given.items()}, "gemma3.")
 
 
 @pytest.mark.parametrize(

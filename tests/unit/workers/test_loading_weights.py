@@ -16,11 +16,11 @@ from safetensors.numpy import save_file
 
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.families.family import graph_of
+from cactus_actors.workers.families.family import build_graph
 from cactus_actors.workers.families.llama import FAMILY
 from cactus_actors.workers.loading.model_reader import read_model
 from cactus_actors.workers.loading.packing import pack
-from cactus_actors.workers.runtime.layout import Arenas, Layout
+from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rotary import Rope
 
@@ -87,7 +87,7 @@ def make_tensors(tied: bool = True, hidden_size: int = 16) -> dict[str, NDArray[
     random = np.random.default_rng(7)
     return {
         name: (random.integers(-8, 9, shape) / 8).astype(np.float32)
-        for name, shape in graph_of(FAMILY, config).tensor_shapes.items()
+        for name, shape in build_graph(FAMILY, config).tensor_shapes.items()
     }
 
 
@@ -351,7 +351,7 @@ def test_weights_that_are_not_finite_are_refused_with_their_file(tmp_path: Path,
         (path / "model.safetensors").unlink()
         write_shards(path, tensors, lambda name: stored_in if name.startswith("layers.1") else "two.safetensors")
     files = read_model(path)
-    layout = Layout.for_weights(files.graph, "float32")
+    layout = WeightLayout.for_weights(files.graph, "float32")
     with pytest.raises(ModelFileInvalid) as caught:
         pack(files.graph, layout, files.tensors, Arenas.empty(layout))
     expected = f"{stored_in}: tensor 'layers.1.mlp.down_proj' has values that are not finite"

@@ -20,7 +20,7 @@ from cactus_actors.protocol.errors import ModelFileInvalid
 from cactus_actors.workers.loading.model_reader import read_model
 from cactus_actors.workers.loading.packed_file import packed_arenas
 from cactus_actors.workers.loading.packing import pack
-from cactus_actors.workers.runtime.layout import Arenas, Layout
+from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 from tests.support.paths import GOLDENS, ROOT
 
 GOLDEN = GOLDENS / "llama3"
@@ -43,7 +43,7 @@ class Loading:
     def __init__(self, model: Path, weights: str = "int8") -> None:
         self.has_packed = False
         files = read_model(model)
-        layout = Layout.for_weights(files.graph, weights)
+        layout = WeightLayout.for_weights(files.graph, weights)
         self.arenas = packed_arenas(model, files, layout, self._note)
         self.expected = Arenas.empty(layout)
         pack(files.graph, layout, files.tensors, self.expected)

@@ -70,7 +70,7 @@ class ChainModel:
             logits[row, next_token(states[token])] = 1.0
         return logits
 
-    def surveys(self, num_rows: int) -> None:
+    def logit_stats(self, num_rows: int) -> None:
         return None
 
     def close(self) -> None:

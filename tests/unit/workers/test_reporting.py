@@ -7,7 +7,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras, Taken
 from cactus_actors.router.state.token_texts import texts_of
-from cactus_actors.workers.report_window import MAX_HELD_STEPS, Reporting
+from cactus_actors.workers.report_window import MAX_HELD_STEPS, ReportWindow
 
 WORDS = ["a", "", "bé", "long ", "\n", "z"]
 
@@ -21,36 +21,36 @@ def delta(position: int, *texts: str, dispatch: int = 1, **others: object) -> Se
     return SequenceDelta(dispatch, position, ids, text, measures, measures, cuts=cuts, **others)  # type: ignore[arg-type]
 
 
-def report(reporting: Reporting) -> list[SequenceDelta]:
+def report(reporting: ReportWindow) -> list[SequenceDelta]:
     deltas = reporting.take()
-    reporting.count()
+    reporting.on_sent()
     return deltas
 
 
-def fill(reporting: Reporting) -> None:
+def fill(reporting: ReportWindow) -> None:
     """Have reports on their way until steps are held."""
     while reporting.may_report:
         report(reporting)
 
 
 def test_each_step_is_reported_alone_while_the_router_keeps_up() -> None:
-    reporting = Reporting(max_ahead=8)
+    reporting = ReportWindow(max_ahead=8)
     for position in range(100):
         assert reporting.may_step
         assert reporting.may_report
         step = [delta(position, "x"), delta(position, "y", dispatch=2)]
-        reporting.hold(step)
+        reporting.hold_step(step)
         assert report(reporting) == step
         reporting.on_taken(Taken(position + 1, 8))
 
 
 def test_a_router_that_does_not_keep_up_gets_several_steps_at_once_and_then_waits() -> None:
-    reporting = Reporting(max_ahead=8)
+    reporting = ReportWindow(max_ahead=8)
     fill(reporting)
     reports = []
     position = 0
     while reporting.may_step:
-        reporting.hold([delta(position, "x")])
+        reporting.hold_step([delta(position, "x")])
         position += 1
         if reporting.may_report:
             reports.append(report(reporting))
@@ -66,30 +66,30 @@ def test_a_router_that_does_not_keep_up_gets_several_steps_at_once_and_then_wait
 
 @given(st.lists(st.lists(st.sampled_from(WORDS), min_size=1, max_size=4), min_size=1, max_size=MAX_HELD_STEPS))
 def test_tokens_that_are_reported_together_keep_their_own_texts_and_measures(steps: list[list[str]]) -> None:
-    reporting = Reporting(max_ahead=4)
+    reporting = ReportWindow(max_ahead=4)
     position = 0
     for texts in steps:
-        reporting.hold([delta(position, *texts)])
+        reporting.hold_step([delta(position, *texts)])
         position += len(texts)
-    [joined] = reporting.take()
+    [merged] = reporting.take()
     texts = [text for step in steps for text in step]
-    assert joined == delta(0, *texts)
-    assert texts_of(joined.text, position, joined.cuts) == texts
+    assert merged == delta(0, *texts)
+    assert texts_of(merged.text, position, merged.cuts) == texts
 
 
 def test_a_delta_without_cuts_keeps_all_its_text_at_its_last_token() -> None:
-    reporting = Reporting(max_ahead=4)
-    reporting.hold([SequenceDelta(1, 0, [5, 6], "ab", [0.1, 0.2], [-0.1, -0.2])])
-    reporting.hold([delta(2, "c")])
-    [joined] = reporting.take()
-    assert texts_of(joined.text, 3, joined.cuts) == ["", "ab", "c"]
+    reporting = ReportWindow(max_ahead=4)
+    reporting.hold_step([SequenceDelta(1, 0, [5, 6], "ab", [0.1, 0.2], [-0.1, -0.2])])
+    reporting.hold_step([delta(2, "c")])
+    [merged] = reporting.take()
+    assert texts_of(merged.text, 3, merged.cuts) == ["", "ab", "c"]
 
 
 def test_an_end_ends_what_is_joined() -> None:
-    reporting = Reporting(max_ahead=4)
+    reporting = ReportWindow(max_ahead=4)
     end = Finish("stop")
-    reporting.hold([delta(0, "a")])
-    reporting.hold([delta(1, "b", finish=end)])
+    reporting.hold_step([delta(0, "a")])
+    reporting.hold_step([delta(1, "b", finish=end)])
     assert reporting.take() == [delta(0, "a", "b", finish=end)]
 
 
@@ -100,24 +100,24 @@ def test_what_says_more_than_tokens_of_an_answer_stays_as_it_is_and_in_its_place
         delta(3, "d", reasoning_flags=[1]),
         SequenceDelta(1, 4, [], "rest", [], [], finish=Finish("length")),
     ]
-    reporting = Reporting(max_ahead=4)
+    reporting = ReportWindow(max_ahead=4)
     for it in [delta(0, "a"), *apart]:
-        reporting.hold([it])
+        reporting.hold_step([it])
     assert reporting.take() == [delta(0, "a"), *apart]
 
 
 def test_a_worker_that_need_not_wait_reports_every_step() -> None:
-    reporting = Reporting(max_ahead=0)
+    reporting = ReportWindow(max_ahead=0)
     for position in range(1000):
-        reporting.hold([delta(position, "x")])
+        reporting.hold_step([delta(position, "x")])
         assert reporting.may_report
         assert len(report(reporting)[0].token_ids) == 1
 
 
 def test_a_new_session_begins_with_nothing_on_its_way() -> None:
-    reporting = Reporting(max_ahead=4)
+    reporting = ReportWindow(max_ahead=4)
     fill(reporting)
-    reporting.hold([delta(0, "a")])
+    reporting.hold_step([delta(0, "a")])
     reporting.on_taken(Taken(1, 2))
     reporting.reset()
     assert reporting.may_report

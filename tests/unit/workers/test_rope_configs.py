@@ -12,7 +12,7 @@ import pytest
 from cactus_actors.models.gguf_file import open_gguf
 from cactus_actors.models.served_context import context_of_gguf, context_of_json
 from cactus_actors.protocol.errors import ModelFileInvalid
-from cactus_actors.workers.spec.config_keys import Keys
+from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.rope_config import rope_from_gguf
 from cactus_actors.workers.spec.rope_scaling import LinearScaling
 from cactus_actors.workers.spec.rotary import Rope
@@ -137,7 +137,7 @@ def test_a_gguf_file_with_longrope_is_served_within_its_short_context(tmp_path: 
         writer.close()
         file = open_gguf(tmp_path / "m.gguf")
         key, context = context_of_gguf(file)
-        rope = rope_from_gguf(Keys(file.path, file.metadata, "phi3."), file, 4)
+        rope = rope_from_gguf(ConfigKeys(file.path, file.metadata, "phi3."), file, 4)
         assert context == min(131_072, rope.original_context or 131_072)
         return key, context
 

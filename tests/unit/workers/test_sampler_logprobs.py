@@ -10,7 +10,7 @@ from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.sampler import Sampler
 from cactus_actors.workers.engine.sequence import Sequence
-from cactus_actors.workers.engine.step_batch import Batch, Chunk
+from cactus_actors.workers.engine.step_batch import Batch, SequenceChunk
 from tests.support.models.sampler_cases import VOCAB, Case, NoBytes, make_case, sample, softmax
 
 
@@ -49,7 +49,7 @@ def test_rows_of_a_prompt_tell_how_likely_its_tokens_were() -> None:
     logits = np.random.default_rng(0).normal(size=(6, VOCAB)).astype(np.float32)
     logprobs = np.log([softmax(row.astype(np.float64)) for row in logits])
 
-    chunk = Chunk(sequence, 6)
+    chunk = SequenceChunk(sequence, 6)
     assert Batch.of([chunk]).logit_rows.tolist() == [0, 1, 2, 3, 4, 5]
     samples = Sampler([]).sample(logits, [chunk])
     assert samples.rows["token_id"].tolist() == [9, 9, 250, 1, 17, int(logits[5].argmax())]
@@ -57,7 +57,7 @@ def test_rows_of_a_prompt_tell_how_likely_its_tokens_were() -> None:
     assert samples.rows["logprob"].tolist() == pytest.approx(expected, abs=1e-6)
     assert [token for token, _ in samples.top(3)] == np.argsort(-logits[3])[:2].tolist()
 
-    sequence.num_computed_tokens, sequence.num_told_prompt_tokens = 2, 3
-    chunk = Chunk(sequence, 3)
+    sequence.num_computed_tokens, sequence.num_reported_prompt_tokens = 2, 3
+    chunk = SequenceChunk(sequence, 3)
     assert Batch.of([chunk]).logit_rows.tolist() == [0, 1, 2]
     assert Sampler([]).sample(logits[:3], [chunk]).rows["token_id"].tolist() == [250, 1, 17]

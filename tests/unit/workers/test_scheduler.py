@@ -173,7 +173,7 @@ def test_a_prompt_larger_than_the_cache_is_unfit_and_blocks_nobody() -> None:
     large = make_sequence(1, [1] * 9)
     bench.add(large, make_sequence(2, [2] * 3))
     schedule = bench.step()
-    assert schedule.unfit == [large]
+    assert schedule.too_large == [large]
     assert sizes(schedule) == [(2, 3)]
 
 
@@ -182,9 +182,9 @@ def test_the_only_sequence_is_not_preempted_but_ends_when_it_outgrows_the_cache(
     sequence = make_sequence(1, [1] * 6)
     bench.add(sequence)
     for _ in range(3):
-        assert bench.step().unfit == []
+        assert bench.step().too_large == []
     schedule = bench.step()
-    assert schedule.unfit == [sequence]
+    assert schedule.too_large == [sequence]
     assert schedule.chunks == []
     assert bench.counters.preemptions == 0
     assert bench.pool.num_free == 2

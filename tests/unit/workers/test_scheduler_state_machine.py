@@ -11,7 +11,7 @@ from cactus_actors.workers.engine.block_pool import BlockPool
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.scheduler import Counters, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
-from cactus_actors.workers.engine.step_batch import Chunk
+from cactus_actors.workers.engine.step_batch import SequenceChunk
 from tests.support.fuzzing.judging import fuzzed
 from tests.unit.workers.test_scheduler import NoBytes
 
@@ -78,7 +78,7 @@ class MemoryMachine(RuleBasedStateMachine):
     def step(self) -> None:
         started = {each.dispatch_id for each in self.scheduler.running}
         schedule = self.scheduler.schedule()
-        for sequence in schedule.unfit:
+        for sequence in schedule.too_large:
             assert sequence.num_blocks_needed > self.pool.num_blocks
             del self.alive[sequence.dispatch_id]
         assert schedule.chunks or not self.alive, "work that fits goes on"
@@ -93,7 +93,7 @@ class MemoryMachine(RuleBasedStateMachine):
         for chunk in schedule.chunks:
             self.commit(chunk)
 
-    def write(self, chunk: Chunk) -> None:
+    def write(self, chunk: SequenceChunk) -> None:
         sequence, first = chunk.sequence, chunk.sequence.num_computed_tokens
         tokens = sequence.span(first, first + chunk.num_tokens + chunk.num_drafts).tolist()
         for position, token in enumerate(tokens, first):
@@ -103,7 +103,7 @@ class MemoryMachine(RuleBasedStateMachine):
             salt = self.salts[sequence.dispatch_id]
             self.memory[block, position % BLOCK_SIZE] = (salt, position, token)
 
-    def read(self, chunk: Chunk) -> None:
+    def read(self, chunk: SequenceChunk) -> None:
         """Each token attends to all before it: they must be its sequence's own, of its tenant."""
         sequence = chunk.sequence
         end = sequence.num_computed_tokens + chunk.num_tokens + chunk.num_drafts
@@ -112,7 +112,7 @@ class MemoryMachine(RuleBasedStateMachine):
             block = sequence.block_table[position // BLOCK_SIZE]
             assert self.memory[block, position % BLOCK_SIZE] == (salt, position, token)
 
-    def commit(self, chunk: Chunk) -> None:
+    def commit(self, chunk: SequenceChunk) -> None:
         sequence = chunk.sequence
         drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
         if not chunk.num_rows:

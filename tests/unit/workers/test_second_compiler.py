@@ -11,7 +11,7 @@ from pathlib import Path
 import numba
 import pytest
 
-from cactus_actors.workers.loading.compile_process import SecondCompiler
+from cactus_actors.workers.loading.compile_process import CompileProcess
 
 LIMIT_S = 300.0
 NUM_COMPILED = """
@@ -24,15 +24,15 @@ print(len(recorder.buffer))
 
 
 @pytest.fixture
-def compiler() -> Iterator[SecondCompiler]:
-    compiler = SecondCompiler(num_cpus=2)
+def compiler() -> Iterator[CompileProcess]:
+    compiler = CompileProcess(num_cpus=2)
     yield compiler
     compiler.end()
 
 
-def test_it_starts_when_something_is_compiled_and_once(compiler: SecondCompiler) -> None:
+def test_it_starts_when_something_is_compiled_and_once(compiler: CompileProcess) -> None:
     compiled = numba.njit(lambda number: number + 1)
-    with compiler.watching():
+    with compiler.start_on_compile():
         assert compiler.process is None
         compiled(1)
         first = compiler.process
@@ -41,23 +41,23 @@ def test_it_starts_when_something_is_compiled_and_once(compiler: SecondCompiler)
     assert compiler.process is first
 
 
-def test_it_does_not_start_when_nothing_is_compiled_or_nobody_watches(compiler: SecondCompiler) -> None:
+def test_it_does_not_start_when_nothing_is_compiled_or_nobody_watches(compiler: CompileProcess) -> None:
     compiled = numba.njit(lambda number: number + 1)
     compiled(1)
-    with compiler.watching():
+    with compiler.start_on_compile():
         compiled(1)
     compiled(1.0)
     assert compiler.process is None
 
 
 def test_it_does_not_take_the_only_processor() -> None:
-    compiler = SecondCompiler(num_cpus=1)
+    compiler = CompileProcess(num_cpus=1)
     compiler.start()
     assert compiler.process is None
     compiler.end()
 
 
-def test_it_ends_with_its_worker(compiler: SecondCompiler) -> None:
+def test_it_ends_with_its_worker(compiler: CompileProcess) -> None:
     compiler.start()
     assert compiler.process is not None
     compiler.end()
@@ -72,7 +72,7 @@ def test_it_does_not_outlive_its_worker() -> None:
 
 @pytest.mark.slow
 def test_workers_find_what_it_has_compiled(
-    compiler: SecondCompiler, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    compiler: CompileProcess, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("NUMBA_CACHE_DIR", str(tmp_path))
     compiler.start()

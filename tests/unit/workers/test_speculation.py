@@ -19,12 +19,12 @@ from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
 from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.speculation import (
-    MAX_PAUSE,
+    MAX_BACKOFF_TOKENS,
     UNKNOWN_ROW_COST,
     Drafter,
     StepCost,
-    find_drafts,
-    worthwhile,
+    best_draft_counts,
+    prompt_lookup,
 )
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
@@ -34,7 +34,7 @@ END_ID = 40
 
 
 def drafts_of(*token_ids: int, limit: int = 4) -> list[int]:
-    return find_drafts(np.array(token_ids, dtype=np.int32), limit).tolist()
+    return prompt_lookup(np.array(token_ids, dtype=np.int32), limit).tolist()
 
 
 def searched(token_ids: list[int], limit: int) -> list[int]:
@@ -87,27 +87,27 @@ FULL_PRICE = measured(*((rows, float(rows)) for rows in range(8, 0, -1)))
 
 
 def test_as_many_drafts_are_worthwhile_as_rows_are_cheap() -> None:
-    assert worthwhile([(0.6, 20)], 1, 7, FREE) == [7]
-    assert worthwhile([(0.99, 20)], 1, 7, FULL_PRICE) == [0]
+    assert best_draft_counts([(0.6, 20)], 1, 7, FREE) == [7]
+    assert best_draft_counts([(0.99, 20)], 1, 7, FULL_PRICE) == [0]
     steps = measured((8, 2.0), (5, 2.0), (4, 1.2), (1, 1.0))  # a fifth row costs as much as an eighth
-    assert worthwhile([(0.6, 20)], 1, 7, steps) == [3]
-    assert worthwhile([(0.95, 20)], 1, 7, steps) == [7]
-    assert worthwhile([(0.6, 2)], 1, 7, steps) == [2]
+    assert best_draft_counts([(0.6, 20)], 1, 7, steps) == [3]
+    assert best_draft_counts([(0.95, 20)], 1, 7, steps) == [7]
+    assert best_draft_counts([(0.6, 2)], 1, 7, steps) == [2]
 
 
 def test_the_likeliest_drafts_come_first() -> None:
-    assert worthwhile([(0.9, 20), (0.3, 20)], 2, 6, FREE) == [6, 0]
-    assert worthwhile([(0.5, 20), (0.5, 20), (0.5, 20)], 3, 5, FREE) == [2, 2, 1]
-    assert worthwhile([(0.9, 1), (0.3, 20)], 2, 4, FREE) == [1, 3]
-    assert worthwhile([], 3, 5, FREE) == []
+    assert best_draft_counts([(0.9, 20), (0.3, 20)], 2, 6, FREE) == [6, 0]
+    assert best_draft_counts([(0.5, 20), (0.5, 20), (0.5, 20)], 3, 5, FREE) == [2, 2, 1]
+    assert best_draft_counts([(0.9, 1), (0.3, 20)], 2, 4, FREE) == [1, 3]
+    assert best_draft_counts([], 3, 5, FREE) == []
 
 
 def test_what_was_right_raises_the_chance_and_what_was_wrong_lowers_it() -> None:
     drafter = Drafter(4)
-    chances = [drafter.chance]
+    chances = [drafter.acceptance_rate]
     for num_accepted in (4, 4, 0, 0, 4):
         drafter.on_result(4, num_accepted)
-        chances.append(drafter.chance)
+        chances.append(drafter.acceptance_rate)
     assert chances[0] < chances[1] < chances[2] < 1
     assert chances[2] > chances[3] > chances[4] < chances[5]
 
@@ -117,7 +117,7 @@ def test_where_drafts_never_pay_they_are_tried_less_and_less_often() -> None:
     tried_at = [num_tokens for num_tokens in range(1000) if drafter.num_wanted(0, num_tokens)]
     gaps = np.diff(tried_at).tolist()
     assert gaps[:8] == [2, 3, 5, 9, 17, 33, 65, 65]
-    assert set(gaps[6:]) == {MAX_PAUSE + 1}
+    assert set(gaps[6:]) == {MAX_BACKOFF_TOKENS + 1}
     assert drafter.num_wanted(3, 1000) == 3
     assert drafter.num_wanted(0, 1064) == 1
     assert drafter.num_wanted(0, 1066) == 1  # they have paid since
@@ -284,7 +284,7 @@ class LoopModel:
         logits[positions == self.breaks_at] = np.nan
         return logits
 
-    def surveys(self, num_rows: int) -> None:
+    def logit_stats(self, num_rows: int) -> None:
         return None
 
     def close(self) -> None:

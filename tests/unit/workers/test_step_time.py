@@ -4,20 +4,20 @@ from __future__ import annotations
 
 import math
 
-from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S, Pace
+from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S, StepTimeLimiter
 
 SMALL, BILLION = 10_000_000, 1_000_000_000
 
 
 def test_a_small_model_begins_with_the_whole_budget_and_a_big_one_with_less() -> None:
-    assert Pace(256, SMALL).token_budget == 256
-    assert Pace(256, BILLION).token_budget == 20
-    assert Pace(256, 1000 * BILLION).token_budget == 1
-    assert Pace(256, BILLION, max_step_s=math.inf).token_budget == 256
+    assert StepTimeLimiter(256, SMALL).token_budget == 256
+    assert StepTimeLimiter(256, BILLION).token_budget == 20
+    assert StepTimeLimiter(256, 1000 * BILLION).token_budget == 1
+    assert StepTimeLimiter(256, BILLION, max_step_s=math.inf).token_budget == 256
 
 
 def test_a_long_step_cuts_the_budget_to_what_fits() -> None:
-    pace = Pace(256, SMALL)
+    pace = StepTimeLimiter(256, SMALL)
     pace.on_step(256, 8 * MAX_STEP_S)
     assert pace.token_budget == 32
     pace.on_step(32, 1000 * MAX_STEP_S)
@@ -25,7 +25,7 @@ def test_a_long_step_cuts_the_budget_to_what_fits() -> None:
 
 
 def test_it_grows_again_only_by_quick_steps_that_used_it_up() -> None:
-    pace = Pace(256, BILLION)
+    pace = StepTimeLimiter(256, BILLION)
     for num_tokens, seconds, expected in [
         (19, 0.0, 20),
         (20, 0.5 * MAX_STEP_S, 20),
