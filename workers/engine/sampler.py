@@ -12,13 +12,13 @@ from numpy.typing import NDArray
 
 from cactus_actors.workers.engine.sampling_rows import SamplingRowsBuilder
 from cactus_actors.workers.engine.step_batch import SequenceChunk
-from cactus_actors.workers.kernels.compile_cache import compile_lock, fingerprint
+from cactus_actors.workers.kernels.compile_cache import compile_lock
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.kernels.sampling import (
     SamplingInputs,
     SamplingOutputs,
-    compiled_logit_stats,
-    compiled_sampler,
+    logit_stats_of_rows,
+    sample_rows,
 )
 from cactus_actors.workers.kernels.sampling_scratch import OUTCOME, new_scratch
 
@@ -52,7 +52,7 @@ class Samples:
 
 
 class Sampler:
-    """Samples the rows of a step by the rules of each row's sequence (see `compiled_sampler`).
+    """Samples the rows of a step by the rules of each row's sequence (see `sample_rows`).
 
     Randomness is a function of (seed, choice, position), so a token does not depend on what ran before.
     """
@@ -60,9 +60,7 @@ class Sampler:
     def __init__(self, end_ids: Iterable[int]) -> None:
         self._end_ids = np.array(sorted(end_ids), dtype=np.int32)
         self._scratch = new_scratch(1, self._end_ids.size)
-        self._compute_logit_stats = compiled_logit_stats(fingerprint())
-        self._sample_rows = compiled_sampler(fingerprint())
-        with compile_lock(self._sample_rows):
+        with compile_lock(sample_rows):
             self._warm_up()
 
     def sample(
@@ -106,10 +104,10 @@ class Sampler:
         )
         if logits.shape[1] != self._scratch.weights.size:
             self._scratch = new_scratch(logits.shape[1], self._end_ids.size)
-        self._sample_rows(logits, logit_stats, rows, self._end_ids, self._scratch, outcomes)
+        sample_rows(logits, logit_stats, rows, self._end_ids, self._scratch, outcomes)
         return Samples(*outcomes)
 
     def _logit_stats_of(self, logits: NDArray[np.float32]) -> NDArray[np.float32]:
         logit_stats = np.empty((len(logits), logit_stats_width(logits.shape[1])), np.float32)
-        self._compute_logit_stats(logits, logit_stats)
+        logit_stats_of_rows(logits, logit_stats)
         return logit_stats

@@ -10,10 +10,11 @@ import sys
 from typing import Any
 
 from llvmlite import ir
-from numba import njit, types
+from numba import types
 from numpy.typing import NDArray
 
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros
+from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.simd import I32, address, call, fetch, primitive
 
@@ -180,14 +181,14 @@ def follow(signal: Any, seen: int) -> Any:
     return -1 if _load(signal, LEAVING) else _load(signal, GENERATION)
 
 
-@njit(error_model="numpy", cache=True)
+@cached_njit(error_model="numpy")
 def dismiss(signal: Any) -> None:
     """Let those who `follow` leave."""
     _fetch_add(signal, LEAVING, 1)
     notify(signal)
 
 
-@njit(error_model="numpy", cache=True)
+@cached_njit(error_model="numpy")
 def gather(signal: Any) -> Any:
     """Let the next `follow` wait again, once all have left; returns the number that it has seen."""
     _fetch_add(signal, LEAVING, -_load(signal, LEAVING))

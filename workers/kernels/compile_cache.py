@@ -5,25 +5,40 @@ from __future__ import annotations
 import fcntl
 import gc
 import hashlib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from typing import Any
+
+from numba import njit
 
 from cactus_actors.keys.directory_checks import check_private
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
-def fingerprint(*others: str) -> str:
-    """A hash of all sources in this folder and of the `others`, files by their paths.
+def cached_njit(*folders: Path, **options: Any) -> Callable[[Callable[..., Any]], Any]:
+    """`njit` for the functions that Python calls; their machine code is kept on disk.
 
-    numba's own cache looks only at the outer function's file.
+    The file names of the machine code contain a hash of the sources of this folder and of `folders`, which
+    must hold all callees and argument types. numba by itself checks the outer function's file only, and
+    unpickles the types in an old index before that.
     """
+
+    def compiled(function: Callable[..., Any]) -> Any:
+        function.__qualname__ = f"{function.__name__}_{sources_hash(*folders)}"
+        return njit(cache=True, **options)(function)
+
+    return compiled
+
+
+def sources_hash(*folders: Path) -> str:
+    """A hash of all sources of this folder and of `folders`."""
     digest = hashlib.sha256()
-    for source in [*sorted(Path(__file__).parent.glob("*.py")), *sorted(map(Path, others))]:
-        digest.update(source.read_bytes())
-    return digest.hexdigest()
+    for folder in (Path(__file__).parent, *folders):
+        for source in sorted(folder.rglob("*.py")):
+            digest.update(source.read_bytes())
+    return digest.hexdigest()[:16]
 
 
 @contextmanager
@@ -38,8 +53,17 @@ def compile_lock(function: Any) -> Iterator[None]:
     _check_private(directory)
     with (directory / "compiling.lock").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
+        _remove_obsolete(function)
         with _without_collections():
             yield
+
+
+def _remove_obsolete(function: Any) -> None:
+    """Delete machine code that was compiled from other sources than the present ones."""
+    current_hash = function.py_func.__qualname__.rpartition("_")[2]
+    for file in Path(function.stats.cache_path).glob("*.nb[ci]"):
+        if current_hash not in file.name:
+            file.unlink(missing_ok=True)
 
 
 def _check_private(directory: Path) -> None:

@@ -6,14 +6,12 @@ depends on its neighbours. Nothing here sorts the vocabulary.
 
 from __future__ import annotations
 
-import functools
-from collections.abc import Callable
 from typing import Any, NamedTuple
 
 import numpy as np
-from numba import njit
 from numpy.typing import NDArray
 
+from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.logit_chunks import PART
 from cactus_actors.workers.kernels.sampling_adjust import add_bias, apply_mask, forbid, penalise, restore, update_maxima
@@ -101,65 +99,53 @@ def _sample(values: Logits, row: Any, rows: SamplingInputs, end_ids: Ids, scratc
     return token, mu
 
 
-@functools.cache
-def compiled_logit_stats(fingerprint: str) -> Callable[..., None]:
-    """Computes the statistics of rows of logits; `fingerprint` as below."""
-
-    @njit(nogil=True, cache=True)
-    def logit_stats_of_rows(
-        logits: Logits,  # (rows, V) float32
-        logit_stats: Logits,  # (rows, logit_stats_width(V)) float32, out
-    ) -> None:
-        _ = fingerprint
-        num_parts = -(-logits.shape[1] // PART)
-        for r in range(logits.shape[0]):
-            compute_logit_stats(logits[r], 0, logits.shape[1], 0, num_parts, logit_stats[r], 0)
-
-    return logit_stats_of_rows  # type: ignore[no-any-return]  # numba is untyped
+@cached_njit(nogil=True)
+def logit_stats_of_rows(
+    logits: Logits,  # (rows, V) float32
+    logit_stats: Logits,  # (rows, logit_stats_width(V)) float32, out
+) -> None:
+    """Compute the statistics of each row."""
+    num_parts = -(-logits.shape[1] // PART)
+    for r in range(logits.shape[0]):
+        compute_logit_stats(logits[r], 0, logits.shape[1], 0, num_parts, logit_stats[r], 0)
 
 
-@functools.cache
-def compiled_sampler(fingerprint: str) -> Callable[..., None]:
-    """The function that samples a token for each row, or tells how likely a given one is.
+@cached_njit(nogil=True)
+def sample_rows(
+    logits: Logits,  # (rows, V) float32; changed meanwhile, the same again on return
+    logit_stats: Logits,  # (rows, logit_stats_width(V)) float32
+    rows: SamplingInputs,
+    end_ids: Ids,  # (ends,) int32
+    scratch: Scratch,
+    outcomes: SamplingOutputs,
+) -> None:
+    """Sample a token for each row, or compute the log probability of a given one.
 
-    In llama.cpp's order: mask, bias, penalties, forbidden ends, top_k, typical_p, top_p, min_p, temperature;
-    with mirostat mask, bias, forbidden ends, temperature, mirostat. What is told of probabilities is of the
-    raw logits. `fingerprint` is read only so that numba compiles again when the kernels have changed.
+    Rules apply in llama.cpp's order: mask, bias, penalties, forbidden ends, top_k, typical_p, top_p, min_p,
+    temperature; with mirostat mask, bias, forbidden ends, temperature, mirostat. Reported probabilities are
+    those of the raw logits.
     """
+    for r in range(logits.shape[0]):
+        raw, stats, row, outcome = logits[r], logit_stats[r], rows.wanted[r], outcomes.rows[r]
+        outcome.is_finite = is_finite(stats, raw.size)
+        if not outcome.is_finite:
+            continue
+        for chunk in range(scratch.maxima.size):  # an assignment of slices takes 2 s to compile
+            scratch.maxima[chunk] = stats[chunk]
+        maximum = _largest(scratch.maxima)
+        log_total, outcome.entropy = entropy_of(stats, maximum, raw.size)
+        if row.num_top > 0:
+            offset = np.float64(maximum) + log_total
+            num_top = min(row.num_top, raw.size)
+            _fill_top_logprobs(raw, num_top, offset, outcomes.top_ids[r], outcomes.top_logprobs[r], scratch)
 
-    @njit(nogil=True, cache=True)
-    def sample_rows(
-        logits: Logits,  # (rows, V) float32; changed meanwhile, the same again on return
-        logit_stats: Logits,  # (rows, logit_stats_width(V)) float32
-        rows: SamplingInputs,
-        end_ids: Ids,  # (ends,) int32
-        scratch: Scratch,
-        outcomes: SamplingOutputs,
-    ) -> None:
-        _ = fingerprint
-        for r in range(logits.shape[0]):
-            raw, stats, row, outcome = logits[r], logit_stats[r], rows.wanted[r], outcomes.rows[r]
-            outcome.is_finite = is_finite(stats, raw.size)
-            if not outcome.is_finite:
-                continue
-            for chunk in range(scratch.maxima.size):  # an assignment of slices takes 2 s to compile
-                scratch.maxima[chunk] = stats[chunk]
-            maximum = _largest(scratch.maxima)
-            log_total, outcome.entropy = entropy_of(stats, maximum, raw.size)
-            if row.num_top > 0:
-                offset = np.float64(maximum) + log_total
-                num_top = min(row.num_top, raw.size)
-                _fill_top_logprobs(raw, num_top, offset, outcomes.top_ids[r], outcomes.top_logprobs[r], scratch)
-
-            token, outcome.mu = row.given, row.mu
-            if token < 0 and row.mask >= 0:
-                apply_mask(raw, rows.masks[row.mask], scratch.allowed)
-                for chunk in range(scratch.maxima.size):
-                    scratch.maxima[chunk] = largest_of(scratch.allowed, chunk)
-                token, outcome.mu = _sample(scratch.allowed, row, rows, end_ids, scratch)
-            elif token < 0:
-                token, outcome.mu = _sample(raw, row, rows, end_ids, scratch)
-            outcome.token_id = token
-            outcome.logprob = np.float64(raw[token]) - maximum - log_total
-
-    return sample_rows  # type: ignore[no-any-return]  # numba is untyped
+        token, outcome.mu = row.given, row.mu
+        if token < 0 and row.mask >= 0:
+            apply_mask(raw, rows.masks[row.mask], scratch.allowed)
+            for chunk in range(scratch.maxima.size):
+                scratch.maxima[chunk] = largest_of(scratch.allowed, chunk)
+            token, outcome.mu = _sample(scratch.allowed, row, rows, end_ids, scratch)
+        elif token < 0:
+            token, outcome.mu = _sample(raw, row, rows, end_ids, scratch)
+        outcome.token_id = token
+        outcome.logprob = np.float64(raw[token]) - maximum - log_total

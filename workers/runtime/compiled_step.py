@@ -7,12 +7,11 @@ at a time go through a whole run of operations on one thread, and stay in its ca
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from pathlib import Path
 from typing import Any
 
-from numba import njit
-
 from cactus_actors.workers.kernels.barrier import cycles, follow, next_task, notify, wait
+from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.logit_chunks import PART
 from cactus_actors.workers.kernels.softmax import compute_logit_stats
@@ -45,103 +44,96 @@ FETCHED_BYTES = 128 * 1024
 """Of a thread's share of the next matrix, at most, while it waits for others."""
 
 
-def compiled_step(fingerprint: str) -> Callable[..., None]:
-    """The step that every rank of a team runs.
+@cached_njit(Path(__file__).parent, nogil=True, error_model="numpy")
+def step_of_rank(
+    rank: int,
+    size: int,
+    signal: Any,
+    seen: int,
+    operations: Any,
+    shape: ModelShape,
+    weights: PackedWeights,
+    rotary: RotaryArrays,
+    step: StepInputs,
+    cache: Any,
+    choices: ExpertChoices,
+    work: Workspace,
+    profile: Any,
+) -> None:
+    """Run a step on one rank of a team.
 
-    `fingerprint` is read only so that numba, which keys its cache by the variables of a closure, compiles
-    again when the sources have changed that this file uses. One compiled step runs every family: `choices`
-    has no room in a model without experts, nor has the cache for states in one without short convolutions.
-    `profile`, if it is not None, is (ranks, operations, 2) int64: every rank adds the cycles that
-    it spends in each operation, and waiting after it.
+    One compiled step runs every family: `choices` has no room in a model without experts, nor has the cache
+    for states in one without short convolutions. `profile`, if it is not None, is (ranks, operations, 2)
+    int64: every rank adds the cycles that it spends in each operation, and waiting after it.
     """
-
-    @njit(nogil=True, cache=True, error_model="numpy")
-    def step_of_rank(
-        rank: int,
-        size: int,
-        signal: Any,
-        seen: int,
-        operations: Any,
-        shape: ModelShape,
-        weights: PackedWeights,
-        rotary: RotaryArrays,
-        step: StepInputs,
-        cache: Any,
-        choices: ExpertChoices,
-        work: Workspace,
-        profile: Any,
-    ) -> None:
-        _ = fingerprint
-        while True:
-            if rank == 0:
-                notify(signal)
-            else:
-                seen = follow(signal, seen)
-                if seen < 0:
-                    return
-            fetched = 0  # bytes of the next matrix's share
-            begin = 0
-            while begin < len(operations):
-                num_rows = _num_rows(operations[begin], step, choices)
-                is_dealt = operations[begin].run_end > 0 and num_rows >= size * ROWS_OF_TASK
-                end = operations[begin].run_end if is_dealt else begin + 1
-                first, last = 0, num_rows
-                while first < num_rows:
-                    if is_dealt:
-                        first = next_task(work.tasks, len(operations) * size + begin) * ROWS_OF_TASK
-                        last = min(first + ROWS_OF_TASK, num_rows)
-                    for index in range(begin, end if first < num_rows else begin):
-                        op = operations[index]
-                        code = op.code
-                        if profile is not None:
-                            profile[rank, index, 0] -= cycles()
-                        if code == MATMUL:
-                            fetched = 0
-                            multiply(op, index, weights, work, first, last, not is_dealt, rank, size)
-                        elif code == ATTEND:
-                            attend_in_tasks(op, index, shape, step, cache, work, rank, size)
-                        elif code == LOGIT_STATS:
-                            _compute_logit_stats(op, num_rows, work, rank, size)
-                        elif code >= GROUP:
-                            run_experts(op, weights, step, choices, work, rank, size)
-                        else:
-                            top, bottom, part, parts = first, last, 0, 1
-                            if not is_dealt and op.is_sliced and num_rows < size * ROWS_TOGETHER:
-                                part, parts = rank, size
-                            elif not is_dealt:
-                                top = _first_row(num_rows, rank, size)
-                                bottom = _first_row(num_rows, rank + 1, size)
-                            for row in range(top, bottom):
-                                work_on_row(
-                                    op,
-                                    row,
-                                    num_rows,
-                                    part,
-                                    parts,
-                                    shape,
-                                    weights,
-                                    rotary,
-                                    step,
-                                    cache,
-                                    choices,
-                                    work,
-                                )
-                        if profile is not None:
-                            profile[rank, index, 0] += cycles()
-                    if not is_dealt:
-                        break
-                op = operations[end - 1]
-                if profile is not None:
-                    profile[rank, end - 1, 1] -= cycles()
-                if is_dealt or op.barrier:
-                    fetched = _meet(op, fetched, weights, work, rank, size)
-                if profile is not None:
-                    profile[rank, end - 1, 1] += cycles()
-                begin = end
-            if rank == 0:
+    while True:
+        if rank == 0:
+            notify(signal)
+        else:
+            seen = follow(signal, seen)
+            if seen < 0:
                 return
-
-    return step_of_rank  # type: ignore[no-any-return]  # numba is untyped
+        fetched = 0  # bytes of the next matrix's share
+        begin = 0
+        while begin < len(operations):
+            num_rows = _num_rows(operations[begin], step, choices)
+            is_dealt = operations[begin].run_end > 0 and num_rows >= size * ROWS_OF_TASK
+            end = operations[begin].run_end if is_dealt else begin + 1
+            first, last = 0, num_rows
+            while first < num_rows:
+                if is_dealt:
+                    first = next_task(work.tasks, len(operations) * size + begin) * ROWS_OF_TASK
+                    last = min(first + ROWS_OF_TASK, num_rows)
+                for index in range(begin, end if first < num_rows else begin):
+                    op = operations[index]
+                    code = op.code
+                    if profile is not None:
+                        profile[rank, index, 0] -= cycles()
+                    if code == MATMUL:
+                        fetched = 0
+                        multiply(op, index, weights, work, first, last, not is_dealt, rank, size)
+                    elif code == ATTEND:
+                        attend_in_tasks(op, index, shape, step, cache, work, rank, size)
+                    elif code == LOGIT_STATS:
+                        _compute_logit_stats(op, num_rows, work, rank, size)
+                    elif code >= GROUP:
+                        run_experts(op, weights, step, choices, work, rank, size)
+                    else:
+                        top, bottom, part, parts = first, last, 0, 1
+                        if not is_dealt and op.is_sliced and num_rows < size * ROWS_TOGETHER:
+                            part, parts = rank, size
+                        elif not is_dealt:
+                            top = _first_row(num_rows, rank, size)
+                            bottom = _first_row(num_rows, rank + 1, size)
+                        for row in range(top, bottom):
+                            work_on_row(
+                                op,
+                                row,
+                                num_rows,
+                                part,
+                                parts,
+                                shape,
+                                weights,
+                                rotary,
+                                step,
+                                cache,
+                                choices,
+                                work,
+                            )
+                    if profile is not None:
+                        profile[rank, index, 0] += cycles()
+                if not is_dealt:
+                    break
+            op = operations[end - 1]
+            if profile is not None:
+                profile[rank, end - 1, 1] -= cycles()
+            if is_dealt or op.barrier:
+                fetched = _meet(op, fetched, weights, work, rank, size)
+            if profile is not None:
+                profile[rank, end - 1, 1] += cycles()
+            begin = end
+        if rank == 0:
+            return
 
 
 @internal(error_model="numpy", inline="always")

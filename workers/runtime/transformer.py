@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 from itertools import pairwise
-from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -15,10 +14,10 @@ from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE, aligned_zeros
 from cactus_actors.workers.kernels.attention import attention_scratch
 from cactus_actors.workers.kernels.barrier import new_barrier
-from cactus_actors.workers.kernels.compile_cache import compile_lock, fingerprint
+from cactus_actors.workers.kernels.compile_cache import compile_lock
 from cactus_actors.workers.kernels.logit_chunks import logit_stats_width
 from cactus_actors.workers.kernels.thread_team import ThreadTeam
-from cactus_actors.workers.runtime.compiled_step import compiled_step
+from cactus_actors.workers.runtime.compiled_step import step_of_rank
 from cactus_actors.workers.runtime.graph import Graph, OpCode, RowKind
 from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 from cactus_actors.workers.runtime.program import Program
@@ -79,10 +78,9 @@ class TransformerModel:
         self._profile: NDArray[np.int64] | None = None
         self._table_shape = (1, 1)
         self._make_room(16, 16)
-        step = compiled_step(fingerprint(*map(str, Path(__file__).parent.glob("*.py"))))
-        with compile_lock(step):
-            self._warm_up(step)
-        self._team = ThreadTeam(threads, step)
+        with compile_lock(step_of_rank):
+            self._warm_up()
+        self._team = ThreadTeam(threads, step_of_rank)
 
     def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
         """An empty cache for this model's keys and values, in the format it was built for."""
@@ -207,12 +205,12 @@ class TransformerModel:
         self._step = self._new_step()
         self._choices = new_choices(experts, num_choices)
 
-    def _warm_up(self, step: Any) -> None:
+    def _warm_up(self) -> None:
         """Compile the step by running one token through it on this thread."""
         cache = self.new_cache(1)
         self._step.sizes[:] = 1
         self._step.tiles[1] = 1
-        step(
+        step_of_rank(
             0,
             1,
             new_barrier(),

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.kernels.compile_cache import compile_lock
+from cactus_actors.workers.kernels.compile_cache import compile_lock, sources_hash
 
 LIMIT_S = 300.0
 LOAD = """
@@ -29,7 +29,8 @@ except ConfigurationInvalid as error:
 
 def kept_in(directory: Path) -> Any:
     """As much of a compiled function as tells where numba keeps it."""
-    return SimpleNamespace(stats=SimpleNamespace(cache_path=str(directory)))
+    function = SimpleNamespace(__qualname__="kernel_0123")
+    return SimpleNamespace(stats=SimpleNamespace(cache_path=str(directory)), py_func=function)
 
 
 def test_a_new_directory_is_private(tmp_path: Path) -> None:
@@ -89,6 +90,35 @@ def test_a_worker_refuses_the_directory_that_numba_would_use(tmp_path: Path) -> 
     )
     assert "compiled code is loaded from where others can change it" in result.stdout
     assert str(tmp_path) in result.stdout
+
+
+def test_file_names_of_compiled_code_contain_a_hash_of_its_sources() -> None:
+    from cactus_actors.workers.kernels.sampling import sample_rows
+    from cactus_actors.workers.runtime import compiled_step
+
+    runtime = Path(compiled_step.__file__).parent
+    hashes = sources_hash(), sources_hash(runtime)
+    for function, source_hash in zip((sample_rows, compiled_step.step_of_rank), hashes, strict=True):
+        assert function._cache._impl.filename_base.split("-")[0].endswith(f"_{source_hash}")
+
+
+def test_every_source_of_a_folder_counts(tmp_path: Path) -> None:
+    (tmp_path / "below").mkdir()
+    hashes = set()
+    for name, text in (("a.py", "A = 1"), ("a.py", "A = 2"), ("below/b.py", "B = 1")):
+        (tmp_path / name).write_text(text)
+        hashes.add(sources_hash(tmp_path))
+    assert len(hashes) == 3
+
+
+def test_compiled_code_of_other_sources_is_removed(tmp_path: Path) -> None:
+    kept = [tmp_path / "kernels.kernel_0123-9.py312.nbi", tmp_path / "kernels.kernel_0123-9.py312.1.nbc"]
+    obsolete = [tmp_path / "kernels.kernel_4567-9.py312.nbi", tmp_path / "kernels.locals.kernel-9.py312.1.nbc"]
+    for file in (*kept, *obsolete):
+        file.write_bytes(b"not a pickle")
+    with compile_lock(kept_in(tmp_path)):
+        pass
+    assert set(tmp_path.iterdir()) == {*kept, tmp_path / "compiling.lock"}
 
 
 def test_the_garbage_collector_waits_meanwhile(tmp_path: Path) -> None:
