@@ -46,7 +46,7 @@ demo: $(VENV)/.runtime   ## install, serve the embedded model, run a prompt file
 
 # Tests wait for a quarter of their time: three processes keep two cores busy.
 test: $(VENV)/.dev       ## every test that needs neither network nor root, within minutes
-	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 3 --dist loadgroup
+	$(BIN)/python -m pytest -q -m "not slow and not chaos" -n 3
 
 clients: .venv-clients/.ready ## other people's clients, in Python and Node, against a running service
 	.venv-clients/bin/python -m pytest -q tests/clients
@@ -60,10 +60,10 @@ fuzz: $(VENV)/.dev       ## damage everything that is read, EXAMPLES times a tes
 		--hypothesis-profile=fuzz --hypothesis-seed=$(SEED)
 
 slow: $(VENV)/.dev       ## what takes long: every format compiled, a hub, the security tests under python -O
-	$(BIN)/python -m pytest -q -m slow -n 2 --dist loadgroup --ignore=tests/fuzz
+	$(BIN)/python -m pytest -q -m slow -n 2 --ignore=tests/fuzz
 
 chaos: $(VENV)/.dev      ## kill, stop and starve everything that can be without root, for minutes
-	$(BIN)/python -m pytest -q -m chaos -n 2 --dist loadgroup --ignore=tests/chaos/root
+	$(BIN)/python -m pytest -q -m chaos -n 2 --ignore=tests/chaos/root
 
 chaos-root: $(VENV)/.dev ## cut cables, fill disks, take memory away: needs root, namespaces, strace
 	$(BIN)/python -m pytest -q tests/chaos/root

@@ -1,4 +1,4 @@
-"""What every test stands on: packed models go to a directory of the session, no key of the user is used."""
+"""The ground of all tests: one cache directory a run, no key of the user, options of hypothesis."""
 
 from __future__ import annotations
 
@@ -10,7 +10,9 @@ from pathlib import Path
 import hypothesis
 import pytest
 
-# What tests share asserts under `python -O` too.
+pytest_plugins = ["tests.support.distribution"]
+
+# Helpers assert under `python -O` too.
 pytest.register_assert_rewrite(*(f"tests.{path.stem}" for path in Path(__file__).parent.glob("[a-z]*")))
 
 # How long an example takes says how busy the machine is.
@@ -31,23 +33,10 @@ if signal.getsignal(signal.SIGINT) is signal.SIG_IGN:
 
 
 @pytest.fixture(scope="session", autouse=True)
-def _environment(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+def _environment(shared_directory: Path) -> Iterator[None]:
+    cache = shared_directory / "cache"
+    cache.mkdir(exist_ok=True)
     with pytest.MonkeyPatch.context() as patch:
-        patch.setenv("CACTUS_CACHE_DIR", str(tmp_path_factory.mktemp("cache")))
+        patch.setenv("CACTUS_CACHE_DIR", str(cache))
         patch.delenv("CACTUS_KEY_FILE", raising=False)
         yield
-
-
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
-    """Where tests run in several processes, a file stays in one, and all that stands on one Ray with it."""
-    for item in items:
-        item.add_marker(pytest.mark.xdist_group("ray" if _needs_ray(item) else str(item.path)))
-
-
-def _needs_ray(item: pytest.Item) -> bool:
-    """Whether a test runs on the cluster of tests/cluster/conftest.py."""
-    if not isinstance(item, pytest.Function):
-        return False
-    if hasattr(item, "callspec") and "place" in item.callspec.params:
-        return bool(item.callspec.params["place"] == "ray")
-    return "ray_cluster" in item.fixturenames

@@ -41,7 +41,7 @@ def processes(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Processes]:
 
 @pytest.fixture
 def armed() -> Path:
-    return Path(os.environ[trapped_worker.ARMED_VARIABLE])
+    return trapped_worker.traps()
 
 
 @pytest.fixture

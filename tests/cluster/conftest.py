@@ -18,8 +18,17 @@ import pytest
 from cactus_actors.client import Client
 from cactus_actors.config import HandoffSettings, ServeConfig
 from cactus_actors.process.health import Endpoints
+from tests.support.processes.trapped_worker import ARMED_VARIABLE
 
 CPUS_A_NODE = 3
+
+
+@pytest.fixture(scope="session", autouse=True)
+def _traps(tmp_path_factory: pytest.TempPathFactory) -> Iterator[None]:
+    """A directory for armed traps: Ray gives its workers the environment that it was started in."""
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv(ARMED_VARIABLE, str(tmp_path_factory.mktemp("traps")))
+        yield
 
 
 @pytest.fixture(scope="session")
@@ -120,12 +129,6 @@ def serve(place: dict[str, Any], tmp_path: Path) -> Serve:
 def serve_locally(tmp_path: Path) -> Serve:
     """`serve` on the local placement only, for what does not depend on it."""
     return _serving({"placement": "local"}, tmp_path)
-
-
-@pytest.fixture
-def serve_on_cluster(ray_address: str, tmp_path: Path) -> Serve:
-    """`serve` on the cluster only, for what there is only one of."""
-    return _serving({"ray_address": ray_address}, tmp_path)
 
 
 def _serving(place: dict[str, Any], state_dir: Path) -> Serve:

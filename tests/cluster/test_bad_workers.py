@@ -81,10 +81,11 @@ def test_a_worker_that_is_killed_while_it_loads_costs_nothing(place: dict[str, A
     with two_workers(place, tmp_path) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
         known = {worker.pid for worker in running.client.status().workers}
+        starters = {parent_of(pid) for pid in known}
         kill_one(running)
         jobs = [running.client.submit(prompt=STORY, **OPTIONS) for _ in range(8)]
-        until(lambda: bool(loading(running, known)))
-        os.kill(loading(running, known).pop(), signal.SIGKILL)
+        until(lambda: bool(loading(known, starters)))
+        os.kill(loading(known, starters).pop(), signal.SIGKILL)
         until(lambda: len(delays(running)) == 2, 60.0)
         status = wait_until(running.client, lambda status: len(local_workers(status)) == 2)
         assert len(delays(running)) == 2
@@ -92,14 +93,13 @@ def test_a_worker_that_is_killed_while_it_loads_costs_nothing(place: dict[str, A
         assert status.jobs.failed == 0
 
 
-def loading(running: Running, known: set[int]) -> set[int]:
-    """Processes of workers that the router does not know yet, started by who started those that it knows."""
-    nodes = {parent_of(worker.pid) for worker in running.client.status().workers}
+def loading(known: set[int], starters: set[int]) -> set[int]:
+    """Processes of workers that are not known yet, started by any of the processes `starters`."""
     found = set()
     for path in Path("/proc").glob("[0-9]*/cmdline"):
         with suppress(OSError):
             pid = int(path.parent.name)
-            if is_called(path.read_text(), "WorkerActor") and parent_of(pid) in nodes:
+            if is_called(path.read_text(), "WorkerActor") and parent_of(pid) in starters:
                 found.add(pid)
     return found - known
 

@@ -59,8 +59,9 @@ def pid_of_router(endpoint: str) -> int:
 
 
 @pytest.mark.slow
-def test_workers_spread_over_the_nodes_and_answer(serve_on_cluster: Serve) -> None:
-    with serve_on_cluster(workers=2) as running:
+@pytest.mark.parametrize("place", ["ray"], indirect=True)
+def test_workers_spread_over_the_nodes_and_answer(serve: Serve) -> None:
+    with serve(workers=2) as running:
         status = running.client.status()
         raylets = {parent_of(worker.pid) for worker in status.workers if worker.kind == "local"}
         assert len(raylets) == 2  # each node of the cluster on this machine is one raylet

@@ -75,10 +75,8 @@ def trapped(settings: WorkerSettings, armed: Path) -> LoadedEngine:
 
 
 def traps() -> Path:
-    """Where the traps of a TrappedWorker are armed: its process may have been started before the test."""
-    directory = Path(os.environ["CACTUS_CACHE_DIR"]) / "traps"
-    directory.mkdir(exist_ok=True)
-    return directory
+    """The directory of armed traps, which a process learns from its environment."""
+    return Path(os.environ[ARMED_VARIABLE])
 
 
 class TrappedWorker(WorkerActor):
@@ -93,5 +91,4 @@ TRAPPED = ActorKind("tests.support.processes.trapped_worker", "TrappedWorker", W
 
 def main(name: str, endpoint: str, key_file: str) -> None:
     settings = WorkerSettings(worker_id=name, max_sequences=8, key_file=key_file or None)
-    armed = Path(os.environ[ARMED_VARIABLE])
-    WorkerActor(settings, load=lambda settings, _: trapped(settings, armed)).run(endpoint)
+    WorkerActor(settings, load=lambda settings, _: trapped(settings, traps())).run(endpoint)
