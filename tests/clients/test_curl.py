@@ -1,4 +1,4 @@
-"""curl, as the README and docs/reference/http.md show it, word by word but for the port."""
+"""curl, as the quickstart and docs/reference/http.md show it, word by word but for the port."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from tests.support.paths import ROOT
 from tests.support.router.scripted_router import until
 from tests.support.services.real_service import RealService
 
-PAGES = ("README.md", "docs/reference/http.md")
+PAGES = ("docs/guide/quickstart.md", "docs/reference/http.md")
 # a command, with the lines that go on from it
 COMMAND = re.compile(r"^    (curl (?:[^\n]*\\\n)*[^\n]*)$", re.M)
 SHOWN = [

@@ -116,6 +116,6 @@ def test_the_example_of_a_result_adds_up() -> None:
 
 
 def test_every_option_is_documented() -> None:
-    section = page("reference/options.md").split("## Options")[1].split("## ")[0]
+    section = page("reference/options.md").split("\n## Options")[1].split("\n## ")[0]
     for field in msgspec.structs.fields(Options):
         assert f"`{field.name}`" in section, field.name

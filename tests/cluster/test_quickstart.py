@@ -1,4 +1,4 @@
-"""What the README shows works: its Python runs against a service, its commands and options exist."""
+"""What the quickstart shows works: its Python runs against a service, its commands and options exist."""
 
 from __future__ import annotations
 
@@ -10,20 +10,20 @@ import pytest
 from typer.testing import CliRunner
 
 from cactus_actors.cli.main import app
-from tests.support.paths import ROOT
+from tests.support.text.documents import page
 
-README = (ROOT / "README.md").read_text()
-PYTHON_BLOCKS = re.findall(r"^```python\n(.*?)^```", README, re.M | re.S)
-COMMANDS = sorted(set(re.findall(r"^    (cactus .*?)(?:  +#.*)?$", README, re.M)))
+QUICKSTART = page("guide/quickstart.md")
+PYTHON_BLOCKS = re.findall(r"^```python\n(.*?)^```", QUICKSTART, re.M | re.S)
+COMMANDS = sorted(set(re.findall(r"^    (cactus .*?)(?:  +#.*)?$", QUICKSTART, re.M)))
 
 
-def test_the_python_of_the_tour_runs(serve_locally: Any, capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_python_runs(serve_locally: Any, capsys: pytest.CaptureFixture[str]) -> None:
     assert PYTHON_BLOCKS
     with serve_locally(workers=1) as running:
         for block in PYTHON_BLOCKS:
             code = block.replace('"tcp://127.0.0.1:5555"', f'"{running.endpoints.jobs}", "{running.endpoints.stream}"')
             assert code != block
-            exec(compile(code, "README.md", "exec"), {})
+            exec(compile(code, "quickstart.md", "exec"), {})
     assert "Paris" in capsys.readouterr().out
 
 
@@ -34,8 +34,3 @@ def test_commands_and_options_exist(line: str) -> None:
     assert shown.exit_code == 0, shown.output
     for option in (word for word in words if word.startswith("--")):
         assert re.search(rf"{option}\b", shown.output), f"{option} is not an option of {command}"
-
-
-@pytest.mark.parametrize("path", sorted(set(re.findall(r"\]\(([^)#:]+)\)", README))))
-def test_links_lead_somewhere(path: str) -> None:
-    assert (ROOT / path).exists()

@@ -1,0 +1,52 @@
+"""Every message of the troubleshooting page is one that the sources can print."""
+
+from __future__ import annotations
+
+import ast
+import re
+from collections.abc import Iterator
+from functools import cache
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.text.documents import page
+
+HOLE = "\0"
+"""Stands in a text for a part that is computed."""
+MESSAGES = re.findall(r"^### (?:`` | ?`)(.*?)(?: ``|`)$", page("guide/troubleshooting.md"), re.MULTILINE)
+
+
+@cache
+def texts() -> str:
+    """Every string of the product, one a line, with HOLE in place of what is computed."""
+    files = [path for room in ("cactus_actors", "router", "workers") for path in (ROOT / room).rglob("*.py")]
+    return "\n".join(text for path in files for text in strings(path.read_text()))
+
+
+def strings(source: str) -> Iterator[str]:
+    for node in ast.walk(ast.parse(source)):
+        if isinstance(node, ast.JoinedStr):
+            parts = [str(one.value) if isinstance(one, ast.Constant) else HOLE for one in node.values]
+            yield "".join(parts).replace("\n", " ")
+        elif isinstance(node, ast.Constant) and isinstance(node.value, str):
+            yield node.value.replace("\n", " ")
+
+
+def is_printed(message: str) -> bool:
+    """Whether one string of the sources has the message's words, with `…` for anything."""
+    pattern = "[^\n]*".join(re.escape(part) for part in message.split("…"))
+    return re.search(pattern, texts()) is not None
+
+
+def test_there_are_messages() -> None:
+    assert len(MESSAGES) >= 30
+
+
+@pytest.mark.parametrize("message", MESSAGES)
+def test_the_sources_print_it(message: str) -> None:
+    assert is_printed(message)
+
+
+def test_a_message_that_nothing_prints_is_seen() -> None:
+    assert not is_printed("the moon is …; try again")
