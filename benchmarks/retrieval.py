@@ -16,7 +16,7 @@ import numpy as np
 from numpy.typing import NDArray
 
 from cactus_actors.retrieval import Corpus, Index
-from cactus_actors.retrieval.document_chunks import Chunk
+from cactus_actors.retrieval.document_chunks import DocumentChunk
 from cactus_actors.retrieval.fusion import fuse
 from cactus_actors.retrieval.index import NUM_CANDIDATES
 from cactus_actors.retrieval.word_index import WordIndex
@@ -36,7 +36,7 @@ class Question(msgspec.Struct):
     says: str
 
 
-def recalls(ranking: Ranking, chunks: list[Chunk], questions: list[Question]) -> dict[str, float]:
+def recalls(ranking: Ranking, chunks: list[DocumentChunk], questions: list[Question]) -> dict[str, float]:
     """The share of questions whose piece is among the first k."""
     places = []
     for asked in questions:

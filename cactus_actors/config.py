@@ -10,7 +10,7 @@ from msgspec import Meta
 
 from cactus_actors.protocol.confidence import SignalName
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.options import ProfileName
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
@@ -86,7 +86,7 @@ class RouterSettings(msgspec.Struct, frozen=True, kw_only=True):
     journal_dir: Annotated[str | None, about("Accepted jobs are kept here; None keeps them in memory only.")] = None
     corpus: str | None = None
     keys_dir: Annotated[str | None, about("With it all sockets require a CURVE key that is known there.")] = None
-    accounts: Annotated[dict[str, Terms], about("Grants of the API keys of HTTP, by the name in their jobs.")] = {}
+    accounts: Annotated[dict[str, KeyGrants], about("Grants of the API keys of HTTP, by the name in their jobs.")] = {}
     confidence_signal: SignalName = "entropy"
     probe_file: str | None = None
     max_handoff_share: Annotated[float, about("`max_share` of HandoffSettings.")] = 1.0

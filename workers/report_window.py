@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.protocol.worker_messages import SequenceDelta, Taken
+from cactus_actors.protocol.worker_messages import ReportsTaken, SequenceDelta
 
 MAX_HELD_STEPS = 8
 """Steps that one report may bring; a worker that holds so many waits for the router before the next one."""
@@ -26,7 +26,7 @@ class ReportWindow:
         self._num_sent = self.num_taken = self._num_held_steps = 0
         self._held: dict[int, list[SequenceDelta]] = {}
 
-    def on_taken(self, taken: Taken) -> None:
+    def on_taken(self, taken: ReportsTaken) -> None:
         self.num_taken, self._max_ahead = taken.num_reports, taken.max_ahead
 
     @property

@@ -19,9 +19,9 @@ from cactus_actors.protocol.worker_messages import (
     Hello,
     Refused,
     Report,
+    ReportsTaken,
     RouterCommand,
     SequenceDelta,
-    Taken,
     Welcome,
     WorkerMessage,
 )
@@ -87,7 +87,7 @@ class WorkerSession:
                 self._engine.abort(dispatch_id)
             case Drain():
                 return self.drain()
-            case Taken():
+            case ReportsTaken():
                 self._reports.on_taken(command)
             case Welcome():
                 return self._on_welcome(now)

@@ -10,7 +10,7 @@ from collections.abc import Callable
 from benchmarks.router_loop.played_worker import PlayedWorker
 from benchmarks.router_loop.zmtp import ZmtpConnection
 from cactus_actors.protocol.wire import encode, router_command_decoder
-from cactus_actors.protocol.worker_messages import SequenceDelta, Taken, Welcome
+from cactus_actors.protocol.worker_messages import ReportsTaken, SequenceDelta, Welcome
 from cactus_actors.workers.report_window import ReportWindow
 
 HEARTBEAT_S = 1.0
@@ -44,7 +44,7 @@ class ConnectedWorker:
             command = self._decode(frames)
             if isinstance(command, Welcome):
                 self.is_welcome = True
-            elif isinstance(command, Taken):
+            elif isinstance(command, ReportsTaken):
                 self._reporting.on_taken(command)
             else:
                 self._worker.take(command)

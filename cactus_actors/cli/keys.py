@@ -11,7 +11,7 @@ from cactus_actors.cli.shared_options import AsJson
 from cactus_actors.config import ServeConfig
 from cactus_actors.keys.key_file import KEY_FILE_VARIABLE, Role
 from cactus_actors.keys.key_store import KeyStore, keys_dir
-from cactus_actors.protocol.key_grants import MAX_WEIGHT, Terms
+from cactus_actors.protocol.key_grants import MAX_WEIGHT, KeyGrants
 
 keys = typer.Typer(
     no_args_is_help=True,
@@ -52,7 +52,7 @@ def new(
 
     Example: cactus keys new alice --tenant research -o alice.key
     """
-    terms = Terms(weight=weight, allow_cloud=not no_cloud)
+    terms = KeyGrants(weight=weight, allow_cloud=not no_cloud)
     path = KeyStore(keys_dir(state_dir)).add(name, role, tenant, path=output, terms=terms)
     typer.echo(f"{path} holds the secret key of {name}: move it to where it is used, readable by its user alone")
     if role == "worker":

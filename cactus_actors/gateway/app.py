@@ -6,9 +6,9 @@ from litestar import Litestar
 from litestar.datastructures import State
 
 from cactus_actors.gateway.context import Gateway
-from cactus_actors.gateway.front import Front
 from cactus_actors.gateway.http.error_responses import exception_handler
 from cactus_actors.gateway.openapi import pages
+from cactus_actors.gateway.request_guard import RequestGuard
 from cactus_actors.gateway.routes import (
     batches,
     embeddings,
@@ -23,7 +23,7 @@ from cactus_actors.gateway.routes import (
 )
 
 
-def build_app(gateway: Gateway) -> Front:
+def build_app(gateway: Gateway) -> RequestGuard:
     """The application that answers for `gateway`."""
     handlers = [
         *openai.HANDLERS,
@@ -46,4 +46,4 @@ def build_app(gateway: Gateway) -> Front:
         logging_config=None,
         request_max_body_size=None,
     )
-    return Front(app, gateway)
+    return RequestGuard(app, gateway)

@@ -12,12 +12,12 @@ from typing import Any
 
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import GatewaySettings
-from cactus_actors.gateway.files.batch_runner import Batches
+from cactus_actors.gateway.files.batch_runner import BatchRunner
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.http.api_keys import ApiKeys
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.metrics.gateway_metrics import Metrics
-from cactus_actors.gateway.text_queue import TextWork
+from cactus_actors.gateway.text_queue import TextQueue
 from cactus_actors.protocol.errors import CactusError, StorageFailure, Unavailable
 from cactus_actors.protocol.messages import Status
 from cactus_actors.text import TextModel
@@ -41,11 +41,11 @@ class Gateway:
     text: TextModel
     keys: ApiKeys
     files: FileStore
-    batches: Batches
+    batches: BatchRunner
     metrics: Metrics = field(default_factory=Metrics)
     created: int = field(default_factory=lambda: int(time.time()))
     is_draining: bool = False
-    text_work: TextWork = field(default_factory=TextWork)
+    text_queue: TextQueue = field(default_factory=TextQueue)
     stopped: asyncio.Future[None] = field(default_factory=lambda: asyncio.get_running_loop().create_future())
     _status: Status | None = None
     _status_at: float = 0.0
@@ -98,7 +98,7 @@ class Gateway:
 
     def _check(self, status: Status | None) -> None:
         if self.is_draining or (status is not None and status.draining):
-            raise is_stopping()
+            raise stopping_error()
         if status is None:
             raise Unavailable("the service does not answer", retry_after=1.0)
         # One that is slow to report is ready as long as the router, which judges that, takes it for ready.
@@ -173,7 +173,7 @@ class Gateway:
             task.exception()  # its asker is gone
 
 
-def is_stopping() -> Unavailable:
+def stopping_error() -> Unavailable:
     """What is said to whoever comes, or still waits, while the service stops."""
     return Unavailable("the service is draining: it takes no new work and stops soon", retry_after=5.0)
 

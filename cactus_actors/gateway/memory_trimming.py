@@ -11,7 +11,7 @@ MUCH_BYTES = 32 << 20
 """Growth since the last time that is worth the milliseconds that it takes."""
 
 
-class MemoryReturn:
+class MemoryTrimmer:
     """Knows what the process has when all is given back: what is in use then is no reason to try again."""
 
     def __init__(self, num_bytes: int) -> None:

@@ -15,14 +15,14 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.app import build_app
 from cactus_actors.gateway.context import Gateway
-from cactus_actors.gateway.files.batch_runner import Batches
+from cactus_actors.gateway.files.batch_runner import BatchRunner
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.quota import FileQuota
 from cactus_actors.gateway.http.api_keys import ApiKeys, check_exposure, host_and_port
 from cactus_actors.gateway.http.http_protocol import BoundedProtocol
 from cactus_actors.gateway.http.http_server import HttpServer
 from cactus_actors.gateway.http.tls import certificate_of
-from cactus_actors.gateway.memory_trimming import MemoryReturn
+from cactus_actors.gateway.memory_trimming import MemoryTrimmer
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.process.resident_memory import resident_bytes, return_large_blocks
 from cactus_actors.process.wall_clock import unix_offset
@@ -104,7 +104,7 @@ class GatewayServer:
         offset = unix_offset(directory)
         quota = FileQuota(settings.max_files, settings.max_stored_bytes, settings.file_retention_s)
         files = FileStore(directory / "files", quota, lambda: time.monotonic() + offset)
-        batches = Batches(
+        batches = BatchRunner(
             directory / "batches",
             files,
             client,
@@ -138,7 +138,7 @@ class GatewayServer:
             if self._is_stopping:
                 server.end()
             gateway.start(gateway.watch())
-            gateway.start(MemoryReturn(resident_bytes()).run())
+            gateway.start(MemoryTrimmer(resident_bytes()).run())
             gateway.start(gateway.batches.run())
             gateway.start(gateway.batches.expire())
             try:

@@ -29,7 +29,7 @@ class _Work:
     done: asyncio.Future[Any]
 
 
-class TextWork:
+class TextQueue:
     """One thread: more would leave the loop too little of the interpreter.
 
     It is always the same one, since tokenizers keep memory of their own for each thread that they ran in.

@@ -16,7 +16,7 @@ from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.private_file import read_private, write_private
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.key_grants import MAX_WEIGHT, USUAL_TERMS, Terms, Weight
+from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, MAX_WEIGHT, KeyGrants, Weight
 from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 
 SERVICE_TOPICS = 65_536
@@ -100,7 +100,7 @@ class KeyStore:
         *,
         path: Path | None = None,
         max_topics: int = MAX_TOPICS,
-        terms: Terms = USUAL_TERMS,
+        terms: KeyGrants = DEFAULT_GRANTS,
     ) -> Path:
         """Make a key, write its file to `path` or into the store, and return where it is.
 
@@ -187,10 +187,10 @@ class KeyStore:
             yield
 
 
-def _check_terms(role: Role, terms: Terms) -> None:
+def _check_terms(role: Role, terms: KeyGrants) -> None:
     if not 1 <= terms.weight <= MAX_WEIGHT:
         raise ConfigurationInvalid(f"a weight is 1 to {MAX_WEIGHT}, got {terms.weight}", param="weight")
-    if role == "worker" and terms != USUAL_TERMS:
+    if role == "worker" and terms != DEFAULT_GRANTS:
         raise ConfigurationInvalid(
             "a worker's key submits no jobs: a weight and the cloud are for others", param="role"
         )

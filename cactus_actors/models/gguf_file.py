@@ -51,7 +51,7 @@ _U32 = struct.Struct("<I")
 _U64 = struct.Struct("<Q")
 
 
-class TensorInfo(NamedTuple):
+class GGUFTensorInfo(NamedTuple):
     """Where a tensor lies: `shape` in NumPy order (rows first), `offset` from the start of the file."""
 
     type: gguf.GGMLQuantizationType
@@ -66,7 +66,7 @@ class GGUFFile:
 
     path: Path
     metadata: Mapping[str, Value]
-    tensors: Mapping[str, TensorInfo]
+    tensors: Mapping[str, GGUFTensorInfo]
     content: mmap.mmap
 
     def read_tensor(self, name: str) -> NDArray[np.float32]:
@@ -119,7 +119,7 @@ class _Header:
         infos = [self.read_tensor_info() for _ in range(num_tensors)]
         alignment = self.check_alignment(metadata.get("general.alignment", 32))
         data_start = -(-self.position // alignment) * alignment
-        tensors: dict[str, TensorInfo] = {}
+        tensors: dict[str, GGUFTensorInfo] = {}
         for name, info in infos:
             if name in tensors:
                 raise self.error(f"two tensors have the name {name!r}")
@@ -162,7 +162,7 @@ class _Header:
         stored = self.take(length * dtype.itemsize, f"the elements of {key!r}")
         return np.frombuffer(stored, dtype=dtype)
 
-    def read_tensor_info(self) -> tuple[str, TensorInfo]:
+    def read_tensor_info(self) -> tuple[str, GGUFTensorInfo]:
         """A tensor's entry, its offset still counted from the start of the tensor data."""
         name = self.string("a tensor name", MAX_KEY_BYTES)
         num_dimensions = self.u32(f"the dimension count of {name!r}")
@@ -186,9 +186,9 @@ class _Header:
                 f"rows of {name!r} have {shape[-1]} elements, not a multiple of {block_size}"
                 f" as {tensor_type.name} needs"
             )
-        return name, TensorInfo(tensor_type, shape, offset, prod(shape) // block_size * block_bytes)
+        return name, GGUFTensorInfo(tensor_type, shape, offset, prod(shape) // block_size * block_bytes)
 
-    def placed(self, name: str, info: TensorInfo, data_start: int, alignment: int) -> TensorInfo:
+    def placed(self, name: str, info: GGUFTensorInfo, data_start: int, alignment: int) -> GGUFTensorInfo:
         if info.offset % alignment:
             raise self.error(f"the offset of tensor {name!r} is not a multiple of {alignment}")
         if data_start + info.offset + info.num_bytes > len(self.content):
@@ -198,7 +198,7 @@ class _Header:
             )
         return info._replace(offset=data_start + info.offset)
 
-    def check_overlaps(self, tensors: Mapping[str, TensorInfo]) -> None:
+    def check_overlaps(self, tensors: Mapping[str, GGUFTensorInfo]) -> None:
         in_order = sorted(tensors.items(), key=lambda item: item[1].offset)
         for (name, info), (next_name, next_info) in pairwise(in_order):
             if info.offset + info.num_bytes > next_info.offset:

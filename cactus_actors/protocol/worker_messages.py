@@ -22,7 +22,7 @@ class Hello(msgspec.Struct, frozen=True, array_like=True, tag=1):
     `num_slots` sequences run at once over `num_blocks` cache blocks of `block_size` tokens each. A cloud
     worker has no blocks: num_blocks 0. `fingerprint` is that of the model's files (`models/fingerprint.py`);
     `weights` and `kv_cache` are formats. Until the router says more about it, `max_reports_ahead` reports are
-    sent that it has not said it has Taken; 0 is a worker that does not wait.
+    sent that it has not said it has ReportsTaken; 0 is a worker that does not wait.
     """
 
     worker_id: str
@@ -118,7 +118,7 @@ class Report(msgspec.Struct, frozen=True, array_like=True, tag=2):
     `breaker` is a cloud worker's. The first report after a Welcome tells in `stored` the short hashes
     (`protocol/block_hashes.py`) of all blocks that the prefix cache holds, each later one those that it has
     got since, and in `evicted` those that it holds no more. `spent` is a cloud worker's, None where it is as
-    it was told last. `num_taken` is the number of the last Taken that the worker has heard: one that never
+    it was told last. `num_taken` is the number of the last ReportsTaken that the worker has heard: one that never
     hears what it is sent does not hear the router.
     """
 
@@ -221,7 +221,7 @@ class Refused(msgspec.Struct, frozen=True, array_like=True, tag=5):
     reason: str
 
 
-class Taken(msgspec.Struct, frozen=True, array_like=True, tag=6):
+class ReportsTaken(msgspec.Struct, frozen=True, array_like=True, tag=6):
     """The router has taken `num_reports` since the Hello, and handed on what they brought.
 
     `max_ahead` more may be sent, apart from heartbeats.
@@ -231,4 +231,4 @@ class Taken(msgspec.Struct, frozen=True, array_like=True, tag=6):
     max_ahead: int
 
 
-RouterCommand = Welcome | Dispatch | Abort | Drain | Refused | Taken
+RouterCommand = Welcome | Dispatch | Abort | Drain | Refused | ReportsTaken

@@ -4,6 +4,6 @@ from __future__ import annotations
 
 from cactus_actors.reasoning.reasoning_markup import MARKUPS, ReasoningMarkup
 from cactus_actors.reasoning.reasoning_splitters import split, splitter_of
-from cactus_actors.reasoning.split import Split, Splitter, Start
+from cactus_actors.reasoning.split import ReasoningSplitter, Split, Start
 
-__all__ = ["MARKUPS", "ReasoningMarkup", "Split", "Splitter", "Start", "split", "splitter_of"]
+__all__ = ["MARKUPS", "ReasoningMarkup", "ReasoningSplitter", "Split", "Start", "split", "splitter_of"]

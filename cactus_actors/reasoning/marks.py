@@ -1,4 +1,4 @@
-"""Several marks that are looked for in a text that is still growing."""
+"""Literal marks that are searched for in a text that is still growing."""
 
 from __future__ import annotations
 
@@ -7,32 +7,29 @@ from collections.abc import Iterable
 
 
 class Marks:
-    """Texts of which any one may come; none of them is a beginning of another."""
+    """The marks to look for; where several begin at one place, the longest is found."""
 
     def __init__(self, texts: Iterable[str]) -> None:
-        self._texts = tuple(texts)
-        self.pattern = "|".join(map(re.escape, self._texts))
+        self.literals = tuple(sorted(set(texts), key=len, reverse=True))
+        self.pattern = "|".join(map(re.escape, self.literals))
         self._any = re.compile(self.pattern)
-        self._longest = max(map(len, self._texts), default=1)
 
     def __bool__(self) -> bool:
-        return bool(self._texts)
+        return bool(self.literals)
 
-    def find(self, text: str) -> re.Match[str] | None:
-        """The first mark in `text`."""
-        return self._any.search(text) if self._texts else None
+    def find(self, text: str, start: int = 0) -> re.Match[str] | None:
+        """The first mark in `text` from `start` on."""
+        return self._any.search(text, start) if self.literals else None
 
     def at_start(self, text: str) -> str | None:
         """The mark that `text` begins with."""
-        return next((mark for mark in self._texts if text.startswith(mark)), None)
+        return next((mark for mark in self.literals if text.startswith(mark)), None)
 
     def may_become(self, text: str) -> bool:
-        """Whether all of `text` may be the beginning of a mark that is not complete."""
-        return any(len(mark) > len(text) and mark.startswith(text) for mark in self._texts)
+        """Whether all of `text` is the beginning of a longer mark."""
+        return any(len(mark) > len(text) and mark.startswith(text) for mark in self.literals)
 
     def num_unfinished(self, text: str) -> int:
-        """Length of the longest end of `text` that may be the beginning of a mark."""
-        for length in range(min(self._longest - 1, len(text)), 0, -1):
-            if self.may_become(text[-length:]):
-                return length
-        return 0
+        """Length of the longest end of `text` that is the beginning of a longer mark."""
+        longest = max(map(len, self.literals), default=1) - 1
+        return next((n for n in range(min(longest, len(text)), 0, -1) if self.may_become(text[-n:])), 0)

@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from cactus_actors.reasoning.channels import ChannelSplitter
 from cactus_actors.reasoning.reasoning_markup import MARKUPS
-from cactus_actors.reasoning.split import Split, Splitter, Start
+from cactus_actors.reasoning.split import ReasoningSplitter, Split, Start
 from cactus_actors.reasoning.tags import TagSplitter
 
 
-def splitter_of(markup: str, *, start: Start = "undecided", keeps_space: bool = False) -> Splitter:
+def splitter_of(markup: str, *, start: Start = "undecided", keeps_space: bool = False) -> ReasoningSplitter:
     """A splitter of the markup of that name, for an answer that begins at `start`.
 
     With `keeps_space` the answer is to the letter what stands behind the marks.

@@ -6,7 +6,7 @@ from typing import Literal, NamedTuple, Protocol
 
 from cactus_actors.protocol.sampling_params import ReasoningStart as Start
 
-__all__ = ["Split", "Splitter", "Start", "State"]
+__all__ = ["ReasoningSplitter", "Split", "Start", "State"]
 
 State = Literal["undecided", "reasoning", "heading", "answer"]
 """What the next text belongs to: a mark that opens reasoning perhaps, or what the word says."""
@@ -19,7 +19,7 @@ class Split(NamedTuple):
     text: str = ""
 
 
-class Splitter(Protocol):
+class ReasoningSplitter(Protocol):
     """Takes reasoning and its marks out of a text that arrives in chunks.
 
     Both parts, joined, do not depend on where the text was cut, and what was told is never taken back. White

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.retrieval.document_chunks import Chunk, chunks_of
+from cactus_actors.retrieval.document_chunks import DocumentChunk, chunks_of
 
 SUFFIXES = frozenset({".md", ".markdown", ".txt", ".text", ".rst"})
 
@@ -17,7 +17,7 @@ _log = logging.getLogger(__name__)
 
 
 @dataclass(frozen=True)
-class Limits:
+class CorpusLimits:
     """What is read at most."""
 
     file_bytes: int = 4 << 20
@@ -36,7 +36,7 @@ class _State:
 @dataclass(frozen=True, slots=True)
 class _Document:
     state: _State
-    chunks: tuple[Chunk, ...]
+    chunks: tuple[DocumentChunk, ...]
 
 
 def corpus_directory(directory: Path) -> Path:
@@ -54,7 +54,7 @@ class Corpus:
     out of the directory is left out with a warning; so is what exceeds the limits.
     """
 
-    def __init__(self, directory: Path, limits: Limits = Limits()) -> None:
+    def __init__(self, directory: Path, limits: CorpusLimits = CorpusLimits()) -> None:
         """Raises ConfigurationInvalid for what is no directory."""
         self.directory = corpus_directory(directory)
         self._limits = limits
@@ -63,7 +63,7 @@ class Corpus:
         self.refresh()
 
     @property
-    def chunks(self) -> list[Chunk]:
+    def chunks(self) -> list[DocumentChunk]:
         """All chunks, in the order of their files' names."""
         chunks = [chunk for _, document in sorted(self._documents.items()) for chunk in document.chunks]
         if len(chunks) > self._limits.num_chunks:

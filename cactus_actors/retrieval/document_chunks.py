@@ -15,14 +15,14 @@ _SENTENCE_END = re.compile(r"(?<=[.!?…。！？])\s+")
 
 
 @dataclass(frozen=True, slots=True)
-class Chunk:
+class DocumentChunk:
     """A piece of the document `source`; `text` begins with the headings that it stands under."""
 
     source: str
     text: str
 
 
-def chunks_of(source: str, text: str) -> list[Chunk]:
+def chunks_of(source: str, text: str) -> list[DocumentChunk]:
     """The document's pieces in order, none over MAX_CHARACTERS but for its headings.
 
     Paragraphs are kept together where they fit; a paragraph that is cut goes on with the end of what came
@@ -32,7 +32,7 @@ def chunks_of(source: str, text: str) -> list[Chunk]:
     for headings, body in _sections(text):
         prefix = "\n".join(headings)
         for part in _packed(body):
-            chunks.append(Chunk(source, f"{prefix}\n\n{part}" if prefix else part))
+            chunks.append(DocumentChunk(source, f"{prefix}\n\n{part}" if prefix else part))
     return chunks
 
 

@@ -16,25 +16,27 @@ MIN_SHARE = 0.8
 _BREAK = re.compile(r"(?<=[.!?…。！？])\s+|\n\s*\n")
 
 
-class Probe(NamedTuple):
+class EmbeddingCheck(NamedTuple):
     """A piece of the text of chunk `number`."""
 
     number: int
     text: str
 
 
-def probes_of(texts: Sequence[str]) -> list[Probe]:
+def embedding_checks_of(texts: Sequence[str]) -> list[EmbeddingCheck]:
     """The last sentences of at most MAX_PROBES of the texts, evenly spread; none of a single sentence."""
     step = max(1, len(texts) // MAX_PROBES)
     probes = []
     for number in range(0, len(texts), step)[:MAX_PROBES]:
         sentences = [part.strip() for part in _BREAK.split(texts[number]) if part.strip()]
         if len(sentences) > 1:
-            probes.append(Probe(number, sentences[-1]))
+            probes.append(EmbeddingCheck(number, sentences[-1]))
     return probes
 
 
-def proves_itself(vectors: NDArray[np.float32], probes: Sequence[Probe], probe_vectors: NDArray[np.float32]) -> bool:
+def embeddings_find(
+    vectors: NDArray[np.float32], probes: Sequence[EmbeddingCheck], probe_vectors: NDArray[np.float32]
+) -> bool:
     """Whether MIN_SHARE of the probes have their own text among the NUM_BEST nearest; True without probes.
 
     Language models that were never trained to embed often cannot do it, and then their ranking pushes good

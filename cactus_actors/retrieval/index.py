@@ -12,8 +12,8 @@ from numpy.typing import NDArray
 
 from cactus_actors.protocol.results import Source
 from cactus_actors.retrieval.corpus import Corpus
-from cactus_actors.retrieval.document_chunks import Chunk
-from cactus_actors.retrieval.embedding_check import probes_of, proves_itself
+from cactus_actors.retrieval.document_chunks import DocumentChunk
+from cactus_actors.retrieval.embedding_check import embedding_checks_of, embeddings_find
 from cactus_actors.retrieval.fusion import fuse
 from cactus_actors.retrieval.vector_store import Embed, VectorStore
 from cactus_actors.retrieval.word_index import WordIndex
@@ -30,7 +30,7 @@ _log = logging.getLogger(__name__)
 class _State:
     """The corpus as it was when it was last looked at."""
 
-    chunks: list[Chunk]
+    chunks: list[DocumentChunk]
     words: WordIndex
     vectors: NDArray[np.float32]  # (chunks, dimensions)
     trusts_embeddings: bool
@@ -95,10 +95,10 @@ class Index:
         words = WordIndex(texts)
         if self._store is None:
             return _State(chunks, words, np.zeros((len(chunks), 0), np.float32), False)
-        probes = probes_of(texts)
+        probes = embedding_checks_of(texts)
         vectors = self._store.of([*texts, *(probe.text for probe in probes)])
         own, of_probes = vectors[: len(texts)], vectors[len(texts) :]
-        trusts_embeddings = proves_itself(own, probes, of_probes)
+        trusts_embeddings = embeddings_find(own, probes, of_probes)
         if not trusts_embeddings:
             _log.info("the model's embeddings do not tell these documents apart; words come first")
         return _State(chunks, words, own, trusts_embeddings)

@@ -17,7 +17,7 @@ from cactus_actors.config import (
     cache_format,
 )
 from cactus_actors.gateway.http.api_keys import accounts_of
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.service.service_keys import ServiceKeys
 
 
@@ -40,7 +40,7 @@ class ActorSettings:
     config: ServeConfig
     model: str
     keys: ServiceKeys
-    api_keys: dict[str, Terms]
+    api_keys: dict[str, KeyGrants]
     journal_dir: Path | None
     job_log: str | None
     otlp_endpoint: str | None

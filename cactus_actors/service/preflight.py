@@ -9,12 +9,12 @@ from cactus_actors.gateway.http.api_keys import check_exposure, read_keys
 from cactus_actors.gateway.http.certificate import check_certificate
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.service.endpoint_forms import check_forms
 from cactus_actors.service.service_keys import check_endpoints
 
 
-def check_settings(config: ServeConfig, environment: Mapping[str, str]) -> dict[str, Terms]:
+def check_settings(config: ServeConfig, environment: Mapping[str, str]) -> dict[str, KeyGrants]:
     """The terms of the API keys, by digest; raises ConfigurationInvalid and leaves nothing behind.
 
     First what the settings say by themselves, then the files that they name; on a cluster these may lie on
@@ -23,7 +23,7 @@ def check_settings(config: ServeConfig, environment: Mapping[str, str]) -> dict[
     check_forms(config)
     check_endpoints(config)
     is_encrypted = config.behind_proxy or config.tls_cert is not None
-    api_keys: dict[str, Terms] = {}
+    api_keys: dict[str, KeyGrants] = {}
     if config.http:
         api_keys = read_keys(config.api_key_file, environment)
         check_exposure(config.http, api_keys, is_encrypted=is_encrypted)

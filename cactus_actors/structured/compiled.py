@@ -11,7 +11,7 @@ from llguidance import LLMatcher, LLTokenizer
 from cactus_actors.protocol.errors import SchemaUnsatisfiable
 from cactus_actors.structured.compiler_messages import error_of
 from cactus_actors.structured.limits import parser_limits
-from cactus_actors.structured.satisfiability import settled
+from cactus_actors.structured.satisfiability import check_satisfiable
 from cactus_actors.structured.schema import normalised
 
 Grammar = dict[str, Any]
@@ -28,8 +28,8 @@ _NO_TOKENS = re.compile(r"no tokenizer - can't validate")
 
 
 def json_grammar(schema: Any, *, param: str, name: str | None = None) -> Grammar:
-    """The grammar of the JSON values that obey `schema`; raises like `normalised` and `settled`."""
-    definitions = settled(normalised(schema, param=param), param=param)
+    """The grammar of the JSON values that obey `schema`; raises like `normalised` and `check_satisfiable`."""
+    definitions = check_satisfiable(normalised(schema, param=param), param=param)
     first = next(iter(definitions))
     root: Any = definitions[first]
     if len(definitions) > 1 or '"$ref"' in json.dumps(root):

@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import CactusError, InvalidRequest, ModelFail
 from cactus_actors.structured.compiled import TOO_MUCH_WORK, param_of
 from cactus_actors.structured.compiler_messages import is_about_limits
 from cactus_actors.structured.limits import parser_limits
-from cactus_actors.structured.vocabulary import TokenTexts, grammar_vocabulary
+from cactus_actors.structured.vocabulary import GrammarTokenizer, grammar_vocabulary
 
 _log = logging.getLogger(__name__)
 
@@ -121,7 +121,7 @@ class Matchers:
     while the helper's thread computes their masks.
     """
 
-    def __init__(self, tokenizer: TokenTexts, eos_ids: Iterable[int]) -> None:
+    def __init__(self, tokenizer: GrammarTokenizer, eos_ids: Iterable[int]) -> None:
         self._tokenizer = tokenizer
         self._eos_ids = frozenset(eos_ids)
         self._num_tokens = tokenizer.vocab_size

@@ -15,7 +15,7 @@ _IN_PLACE = ("allOf", "anyOf", "oneOf")
 _PREFIX = "#/$defs/"
 
 
-def settled(definitions: Mapping[str, Schema], *, param: str) -> dict[str, Schema]:
+def check_satisfiable(definitions: Mapping[str, Schema], *, param: str) -> dict[str, Schema]:
     """`definitions` without those that no finite value obeys, references to them replaced by false.
 
     Raises SchemaInvalid for a schema that is defined as itself, SchemaUnsatisfiable if the first definition

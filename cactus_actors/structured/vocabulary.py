@@ -8,7 +8,7 @@ from typing import Protocol
 from llguidance import LLTokenizer, TokenizerWrapper
 
 
-class TokenTexts(Protocol):
+class GrammarTokenizer(Protocol):
     """The part of a tokenizer that is needed to match tokens with text."""
 
     @property
@@ -21,7 +21,7 @@ class TokenTexts(Protocol):
     def is_special(self, token_id: int) -> bool: ...
 
 
-def grammar_vocabulary(tokenizer: TokenTexts, eos_ids: Iterable[int]) -> LLTokenizer:
+def grammar_vocabulary(tokenizer: GrammarTokenizer, eos_ids: Iterable[int]) -> LLTokenizer:
     """The tokens of `tokenizer` with their bytes; control tokens and `eos_ids` stand for no text.
 
     Takes some tenths of a second for a large vocabulary.
@@ -31,7 +31,7 @@ def grammar_vocabulary(tokenizer: TokenTexts, eos_ids: Iterable[int]) -> LLToken
 
 
 class _Vocabulary(TokenizerWrapper):
-    def __init__(self, tokenizer: TokenTexts, end_ids: Sequence[int]) -> None:
+    def __init__(self, tokenizer: GrammarTokenizer, end_ids: Sequence[int]) -> None:
         self.is_tokenizer_wrapper = True
         self.eos_token_id = end_ids[0] if end_ids else None  # type: ignore[assignment]  # None adds one
         self.bos_token_id = None

@@ -5,14 +5,14 @@ from __future__ import annotations
 import tokenizers
 from tokenizers import AddedToken
 
-from cactus_actors.text.gguf_vocabulary import TokenType, Vocabulary
+from cactus_actors.text.gguf_vocabulary import GGUFVocabulary, TokenType
 from cactus_actors.text.tokenizer import Tokenizer
 
 _PHI3_PLAIN_TOKENS = frozenset({"<unk>", "<s>", "<|endoftext|>"})
 
 
 def assembled(
-    vocabulary: Vocabulary,
+    vocabulary: GGUFVocabulary,
     inner: tokenizers.Tokenizer,
     token_bytes: list[bytes],
     *,
@@ -47,7 +47,7 @@ def first_ids(tokens: list[str]) -> dict[str, int]:
     return {token: token_id for token_id, token in reversed(list(enumerate(tokens)))}
 
 
-def _added(vocabulary: Vocabulary, ids: list[int], *, special: bool) -> list[AddedToken]:
+def _added(vocabulary: GGUFVocabulary, ids: list[int], *, special: bool) -> list[AddedToken]:
     texts = (vocabulary.tokens[token_id] for token_id in ids)
     return [
         AddedToken(text, special=special, normalized=False, rstrip=special and _strips(vocabulary, text))
@@ -56,7 +56,7 @@ def _added(vocabulary: Vocabulary, ids: list[int], *, special: bool) -> list[Add
     ]
 
 
-def _strips(vocabulary: Vocabulary, text: str) -> bool:
+def _strips(vocabulary: GGUFVocabulary, text: str) -> bool:
     """Whether the control token `text` takes the white space that follows it with it.
 
     In tokenizer.json each token says so; GGUF files cannot, and of the models here those of the name Phi-3

@@ -12,7 +12,7 @@ from cactus_actors.models.gguf_file import GGUFFile
 from cactus_actors.models.pooling import pooling_of_gguf
 from cactus_actors.text.gguf_assembly import assembled, first_ids
 from cactus_actors.text.gguf_unigram import unigram
-from cactus_actors.text.gguf_vocabulary import TokenType, Vocabulary
+from cactus_actors.text.gguf_vocabulary import GGUFVocabulary, TokenType
 from cactus_actors.text.gguf_word_piece import word_piece
 from cactus_actors.text.pre_tokenizers import SPLITTINGS
 from cactus_actors.text.tokenizer import (
@@ -26,7 +26,7 @@ from cactus_actors.text.tokenizer import (
 
 def tokenizer_from_gguf(file: GGUFFile) -> Tokenizer:
     """The tokenizer of a GGUF file; ModelFileInvalid names the key that is wrong or not supported."""
-    vocabulary = Vocabulary.of(file)
+    vocabulary = GGUFVocabulary.of(file)
     model = file.metadata.get("tokenizer.ggml.model")
     build = BUILDERS.get(model) if isinstance(model, str) else None
     if build is None:
@@ -35,7 +35,7 @@ def tokenizer_from_gguf(file: GGUFFile) -> Tokenizer:
     return build(vocabulary)
 
 
-def _sentencepiece(vocabulary: Vocabulary) -> Tokenizer:
+def _sentencepiece(vocabulary: GGUFVocabulary) -> Tokenizer:
     """A SentencePiece vocabulary as a merging tokenizer with byte fallback.
 
     SentencePiece joins the two neighbours whose union has the best score. So every way to split a token into
@@ -76,7 +76,7 @@ def _sentencepiece(vocabulary: Vocabulary) -> Tokenizer:
     return _beginning(vocabulary, inner, token_bytes, add_bos=True, byte_level=False)
 
 
-def _byte_level(vocabulary: Vocabulary) -> Tokenizer:
+def _byte_level(vocabulary: GGUFVocabulary) -> Tokenizer:
     name = vocabulary.metadata.get("tokenizer.ggml.pre", "default")
     splitting = SPLITTINGS.get(name) if isinstance(name, str) else None
     if splitting is None:
@@ -106,7 +106,7 @@ def _byte_level(vocabulary: Vocabulary) -> Tokenizer:
 
 
 def _beginning(
-    vocabulary: Vocabulary,
+    vocabulary: GGUFVocabulary,
     inner: tokenizers.Tokenizer,
     token_bytes: list[bytes],
     *,
@@ -127,7 +127,7 @@ def _beginning(
     )
 
 
-BUILDERS: Mapping[str, Callable[[Vocabulary], Tokenizer]] = {
+BUILDERS: Mapping[str, Callable[[GGUFVocabulary], Tokenizer]] = {
     "llama": _sentencepiece,
     "gpt2": _byte_level,
     "bert": word_piece,

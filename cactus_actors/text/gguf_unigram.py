@@ -10,14 +10,14 @@ from tokenizers.normalizers import Normalizer
 from cactus_actors.models.checked_files import invalid
 from cactus_actors.text.character_map import fault_in_character_map
 from cactus_actors.text.gguf_assembly import assembled
-from cactus_actors.text.gguf_vocabulary import TokenType, Vocabulary
+from cactus_actors.text.gguf_vocabulary import GGUFVocabulary, TokenType
 from cactus_actors.text.tokenizer import Tokenizer, guarded, sentencepiece_bytes
 
 SPACE = "\u2581"
 CHARACTER_MAP = "tokenizer.ggml.precompiled_charsmap"
 
 
-def unigram(vocabulary: Vocabulary) -> Tokenizer:
+def unigram(vocabulary: GGUFVocabulary) -> Tokenizer:
     """A text is cut where the sum of the scores, logarithms of probabilities, is the largest."""
     scores = vocabulary.scores()
     if not np.isfinite(scores).all():
@@ -46,7 +46,7 @@ def unigram(vocabulary: Vocabulary) -> Tokenizer:
     )
 
 
-def _normalizers(vocabulary: Vocabulary) -> list[Normalizer]:
+def _normalizers(vocabulary: GGUFVocabulary) -> list[Normalizer]:
     """What SentencePiece does to a text before it is cut."""
     steps: list[Normalizer] = []
     if CHARACTER_MAP in vocabulary.metadata:

@@ -38,7 +38,7 @@ class TokenType(IntEnum):
 
 
 @dataclass(frozen=True)
-class Vocabulary:
+class GGUFVocabulary:
     """The checked tokenizer keys of one GGUF file."""
 
     path: Path
@@ -47,7 +47,7 @@ class Vocabulary:
     types: list[int]
 
     @classmethod
-    def of(cls, file: GGUFFile) -> Vocabulary:
+    def of(cls, file: GGUFFile) -> GGUFVocabulary:
         """Reads and checks the tokens and their types."""
         tokens = file.metadata.get("tokenizer.ggml.tokens")
         if not isinstance(tokens, list) or not tokens:

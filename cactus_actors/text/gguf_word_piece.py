@@ -9,7 +9,7 @@ import tokenizers
 from tokenizers import models, normalizers, pre_tokenizers
 
 from cactus_actors.text.gguf_assembly import assembled, first_ids
-from cactus_actors.text.gguf_vocabulary import Vocabulary
+from cactus_actors.text.gguf_vocabulary import GGUFVocabulary
 from cactus_actors.text.tokenizer import BREAK, Tokenizer, guarded, sentencepiece_bytes
 
 WORD = "\u2581"
@@ -17,7 +17,7 @@ MAX_WORD_CHARACTERS = 100
 """Longer words are unknown, as in BERT."""
 
 
-def word_piece(vocabulary: Vocabulary) -> Tokenizer:
+def word_piece(vocabulary: GGUFVocabulary) -> Tokenizer:
     """Words are cut greedily into the longest tokens; one that cannot be cut is the unknown token.
 
     A text stands between the tokens `cls` (or `bos`) and `seperator`, whose key is spelled like that.

@@ -192,10 +192,10 @@ def _from_gguf(path: Path, overrides: ChatOverrides) -> TextModel:
     # gguf and NumPy take time and memory of each process: those of other models do without.
     from cactus_actors.models.gguf_file import open_gguf
     from cactus_actors.text.gguf_tokenizer import tokenizer_from_gguf
-    from cactus_actors.text.gguf_vocabulary import Vocabulary
+    from cactus_actors.text.gguf_vocabulary import GGUFVocabulary
 
     file = open_gguf(path)
-    vocabulary = Vocabulary.of(file)
+    vocabulary = GGUFVocabulary.of(file)
     source = file.metadata.get("tokenizer.chat_template")
     if source is not None and not isinstance(source, str):
         raise invalid(file.path, "tokenizer.chat_template must be a string")

@@ -8,46 +8,47 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
+from cactus_actors.reasoning.marks import Marks
 from cactus_actors.tools.call_writer import CallWriter
 from cactus_actors.tools.form import Form
 from cactus_actors.tools.markup_table import markup_named
 from cactus_actors.tools.pieces import MAX_HEAD, MAX_REREAD, Malformed, Piece
-from cactus_actors.tools.streamed_text import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.tool_functions import parameters_by_name
 
 Tools = Sequence[Mapping[str, Any]]
 
 
-class Parsed(msgspec.Struct, frozen=True):
+class ParsedText(msgspec.Struct, frozen=True):
     """The text around the calls, the calls, and those that broke off, in order."""
 
     text: str
     calls: list[ToolCall] = []
     incomplete_calls: list[IncompleteCall] = []
 
-    def first_call(self) -> Parsed:
+    def first_call(self) -> ParsedText:
         """The same without all calls but the first."""
         incomplete = [call for call in self.incomplete_calls if call.index == 0]
-        return Parsed(self.text, [] if incomplete else self.calls[:1], incomplete)
+        return ParsedText(self.text, [] if incomplete else self.calls[:1], incomplete)
 
 
-def parse_calls(markup: str, text: str, tools: Tools | None = None) -> Parsed:
+def parse_calls(markup: str, text: str, tools: Tools | None = None) -> ParsedText:
     """The calls of `tools` in `text`, or of any where `tools` is None; never raises.
 
     `markup` is a name in MARKUPS. What looks like a call and is malformed before its arguments begin, or out
     of bounds, or of no such tool, stays text. White space before a call is dropped, and so is what surrounds
     a text that is otherwise only calls.
     """
-    splitter = Splitter(markup, tools)
+    splitter = CallSplitter(markup, tools)
     pieces = splitter.feed(text) + splitter.finish()
-    return Parsed(
+    return ParsedText(
         "".join(piece for piece in pieces if isinstance(piece, str)),
         [piece for piece in pieces if isinstance(piece, ToolCall)],
         [piece for piece in pieces if isinstance(piece, IncompleteCall)],
     )
 
 
-class Splitter:
+class CallSplitter:
     """`parse_calls` of a text that arrives in chunks: the pieces, joined, do not depend on where it was cut.
 
     Text comes as soon as it is known to be text, a call as soon as its arguments begin, and those as they
@@ -58,7 +59,7 @@ class Splitter:
         self._markup = markup_named(markup)
         self._forms = [(form.mark, form) for form in self._markup.forms if form.mark]
         self._marks = Marks([mark for mark, _ in self._forms] + list(self._markup.hidden))
-        self._source = Source()
+        self._source = StreamedText()
         self._calls = CallWriter(self._source, None if tools is None else parameters_by_name(tools))
         self._pieces: list[Piece] = []
         self._spaces = ""

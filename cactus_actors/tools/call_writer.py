@@ -17,7 +17,7 @@ from cactus_actors.tools.pieces import (
     Malformed,
     Piece,
 )
-from cactus_actors.tools.streamed_text import Source
+from cactus_actors.tools.streamed_text import StreamedText
 
 _MANY = 1 << 12
 """Characters that are worth forgetting."""
@@ -31,7 +31,7 @@ class CallWriter:
     an IncompleteCall.
     """
 
-    def __init__(self, source: Source, offered: Mapping[str, Any] | None) -> None:
+    def __init__(self, source: StreamedText, offered: Mapping[str, Any] | None) -> None:
         self._source = source
         self._offered = offered
         self._num_calls = 0

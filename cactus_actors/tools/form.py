@@ -12,7 +12,7 @@ from cactus_actors.tools.named_body import NamedBody
 from cactus_actors.tools.parameter_body import ParameterBody
 from cactus_actors.tools.pieces import Malformed
 from cactus_actors.tools.python_body import PythonBody
-from cactus_actors.tools.streamed_text import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 
 Body = JsonBody | NamedBody | ParameterBody | PythonBody | GemmaBody
 
@@ -51,7 +51,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
         """Texts that may be control tokens, or have some in them."""
         return (*self.open, self.begin, *self.body.literals, self.end, self.separator, *self.close)
 
-    def read(self, source: Source, calls: CallWriter) -> Reading[None]:
+    def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
         """Read calls that begin here; raises Malformed if the first is none, or if one breaks off."""
         num_before = calls.num_calls
         for piece in self.open:
@@ -69,7 +69,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
                 raise
             source.go_back(0)  # to the end of the last call
 
-    def _read_call(self, source: Source, calls: CallWriter, *, is_first: bool) -> Reading[None]:
+    def _read_call(self, source: StreamedText, calls: CallWriter, *, is_first: bool) -> Reading[None]:
         """Read one call; objects of JSON may follow one another without marks between them."""
         yield from source.skip_space()
         has_begun = yield from source.skip(self.begin.strip())
@@ -81,7 +81,7 @@ class Form(msgspec.Struct, frozen=True, kw_only=True):
             yield from source.skip_spaced(self.end.strip())
         calls.settle()
 
-    def _read_close(self, source: Source, calls: CallWriter) -> Reading[bool]:
+    def _read_close(self, source: StreamedText, calls: CallWriter) -> Reading[bool]:
         """Read the marks behind all calls, as far as they come; whether the first of them does."""
         is_closed = False
         for piece in self.close:

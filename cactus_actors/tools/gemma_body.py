@@ -10,11 +10,12 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.results import ToolCall
+from cactus_actors.reasoning.marks import Marks
 from cactus_actors.tools.call_writer import CallWriter
 from cactus_actors.tools.grammar_builder import GrammarBuilder
 from cactus_actors.tools.json_values import json_scalar
 from cactus_actors.tools.named_body import MAX_NAME, NAME
-from cactus_actors.tools.streamed_text import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.tool_functions import Argument, Function
 from cactus_actors.tools.values import MAX_SCALAR, Notation, Write, quoted, read_items, read_text
 
@@ -36,7 +37,7 @@ class GemmaBody(msgspec.Struct, frozen=True, kw_only=True):
         """An expression, between slashes, for how a call begins."""
         return "call:"
 
-    def read(self, source: Source, calls: CallWriter) -> Reading[None]:
+    def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
         """Read one call; raises Malformed."""
         yield from source.expect("call:")
         name = yield from source.run(NAME, MAX_NAME)
@@ -46,7 +47,7 @@ class GemmaBody(msgspec.Struct, frozen=True, kw_only=True):
         yield from read_items(source, calls.write, notation, "{")
         calls.finish()
 
-    def _read_string(self, source: Source, write: Write) -> Reading[bool]:
+    def _read_string(self, source: StreamedText, write: Write) -> Reading[bool]:
         is_string = yield from source.skip(self.quote)
         if is_string:
             write('"')
@@ -54,7 +55,7 @@ class GemmaBody(msgspec.Struct, frozen=True, kw_only=True):
             write('"')
         return is_string
 
-    def _read_key(self, source: Source, write: Write) -> Reading[None]:
+    def _read_key(self, source: StreamedText, write: Write) -> Reading[None]:
         is_string = yield from self._read_string(source, write)
         if not is_string:
             name = yield from source.run(_KEY, MAX_SCALAR)

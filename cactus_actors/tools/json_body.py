@@ -13,7 +13,7 @@ from cactus_actors.tools.call_writer import CallWriter
 from cactus_actors.tools.grammar_builder import GrammarBuilder, escaped
 from cactus_actors.tools.json_values import JSON
 from cactus_actors.tools.pieces import Ended, Malformed
-from cactus_actors.tools.streamed_text import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.tool_functions import Function
 from cactus_actors.tools.values import quoted, read_value, whole_value
 
@@ -40,7 +40,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
         """An expression, between slashes, for how a call begins."""
         return rf"(\[\s*)?\{{\s*\"({'|'.join(_FIRST_KEYS)})\""
 
-    def read(self, source: Source, calls: CallWriter) -> Reading[None]:
+    def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
         """Read one object or a list of them; raises Malformed."""
         is_list = yield from source.skip("[")
         if not is_list:
@@ -56,7 +56,7 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
             if not is_closed:
                 yield from source.expect(",")
 
-    def _read_object(self, source: Source, calls: CallWriter, *, is_inner: bool = False) -> Reading[None]:
+    def _read_object(self, source: StreamedText, calls: CallWriter, *, is_inner: bool = False) -> Reading[None]:
         """Read one object; what stands behind the arguments is passed over, and may be missing at the end."""
         name, arguments, key = "", "", ""
         num_before = calls.num_calls
@@ -134,14 +134,14 @@ class JsonBody(msgspec.Struct, frozen=True, kw_only=True):
         return rf'\{{ ?"{self.name_key}": ?{written}, ?"{self.arguments_key}": ?'
 
 
-def _captured(source: Source) -> Reading[str]:
+def _captured(source: StreamedText) -> Reading[str]:
     """The JSON text of the next value."""
     parts: list[str] = []
     yield from read_value(source, parts.append, JSON)
     return "".join(parts)
 
 
-def _captured_text(source: Source) -> Reading[str]:
+def _captured_text(source: StreamedText) -> Reading[str]:
     """The next value, a string."""
     parts: list[str] = []
     is_string = yield from JSON.string(source, parts.append)

@@ -6,7 +6,7 @@ import math
 import re
 
 from cactus_actors.tools.pieces import Ended, Malformed
-from cactus_actors.tools.streamed_text import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.values import Notation, Write, characters, code_unit, inside
 
 _CONSTANTS = ("true", "false", "null")
@@ -21,14 +21,14 @@ def json_scalar(text: str) -> str:
     raise Malformed
 
 
-def _string(source: Source, write: Write) -> Reading[bool]:
+def _string(source: StreamedText, write: Write) -> Reading[bool]:
     is_string = yield from source.starts_with('"')
     if is_string:
         yield from _key(source, write)
     return is_string
 
 
-def _key(source: Source, write: Write) -> Reading[None]:
+def _key(source: StreamedText, write: Write) -> Reading[None]:
     yield from source.expect('"')
     write('"')
     while True:
@@ -48,7 +48,7 @@ def _key(source: Source, write: Write) -> Reading[None]:
     write('"')
 
 
-def _escape(source: Source, write: Write) -> Reading[None]:
+def _escape(source: StreamedText, write: Write) -> Reading[None]:
     """An escape of one character; of one beyond the 16 bits of `\\u` both halves."""
     yield from source.expect("\\")
     kind = yield from characters(source, 1)

@@ -14,7 +14,7 @@ from cactus_actors.tools.call_writer import CallWriter
 from cactus_actors.tools.grammar_builder import GrammarBuilder, escaped
 from cactus_actors.tools.json_values import JSON
 from cactus_actors.tools.pieces import Malformed
-from cactus_actors.tools.streamed_text import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.tool_functions import Function
 from cactus_actors.tools.values import read_value
 
@@ -50,7 +50,7 @@ class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
         """An expression, between slashes, for how a call begins."""
         return rf"[\w.-]+\s*{escaped(self.mark.strip())}\s*\{{"
 
-    def read(self, source: Source, calls: CallWriter) -> Reading[None]:
+    def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
         """Read one call; raises Malformed."""
         if self.label:
             yield from source.run(_LABEL, MAX_NAME)
@@ -105,7 +105,7 @@ class NamedBody(msgspec.Struct, frozen=True, kw_only=True):
         return f"{grammar.json(function.parameters)} {grammar.literal(self.after)}"
 
 
-def _expect_pieces(source: Source, mark: str) -> Reading[None]:
+def _expect_pieces(source: StreamedText, mark: str) -> Reading[None]:
     """Read a mark of one or several tags; raises Malformed."""
     for piece in _BETWEEN_TAGS.split(mark):
         if not (yield from source.skip(piece)):

@@ -10,13 +10,14 @@ from typing import Any, Literal
 import msgspec
 
 from cactus_actors.protocol.results import ToolCall
+from cactus_actors.reasoning.marks import Marks
 from cactus_actors.tools.call_writer import CallWriter
 from cactus_actors.tools.grammar_builder import GrammarBuilder, escaped
 from cactus_actors.tools.named_body import MAX_NAME, NAME
 from cactus_actors.tools.pieces import Ended, Malformed
-from cactus_actors.tools.streamed_text import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.tool_functions import Argument, Function, Kind, admits, kind_of
-from cactus_actors.tools.unquoted_values import Place, read_unquoted
+from cactus_actors.tools.unquoted_values import ValueEnd, read_unquoted
 from cactus_actors.tools.values import quoted, read_text
 
 TYPED = "{typed}"
@@ -62,7 +63,7 @@ class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
         """An expression, between slashes, for how a call begins."""
         return escaped(self.before)
 
-    def read(self, source: Source, calls: CallWriter) -> Reading[None]:
+    def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
         """Read one call; raises Malformed."""
         yield from source.expect(self.before)
         yield from source.skip_space()
@@ -87,7 +88,7 @@ class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
         calls.write("}")
         calls.finish()
 
-    def _read_argument(self, source: Source, calls: CallWriter, parameters: Any) -> Reading[None]:
+    def _read_argument(self, source: StreamedText, calls: CallWriter, parameters: Any) -> Reading[None]:
         first, *others = _BETWEEN_TAGS.split(self.key_end)
         is_typed = TYPED in first
         key = (yield from source.until('"' if is_typed else first, _MAX_KEY)).strip()
@@ -108,7 +109,7 @@ class ParameterBody(msgspec.Struct, frozen=True, kw_only=True):
             yield from source.expect(self.value_end)
             return
         close = [self.value_end, "\n" + self.value_end] if is_on_lines else [self.value_end]
-        place = Place(Marks(close), (self.key, self.after, *self.ends))
+        place = ValueEnd(Marks(close), (self.key, self.after, *self.ends))
         yield from read_unquoted(source, calls.write, place, kind, parameters, key)
 
     def write(self, call: ToolCall, parameters: Any) -> str:

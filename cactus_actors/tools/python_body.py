@@ -14,7 +14,7 @@ from cactus_actors.tools.call_writer import CallWriter
 from cactus_actors.tools.grammar_builder import GrammarBuilder, escaped
 from cactus_actors.tools.pieces import Malformed
 from cactus_actors.tools.python_values import PYTHON
-from cactus_actors.tools.streamed_text import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.tool_functions import Function
 from cactus_actors.tools.values import quoted, read_value
 
@@ -37,7 +37,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
         """An expression, between slashes, for how a call begins."""
         return r"[\w.-]+\("
 
-    def read(self, source: Source, calls: CallWriter) -> Reading[None]:
+    def read(self, source: StreamedText, calls: CallWriter) -> Reading[None]:
         """Read one call; raises Malformed."""
         is_printed = yield from source.skip("print(")
         yield from source.skip("default_api.")
@@ -61,7 +61,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
             yield from source.skip_spaced(")")
         calls.settle()
 
-    def _read_key(self, source: Source) -> Reading[str]:
+    def _read_key(self, source: StreamedText) -> Reading[str]:
         key = yield from source.run(_KEYWORD, _MAX_NAME)
         yield from source.skip_space()
         yield from source.expect("=")
@@ -69,7 +69,7 @@ class PythonBody(msgspec.Struct, frozen=True, kw_only=True):
             raise Malformed
         return key
 
-    def _read_next_key(self, source: Source) -> Reading[str]:
+    def _read_next_key(self, source: StreamedText) -> Reading[str]:
         """The name of the next argument; empty behind the last."""
         yield from source.skip_space()
         is_last = yield from source.skip(")")

@@ -8,7 +8,7 @@ import re
 from ast import literal_eval
 
 from cactus_actors.tools.pieces import Ended, Malformed
-from cactus_actors.tools.streamed_text import Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.values import Notation, Write, characters, code_unit, inside
 
 _CONSTANTS = {
@@ -22,7 +22,7 @@ _NUM_DIGITS = {"x": 2, "u": 4, "U": 8}
 _PLAIN = re.compile(r"[^'\"\\]*")
 
 
-def _string(source: Source, write: Write) -> Reading[bool]:
+def _string(source: StreamedText, write: Write) -> Reading[bool]:
     """Strings that stand side by side are one."""
     is_string = False
     while (quote := (yield from source.peek())) and quote in "'\"":
@@ -39,7 +39,7 @@ def _string(source: Source, write: Write) -> Reading[bool]:
     return is_string
 
 
-def _inside(source: Source, write: Write, quote: str) -> Reading[None]:
+def _inside(source: StreamedText, write: Write, quote: str) -> Reading[None]:
     while True:
         write(inside(source.available(_PLAIN)))
         is_closed = yield from source.skip(quote)
@@ -55,7 +55,7 @@ def _inside(source: Source, write: Write, quote: str) -> Reading[None]:
             write(inside(character))
 
 
-def _escape(source: Source, write: Write) -> Reading[None]:
+def _escape(source: StreamedText, write: Write) -> Reading[None]:
     yield from source.expect("\\")
     kind = yield from characters(source, 1)
     if kind in _NUM_DIGITS:
@@ -73,7 +73,7 @@ def _escape(source: Source, write: Write) -> Reading[None]:
         write(inside(_ESCAPES.get(kind, "\\" + kind)))
 
 
-def _key(source: Source, write: Write) -> Reading[None]:
+def _key(source: StreamedText, write: Write) -> Reading[None]:
     is_string = yield from _string(source, write)
     if not is_string:
         raise Malformed

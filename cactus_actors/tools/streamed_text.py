@@ -6,6 +6,7 @@ import re
 from collections.abc import Generator, Iterable
 from typing import TypeVar
 
+from cactus_actors.reasoning.marks import Marks
 from cactus_actors.tools.pieces import Ended, Malformed
 
 T = TypeVar("T")
@@ -15,7 +16,7 @@ Reading = Generator[None, None, T]
 _SPACE = re.compile(r"\s*")
 
 
-class Source:
+class StreamedText:
     """What has come of a text, and how far it was read.
 
     What a reader sees never depends on how the text was cut into chunks: it waits until more could not change
@@ -160,29 +161,13 @@ class Source:
     def before(self, marks: Marks) -> Reading[str]:
         """Text in which none of `marks` begins, all that is certain; empty where one does, or at the end."""
         while True:
-            match = marks.pattern.search(self._text, self._at)
+            match = marks.find(self._text, self._at)
             if match is not None:
                 end = match.start()
             else:
-                end = len(self._text) - (0 if self._has_ended else marks.unfinished(self._text[self._at :]))
+                end = len(self._text) - (0 if self._has_ended else marks.num_unfinished(self._text[self._at :]))
             if end > self._at or match is not None or self._has_ended:
                 text = self._text[self._at : end]
                 self._at = end
                 return text
             yield
-
-
-class Marks:
-    """Literal texts that are looked for."""
-
-    def __init__(self, literals: Iterable[str]) -> None:
-        self.literals = tuple(sorted(set(literals), key=len, reverse=True))
-        self.pattern = re.compile("|".join(map(re.escape, self.literals)) or r"(?!)")
-
-    def unfinished(self, text: str) -> int:
-        """Length of the longest end of `text` that may be the beginning of a mark."""
-        longest = max(map(len, self.literals), default=1) - 1
-        for length in range(min(longest, len(text)), 0, -1):
-            if any(literal.startswith(text[-length:]) for literal in self.literals):
-                return length
-        return 0

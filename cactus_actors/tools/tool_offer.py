@@ -11,7 +11,7 @@ from cactus_actors.tools.tool_definitions import is_strict, name_of, normalised_
 from cactus_actors.tools.tool_ranking import select_tools
 
 
-class Offer(NamedTuple):
+class ToolOffer(NamedTuple):
     """The tools that the model is told of, those that a forced call may name, and the names of a selection.
 
     `tools` is None where there are none, `selected` where they are all that the request has; else `readable`
@@ -27,14 +27,14 @@ class Offer(NamedTuple):
     is_strict: bool = False
 
 
-def offer_of(
+def tool_offer_of(
     tools: Sequence[dict[str, Any]] | None,
     question: str,
     given: Mapping[str, Any],
     *,
     structure: str | None,
     default_top_k: int,
-) -> Offer:
+) -> ToolOffer:
     """What the options make of the tools of a request; raises InvalidRequest.
 
     `structure` is the option that gives the text its form, `default_top_k` how many tools are selected where
@@ -43,12 +43,12 @@ def offer_of(
     offered = normalised_tools(tools)
     choice = tool_choice(given)
     if choice.mode == "none":
-        return Offer()
+        return ToolOffer()
     if offered is None:
         if choice.mode == "required":
             field = "force_tools" if given.get("force_tools", False) else "tool_choice"
             raise InvalidRequest("a tool must be called, and there are none", param=field)
-        return Offer()
+        return ToolOffer()
     if structure not in (None, "grammar_root"):
         raise InvalidRequest(f"{structure} and tools exclude each other; tool_choice may be none", param=structure)
     named = [tool for tool in offered if name_of(tool) == choice.name]
@@ -56,7 +56,7 @@ def offer_of(
         raise InvalidRequest(f"there is no tool {choice.name[:80]!r}", param="tool_choice")
     most = given.get("tool_rag_top_k", default_top_k)
     kept = select_tools(question, offered, most, [choice.name] if choice.name else [])
-    return Offer(
+    return ToolOffer(
         tools=kept,
         is_forced=choice.mode == "required",
         callable=named or kept,

@@ -6,15 +6,16 @@ import json
 from collections.abc import Sequence
 from typing import Any, NamedTuple
 
+from cactus_actors.reasoning.marks import Marks
 from cactus_actors.tools.json_values import JSON
 from cactus_actors.tools.pieces import Ended, Malformed
 from cactus_actors.tools.python_values import PYTHON
-from cactus_actors.tools.streamed_text import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 from cactus_actors.tools.tool_functions import Kind, admits
 from cactus_actors.tools.values import Write, inside, quoted, read_value, whole_value
 
 
-class Place(NamedTuple):
+class ValueEnd(NamedTuple):
     """Where a value stands: one of `close` ends it, if one of `followers` or nothing comes then."""
 
     close: Marks
@@ -22,7 +23,7 @@ class Place(NamedTuple):
 
 
 def read_unquoted(
-    source: Source, write: Write, place: Place, kind: Kind, parameters: Any, argument: str
+    source: StreamedText, write: Write, place: ValueEnd, kind: Kind, parameters: Any, argument: str
 ) -> Reading[None]:
     """Read a value and the mark behind it.
 
@@ -45,7 +46,7 @@ def read_unquoted(
     write(value)
 
 
-def _read_text(source: Source, write: Write, place: Place) -> Reading[None]:
+def _read_text(source: StreamedText, write: Write, place: ValueEnd) -> Reading[None]:
     while True:
         write((yield from source.before(place.close)))
         closed = ""
@@ -59,7 +60,7 @@ def _read_text(source: Source, write: Write, place: Place) -> Reading[None]:
             raise Ended
 
 
-def _read_json(source: Source, place: Place) -> Reading[str]:
+def _read_json(source: StreamedText, place: ValueEnd) -> Reading[str]:
     """The JSON value that is all of what stands here, and the mark behind it; empty if there is none."""
     parts: list[str] = []
     try:

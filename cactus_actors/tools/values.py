@@ -7,8 +7,9 @@ import re
 from collections.abc import Callable
 from typing import NamedTuple
 
+from cactus_actors.reasoning.marks import Marks
 from cactus_actors.tools.pieces import MAX_DEPTH, Ended, Malformed
-from cactus_actors.tools.streamed_text import Marks, Reading, Source
+from cactus_actors.tools.streamed_text import Reading, StreamedText
 
 Write = Callable[[str], None]
 
@@ -22,16 +23,16 @@ class Notation(NamedTuple):
     """How strings, names of properties and other scalars are written; brackets mean the same everywhere."""
 
     opens: str
-    string: Callable[[Source, Write], Reading[bool]]
+    string: Callable[[StreamedText, Write], Reading[bool]]
     """Reads a string if one comes next; whether it did."""
-    key: Callable[[Source, Write], Reading[None]]
+    key: Callable[[StreamedText, Write], Reading[None]]
     scalar: Callable[[str], str]
     """The JSON of a scalar's text; raises Malformed."""
     is_loose: bool = False
     """Whether a comma may stand behind the last item."""
 
 
-def read_value(source: Source, write: Write, notation: Notation, depth: int = 0) -> Reading[None]:
+def read_value(source: StreamedText, write: Write, notation: Notation, depth: int = 0) -> Reading[None]:
     """Read one value; raises Malformed, or Ended where the text ends, with what came before written."""
     is_string = yield from notation.string(source, write)
     if is_string:
@@ -47,7 +48,7 @@ def read_value(source: Source, write: Write, notation: Notation, depth: int = 0)
     write(notation.scalar(text))
 
 
-def read_items(source: Source, write: Write, notation: Notation, bracket: str, depth: int = 0) -> Reading[None]:
+def read_items(source: StreamedText, write: Write, notation: Notation, bracket: str, depth: int = 0) -> Reading[None]:
     """Read the inside of an object or list, and the bracket that closes it; `bracket` opened it."""
     if depth >= MAX_DEPTH:
         raise Malformed
@@ -77,7 +78,7 @@ def read_items(source: Source, write: Write, notation: Notation, bracket: str, d
     write("}" if bracket == "{" else "]")
 
 
-def read_text(source: Source, write: Write, close: Marks) -> Reading[None]:
+def read_text(source: StreamedText, write: Write, close: Marks) -> Reading[None]:
     """Read text and the mark that closes it, as what stands inside of a JSON string."""
     while True:
         text = yield from source.before(close)
@@ -92,7 +93,7 @@ def read_text(source: Source, write: Write, close: Marks) -> Reading[None]:
 
 def whole_value(text: str, notation: Notation) -> str:
     """The JSON of the value that is all of `text`; raises Malformed."""
-    source = Source()
+    source = StreamedText()
     source.add(text.strip())
     source.end()
     parts: list[str] = []
@@ -103,7 +104,7 @@ def whole_value(text: str, notation: Notation) -> str:
     return "".join(parts)
 
 
-def characters(source: Source, count: int) -> Reading[str]:
+def characters(source: StreamedText, count: int) -> Reading[str]:
     """The next `count` characters."""
     text = ""
     for _ in range(count):

@@ -10,7 +10,7 @@ from collections.abc import Mapping, Sequence
 from cactus_actors.keys.key_file import Role
 from cactus_actors.keys.key_store import KeyStore, KnownKey
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.router.state.caller import Caller
 
 RECHECK_S = 0.5
@@ -112,7 +112,7 @@ def _callers_of(keys: Sequence[KnownKey]) -> dict[str, Caller]:
             key.role,
             key.tenant,
             key.max_topics,
-            Terms(weight=key.weight, allow_cloud=key.tenant not in stays_here),
+            KeyGrants(weight=key.weight, allow_cloud=key.tenant not in stays_here),
         )
         for key in keys
     }

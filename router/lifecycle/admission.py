@@ -16,7 +16,7 @@ from cactus_actors.protocol.errors import (
     Unavailable,
 )
 from cactus_actors.protocol.exact_integers import text_if_inexact
-from cactus_actors.protocol.key_grants import UNKNOWN_TERMS, Terms
+from cactus_actors.protocol.key_grants import REVOKED_KEY_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, Source
@@ -58,7 +58,7 @@ class Intake:
         epoch: int,
         salt: Salt,
         texts: TokenTexts | None,
-        accounts: Mapping[str, Terms],
+        accounts: Mapping[str, KeyGrants],
         usual_timeout_s: float | None,
     ) -> None:
         self.is_closed = False
@@ -270,11 +270,11 @@ class Intake:
         """Whose share the job takes; a name that was made up, or of a key that is gone, has none."""
         return submit.account if submit.account in self._accounts else ""
 
-    def _terms(self, submit: Submit, caller: Caller) -> Terms:
+    def _terms(self, submit: Submit, caller: Caller) -> KeyGrants:
         """What the job gets: an account has a weight of its own, but no more of the cloud than its caller."""
         if not submit.account:
             return caller.terms
-        terms = self._accounts.get(submit.account, UNKNOWN_TERMS)
+        terms = self._accounts.get(submit.account, REVOKED_KEY_GRANTS)
         return terms if caller.terms.allow_cloud else msgspec.structs.replace(terms, allow_cloud=False)
 
     def _leave_disk_queue(self, job_id: str) -> None:

@@ -17,7 +17,7 @@ from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.lifecycle.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
 from cactus_actors.router.state.job import Ending, Job
 from cactus_actors.router.state.token_log import TokenLog
-from cactus_actors.tools.call_splitter import Parsed, parse_calls
+from cactus_actors.tools.call_splitter import ParsedText, parse_calls
 
 _STATES: dict[str, JobState] = {"error": "failed", "cancelled": "cancelled"}
 
@@ -84,11 +84,11 @@ def _reaches(confidence: float | None, threshold: float, log: TokenLog) -> bool:
     return len(log) == 0 if confidence is None else confidence >= threshold
 
 
-def _parsed(job: Job) -> Parsed:
+def _parsed(job: Job) -> ParsedText:
     """What a job wrote, apart from the calls in it, for one that was offered tools."""
     prepared, text = job.prepared, job.stream.text
     if prepared.tool_markup is None:
-        return Parsed(text)
+        return ParsedText(text)
     parsed = parse_calls(prepared.tool_markup, text, prepared.readable_tools)
     return parsed.first_call() if prepared.single_call else parsed
 

@@ -22,10 +22,10 @@ from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.preparation.prompts import filling_ids, prompt_ids
 from cactus_actors.router.preparation.reasoning_params import check_prompt, grammar_after, reasoning_params
 from cactus_actors.router.state.prepared import Prepared
-from cactus_actors.structured import compile_request, rehearse
+from cactus_actors.structured import compile_request, try_grammar
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.tools.markup_table import markup_named
-from cactus_actors.tools.tool_offer import Offer, offer_of
+from cactus_actors.tools.tool_offer import ToolOffer, tool_offer_of
 
 MAX_MODEL_NAME = 128
 
@@ -35,7 +35,7 @@ class _Question(NamedTuple):
 
     prompt: ChatPrompt
     request: CloudRequest
-    offer: Offer = Offer()
+    offer: ToolOffer = ToolOffer()
     prompt_text: str | None = None
     is_continued: bool = False
 
@@ -110,7 +110,7 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
     )
 
 
-def _tool_markup(submit: Submit, offer: Offer, model: PromptModel) -> str | None:
+def _tool_markup(submit: Submit, offer: ToolOffer, model: PromptModel) -> str | None:
     """How calls and marks in the answer are read; None for an answer that is text to the letter."""
     name = model.tool_markup or "json"
     is_marked = submit.messages is not None and markup_named(name).marks_every_text
@@ -127,7 +127,7 @@ def _question(submit: Submit, given: dict[str, Any], profile: Profile, model: Pr
     if submit.prompt is None:
         raise InvalidRequest("prompt is required", param="prompt")
     # A call that is forced needs tools.
-    offer_of(None, "", given, structure=structure_of(given), default_top_k=profile.tool_rag_top_k)
+    tool_offer_of(None, "", given, structure=structure_of(given), default_top_k=profile.tool_rag_top_k)
     check_prompt(given)
     is_filled_in = "suffix" in given
     ids = filling_ids(submit.prompt, given["suffix"], model) if is_filled_in else prompt_ids(submit.prompt, model)
@@ -144,7 +144,7 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
             raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
     conversation = conversation_of(submit.messages or [], given, model)
     check_length(submit.tools, "tools", model)
-    offer = offer_of(
+    offer = tool_offer_of(
         submit.tools,
         conversation.question,
         given,
@@ -180,7 +180,7 @@ def _visible_tokens(
     return tuple(dict.fromkeys((*of_tools, *of_reasoning)))
 
 
-def _grammar(submit: Submit, given: dict[str, Any], offer: Offer, model: PromptModel) -> str:
+def _grammar(submit: Submit, given: dict[str, Any], offer: ToolOffer, model: PromptModel) -> str:
     if structure_of(given) is None and not (offer.is_forced or offer.is_strict):
         return ""
     grammar = compile_request(
@@ -193,7 +193,7 @@ def _grammar(submit: Submit, given: dict[str, Any], offer: Offer, model: PromptM
         strict_tools=offer.is_strict,
         reasoning=None if model.reasoning is None else model.reasoning.markup,
     )
-    rehearse(grammar, model.tokenizer)
+    try_grammar(grammar, model.tokenizer)
     return grammar
 
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 from cactus_actors.keys.key_file import Role
-from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
+from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 
 
@@ -20,7 +20,7 @@ class Caller:
     role: Role
     tenant: str
     max_topics: int
-    terms: Terms = field(default=USUAL_TERMS, compare=False)
+    terms: KeyGrants = field(default=DEFAULT_GRANTS, compare=False)
 
 
 def asker_of(caller: Caller | None, identity: bytes) -> str:

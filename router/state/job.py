@@ -5,7 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cactus_actors.protocol.error_info import ErrorInfo
-from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
+from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.results import FinishReason
 from cactus_actors.protocol.wire import Encoding
@@ -78,7 +78,7 @@ class Job:
     tenant: str = ""
     traceparent: str | None = None
     account: str = ""
-    terms: Terms = USUAL_TERMS
+    terms: KeyGrants = DEFAULT_GRANTS
     is_keyed: bool = False
     work: float = 0.0
     """What its run is expected to take, in generated tokens; `cost` is what it may cost."""

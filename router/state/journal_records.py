@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import msgspec
 
-from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
+from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Accepted, Finished, JobState, Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
@@ -25,7 +25,7 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     accepted_at: float
     tenant: str = ""
     sources: list[Source] = []
-    terms: Terms = USUAL_TERMS
+    terms: KeyGrants = DEFAULT_GRANTS
 
 
 class EndedRecord(msgspec.Struct, frozen=True, array_like=True):

@@ -6,7 +6,7 @@ from collections.abc import Callable, Iterator
 from dataclasses import dataclass, field
 
 from cactus_actors.protocol.errors import CactusError, Overloaded
-from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
+from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.router.state.caller import Caller
 from cactus_actors.router.state.journal_records import AcceptedRecord
@@ -41,7 +41,7 @@ class Arrival:
     refusal: CactusError | None = None
     traceparent: str | None = None
     account: str = ""
-    terms: Terms = USUAL_TERMS
+    terms: KeyGrants = DEFAULT_GRANTS
     is_keyed: bool = False
     user: str = ""
     work: float = 0.0

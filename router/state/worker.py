@@ -6,7 +6,7 @@ from collections import deque
 from dataclasses import dataclass, field
 
 from cactus_actors.protocol.messages import WorkerStatus
-from cactus_actors.protocol.worker_messages import Hello, Report, Taken
+from cactus_actors.protocol.worker_messages import Hello, Report, ReportsTaken
 from cactus_actors.router.state.job import Job
 
 MIN_UNHEEDED, UNHEEDED_S = 4, 2.0
@@ -96,13 +96,13 @@ class WorkerRecord:
         block_size = self.hello.block_size
         return job.num_tokens_to_compute // block_size + 1 if block_size > 0 else 0
 
-    def taken(self, max_ahead: int) -> Taken | None:
+    def taken(self, max_ahead: int) -> ReportsTaken | None:
         """What it is to be told now of its reports, where it sends at most so many ahead; None if nothing."""
         max_ahead = min(max_ahead, self.hello.max_reports_ahead)
         if max_ahead <= 0 or 2 * (self.num_reports - self.num_reports_told) < max_ahead:
             return None
         self.num_reports_told = self.num_reports
-        return Taken(self.num_reports, max_ahead)
+        return ReportsTaken(self.num_reports, max_ahead)
 
     def heeds(self, report: Report, now: float) -> bool:
         """Whether what the router says arrives there, as far as a report tells that comes after the last one.

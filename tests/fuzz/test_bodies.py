@@ -33,7 +33,7 @@ from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.protocol.wire import client_message_decoder, encode
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.prepared import Prepared
-from cactus_actors.tools.call_splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.call_splitter import CallSplitter, ParsedText, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.fuzzing.damage import changed_json, damaged
 from tests.support.fuzzing.judging import answer, fuzzed
@@ -304,8 +304,8 @@ PIECES = (
 def test_calls_in_text(markup: str, pieces: list[str]) -> None:
     text = "".join(pieces)
     whole = answer(parse_calls, markup, text)
-    splitter = Splitter(markup)
+    splitter = CallSplitter(markup)
     told = [one for piece in pieces for one in splitter.feed(piece)] + splitter.finish()
     shown = "".join(one for one in told if isinstance(one, str))
     calls = [one for one in told if isinstance(one, ToolCall)]
-    assert whole == Parsed(shown, calls, [one for one in told if isinstance(one, IncompleteCall)])
+    assert whole == ParsedText(shown, calls, [one for one in told if isinstance(one, IncompleteCall)])

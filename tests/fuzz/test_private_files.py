@@ -17,7 +17,7 @@ from cactus_actors.batch.batch_errors import OutputRefused
 from cactus_actors.batch.batch_journal import BatchJournal
 from cactus_actors.batch.result_file import ResultFile
 from cactus_actors.gateway.files.batch_record import BatchRecord
-from cactus_actors.gateway.files.record_files import Records
+from cactus_actors.gateway.files.record_files import RecordFiles
 from cactus_actors.gateway.http.api_keys import read_keys
 from cactus_actors.handoff.cloud_key import load_cloud_key
 from cactus_actors.keys.key_file import read_key_file
@@ -233,7 +233,7 @@ def test_records_of_batches(folder: Path, data: st.DataObject) -> None:
     }
     (directory / "a.json").write_bytes(data.draw(changed_json(record)))
     (directory / "b.json").write_bytes(json_bytes(record))
-    found = dict(Records(directory, BatchRecord).items())
+    found = dict(RecordFiles(directory, BatchRecord).items())
     assert "b" in found
     for one in found.values():
         one.body()

@@ -24,7 +24,7 @@ from cactus_actors.gateway.http.api_keys import (
 )
 from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import PlayedService, played_service
 
@@ -190,11 +190,11 @@ def test_a_key_may_have_terms_behind_it(tmp_path: Path) -> None:
     spaced, padded = "with spaces in it", "ends-with=equals=="
     file.write_text(f"{ANN} weight=3\n{BOB} cloud=never\n{spaced}\t cloud=never weight=1000\n{padded}\n")
     assert read_keys(file, {"CACTUS_API_KEYS": f"another-key weight=2,{ANN}  weight=3"}) == {
-        digest_of("another-key"): Terms(weight=2),
-        digest_of(ANN): Terms(weight=3),
-        digest_of(BOB): Terms(allow_cloud=False),
-        digest_of(spaced): Terms(weight=1000, allow_cloud=False),
-        digest_of(padded): Terms(),
+        digest_of("another-key"): KeyGrants(weight=2),
+        digest_of(ANN): KeyGrants(weight=3),
+        digest_of(BOB): KeyGrants(allow_cloud=False),
+        digest_of(spaced): KeyGrants(weight=1000, allow_cloud=False),
+        digest_of(padded): KeyGrants(),
     }
 
 
@@ -223,7 +223,7 @@ def test_terms_that_are_none_are_refused_without_quoting_the_key(tmp_path: Path,
 
 
 async def test_api_keys_that_wait_are_served_by_their_weights(tmp_path: Path) -> None:
-    keys = {digest_of(ANN): Terms(weight=3), digest_of(BOB): Terms()}
+    keys = {digest_of(ANN): KeyGrants(weight=3), digest_of(BOB): KeyGrants()}
     with played_service(
         tmp_path,
         gateway={"key_digests": list(keys)},
@@ -249,7 +249,7 @@ async def test_api_keys_that_wait_are_served_by_their_weights(tmp_path: Path) ->
 
 
 def test_the_lines_of_a_batch_are_of_its_key(tmp_path: Path) -> None:
-    keys = {digest_of(ANN): Terms(weight=3)}
+    keys = {digest_of(ANN): KeyGrants(weight=3)}
     settings = {"key_digests": list(keys)}
     accounts = accounts_of(keys)
     line = {"custom_id": "1", "method": "POST", "url": "/v1/completions", "body": {"prompt": "a"}}

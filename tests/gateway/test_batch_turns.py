@@ -15,7 +15,7 @@ from cactus_actors.batch import line_runner as answering
 from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.files import batch_runner as batches_module
 from cactus_actors.gateway.files.batch_record import BatchRecord
-from cactus_actors.gateway.files.batch_runner import Batches
+from cactus_actors.gateway.files.batch_runner import BatchRunner
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.line_slots import LineSlots
 from cactus_actors.protocol.errors import CactusError, Overloaded, Unavailable
@@ -49,7 +49,7 @@ class Tenants:
 
     def __init__(self, directory: Path, client: AsyncClient, in_flight: int) -> None:
         self.files = FileStore(directory / "files")
-        self.batches = Batches(directory / "batches", self.files, client, in_flight=in_flight, unix_offset=0.0)
+        self.batches = BatchRunner(directory / "batches", self.files, client, in_flight=in_flight, unix_offset=0.0)
 
     async def create(self, tenant: str, num_lines: int = 1, **body: Any) -> BatchRecord:
         lines = [
@@ -131,7 +131,7 @@ async def test_a_batch_that_waits_is_cancelled_at_once(tmp_path: Path, router: S
         await comes(lambda: blocked.has_ended)
         await comes(lambda: last.status == "in_progress")
         assert blocked.status == "cancelled"
-    again = Batches(tmp_path / "batches", kept.files, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
+    again = BatchRunner(tmp_path / "batches", kept.files, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
     statuses = {record.batch_id: record.status for record in again.all_of("ann")}
     assert statuses == {
         blocked.batch_id: "cancelled",

@@ -13,7 +13,7 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.files.batch_check import checked
-from cactus_actors.gateway.files.batch_runner import Batches
+from cactus_actors.gateway.files.batch_runner import BatchRunner
 from cactus_actors.gateway.files.file_store import FileStore
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import STORY, PlayedService, played_service
@@ -453,8 +453,8 @@ async def test_records_that_are_damaged_are_passed_over(tmp_path: Path) -> None:
     assert again.all_of("") == [kept]
     assert not again.path(lost).exists()
 
-    def read() -> Batches:
-        return Batches(tmp_path / "batches", again, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
+    def read() -> BatchRunner:
+        return BatchRunner(tmp_path / "batches", again, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
 
     record = read().create(COMPLETIONS, kept.file_id, "", None)
     assert read().all_of("") == [record]

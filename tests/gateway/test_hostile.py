@@ -16,8 +16,8 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.app import build_app
-from cactus_actors.gateway.front import PUBLIC_PATHS
 from cactus_actors.gateway.http.api_keys import digest_of
+from cactus_actors.gateway.request_guard import PUBLIC_PATHS
 from tests.support.http.raw_http import PROMPT, asked, connection, post, request, statuses, until_closed
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import JSON, PlayedService, played_service

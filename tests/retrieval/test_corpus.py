@@ -9,7 +9,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.retrieval import Corpus, Limits
+from cactus_actors.retrieval import Corpus, CorpusLimits
 
 
 def write(directory: Path, **files: str) -> None:
@@ -57,7 +57,7 @@ def test_what_cannot_be_used_is_left_out_with_a_warning(
     write(tmp_path, good_md="good")
     (tmp_path / "bad.md").write_bytes(content)
     with caplog.at_level(logging.WARNING):
-        corpus = Corpus(tmp_path, Limits(file_bytes=100))
+        corpus = Corpus(tmp_path, CorpusLimits(file_bytes=100))
     assert sources(corpus) == ["good.md"]
     assert "bad.md" in caplog.text
     assert told in caplog.text
@@ -79,8 +79,8 @@ def test_a_link_out_of_the_directory_is_left_out(tmp_path: Path) -> None:
 
 def test_a_corpus_is_bounded(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
     write(tmp_path, a_md="# 1\na\n# 2\nb", b_md="c", c_md="d")
-    assert sources(Corpus(tmp_path, Limits(num_files=2))) == ["a.md", "a.md", "b.md"]
-    assert sources(Corpus(tmp_path, Limits(num_chunks=3))) == ["a.md", "a.md", "b.md"]
+    assert sources(Corpus(tmp_path, CorpusLimits(num_files=2))) == ["a.md", "a.md", "b.md"]
+    assert sources(Corpus(tmp_path, CorpusLimits(num_chunks=3))) == ["a.md", "a.md", "b.md"]
     assert "4 chunks; 3 are used" in caplog.text
 
 

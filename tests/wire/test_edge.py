@@ -27,7 +27,7 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
 )
 from cactus_actors.protocol.wire import encode
-from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, Taken
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, Report, ReportsTaken
 from cactus_actors.router.auth.accepted_keys import RECHECK_S
 from cactus_actors.router.auth.unfinished_messages import MUCH_BYTES
 from tests.support.processes.vitals import MIB, Watch, resident_bytes
@@ -241,7 +241,7 @@ class AvidWorker:
         """Report a token, if the router lets it."""
         while self._peer.socket.poll(0):
             command = self._peer.receive()
-            if isinstance(command, Taken):
+            if isinstance(command, ReportsTaken):
                 self._may_send = command.num_reports + command.max_ahead
         if self.num_sent >= self._may_send:
             return False

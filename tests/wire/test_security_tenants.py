@@ -11,7 +11,7 @@ import msgspec
 
 from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import JobConflict, JobNotFound
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,
@@ -224,7 +224,7 @@ def serve(worker: Peer, num_jobs: int) -> list[int]:
 
 def test_tenants_that_wait_are_served_by_the_weights_of_their_keys(tmp_path: Path) -> None:
     with secured_router(tmp_path, on_deck=0) as router:
-        heavy = router.client(router.key("heavy", terms=Terms(weight=3)))
+        heavy = router.client(router.key("heavy", terms=KeyGrants(weight=3)))
         light = router.client(router.key("light"))
         for number in range(1, 41):
             assert isinstance(heavy.ask(submit(number, max_tokens=50)), Accepted)
@@ -275,7 +275,7 @@ def test_one_key_without_the_cloud_keeps_its_tenant_from_it_at_once(router: Secu
 
     ask(one, 1)
     assert dispatched(cloud).job_id == job_id(1)
-    router.store.add("two", "client", "team", terms=Terms(allow_cloud=False))
+    router.store.add("two", "client", "team", terms=KeyGrants(allow_cloud=False))
     time.sleep(2 * RECHECK_S)
     ask(one, 2)  # over the connection that it had
     handoff = one.receive(Finished).result.handoff

@@ -26,9 +26,9 @@ from cactus_actors.protocol.worker_messages import (
     Hello,
     Refused,
     Report,
+    ReportsTaken,
     RouterCommand,
     SequenceDelta,
-    Taken,
     Welcome,
     WorkerMessage,
 )
@@ -119,7 +119,7 @@ class PlayedRouter:
             self.num_reports += 1
             if self.takes_reports:
                 with contextlib.suppress(zmq.ZMQError):  # it has left
-                    self.send(Taken(self.num_reports, MAX_REPORTS_AHEAD))
+                    self.send(ReportsTaken(self.num_reports, MAX_REPORTS_AHEAD))
         return message
 
     def receive_until(self, kind: type, timeout_s: float = DEADLINE_S) -> WorkerMessage:
@@ -205,10 +205,10 @@ def test_a_worker_computes_no_further_ahead_of_the_router_than_it_may(router: Pl
     assert 0 < num_steps(router) <= MAX_REPORTS_AHEAD
     assert router.reports[-1].num_running == 1
     while not router.next_report().deltas:  # heartbeats on their way take of what is allowed
-        router.send(Taken(router.num_reports, 3))
+        router.send(ReportsTaken(router.num_reports, 3))
     assert num_steps(router) <= 2 * 3
     router.takes_reports = True
-    router.send(Taken(router.num_reports, MAX_REPORTS_AHEAD))
+    router.send(ReportsTaken(router.num_reports, MAX_REPORTS_AHEAD))
     assert [token for delta in router.deltas_of(2) for token in delta.token_ids] == expected
 
 

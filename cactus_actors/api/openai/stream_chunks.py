@@ -12,7 +12,7 @@ from cactus_actors.api.openai.reasoning_fields import WrittenReasoning
 from cactus_actors.api.openai.response_fields import call_of, extensions_of, finish_reason_of, usage_of
 from cactus_actors.protocol.messages import Accepted, Delta
 from cactus_actors.protocol.results import Result, TokenLogprob
-from cactus_actors.tools.call_splitter import Splitter
+from cactus_actors.tools.call_splitter import CallSplitter
 from cactus_actors.tools.pieces import ArgumentsText, CallBegun, Piece
 
 Chunk = dict[str, Any]
@@ -157,14 +157,14 @@ class ChatChunks(Chunks):
 
     def __init__(self, request: BodyRequest, **fields: Any) -> None:
         super().__init__(request, **fields)
-        self._splitters: dict[int, Splitter] = {}
+        self._splitters: dict[int, CallSplitter] = {}
         self._num_calls: dict[int, int] = {}
         self._begun: dict[int, dict[str, Any]] = {}
         self._written = [WrittenReasoning(request.reasoning_format) for _ in request.submits]
 
     def _open(self, choice: int, accepted: Accepted) -> list[Chunk]:
         if accepted.tool_markup is not None:
-            self._splitters[choice] = Splitter(accepted.tool_markup, self._tools_of(choice))
+            self._splitters[choice] = CallSplitter(accepted.tool_markup, self._tools_of(choice))
         first = self._delta(choice, {"role": "assistant", "content": ""})
         return [first, self._delta(choice, {"content": accepted.prompt_text})] if accepted.prompt_text else [first]
 

@@ -11,12 +11,12 @@ import msgspec
 from msgspec import UNSET
 
 from cactus_actors.api.openai import error_body
-from cactus_actors.gateway.answers.choices import ChoiceStreams, Happening
+from cactus_actors.gateway.answers.choices import ChoiceStreams, StreamEvent
 from cactus_actors.gateway.answers.streaming_response import DONE, PING, event
-from cactus_actors.gateway.context import Gateway, is_stopping
+from cactus_actors.gateway.context import Gateway, stopping_error
 from cactus_actors.gateway.http.error_responses import info_of
 from cactus_actors.gateway.http.identity import Identity
-from cactus_actors.gateway.http.stream_positions import Place, event_id
+from cactus_actors.gateway.http.stream_positions import StreamPosition, event_id
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.results import Result
@@ -58,9 +58,9 @@ class AnswerStream:
         self._chunks = chunks
         self._done = done
         self._choices = ChoiceStreams(gateway.client, submits)
-        self._seen = identity.places_of(len(submits))
-        self._places = [Place() for _ in submits]
-        self._first: list[Happening] = []
+        self._seen = identity.positions_of(len(submits))
+        self._positions = [StreamPosition() for _ in submits]
+        self._first: list[StreamEvent] = []
         self._told_at = 0.0
         self._rendered_at = time.monotonic()
         self._is_quiet = False
@@ -71,7 +71,7 @@ class AnswerStream:
 
         Returns without one when nothing comes for as long as a reader can be left in silence.
         """
-        self._nudge_later()
+        self._wake_later()
         try:
             while not any(isinstance(one.news, Delta | Result) for one in self._first) and not self._is_quiet:
                 await self._choices.wait()
@@ -107,33 +107,33 @@ class AnswerStream:
             self._gateway.stopped.remove_done_callback(self._on_stopped)
             await self._close()
 
-    def _nudge_later(self) -> None:
+    def _wake_later(self) -> None:
         """Nudge where nothing was rendered for as long as a reader can be left in silence."""
         interval = self._gateway.settings.ping_interval_s
         quiet_for = time.monotonic() - self._rendered_at
         if quiet_for >= interval:
             self._is_quiet = True
-            self._choices.nudge()
+            self._choices.wake()
             self._rendered_at, quiet_for = time.monotonic(), 0.0
         loop = asyncio.get_running_loop()
-        self._timer = loop.call_later(interval - quiet_for, self._nudge_later)
+        self._timer = loop.call_later(interval - quiet_for, self._wake_later)
 
     def _on_stopped(self, _: asyncio.Future[None]) -> None:
-        self._choices.fail(is_stopping())
+        self._choices.fail(stopping_error())
 
     async def _close(self) -> None:
         if self._timer is not None:
             self._timer.cancel()
-        await self._choices.close(cancel=not self._identity.outlives)
+        await self._choices.close(cancel=not self._identity.survives_disconnect)
 
-    def _rendered(self, happened: Sequence[Happening]) -> bytes:
+    def _rendered(self, happened: Sequence[StreamEvent]) -> bytes:
         self._rendered_at = time.monotonic()
         return b"".join([frame for one in happened for frame in self._frames_of(one)])
 
-    def _frames_of(self, happening: Happening) -> list[bytes]:
-        choice = happening.choice
-        seen, place = self._seen[choice], self._places[choice]
-        match happening.news:
+    def _frames_of(self, stream_event: StreamEvent) -> list[bytes]:
+        choice = stream_event.choice
+        seen, place = self._seen[choice], self._positions[choice]
+        match stream_event.news:
             case Accepted() as accepted:
                 chunks = self._chunks.accepted(choice, accepted)
                 return self._events(chunks) if seen.num_items == 0 and not seen.is_ended else []
@@ -150,9 +150,9 @@ class AnswerStream:
                 return [] if seen.is_ended else self._events(chunks)
 
     def _events(self, chunks: Sequence[dict[str, Any]]) -> list[bytes]:
-        if not self._identity.outlives:
+        if not self._identity.survives_disconnect:
             return [event(chunk) for chunk in chunks]
-        name = event_id(self._identity.request_id, self._places)
+        name = event_id(self._identity.request_id, self._positions)
         # Only behind the last of them has the reader all that the id says.
         return [event(chunk) for chunk in chunks[:-1]] + [event(chunk, name) for chunk in chunks[-1:]]
 

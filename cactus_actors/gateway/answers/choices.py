@@ -28,7 +28,7 @@ async def results_of(client: AsyncClient, submits: Sequence[Submit]) -> list[Res
 
 
 @dataclass(frozen=True, slots=True)
-class Happening:
+class StreamEvent:
     """What became of one choice: it was accepted, it grew, or it ended."""
 
     choice: int
@@ -44,7 +44,7 @@ class ChoiceStreams:
         self._is_accepted = [False] * len(submits)
         self._noted: dict[int, None] = {}  # choices that may have news, in order
         self._running = set(range(len(submits)))
-        self._is_nudged = False
+        self._is_woken = False
         self._failure: CactusError | None = None
         self._changed = asyncio.Event()
 
@@ -58,25 +58,25 @@ class ChoiceStreams:
         self._failure = self._failure or error
         self._changed.set()
 
-    def nudge(self) -> None:
+    def wake(self) -> None:
         """Let who waits go, whether something happens or not."""
-        self._is_nudged = True
+        self._is_woken = True
         self._changed.set()
 
     async def wait(self) -> None:
-        """Return when something may have happened, or after a nudge; may be cancelled and called again."""
+        """Return when something may have happened, or after a wake; may be cancelled and called again."""
         if not self._is_begun:
             self._is_begun = True
             for choice, stream in enumerate(self._streams):
                 await stream.watch(partial(self._note, choice))
-        while not (self._noted or self._failure is not None or self._is_nudged or self.is_over):
+        while not (self._noted or self._failure is not None or self._is_woken or self.is_over):
             self._changed.clear()
             await self._changed.wait()
-        self._is_nudged = False
+        self._is_woken = False
 
-    def taken(self) -> list[Happening]:
+    def taken(self) -> list[StreamEvent]:
         """What happened since, which may be nothing; raises a job's error when all before it was taken."""
-        happened: list[Happening] = []
+        happened: list[StreamEvent] = []
         while self._noted and self._failure is None:
             choice = next(iter(self._noted))
             del self._noted[choice]
@@ -98,22 +98,22 @@ class ChoiceStreams:
         self._noted[choice] = None
         self._changed.set()
 
-    def _take(self, choice: int, happened: list[Happening]) -> None:
+    def _take(self, choice: int, happened: list[StreamEvent]) -> None:
         stream = self._streams[choice]
         # Deltas come on another connection than the word that the job was accepted, and may be first.
         if not self._is_accepted[choice] and not stream.has_reply:
             return
         accepted, deltas, outcome = stream.update()
         if accepted is not None and not self._is_accepted[choice]:
-            happened.append(Happening(choice, accepted))
+            happened.append(StreamEvent(choice, accepted))
         self._is_accepted[choice] = True
         if deltas:
-            happened.append(Happening(choice, joined(deltas)))
+            happened.append(StreamEvent(choice, joined(deltas)))
         if isinstance(outcome, CactusError):
             self._failure = self._failure or outcome
         elif outcome is not None:
             self._running.discard(choice)
-            happened.append(Happening(choice, outcome))
+            happened.append(StreamEvent(choice, outcome))
 
 
 def joined(deltas: Sequence[Delta]) -> Delta:

@@ -8,36 +8,38 @@ from typing import Any, TypeVar
 
 from litestar.types import Receive
 
-from cactus_actors.gateway.context import Gateway, is_stopping
-from cactus_actors.gateway.http.request_body import ClientGone
+from cactus_actors.gateway.context import Gateway, stopping_error
+from cactus_actors.gateway.http.request_body import ClientDisconnected
 
 T = TypeVar("T")
 
 
-async def disconnected(receive: Receive) -> None:
+async def wait_for_disconnect(receive: Receive) -> None:
     """Return when the other side has closed the connection; the body must have been read."""
     while (await receive())["type"] != "http.disconnect":
         pass
 
 
-async def unless_gone(gateway: Gateway, receive: Receive, work: Coroutine[Any, Any, T], *, outlives: bool = False) -> T:
-    """The value of `work`; raises ClientGone when nobody waits for it, Unavailable when the gateway stops.
+async def unless_disconnected(
+    gateway: Gateway, receive: Receive, work: Coroutine[Any, Any, T], *, survives_disconnect: bool = False
+) -> T:
+    """The value of `work`; raises ClientDisconnected when nobody waits for it, Unavailable when the gateway stops.
 
-    It is cancelled then, and jobs that it waits for with it, unless it `outlives` its asker.
+    It is cancelled then, and jobs that it waits for with it, unless it `survives_disconnect`.
     """
     task = asyncio.ensure_future(work)
-    gone = asyncio.ensure_future(disconnected(receive))
+    gone = asyncio.ensure_future(wait_for_disconnect(receive))
     try:
         await asyncio.wait((task, gone, gateway.stopped), return_when=asyncio.FIRST_COMPLETED)
         if task.done():
             if (error := task.exception()) is not None:
                 gateway.note_failure(error)
             return task.result()
-        raise ClientGone if gone.done() else is_stopping()
+        raise ClientDisconnected if gone.done() else stopping_error()
     finally:
         gone.cancel()
         if not task.done():
-            if outlives:
+            if survives_disconnect:
                 gateway.go_on(task)
             else:
                 task.cancel()

@@ -10,8 +10,8 @@ from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answers.answer_stream import AnswerStream, ChunkMaker
 from cactus_actors.gateway.answers.choices import results_of
-from cactus_actors.gateway.answers.disconnects import unless_gone
-from cactus_actors.gateway.answers.streaming_response import DONE, EventStream
+from cactus_actors.gateway.answers.disconnects import unless_disconnected
+from cactus_actors.gateway.answers.streaming_response import DONE, EventStreamResponse
 from cactus_actors.gateway.context import Gateway
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest
@@ -49,7 +49,7 @@ def with_model(gateway: Gateway, body: dict[str, Any]) -> dict[str, Any]:
 
 async def check_serves(gateway: Gateway, identity: Identity) -> None:
     """Raise Unavailable where nobody could answer; who comes back for an answer waits for it instead."""
-    if not identity.outlives:
+    if not identity.survives_disconnect:
         await gateway.check_serves()
 
 
@@ -63,7 +63,9 @@ async def whole_answer(
     """All results in one body."""
     owned = [identity.owned(submit) for submit in submits]
     work = results_of(gateway.client, owned)
-    results = await unless_gone(gateway, request.receive, work, outlives=identity.outlives)
+    results = await unless_disconnected(
+        gateway, request.receive, work, survives_disconnect=identity.survives_disconnect
+    )
     return json_response(render(results))
 
 
@@ -78,8 +80,8 @@ async def streamed_answer(
 ) -> ASGIResponse:
     """The answer as it grows."""
     owned = [identity.owned(submit) for submit in submits]
-    if identity.places:
+    if identity.positions:
         gateway.metrics.note_resumed()
     stream = AnswerStream(gateway, identity, owned, chunks, done=done)
-    await unless_gone(gateway, request.receive, stream.begin())
-    return EventStream(stream.frames())
+    await unless_disconnected(gateway, request.receive, stream.begin())
+    return EventStreamResponse(stream.frames())

@@ -11,8 +11,8 @@ import msgspec
 from litestar.response.base import ASGIResponse
 from litestar.types import HTTPResponseBodyEvent, Receive, Send
 
-from cactus_actors.gateway.answers.disconnects import disconnected
-from cactus_actors.gateway.http.request_body import ClientGone
+from cactus_actors.gateway.answers.disconnects import wait_for_disconnect
+from cactus_actors.gateway.http.request_body import ClientDisconnected
 
 DONE = b"data: [DONE]\n\n"
 PING = b": ping\n\n"
@@ -27,7 +27,7 @@ def event(data: Any, event_id: str | None = None) -> bytes:
     return b"id: %b\ndata: %b\n\n" % (event_id.encode(), _encode(data))
 
 
-class ByteStream(ASGIResponse):
+class ByteStreamResponse(ASGIResponse):
     """Sends what `frames` yields; closes it when the reader leaves."""
 
     __slots__ = ("_frames",)
@@ -50,13 +50,13 @@ class ByteStream(ASGIResponse):
             await send(_body(b"", is_more=False))
         except asyncio.CancelledError:
             if reader.is_gone and not sending.uncancel():
-                raise ClientGone from None
+                raise ClientDisconnected from None
             raise
         finally:
             reader.release()
 
 
-class EventStream(ByteStream):
+class EventStreamResponse(ByteStreamResponse):
     """A stream of events."""
 
     __slots__ = ()
@@ -71,7 +71,7 @@ class _Reader:
     def __init__(self, sending: asyncio.Task[Any], receive: Receive) -> None:
         self.is_gone = False
         self._sending = sending
-        self._watching = asyncio.create_task(disconnected(receive))
+        self._watching = asyncio.create_task(wait_for_disconnect(receive))
         self._watching.add_done_callback(self._leave)
 
     def release(self) -> None:

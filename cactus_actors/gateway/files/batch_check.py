@@ -14,14 +14,14 @@ MAX_LINES = 50_000
 MAX_FAULTS = 100
 
 
-class Checked(NamedTuple):
+class CheckedInput(NamedTuple):
     """How many lines a file has, unless `faults`, at most MAX_FAULTS, keep it from being a batch."""
 
     num_lines: int
     faults: list[BatchFault]
 
 
-def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> Checked:
+def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> CheckedInput:
     """Look at all of a file that is to be a batch for `endpoint`.
 
     What is wrong with a body is its own line's failure, later. Without `takes_salts` no line may choose whose
@@ -36,7 +36,7 @@ def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> Checked:
                 num_lines += 1
                 if num_lines > MAX_LINES:
                     faults.append(BatchFault(code="too_many_requests", message=f"at most {MAX_LINES} lines are taken"))
-                    return Checked(num_lines, faults)
+                    return CheckedInput(num_lines, faults)
                 line = decode_line(raw, "jsonl")
                 faults += _faults_of_line(line, endpoint, takes_salts)
                 earlier = line_of_id.setdefault(line.custom_id, line.number)
@@ -44,13 +44,13 @@ def checked(path: Path, endpoint: Endpoint, *, takes_salts: bool) -> Checked:
                     message = f"custom_id {line.custom_id[:60]!r} is on line {earlier} too"
                     faults.append(_fault("duplicate_custom_id", message, line, "custom_id"))
                 if len(faults) >= MAX_FAULTS:
-                    return Checked(num_lines, faults[:MAX_FAULTS])
+                    return CheckedInput(num_lines, faults[:MAX_FAULTS])
     except InputInvalid as error:
         faults.append(BatchFault(code="invalid_file", message=error.message.removeprefix(f"{path}: ")))
-        return Checked(num_lines, faults)
+        return CheckedInput(num_lines, faults)
     if not num_lines:
         faults.append(BatchFault(code="empty_file", message="the file holds no request"))
-    return Checked(num_lines, faults)
+    return CheckedInput(num_lines, faults)
 
 
 def _faults_of_line(line: PromptLine, endpoint: Endpoint, takes_salts: bool) -> list[BatchFault]:

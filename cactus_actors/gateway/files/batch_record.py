@@ -7,7 +7,7 @@ from typing import Any, Literal
 
 import msgspec
 
-from cactus_actors.gateway.files.record_files import Record
+from cactus_actors.gateway.files.record_files import StoredRecord
 
 Endpoint = Literal["/v1/chat/completions", "/v1/completions"]
 BatchStatus = Literal[
@@ -33,7 +33,7 @@ class BatchFault(msgspec.Struct, kw_only=True):
     line: int | None = None
 
 
-class BatchRecord(Record, kw_only=True):
+class BatchRecord(StoredRecord, kw_only=True):
     """`times` holds, a status, the Unix seconds at which the batch came to it."""
 
     batch_id: str

@@ -26,7 +26,7 @@ from cactus_actors.gateway.files.batch_check import checked
 from cactus_actors.gateway.files.batch_record import BatchFault, BatchRecord, BatchStatus, Endpoint
 from cactus_actors.gateway.files.file_store import FileStore, new_file_id
 from cactus_actors.gateway.files.line_slots import LineSlots
-from cactus_actors.gateway.files.record_files import Records
+from cactus_actors.gateway.files.record_files import RecordFiles
 from cactus_actors.protocol.errors import (
     CactusError,
     Overloaded,
@@ -49,7 +49,7 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class Batches:
+class BatchRunner:
     """All batches under a directory; `run` works on them, of each tenant on the oldest first.
 
     `in_flight` lines run at once, of all tenants together.
@@ -65,7 +65,7 @@ class Batches:
         self._in_flight = in_flight
         self._slots = LineSlots(in_flight)
         self._unix_offset = unix_offset
-        self._records = Records(directory, BatchRecord)
+        self._records = RecordFiles(directory, BatchRecord)
         self._arrived = asyncio.Event()
         self._working: dict[str, asyncio.Task[None]] = {}
 

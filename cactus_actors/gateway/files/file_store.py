@@ -11,11 +11,11 @@ from pathlib import Path
 from typing import Any
 
 from cactus_actors.gateway.files.quota import FileQuota
-from cactus_actors.gateway.files.record_files import Record, Records
+from cactus_actors.gateway.files.record_files import RecordFiles, StoredRecord
 from cactus_actors.protocol.errors import ResourceNotFound, StorageFailure
 
 
-class FileRecord(Record, kw_only=True):
+class FileRecord(StoredRecord, kw_only=True):
     """A file as its owner sees it; `num_bytes` is its size."""
 
     file_id: str
@@ -35,7 +35,7 @@ class FileStore:
         self._directory = directory
         self._now = now
         self._receiving: Counter[str] = Counter()  # bytes of uploads under way, by tenant
-        self._records = Records(directory, FileRecord)
+        self._records = RecordFiles(directory, FileRecord)
         self._kept: Counter[str] = Counter()  # bytes of files, by tenant
         for _, record in self._records.items():
             self._kept[record.tenant] += record.num_bytes

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterable
 from dataclasses import dataclass
 
-from cactus_actors.gateway.files.record_files import Record
+from cactus_actors.gateway.files.record_files import StoredRecord
 from cactus_actors.protocol.errors import QuotaExceeded
 
 
@@ -29,6 +29,6 @@ class FileQuota:
                 f"the files of one key, results of batches included, hold at most {self.max_bytes} bytes; delete some"
             )
 
-    def expired(self, records: Iterable[tuple[str, Record]], now: float) -> list[str]:
+    def expired(self, records: Iterable[tuple[str, StoredRecord]], now: float) -> list[str]:
         """The names of the records whose time is over."""
         return [name for name, record in records if record.begins_at + self.max_age_s <= now]

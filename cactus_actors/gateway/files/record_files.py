@@ -14,7 +14,7 @@ from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import StorageFailure
 
 
-class Record(msgspec.Struct, kw_only=True):
+class StoredRecord(msgspec.Struct, kw_only=True):
     """What every record says: when it was made, in Unix seconds, and by which tenant's name.
 
     `taken_at` is the same by the clock of `wall_clock.py`, which nobody sets; old records lack it.
@@ -30,11 +30,11 @@ class Record(msgspec.Struct, kw_only=True):
         return self.created_at if self.taken_at is None else self.taken_at
 
 
-R = TypeVar("R", bound=Record)
+R = TypeVar("R", bound=StoredRecord)
 
 
-class Records(Generic[R]):
-    """Records of one kind in a directory, by name; all of them are in memory, oldest first."""
+class RecordFiles(Generic[R]):
+    """The records of one kind in a directory, by name; all of them are in memory, oldest first."""
 
     def __init__(self, directory: Path, kind: type[R]) -> None:
         """Read what is there; a file that is no record is passed over. Raises StorageFailure."""

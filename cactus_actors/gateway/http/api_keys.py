@@ -10,7 +10,7 @@ from collections.abc import Collection, Iterable, Mapping, Sequence
 from pathlib import Path
 
 from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
-from cactus_actors.protocol.key_grants import MAX_WEIGHT, Terms
+from cactus_actors.protocol.key_grants import MAX_WEIGHT, KeyGrants
 
 KEYS_VARIABLE = "CACTUS_API_KEYS"
 MIN_KEY_LENGTH = 8
@@ -20,7 +20,7 @@ _TERM = re.compile(r"([a-z]+)=(\S*)")
 Tenant = bytes
 """The digest of the key that a request came with; empty where no key is needed."""
 
-EVERYBODY: Tenant = b""
+ANONYMOUS: Tenant = b""
 
 
 class ApiKeys:
@@ -38,7 +38,7 @@ class ApiKeys:
     def tenant(self, authorization: bytes | None) -> Tenant:
         """Whose `Authorization` this is; raises AuthenticationFailed, after the same time for every key."""
         if not self._digests:
-            return EVERYBODY
+            return ANONYMOUS
         if authorization is None or authorization[: len(_SCHEME)].lower() != _SCHEME:
             raise AuthenticationFailed("send an API key: `Authorization: Bearer KEY`")
         presented = hashlib.sha256(authorization[len(_SCHEME) :].strip()).digest()
@@ -58,12 +58,12 @@ def account_of(tenant: Tenant) -> str:
     return hashlib.blake2b(b"name", key=tenant, digest_size=12).hexdigest()
 
 
-def accounts_of(keys: Mapping[str, Terms]) -> dict[str, Terms]:
+def accounts_of(keys: Mapping[str, KeyGrants]) -> dict[str, KeyGrants]:
     """The terms of each account, from those of each key's digest."""
     return {account_of(bytes.fromhex(digest)): terms for digest, terms in keys.items()}
 
 
-def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, Terms]:
+def read_keys(path: Path | None, environment: Mapping[str, str]) -> dict[str, KeyGrants]:
     """The terms of the keys in a file, one a line, and in CACTUS_API_KEYS, separated by commas, by digest.
 
     A key may be followed by `weight=N` and `cloud=never`. Empty lines and lines that begin with `#` are
@@ -118,8 +118,8 @@ def check_exposure(listen: str, digests: Collection[str], *, is_encrypted: bool)
         )
 
 
-def _terms_by_digest(lines: Iterable[str]) -> dict[str, Terms]:
-    keys: dict[str, Terms] = {}
+def _terms_by_digest(lines: Iterable[str]) -> dict[str, KeyGrants]:
+    keys: dict[str, KeyGrants] = {}
     for line in lines:
         key, terms = _key_and_terms(line)
         if len(key) < MIN_KEY_LENGTH:
@@ -129,7 +129,7 @@ def _terms_by_digest(lines: Iterable[str]) -> dict[str, Terms]:
     return keys
 
 
-def _key_and_terms(line: str) -> tuple[str, Terms]:
+def _key_and_terms(line: str) -> tuple[str, KeyGrants]:
     """A key, which may have spaces in it, and what stands behind it."""
     given: dict[str, str] = {}
     words = line.rsplit(None, 1)
@@ -141,7 +141,7 @@ def _key_and_terms(line: str) -> tuple[str, Terms]:
         words = line.rsplit(None, 1)
     if given.get("cloud", "never") != "never":
         raise _invalid("the cloud behind an API key is cloud=never, or is left out")
-    return line, Terms(weight=_weight(given.get("weight", "1")), allow_cloud="cloud" not in given)
+    return line, KeyGrants(weight=_weight(given.get("weight", "1")), allow_cloud="cloud" not in given)
 
 
 def _weight(text: str) -> int:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import Overloaded
 
 
-class Holdings:
+class BodyBudget:
     """What all requests hold, and the most that they may."""
 
     def __init__(self, max_bytes: int) -> None:
@@ -13,10 +13,10 @@ class Holdings:
         self.max_bytes = max_bytes
 
 
-class Holding:
+class BodyReservation:
     """What one request holds; `release` it when it is answered."""
 
-    def __init__(self, all_of_them: Holdings) -> None:
+    def __init__(self, all_of_them: BodyBudget) -> None:
         self._all = all_of_them
         self._num_bytes = 0
 

@@ -13,7 +13,7 @@ from litestar.response.base import ASGIResponse
 
 from cactus_actors.api.openai import error_body
 from cactus_actors.gateway.http.request_body import HttpRequest
-from cactus_actors.gateway.http.unserved_paths import instead_of
+from cactus_actors.gateway.http.unserved_paths import suggestion_for
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.errors import (
     AuthenticationFailed,
@@ -70,7 +70,7 @@ def _routing_failure(request: HttpRequest, error: Exception) -> CactusError | No
     """What is said where the application has no such path, or not for that method."""
     if isinstance(error, NotFoundException):
         paths = [route.path for route in request.app.routes]
-        return ResourceNotFound(instead_of(request.method, request.scope["path"], paths))
+        return ResourceNotFound(suggestion_for(request.method, request.scope["path"], paths))
     if isinstance(error, MethodNotAllowedException):
         return MethodNotAllowed(f"this path takes {_allowed(error).get('allow') or 'another method'}")
     return None

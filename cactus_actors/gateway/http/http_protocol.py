@@ -32,7 +32,7 @@ class BoundedProtocol(HttpToolsProtocol):
     _num_unanswered = 0  # requests whose headers are complete
     _is_in_message = False
     _has_headers = False
-    _is_deaf = False  # nothing more is read
+    _ignores_input = False  # nothing more is read
     _refusal: bytes | None = None  # for whom it is written when all before were answered
     _headers_timer: asyncio.TimerHandle | None = None
     _end_timer: asyncio.TimerHandle | None = None
@@ -49,7 +49,7 @@ class BoundedProtocol(HttpToolsProtocol):
         super().connection_lost(exc)
 
     def data_received(self, data: bytes) -> None:
-        if self._is_deaf:
+        if self._ignores_input:
             return
         super().data_received(data)
         if not (self._is_in_message or self._num_unanswered or self._headers_timer):
@@ -75,24 +75,24 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def on_headers_complete(self) -> None:
         self._stop_awaiting()
-        if self._is_deaf:
+        if self._ignores_input:
             return
         super().on_headers_complete()
         self._has_headers = True
         self._num_unanswered += 1
-        self.cycle.transport = _Answering(self)
+        self.cycle.transport = _ResponseTransport(self)
         connection: dict[object, object] = {"abort": self.transport.abort, "cycle": self.cycle}
         self.cycle.scope.setdefault("extensions", {})[_CONNECTION] = connection
         if self.parser.should_upgrade():  # what comes behind it is read by nobody
             self.cycle.keep_alive = False
 
     def on_body(self, body: bytes) -> None:
-        if not self._is_deaf:
+        if not self._ignores_input:
             super().on_body(body)
 
     def on_message_complete(self) -> None:
         self._is_in_message = False
-        if not self._is_deaf:
+        if not self._ignores_input:
             super().on_message_complete()
 
     def on_response_complete(self) -> None:
@@ -146,9 +146,9 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _refuse(self, status: bytes) -> None:
         """Answer the message that is being read, or the lack of one, with a status, and read no further."""
-        if self._is_deaf or self.transport.is_closing():
+        if self._ignores_input or self.transport.is_closing():
             return
-        self._is_deaf = True
+        self._ignores_input = True
         self._stop_awaiting()
         is_being_answered = self._is_in_message and self._has_headers
         if self._num_unanswered > is_being_answered:  # those before it have their answers first
@@ -169,7 +169,7 @@ class BoundedProtocol(HttpToolsProtocol):
         """Say that nothing more comes, and leave when the other side has, or after LINGER_S."""
         if self._end_timer is not None:
             return
-        self._is_deaf = True
+        self._ignores_input = True
         self._unset_keepalive_if_required()
         if self._num_unanswered:
             self.cycle.disconnected = True
@@ -181,7 +181,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end_timer = self.loop.call_later(LINGER_S, self.transport.abort)
 
 
-class _Answering(asyncio.Transport):
+class _ResponseTransport(asyncio.Transport):
     """A connection as a request's answer sees it."""
 
     def __init__(self, protocol: BoundedProtocol) -> None:
@@ -203,7 +203,7 @@ def abort(scope: Scope) -> None:
         connection["abort"]()
 
 
-def has_come(scope: Scope) -> bool:
+def is_request_complete(scope: Scope) -> bool:
     """Whether the whole request is here, so that its connection can take another one."""
     connection = _connection(scope)
     return connection is None or not connection["cycle"].more_body

@@ -1,4 +1,4 @@
-"""Who asks, what the request is called, and whether its answer outlives the connection."""
+"""Who asks, what the request is called, and whether its answer survives a disconnect."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import msgspec
 from cactus_actors.gateway.http.api_keys import Tenant, account_of
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.request_ids import job_id_of, read_request_id, request_id_of_key
-from cactus_actors.gateway.http.stream_positions import Place, read_event_id
+from cactus_actors.gateway.http.stream_positions import StreamPosition, read_event_id
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.trace_context import read_traceparent
@@ -18,7 +18,7 @@ from cactus_actors.protocol.trace_context import read_traceparent
 
 @dataclass(frozen=True)
 class Identity:
-    """A request with an Idempotency-Key, or one that goes on behind a Last-Event-ID, outlives its connection.
+    """A request with an Idempotency-Key or a Last-Event-ID survives a disconnect.
 
     The same request again finds the same jobs, for a day after their end where it `has_key`. Any other is
     cancelled when its connection closes.
@@ -27,9 +27,9 @@ class Identity:
     tenant: Tenant
     request_id: str
     received_at: float
-    outlives: bool = False
+    survives_disconnect: bool = False
     has_key: bool = False
-    places: list[Place] = field(default_factory=list)
+    positions: list[StreamPosition] = field(default_factory=list)
     traceparent: str | None = None
 
     @staticmethod
@@ -39,11 +39,11 @@ class Identity:
         tenant, request_id = state["tenant"], state["request_id"]
         key = request.headers.get("idempotency-key")
         last_event = request.headers.get("last-event-id")
-        places: list[Place] = []
+        positions: list[StreamPosition] = []
         if key is not None:
             request_id = request_id_of_key(key, tenant)
         if last_event:
-            named, places = read_event_id(last_event, tenant)
+            named, positions = read_event_id(last_event, tenant)
             if key is not None and named != request_id:
                 raise InvalidRequest(
                     "Last-Event-ID belongs to a request with another Idempotency-Key", param="Last-Event-ID"
@@ -51,25 +51,25 @@ class Identity:
             request_id = named
         state["request_id"] = request_id
         has_key = key is not None
-        outlives = has_key or bool(last_event)
+        survives_disconnect = has_key or bool(last_event)
         traces = request.headers.getall("traceparent", [])
         traceparent = read_traceparent(traces[0]) if len(traces) == 1 else None
-        return Identity(tenant, request_id, state["received_at"], outlives, has_key, places, traceparent)
+        return Identity(tenant, request_id, state["received_at"], survives_disconnect, has_key, positions, traceparent)
 
     def job_id(self, choice: int) -> str:
         """The id of the job that makes a choice."""
         return job_id_of(self.request_id, choice)
 
-    def places_of(self, num_choices: int) -> list[Place]:
+    def positions_of(self, num_choices: int) -> list[StreamPosition]:
         """Where the reader is in each choice; raises InvalidRequest if its event was of another request."""
-        if not self.places:
-            return [Place() for _ in range(num_choices)]
-        if len(self.places) != num_choices:
+        if not self.positions:
+            return [StreamPosition() for _ in range(num_choices)]
+        if len(self.positions) != num_choices:
             raise InvalidRequest(
-                f"Last-Event-ID is of a request with {len(self.places)} choices, this one has {num_choices}",
+                f"Last-Event-ID is of a request with {len(self.positions)} choices, this one has {num_choices}",
                 param="Last-Event-ID",
             )
-        return self.places
+        return self.positions
 
     def owned(self, submit: Submit) -> Submit:
         """The job as this tenant's, of this trace and of this key.

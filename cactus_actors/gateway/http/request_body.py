@@ -13,7 +13,7 @@ from litestar.datastructures import State
 
 from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.gateway.http.api_keys import Tenant
-from cactus_actors.gateway.http.body_budget import Holding
+from cactus_actors.gateway.http.body_budget import BodyReservation
 from cactus_actors.protocol.errors import (
     InvalidJSON,
     PayloadTooLarge,
@@ -27,7 +27,7 @@ MIN_BYTES_A_SECOND = 4096
 HttpRequest = Request[Tenant, Any, State]
 
 
-class ClientGone(BaseException):
+class ClientDisconnected(BaseException):
     """The other side has left; no Exception, because there is nobody to answer what is made of those."""
 
 
@@ -39,7 +39,7 @@ async def read_json(request: HttpRequest, max_bytes: int) -> dict[str, Any]:
     """
     _check_is_json(request)
     body = bytearray()
-    held: Holding = request.scope["state"]["holding"]
+    held: BodyReservation = request.scope["state"]["body_reservation"]
     async for chunk in body_chunks(request, max_bytes):
         held.add(len(chunk))
         body += chunk
@@ -64,7 +64,7 @@ async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[byt
             while is_more:
                 message = await request.receive()
                 if message["type"] != "http.request":
-                    raise ClientGone
+                    raise ClientDisconnected
                 chunk, is_more = message["body"], message["more_body"]
                 num_bytes += len(chunk)
                 if num_bytes > max_bytes:

@@ -12,12 +12,12 @@ from cactus_actors.gateway.http.request_ids import read_request_id
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.messages import Delta
 
-_PLACE = r"[0-9]{1,9}\.[0-9]{1,9}(?:\.[0-9]{1,9})?e?"
-_EVENT_ID = re.compile(rf"([0-9a-f]{{24}}):({_PLACE}(?:_{_PLACE}){{0,1023}})", re.ASCII)
+_POSITION = r"[0-9]{1,9}\.[0-9]{1,9}(?:\.[0-9]{1,9})?e?"
+_EVENT_ID = re.compile(rf"([0-9a-f]{{24}}):({_POSITION}(?:_{_POSITION}){{0,1023}})", re.ASCII)
 
 
 @dataclass
-class Place:
+class StreamPosition:
     """How far one choice has come: items of its stream, characters of its answer and of its reasoning.
 
     And whether its end was told.
@@ -38,8 +38,8 @@ class Place:
         reasoned = f".{self.num_reasoning_characters}" if self.num_reasoning_characters else ""
         return f"{self.num_items}.{self.num_characters}{reasoned}{'e' if self.is_ended else ''}"
 
-    def halves(self, delta: Delta, of_delta: Place) -> tuple[Delta | None, Delta | None]:
-        """The parts of a delta before this place and behind it; `of_delta` is where the delta begins."""
+    def halves(self, delta: Delta, of_delta: StreamPosition) -> tuple[Delta | None, Delta | None]:
+        """The parts of a delta before this position and behind it; `of_delta` is where the delta begins."""
         items = min(max(0, self.num_items - of_delta.num_items), len(delta.token_ids))
         characters = min(max(0, self.num_characters - of_delta.num_characters), len(delta.text))
         reasoned = min(
@@ -70,13 +70,13 @@ class Place:
         return before, behind
 
 
-def event_id(request_id: str, places: list[Place]) -> str:
-    """The id of an event after which every choice is at its place."""
-    return f"{request_id}:{'_'.join(map(str, places))}"
+def event_id(request_id: str, positions: list[StreamPosition]) -> str:
+    """The id of an event after which every choice is at its position."""
+    return f"{request_id}:{'_'.join(map(str, positions))}"
 
 
-def read_event_id(text: str, tenant: Tenant) -> tuple[str, list[Place]]:
-    """The request and the places that a Last-Event-ID names.
+def read_event_id(text: str, tenant: Tenant) -> tuple[str, list[StreamPosition]]:
+    """The request and the positions that a Last-Event-ID names.
 
     Raises InvalidRequest for what is no such id, JobNotFound for a foreign one.
     """
@@ -84,9 +84,9 @@ def read_event_id(text: str, tenant: Tenant) -> tuple[str, list[Place]]:
     if found is None:
         raise InvalidRequest("Last-Event-ID is not an id of one of our events", param="Last-Event-ID")
     request_id = read_request_id(found[1], tenant)
-    return request_id, [_place(written) for written in found[2].split("_")]
+    return request_id, [_position(written) for written in found[2].split("_")]
 
 
-def _place(written: str) -> Place:
+def _position(written: str) -> StreamPosition:
     items, characters, *reasoned = [int(count) for count in written.rstrip("e").split(".")]
-    return Place(items, characters, sum(reasoned), is_ended=written.endswith("e"))
+    return StreamPosition(items, characters, sum(reasoned), is_ended=written.endswith("e"))

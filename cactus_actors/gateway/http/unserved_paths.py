@@ -48,7 +48,7 @@ _FOREIGN: tuple[tuple[str, str, str | None], ...] = (
 """(expression for a path, whose it is, what to use instead, None for nothing)"""
 
 
-def instead_of(method: str, path: str, served: Sequence[str]) -> str:
+def suggestion_for(method: str, path: str, served: Sequence[str]) -> str:
     """Why nothing is at `path`, and which of the `served` paths to ask instead."""
     shown = f"{method} {path[:MAX_SHOWN_CHARACTERS]}"
     for expression, whose, instead in _FOREIGN:

@@ -67,7 +67,7 @@ class Metrics:
         for field in fields:
             self._ignored_fields.labels(counted_name(field)).inc()
 
-    def note_gone(self) -> None:
+    def note_disconnect(self) -> None:
         """An asker left before its answer."""
         self._gone.inc()
 

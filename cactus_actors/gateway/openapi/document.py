@@ -25,7 +25,7 @@ _ERRORS = {
 }
 
 
-class Operation(NamedTuple):
+class ApiOperation(NamedTuple):
     """One method of one path.
 
     `body` and `answer` are schemas' names, or media types of their own. What `streams` may answer with
@@ -46,7 +46,7 @@ _OPENAI, _BATCHES, _LLAMA_CPP = "OpenAI", "Batches", "llama.cpp"
 _REQUESTS, _HEALTH = "Requests", "Health"
 _FILE, _BATCH, _REQUEST = "/v1/files/{file_id}", "/v1/batches/{batch_id}", "/v1/requests/{request_id}"
 OPERATIONS = (
-    Operation(
+    ApiOperation(
         "post",
         "/v1/chat/completions",
         "Answer a conversation",
@@ -55,7 +55,7 @@ OPERATIONS = (
         "ChatBody",
         streams=True,
     ),
-    Operation(
+    ApiOperation(
         "post",
         "/v1/completions",
         "Complete a prompt, or several",
@@ -64,19 +64,19 @@ OPERATIONS = (
         "CompletionBody",
         streams=True,
     ),
-    Operation("post", "/v1/embeddings", "Texts as vectors", _OPENAI, "Embeddings", "EmbeddingsBody"),
-    Operation("get", "/v1/models", "The models that are served", _OPENAI, "ModelList"),
-    Operation("get", "/v1/models/{model}", "One model", _OPENAI, "Model"),
-    Operation("post", "/v1/files", "Upload a prompt file", _BATCHES, "File", "multipart/form-data"),
-    Operation("get", "/v1/files", "List files", _BATCHES, "FileList", is_listed=True),
-    Operation("get", _FILE, "One file", _BATCHES, "File"),
-    Operation("get", f"{_FILE}/content", "A file's content", _BATCHES, "application/octet-stream"),
-    Operation("delete", _FILE, "Delete a file", _BATCHES, "FileDeleted"),
-    Operation("post", "/v1/batches", "Run a prompt file", _BATCHES, "Batch", "BatchBody"),
-    Operation("get", "/v1/batches", "List batches", _BATCHES, "BatchList", is_listed=True),
-    Operation("get", _BATCH, "One batch", _BATCHES, "Batch"),
-    Operation("post", f"{_BATCH}/cancel", "Stop a batch", _BATCHES, "Batch"),
-    Operation(
+    ApiOperation("post", "/v1/embeddings", "Texts as vectors", _OPENAI, "Embeddings", "EmbeddingsBody"),
+    ApiOperation("get", "/v1/models", "The models that are served", _OPENAI, "ModelList"),
+    ApiOperation("get", "/v1/models/{model}", "One model", _OPENAI, "Model"),
+    ApiOperation("post", "/v1/files", "Upload a prompt file", _BATCHES, "File", "multipart/form-data"),
+    ApiOperation("get", "/v1/files", "List files", _BATCHES, "FileList", is_listed=True),
+    ApiOperation("get", _FILE, "One file", _BATCHES, "File"),
+    ApiOperation("get", f"{_FILE}/content", "A file's content", _BATCHES, "application/octet-stream"),
+    ApiOperation("delete", _FILE, "Delete a file", _BATCHES, "FileDeleted"),
+    ApiOperation("post", "/v1/batches", "Run a prompt file", _BATCHES, "Batch", "BatchBody"),
+    ApiOperation("get", "/v1/batches", "List batches", _BATCHES, "BatchList", is_listed=True),
+    ApiOperation("get", _BATCH, "One batch", _BATCHES, "Batch"),
+    ApiOperation("post", f"{_BATCH}/cancel", "Stop a batch", _BATCHES, "Batch"),
+    ApiOperation(
         "post",
         "/completion",
         "Complete a prompt, or several",
@@ -85,7 +85,7 @@ OPERATIONS = (
         "LlamaCppBody",
         streams=True,
     ),
-    Operation(
+    ApiOperation(
         "post",
         "/infill",
         "Write between a prefix and a suffix",
@@ -94,15 +94,17 @@ OPERATIONS = (
         "InfillBody",
         streams=True,
     ),
-    Operation("post", "/tokenize", "Text to token ids", _LLAMA_CPP, "Tokens", "TokenizeBody"),
-    Operation("post", "/detokenize", "Token ids to text", _LLAMA_CPP, "Text", "DetokenizeBody"),
-    Operation("post", "/apply-template", "A conversation as the prompt it becomes", _LLAMA_CPP, "Prompt", "ChatBody"),
-    Operation("get", _REQUEST, "What became of a request", _REQUESTS, "Request"),
-    Operation("delete", _REQUEST, "Cancel a request", _REQUESTS, "RequestCancelled"),
-    Operation("get", "/health", "Whether requests are answered", _HEALTH, "Health"),
-    Operation("get", "/readyz", "Whether to send requests here", _HEALTH, "Health"),
-    Operation("get", "/healthz", "Whether this process answers", _HEALTH, "Health"),
-    Operation("get", "/metrics", "Counters for Prometheus", _HEALTH, "text/plain"),
+    ApiOperation("post", "/tokenize", "Text to token ids", _LLAMA_CPP, "Tokens", "TokenizeBody"),
+    ApiOperation("post", "/detokenize", "Token ids to text", _LLAMA_CPP, "Text", "DetokenizeBody"),
+    ApiOperation(
+        "post", "/apply-template", "A conversation as the prompt it becomes", _LLAMA_CPP, "Prompt", "ChatBody"
+    ),
+    ApiOperation("get", _REQUEST, "What became of a request", _REQUESTS, "Request"),
+    ApiOperation("delete", _REQUEST, "Cancel a request", _REQUESTS, "RequestCancelled"),
+    ApiOperation("get", "/health", "Whether requests are answered", _HEALTH, "Health"),
+    ApiOperation("get", "/readyz", "Whether to send requests here", _HEALTH, "Health"),
+    ApiOperation("get", "/healthz", "Whether this process answers", _HEALTH, "Health"),
+    ApiOperation("get", "/metrics", "Counters for Prometheus", _HEALTH, "text/plain"),
 )
 
 
@@ -134,7 +136,7 @@ def _version() -> str:
         return ""
 
 
-def _operation(operation: Operation) -> dict[str, Any]:
+def _operation(operation: ApiOperation) -> dict[str, Any]:
     written: dict[str, Any] = {
         "operationId": f"{operation.method}{operation.path.translate(str.maketrans('/-{}', '____'))}",
         "summary": operation.summary,
@@ -152,13 +154,13 @@ def _operation(operation: Operation) -> dict[str, Any]:
     return written
 
 
-def _answer(operation: Operation) -> dict[str, Any]:
+def _answer(operation: ApiOperation) -> dict[str, Any]:
     if "/" in operation.answer:
         return {operation.answer: {}}
     return _json(reference(operation.answer)) | ({"text/event-stream": {}} if operation.streams else {})
 
 
-def _parameters(operation: Operation) -> list[dict[str, Any]]:
+def _parameters(operation: ApiOperation) -> list[dict[str, Any]]:
     names = [part[1:-1] for part in operation.path.split("/") if part.startswith("{")]
     inside = [{"name": name, "in": "path", "required": True, "schema": TEXT} for name in names]
     return [*inside, *(_PAGE if operation.is_listed else ()), *(_RESUMED if operation.streams else ())]

@@ -12,7 +12,7 @@ from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answers.job_responses import json_response
-from cactus_actors.gateway.answers.streaming_response import ByteStream
+from cactus_actors.gateway.answers.streaming_response import ByteStreamResponse
 from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.files.upload import Upload
 from cactus_actors.gateway.http.identity import tenant_name
@@ -61,7 +61,7 @@ async def get_content(request: HttpRequest, file_id: FromPath[str]) -> ASGIRespo
     """A file's content."""
     files = gateway_of(request).files
     record = files.get(file_id, tenant_name(request))
-    return ByteStream(_chunks(files.path(record.file_id)), "application/octet-stream")
+    return ByteStreamResponse(_chunks(files.path(record.file_id)), "application/octet-stream")
 
 
 @delete("/v1/files/{file_id:str}", status_code=200)

@@ -113,7 +113,7 @@ async def _done(request: HttpRequest, work: Callable[[], T], length: int) -> T:
 
 
 async def _aside(request: HttpRequest, work: Callable[[], T], length: int) -> T:
-    return await gateway_of(request).text_work.result(_asker(request), length, work)
+    return await gateway_of(request).text_queue.result(_asker(request), length, work)
 
 
 def _asker(request: HttpRequest) -> Hashable:

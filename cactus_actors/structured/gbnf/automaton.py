@@ -8,11 +8,11 @@ from dataclasses import dataclass, field
 from cactus_actors.structured.gbnf.tree import (
     Characters,
     Choice,
+    Concatenation,
     Node,
     Ranges,
     Reference,
     Repeat,
-    Sequence,
     Text,
 )
 
@@ -47,7 +47,7 @@ def _ranges(node: Node) -> Iterator[tuple[int, int]]:
             yield from ranges
         case Text(text):
             yield from ((ord(one), ord(one)) for one in text)
-        case Sequence(items) | Choice(items):
+        case Concatenation(items) | Choice(items):
             for item in items:
                 yield from _ranges(item)
         case Repeat(item):
@@ -59,7 +59,7 @@ class TooLarge(Exception):  # it never leaves the package
 
 
 @dataclass(slots=True)
-class Ends:
+class ExpressionEnds:
     """Of a part of an expression: whether it may be empty, and the positions it may begin and end at."""
 
     is_nullable: bool
@@ -71,14 +71,14 @@ class Ends:
 class Automaton:
     """An expression as positions (Glushkov 1961): the `kinds` of character at each, and what may follow."""
 
-    ends: Ends
+    ends: ExpressionEnds
     kinds: list[Kinds] = field(default_factory=list)
     follow: list[int] = field(default_factory=list)
 
     @classmethod
     def of(cls, node: Node, rules: Mapping[str, Node], alphabet: Alphabet) -> Automaton:
         """The automaton of a regular node; raises TooLarge."""
-        automaton = cls(Ends(True, 0, 0))
+        automaton = cls(ExpressionEnds(True, 0, 0))
         automaton.ends = automaton._build(node, rules, alphabet)
         return automaton
 
@@ -92,7 +92,7 @@ class Automaton:
             kinds |= self.kinds[position]
         return kinds
 
-    def _build(self, node: Node, rules: Mapping[str, Node], alphabet: Alphabet) -> Ends:
+    def _build(self, node: Node, rules: Mapping[str, Node], alphabet: Alphabet) -> ExpressionEnds:
         match node:
             case Characters(ranges):
                 return self._position(alphabet.kinds(ranges))
@@ -101,11 +101,11 @@ class Automaton:
                 return self._chain([self._position(one) for one in kinds])
             case Reference(name):
                 return self._build(rules[name], rules, alphabet)
-            case Sequence(items):
+            case Concatenation(items):
                 return self._chain([self._build(item, rules, alphabet) for item in items])
             case Choice(items):
                 options = [self._build(item, rules, alphabet) for item in items]
-                return Ends(
+                return ExpressionEnds(
                     any(option.is_nullable for option in options),
                     union(option.first for option in options),
                     union(option.last for option in options),
@@ -114,22 +114,22 @@ class Automaton:
                 ends = self._build(item, rules, alphabet)
                 if most is None or most > 1:
                     self._link(ends.last, ends.first)
-                return Ends(ends.is_nullable or least == 0, ends.first, ends.last)
+                return ExpressionEnds(ends.is_nullable or least == 0, ends.first, ends.last)
         raise AssertionError("a token is in no expression")
 
-    def _position(self, kinds: Kinds) -> Ends:
+    def _position(self, kinds: Kinds) -> ExpressionEnds:
         if len(self.kinds) >= MAX_POSITIONS:
             raise TooLarge
         self.kinds.append(kinds)
         self.follow.append(0)
         bit = 1 << (len(self.kinds) - 1)
-        return Ends(False, bit, bit)
+        return ExpressionEnds(False, bit, bit)
 
-    def _chain(self, items: list[Ends]) -> Ends:
-        whole = Ends(True, 0, 0)
+    def _chain(self, items: list[ExpressionEnds]) -> ExpressionEnds:
+        whole = ExpressionEnds(True, 0, 0)
         for item in items:
             self._link(whole.last, item.first)
-            whole = Ends(
+            whole = ExpressionEnds(
                 whole.is_nullable and item.is_nullable,
                 whole.first | (item.first if whole.is_nullable else 0),
                 item.last | (whole.last if item.is_nullable else 0),

@@ -8,7 +8,7 @@ from cactus_actors.protocol.errors import SchemaTooComplex
 from cactus_actors.structured.components import longest_chain
 from cactus_actors.structured.gbnf.automaton import TooLarge
 from cactus_actors.structured.gbnf.lexeme_conflicts import greedy_lexemes
-from cactus_actors.structured.gbnf.parser import PARAM, Vocabulary, read_grammar
+from cactus_actors.structured.gbnf.parser import PARAM, TokenLookup, parse_grammar
 from cactus_actors.structured.gbnf.rules import reachable
 from cactus_actors.structured.gbnf.shape import (
     All,
@@ -24,10 +24,10 @@ from cactus_actors.structured.gbnf.shape import (
 from cactus_actors.structured.gbnf.tree import (
     Characters,
     Choice,
+    Concatenation,
     Node,
     Reference,
     Repeat,
-    Sequence,
     Text,
     Token,
     parts,
@@ -37,12 +37,12 @@ from cactus_actors.structured.limits import MAX_RULE_DEPTH, check_limit
 _NOTHING = '""'
 
 
-def lark_of_gbnf(text: str, start: str, vocabulary: Vocabulary) -> str:
+def lark_of_gbnf(text: str, start: str, vocabulary: TokenLookup) -> str:
     """The language of the rule `start` of the grammar `text`.
 
     Raises SchemaInvalid with line and column, SchemaTooComplex and SchemaUnsatisfiable.
     """
-    rules = reachable(read_grammar(text, vocabulary), start)
+    rules = reachable(parse_grammar(text, vocabulary), start)
     shaper, shapes = _shaped(rules, start)
     return _Writer(rules, shaper.regular).write(shapes)
 
@@ -136,7 +136,7 @@ class _Writer:
             case Reference(name):
                 self._used[name] = None
                 return self._named[name]
-            case Sequence(items):
+            case Concatenation(items):
                 return " ".join(f"({self._expression(item)})" for item in items) or _NOTHING
             case Choice(items):
                 return " | ".join(f"({self._expression(item)})" for item in items)

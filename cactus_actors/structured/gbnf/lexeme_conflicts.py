@@ -21,7 +21,7 @@ from cactus_actors.structured.gbnf.automaton import (
     union,
 )
 from cactus_actors.structured.gbnf.parser import PARAM
-from cactus_actors.structured.gbnf.positions import Places
+from cactus_actors.structured.gbnf.positions import Positions
 from cactus_actors.structured.gbnf.shape import Lexeme, RuleKey, Shape, leaves_in
 from cactus_actors.structured.gbnf.tree import Node, Token, references
 
@@ -42,14 +42,14 @@ def greedy_lexemes(shapes: Mapping[RuleKey, Shape], rules: Mapping[str, Node]) -
     automata = {node: Automaton.of(node, rules, alphabet) for node in nodes}
     if sum(len(automaton.kinds) for automaton in automata.values()) > MAX_POSITIONS:
         raise TooLarge
-    places = Places(shapes, lambda node: automata[node].ends.is_nullable)
+    places = Positions(shapes, lambda node: automata[node].ends.is_nullable)
     return _Rows(places, automata).takers()
 
 
 class _Rows:
     """The sets of places that are possible at once, found by going through the grammar lexeme by lexeme."""
 
-    def __init__(self, places: Places, automata: Mapping[Node, Automaton]) -> None:
+    def __init__(self, places: Positions, automata: Mapping[Node, Automaton]) -> None:
         self._places = places
         self._automata = automata
         self._budget = MAX_PAIRS

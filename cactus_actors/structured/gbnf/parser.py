@@ -12,11 +12,11 @@ from cactus_actors.structured.gbnf.tree import (
     LAST_CODE_POINT,
     Characters,
     Choice,
+    Concatenation,
     Grammar,
     Node,
     Reference,
     Repeat,
-    Sequence,
     Text,
     Token,
     complement,
@@ -36,7 +36,7 @@ _CONTROLS = {"t": "\t", "n": "\n", "r": "\r"}
 _REPEATS: dict[str, tuple[int, int | None]] = {"*": (0, None), "+": (1, None), "?": (0, 1)}
 
 
-class Vocabulary(Protocol):
+class TokenLookup(Protocol):
     """The part of a tokenizer that is needed here."""
 
     @property
@@ -47,14 +47,14 @@ class Vocabulary(Protocol):
     def is_special(self, token_id: int) -> bool: ...
 
 
-def read_grammar(text: str, vocabulary: Vocabulary) -> Grammar:
+def parse_grammar(text: str, vocabulary: TokenLookup) -> Grammar:
     """The rules of a text; raises SchemaInvalid with line and column, and SchemaTooComplex."""
     check_limit(len(text.encode()), MAX_BYTES, "bytes of the grammar", PARAM)
-    return _Reader(text, vocabulary).read()
+    return _Parser(text, vocabulary).read()
 
 
-class _Reader:
-    def __init__(self, text: str, vocabulary: Vocabulary) -> None:
+class _Parser:
+    def __init__(self, text: str, vocabulary: TokenLookup) -> None:
         self._text = text
         self._vocabulary = vocabulary
         self._at = 0
@@ -94,7 +94,7 @@ class _Reader:
         while (item := self._item()) is not None:
             self._skip_space(over_lines=self._depth > 0)
             items.append(self._repeated(item))
-        return items[0] if len(items) == 1 else Sequence(tuple(items))
+        return items[0] if len(items) == 1 else Concatenation(tuple(items))
 
     def _item(self) -> Node | None:
         match self._text[self._at : self._at + 1]:
@@ -256,7 +256,7 @@ def _size(node: Node) -> int:
     match node:
         case Text(text):
             return len(text)
-        case Sequence(items) | Choice(items):
+        case Concatenation(items) | Choice(items):
             return sum(map(_size, items))
         case Repeat(item, least, most):
             return max(1, _size(item)) * max(least, most or 1, 1)

@@ -11,7 +11,7 @@ from cactus_actors.structured.gbnf.tree import Node, Token
 MAX_STEPS = 300_000
 
 
-class Places:
+class Positions:
     """The places of `leaves`, the lexemes and tokens of `shapes` in order; sets of places are sets of bits.
 
     A text begins at one of `first`; behind the leaf at place i stands one of `behind[i]`. What stands behind

@@ -9,11 +9,11 @@ from cactus_actors.structured.gbnf.parser import PARAM
 from cactus_actors.structured.gbnf.tree import (
     Characters,
     Choice,
+    Concatenation,
     Grammar,
     Node,
     Reference,
     Repeat,
-    Sequence,
     Text,
     Token,
     parts,
@@ -84,7 +84,7 @@ def is_nullable(node: Node, names: Container[str]) -> bool:
             return not text
         case Reference(name):
             return name in names
-        case Sequence(items):
+        case Concatenation(items):
             return all(is_nullable(item, names) for item in items)
         case Choice(items):
             return any(is_nullable(item, names) for item in items)
@@ -175,7 +175,7 @@ def _leftmost(node: Node, nullable: set[str]) -> Iterable[str]:
     match node:
         case Reference(name):
             yield name
-        case Sequence(items):
+        case Concatenation(items):
             for item in items:
                 yield from _leftmost(item, nullable)
                 if not is_nullable(item, nullable):

@@ -14,10 +14,10 @@ from cactus_actors.structured.gbnf.rules import is_regular, regular
 from cactus_actors.structured.gbnf.tree import (
     Characters,
     Choice,
+    Concatenation,
     Node,
     Reference,
     Repeat,
-    Sequence,
     Text,
     Token,
 )
@@ -95,7 +95,7 @@ class Shaper:
 
     def _shape(self, node: Node, is_opened: bool, opened: frozenset[Node]) -> Shape:
         is_taken_apart = self._spells or is_opened or node in opened
-        may_stay = not is_taken_apart and (self._joins or not isinstance(node, Sequence))
+        may_stay = not is_taken_apart and (self._joins or not isinstance(node, Concatenation))
         if may_stay and is_regular(node, self.regular):
             return Lexeme(node)
         match node:
@@ -107,7 +107,7 @@ class Shaper:
                 return Rule((name, name in self.regular))
             case Repeat(item, least, most):
                 return Times(self._shape(item, False, opened), least, most)
-            case Sequence(items):
+            case Concatenation(items):
                 runs = self._runs(items) if self._joins else items
                 return All(tuple(self._shape(item, False, opened) for item in runs))
             case Choice(items):
@@ -120,7 +120,7 @@ class Shaper:
         runs: list[Node] = []
         for together, run in groupby(items, lambda item: is_regular(item, self.regular)):
             nodes = tuple(run)
-            runs += [Sequence(nodes)] if together and len(nodes) > 1 else nodes
+            runs += [Concatenation(nodes)] if together and len(nodes) > 1 else nodes
         return tuple(runs)
 
     def _joined(self, items: tuple[Node, ...]) -> tuple[Node, ...]:

@@ -48,7 +48,7 @@ class Reference:
 
 
 @dataclass(frozen=True, slots=True)
-class Sequence:
+class Concatenation:
     """One after the other."""
 
     items: tuple[Node, ...]
@@ -71,7 +71,7 @@ class Repeat:
     place: str = field(compare=False)
 
 
-Node = Characters | Text | Token | Reference | Sequence | Choice | Repeat
+Node = Characters | Text | Token | Reference | Concatenation | Choice | Repeat
 
 
 class Grammar(NamedTuple):
@@ -84,7 +84,7 @@ class Grammar(NamedTuple):
 def parts(node: Node) -> tuple[Node, ...]:
     """The nodes directly inside of one."""
     match node:
-        case Sequence(items) | Choice(items):
+        case Concatenation(items) | Choice(items):
             return items
         case Repeat(item):
             return (item,)

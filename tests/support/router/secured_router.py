@@ -15,7 +15,7 @@ from cactus_actors.config import RouterSettings
 from cactus_actors.keys.key_file import Credentials, Role, read_key_file
 from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.process.health import Endpoints
-from cactus_actors.protocol.key_grants import USUAL_TERMS, Terms
+from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Progress, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import (
@@ -74,7 +74,7 @@ class SecuredRouter:
         self._sockets: list[zmq.Socket[Any]] = []
 
     def key(
-        self, name: str, role: Role = "client", tenant: str | None = None, terms: Terms = USUAL_TERMS
+        self, name: str, role: Role = "client", tenant: str | None = None, terms: KeyGrants = DEFAULT_GRANTS
     ) -> Credentials:
         """A new key that the router knows."""
         return read_key_file(self.store.add(name, role, tenant, terms=terms))

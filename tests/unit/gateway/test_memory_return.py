@@ -6,12 +6,12 @@ import sys
 
 import pytest
 
-from cactus_actors.gateway.memory_trimming import MUCH_BYTES, MemoryReturn
+from cactus_actors.gateway.memory_trimming import MUCH_BYTES, MemoryTrimmer
 from cactus_actors.process.resident_memory import STATM, give_back_memory, resident_bytes
 
 
 def test_it_looks_after_much_growth_and_no_more_for_what_is_in_use() -> None:
-    memory = MemoryReturn(1000 * MUCH_BYTES)
+    memory = MemoryTrimmer(1000 * MUCH_BYTES)
     assert not memory.is_due(100 * MUCH_BYTES)
     assert not memory.is_due(101 * MUCH_BYTES - 1)
     assert memory.is_due(101 * MUCH_BYTES)

@@ -8,7 +8,7 @@ from collections.abc import Callable
 
 import pytest
 
-from cactus_actors.gateway.text_queue import MAX_CHARACTERS_OF_ONE, MAX_OF_ONE, TextWork
+from cactus_actors.gateway.text_queue import MAX_CHARACTERS_OF_ONE, MAX_OF_ONE, TextQueue
 from cactus_actors.protocol.errors import Overloaded
 
 LENGTH = 10
@@ -40,7 +40,7 @@ class Thread:
         return do
 
 
-async def begun(text_work: TextWork, asker: str, thread: Thread) -> asyncio.Task[str]:
+async def begun(text_work: TextQueue, asker: str, thread: Thread) -> asyncio.Task[str]:
     """A task that has asked for its turn."""
     task = asyncio.create_task(text_work.result(asker, LENGTH, thread.work(asker)))
     await asyncio.sleep(0)
@@ -48,7 +48,7 @@ async def begun(text_work: TextWork, asker: str, thread: Thread) -> asyncio.Task
 
 
 async def test_who_asks_once_is_next_whatever_another_has_asked_before() -> None:
-    text_work, thread = TextWork(), Thread()
+    text_work, thread = TextQueue(), Thread()
     flood = [await begun(text_work, "flooder", thread) for _ in range(MAX_OF_ONE)]
     neighbour = await begun(text_work, "neighbour", thread)
     thread.let_go(MAX_OF_ONE + 1)  # and the loop was never held up by what waited
@@ -60,7 +60,7 @@ async def test_who_asks_once_is_next_whatever_another_has_asked_before() -> None
 
 
 async def test_one_too_many_is_refused_until_another_is_done() -> None:
-    text_work, thread = TextWork(), Thread()
+    text_work, thread = TextQueue(), Thread()
     flood = [await begun(text_work, "flooder", thread) for _ in range(MAX_OF_ONE)]
     for _ in range(3):
         with pytest.raises(Overloaded) as refused:
@@ -76,7 +76,7 @@ async def test_one_too_many_is_refused_until_another_is_done() -> None:
 
 
 async def test_characters_of_one_asker_are_bounded_and_a_text_alone_is_taken() -> None:
-    text_work, thread = TextWork(), Thread()
+    text_work, thread = TextQueue(), Thread()
     first = asyncio.create_task(text_work.result("a", 2 * MAX_CHARACTERS_OF_ONE, thread.work("a")))
     await asyncio.sleep(0)
     with pytest.raises(Overloaded):
@@ -86,7 +86,7 @@ async def test_characters_of_one_asker_are_bounded_and_a_text_alone_is_taken() -
 
 
 async def test_who_leaves_makes_room_and_what_runs_is_still_alone() -> None:
-    text_work, thread = TextWork(), Thread()
+    text_work, thread = TextQueue(), Thread()
     tasks = [await begun(text_work, "a", thread) for _ in range(5)]
     for task in tasks[:4]:
         task.cancel()
@@ -102,7 +102,7 @@ async def test_what_fails_fails_for_its_asker_alone() -> None:
     def fail() -> str:
         raise ValueError("broken")
 
-    text_work, thread = TextWork(), Thread()
+    text_work, thread = TextQueue(), Thread()
     failing = asyncio.create_task(text_work.result("a", LENGTH, fail))
     other = await begun(text_work, "a", thread)
     thread.let_go()

@@ -15,7 +15,7 @@ from cactus_actors.handoff.cloud_failures import CloudFailure, parse_retry_after
 from cactus_actors.handoff.request_budget import RequestBudget
 from cactus_actors.handoff.sse_decoder import MAX_LINE_BYTES, LineTooLong, SSEDecoder
 from cactus_actors.protocol.results import ToolCall, Usage
-from cactus_actors.tools.call_splitter import Parsed, parse_calls
+from cactus_actors.tools.call_splitter import ParsedText, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
 
 STREAM = ': ping\n\ndata: {"a":1}\r\n\r\nevent: x\ndata: one\ndata:two\n\ndata: é✓\n\n'.encode()
@@ -93,7 +93,7 @@ def test_tool_calls_in_pieces_become_text_at_the_end(markup: str) -> None:
     assert reader.read(b"[DONE]").text == ""
     text = reader.rest().text
     calls = [ToolCall("weather", {"city": "Paris"}), ToolCall("time", {})]
-    assert parse_calls(markup, text) == Parsed("", calls)
+    assert parse_calls(markup, text) == ParsedText("", calls)
     assert reader.answer().finish_reason == "tool_calls"
 
 

@@ -12,7 +12,7 @@ from types import SimpleNamespace
 
 import pytest
 
-from cactus_actors.gateway.files.record_files import Records
+from cactus_actors.gateway.files.record_files import RecordFiles
 from cactus_actors.keys.directory_checks import check_private, check_way_to, is_own_group
 from cactus_actors.keys.key_store import KeyStore, keys_dir
 from cactus_actors.placement.local.run_directory import RunDirectory
@@ -86,7 +86,7 @@ def test_every_directory_on_the_way_is_made_private(tmp_path: Path) -> None:
 
 
 def make_records(state_dir: Path) -> None:
-    Records(state_dir / "http" / "files", int)
+    RecordFiles(state_dir / "http" / "files", int)
 
 
 def make_journal(state_dir: Path) -> None:

@@ -9,7 +9,7 @@ import pytest
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.reasoning import MARKUPS, Split, split, splitter_of
 from cactus_actors.tools.call_rendering import render_calls
-from cactus_actors.tools.call_splitter import Piece, Splitter, parse_calls
+from cactus_actors.tools.call_splitter import CallSplitter, Piece, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS as TOOL_MARKUPS
 
 WEATHER, TIME = ToolCall("weather", {"city": "Paris"}), ToolCall("time", {"zone": "UTC"})
@@ -33,7 +33,7 @@ HARMONY = "<|channel|>analysis<|message|>{}<|end|><|start|>assistant"
 
 def streamed(reasoning: str, tools: str, text: str) -> tuple[str, list[Piece]]:
     """What is told of a text that comes letter by letter."""
-    first, second = splitter_of(reasoning), Splitter(tools, TOOLS)
+    first, second = splitter_of(reasoning), CallSplitter(tools, TOOLS)
     said: list[Split] = [*(first.feed(letter) for letter in text), first.finish()]
     pieces = [piece for one in said for piece in second.feed(one.text)] + second.finish()
     return "".join(one.reasoning for one in said), pieces

@@ -6,13 +6,13 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.reasoning import MARKUPS, Split, Splitter, Start, split, splitter_of
+from cactus_actors.reasoning import MARKUPS, ReasoningSplitter, Split, Start, split, splitter_of
 
 TAGGED = [name for name, markup in MARKUPS.items() if not markup.has_channels]
 HARMONY_FINAL = "<|start|>assistant<|channel|>final<|message|>"
 
 
-def in_chunks(splitter: Splitter, chunks: list[str]) -> Split:
+def in_chunks(splitter: ReasoningSplitter, chunks: list[str]) -> Split:
     said = [*(splitter.feed(chunk) for chunk in chunks), splitter.finish()]
     return Split("".join(one.reasoning for one in said), "".join(one.text for one in said))
 

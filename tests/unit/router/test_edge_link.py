@@ -8,7 +8,7 @@ from collections.abc import Iterator
 import pytest
 import zmq
 
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.router.edge.edge_link import MAX_WAITING_BYTES, Link
 from cactus_actors.router.edge.edge_messages import (
     FromEdge,
@@ -22,7 +22,7 @@ from cactus_actors.router.edge.edge_messages import (
 from cactus_actors.router.state.caller import Caller, Revoked
 
 Ends = tuple[Link[FromEdge], Link[ToEdge]]
-ALICE = Caller("alice", "client", "team", max_topics=3, terms=Terms(weight=3, allow_cloud=False))
+ALICE = Caller("alice", "client", "team", max_topics=3, terms=KeyGrants(weight=3, allow_cloud=False))
 
 
 @pytest.fixture

@@ -8,7 +8,7 @@ from msgspec import UNSET, UnsetType
 
 from cactus_actors.protocol.confidence import Probe, entropy_confidence
 from cactus_actors.protocol.errors import HandoffFailed, Unavailable
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.messages import ChatMessage, Fetch, Progress, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Measures, Result, Usage
@@ -370,10 +370,10 @@ def test_a_private_job_never_leaves(router: RouterHarness, cloud: Worker) -> Non
     assert cloud.dispatches == {}
 
 
-NEVER = Caller("never", "client", "never", 9, Terms(allow_cloud=False))
+NEVER = Caller("never", "client", "never", 9, KeyGrants(allow_cloud=False))
 GATEWAY = Caller("gateway", "client", "gateway", 9)
-FREE = {"ann": Terms()}
-KEPT = {"ann": Terms(allow_cloud=False)}
+FREE = {"ann": KeyGrants()}
+KEPT = {"ann": KeyGrants(allow_cloud=False)}
 
 
 @pytest.mark.parametrize(
@@ -387,7 +387,7 @@ KEPT = {"ann": Terms(allow_cloud=False)}
 )
 @pytest.mark.parametrize("is_restarted", [False, True])
 def test_no_job_of_a_key_without_the_cloud_goes_there(
-    caller: Caller, account: str, accounts: dict[str, Terms], is_restarted: bool
+    caller: Caller, account: str, accounts: dict[str, KeyGrants], is_restarted: bool
 ) -> None:
     """Whatever the request says, at every gate, and in the next router, whatever the keys are by then."""
     disk = Disk()

@@ -8,7 +8,7 @@ from collections.abc import Mapping
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.protocol.key_grants import Terms
+from cactus_actors.protocol.key_grants import KeyGrants
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish
@@ -78,7 +78,7 @@ def send(router: RouterHarness, number: int, caller: Caller, *, account: str = "
 
 
 def tenant(name: str, weight: int = 1) -> Caller:
-    return Caller(name, "client", name, 9, Terms(weight=weight))
+    return Caller(name, "client", name, 9, KeyGrants(weight=weight))
 
 
 @given(
@@ -135,7 +135,7 @@ def test_a_pause_saves_nothing_up_for_a_heavy_tenant_either() -> None:
 
 def test_an_api_key_has_its_share_whatever_users_it_names_and_nobody_else_takes_it() -> None:
     gateway = tenant("gateway")
-    router = RouterHarness(on_deck=0, accounts={"ann": Terms(weight=3), "bob": Terms()})
+    router = RouterHarness(on_deck=0, accounts={"ann": KeyGrants(weight=3), "bob": KeyGrants()})
     users: dict[int, str] = {}
     for number in range(1, 151):
         users[number] = ("ann", "bob", "made-up")[number % 3]
@@ -147,7 +147,7 @@ def test_an_api_key_has_its_share_whatever_users_it_names_and_nobody_else_takes_
 
 def test_a_job_keeps_its_weight_when_the_router_restarts() -> None:
     disk = Disk()
-    router = RouterHarness(disk=disk, on_deck=0, accounts={"ann": Terms(weight=3)})
+    router = RouterHarness(disk=disk, on_deck=0, accounts={"ann": KeyGrants(weight=3)})
     users = {number: "ann" if number <= 30 else "bob" for number in range(1, 61)}
     for number, user in users.items():
         if user == "ann":
@@ -155,7 +155,7 @@ def test_a_job_keeps_its_weight_when_the_router_restarts() -> None:
         else:
             send(router, number, tenant("bob", 2), max_tokens=64)
     router.write_to_disk()
-    again = RouterHarness(disk=disk, on_deck=0, accounts={"ann": Terms(weight=5)})
+    again = RouterHarness(disk=disk, on_deck=0, accounts={"ann": KeyGrants(weight=5)})
     again.connect(num_slots=1)
     counted = first_of(again, users, 40)
     assert (counted["ann"], counted["bob"]) == (24, 16)

@@ -9,7 +9,7 @@ import msgspec
 import pytest
 
 from cactus_actors.protocol.messages import Delta
-from cactus_actors.protocol.worker_messages import Report, Taken
+from cactus_actors.protocol.worker_messages import Report, ReportsTaken
 from cactus_actors.router.effects import Effect, Publish, SendWorker
 from cactus_actors.router.lifecycle.worker_sessions import MAX_UNTAKEN, MIN_AHEAD
 from tests.support.router.core_harness import RouterHarness, job_id, make_delta, make_hello
@@ -17,8 +17,8 @@ from tests.support.router.core_harness import RouterHarness, job_id, make_delta,
 NUM_TOKENS = 6
 
 
-def taken(effects: Sequence[Effect]) -> list[Taken]:
-    return [it.message for it in effects if isinstance(it, SendWorker) and isinstance(it.message, Taken)]
+def taken(effects: Sequence[Effect]) -> list[ReportsTaken]:
+    return [it.message for it in effects if isinstance(it, SendWorker) and isinstance(it.message, ReportsTaken)]
 
 
 def greet(router: RouterHarness, name: str, ahead: int, num_slots: int = 2) -> bytes:
@@ -41,7 +41,7 @@ def test_a_worker_is_told_what_was_taken_before_it_has_to_wait(ahead: int) -> No
         assert num_sent <= may_send
         told = taken(router.core.on_worker(worker, idle(), router.now))
         if told:
-            assert told == [Taken(num_sent, ahead)]
+            assert told == [ReportsTaken(num_sent, ahead)]
             may_send = num_sent + ahead
             num_told += 1
     assert num_told <= 200 / max(1, ahead // 2)

@@ -21,8 +21,8 @@ from cactus_actors.protocol.errors import (
 from cactus_actors.protocol.options import Options
 from cactus_actors.structured import ROOTS, compile_request
 from cactus_actors.structured.compiler_messages import error_of
-from cactus_actors.structured.gbnf.parser import read_grammar
-from cactus_actors.structured.gbnf.tree import Characters, Choice, Node, Reference, Repeat, Sequence, Text
+from cactus_actors.structured.gbnf.parser import parse_grammar
+from cactus_actors.structured.gbnf.tree import Characters, Choice, Concatenation, Node, Reference, Repeat, Text
 from tests.support.text.grammar_texts import Names, accepted, accepts, grammar_of
 
 WEATHER = {
@@ -236,7 +236,7 @@ def texts_of(rules: Mapping[str, Node]) -> frozenset[str]:
                 return known[name]
             case Choice(items):
                 return frozenset().union(*map(texts, items))
-            case Sequence(items):
+            case Concatenation(items):
                 whole = frozenset([""])
                 for item in items:
                     whole = joined(whole, texts(item))
@@ -283,7 +283,7 @@ def test_gbnf_means_what_it_says() -> None:
             compiled = grammar_of(grammar=grammar)
         except SchemaInvalid:  # such as left recursion
             continue
-        texts = texts_of(read_grammar(grammar, Names()).rules)
+        texts = texts_of(parse_grammar(grammar, Names()).rules)
         assert accepted(compiled, candidates) == [text for text in candidates if text in texts], grammar
         num_compared += 1
     assert num_compared > 50

@@ -20,7 +20,7 @@ from cactus_actors.protocol.errors import InvalidRequest, ModelFailure, SchemaTo
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
-from cactus_actors.structured import ROOTS, compile_request, rehearse
+from cactus_actors.structured import ROOTS, compile_request, try_grammar
 from cactus_actors.structured.compiled import param_of
 from cactus_actors.structured.matcher import MAX_TEMPLATES, Matchers
 from cactus_actors.structured.vocabulary import grammar_vocabulary
@@ -326,13 +326,13 @@ HARD = "(x?){2000}x{2000}"
 def test_a_grammar_whose_texts_cost_too_much_is_refused_before_it_is_accepted(text_model: TextModel) -> None:
     for _ in range(3):
         with pytest.raises(SchemaTooComplex, match="more work") as caught:
-            rehearse(grammar_of(text_model, regex=HARD), text_model.tokenizer)
+            try_grammar(grammar_of(text_model, regex=HARD), text_model.tokenizer)
         assert caught.value.param == "regex"
 
 
 @pytest.mark.parametrize("pattern", ["[0-9]{4}", "(a|b)*a(a|b){14}", ".{1,9000}", "x?", ""])
 def test_a_grammar_that_is_only_large_passes(text_model: TextModel, pattern: str) -> None:
-    rehearse(grammar_of(text_model, regex=pattern), text_model.tokenizer)
+    try_grammar(grammar_of(text_model, regex=pattern), text_model.tokenizer)
 
 
 def test_what_costs_too_much_all_the_same_is_the_requests_fault(text_model: TextModel) -> None:

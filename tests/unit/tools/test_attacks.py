@@ -13,7 +13,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.tools.call_rendering import render_calls
-from cactus_actors.tools.call_splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.call_splitter import CallSplitter, ParsedText, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
 
 TOOLS: list[dict[str, Any]] = [
@@ -36,10 +36,10 @@ ODD = [
 ]
 
 
-def told(markup: str, chunks: Iterable[str]) -> Parsed:
-    splitter = Splitter(markup, TOOLS)
+def told(markup: str, chunks: Iterable[str]) -> ParsedText:
+    splitter = CallSplitter(markup, TOOLS)
     pieces = [piece for chunk in chunks for piece in splitter.feed(chunk)] + splitter.finish()
-    return Parsed(
+    return ParsedText(
         "".join(piece for piece in pieces if isinstance(piece, str)),
         [piece for piece in pieces if isinstance(piece, ToolCall)],
         [piece for piece in pieces if isinstance(piece, IncompleteCall)],
@@ -91,7 +91,7 @@ def test_damaged_calls_are_read_alike_however_they_come(
 def test_odd_characters_in_arguments_are_carried(markup: str) -> None:
     for odd in ODD:
         calls = [ToolCall("f", {"a": f"x{odd}y"})]
-        assert parse_calls(markup, render_calls(markup, calls, TOOLS), TOOLS) == Parsed("", calls)
+        assert parse_calls(markup, render_calls(markup, calls, TOOLS), TOOLS) == ParsedText("", calls)
 
 
 @pytest.mark.parametrize("markup", MARKUPS)

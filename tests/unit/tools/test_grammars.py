@@ -13,7 +13,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.structured import compile_request
 from cactus_actors.tools.call_rendering import render_calls
-from cactus_actors.tools.call_splitter import Parsed, parse_calls
+from cactus_actors.tools.call_splitter import ParsedText, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.text.grammar_texts import Names, NoControlTokens, accepted, random_text
 
@@ -117,7 +117,7 @@ def test_whatever_is_forced_is_read_as_calls(markup: str) -> None:
                 continue
             num_texts += 1
             parsed = parse_calls(markup, text, TOOLS)
-            assert parsed == Parsed("", parsed.calls), text
+            assert parsed == ParsedText("", parsed.calls), text
             assert parsed.calls, text
             assert parallel or len(parsed.calls) == 1, text
             for call in parsed.calls:

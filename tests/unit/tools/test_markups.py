@@ -12,7 +12,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.tools.call_rendering import render_calls
-from cactus_actors.tools.call_splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.call_splitter import CallSplitter, ParsedText, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
 from cactus_actors.tools.pieces import ArgumentsText, CallBegun
 
@@ -222,9 +222,9 @@ ONE_CALL = [
 ]
 
 
-def streamed(markup: str, text: str, tools: Sequence[dict[str, Any]] | None) -> tuple[Parsed, list[Any]]:
+def streamed(markup: str, text: str, tools: Sequence[dict[str, Any]] | None) -> tuple[ParsedText, list[Any]]:
     """What is told of a text that comes letter by letter, and the arguments that were."""
-    splitter = Splitter(markup, tools)
+    splitter = CallSplitter(markup, tools)
     pieces = [piece for letter in text for piece in splitter.feed(letter)] + splitter.finish()
     arguments: list[str] = []
     for piece in pieces:
@@ -235,20 +235,20 @@ def streamed(markup: str, text: str, tools: Sequence[dict[str, Any]] | None) -> 
     shown = "".join(piece for piece in pieces if isinstance(piece, str))
     calls = [piece for piece in pieces if isinstance(piece, ToolCall)]
     incomplete = [piece for piece in pieces if isinstance(piece, IncompleteCall)]
-    return Parsed(shown, calls, incomplete), list(map(json.loads, arguments))
+    return ParsedText(shown, calls, incomplete), list(map(json.loads, arguments))
 
 
 @pytest.mark.parametrize(("markup", "text"), ONE_CALL)
 def test_one_call_in_every_form(markup: str, text: str) -> None:
     for tools in (TOOLS, None):
-        assert parse_calls(markup, f"\n {text}\n", tools) == Parsed("", [ROUTE])
-        assert streamed(markup, text, tools) == (Parsed("", [ROUTE]), [ROUTE.arguments])
+        assert parse_calls(markup, f"\n {text}\n", tools) == ParsedText("", [ROUTE])
+        assert streamed(markup, text, tools) == (ParsedText("", [ROUTE]), [ROUTE.arguments])
     assert parse_calls(markup, text, [{"name": "other"}]).calls == []
 
 
 def test_llamas_own_tools_are_called_by_a_method() -> None:
     text = f"<|python_tag|>{ROUTE_PYTHON.replace('route(', 'route.call(')}"
-    assert parse_calls("llama3", text, TOOLS) == Parsed("", [ROUTE])
+    assert parse_calls("llama3", text, TOOLS) == ParsedText("", [ROUTE])
 
 
 def test_every_markup_is_shown_here() -> None:
@@ -260,9 +260,9 @@ def test_every_markup_is_shown_here() -> None:
 def test_calls_are_read_as_they_are_written(markup: str, calls: list[ToolCall]) -> None:
     for tools in (TOOLS, None):
         text = render_calls(markup, calls, tools)
-        assert parse_calls(markup, text, tools) == Parsed("", calls)
-        assert parse_calls(markup, f"I will. {text}", tools) == Parsed("I will.", calls)
-        assert streamed(markup, text, tools) == (Parsed("", calls), [call.arguments for call in calls])
+        assert parse_calls(markup, text, tools) == ParsedText("", calls)
+        assert parse_calls(markup, f"I will. {text}", tools) == ParsedText("I will.", calls)
+        assert streamed(markup, text, tools) == (ParsedText("", calls), [call.arguments for call in calls])
 
 
 @pytest.mark.parametrize(
@@ -294,7 +294,7 @@ def test_calls_are_read_as_they_are_written(markup: str, calls: list[ToolCall]) 
     ],
 )
 def test_several_calls(text: str, calls: str) -> None:
-    assert parse_calls(calls, text, TOOLS) == Parsed("", [ROUTE, NOW])
+    assert parse_calls(calls, text, TOOLS) == ParsedText("", [ROUTE, NOW])
 
 
 def note(value: str, name: str = "text") -> dict[str, Any]:
@@ -323,7 +323,7 @@ def test_values_without_quotes_are_of_the_types_of_the_schema() -> None:
 
 
 def test_strings_without_quotes_come_as_they_are_written() -> None:
-    splitter = Splitter("qwen3_coder", TOOLS)
+    splitter = CallSplitter("qwen3_coder", TOOLS)
     assert splitter.feed("<tool_call>\n<function=save_note>\n<parameter=text>\n") == [
         CallBegun("save_note"),
         ArgumentsText('{"text":"'),
@@ -337,7 +337,7 @@ def test_strings_without_quotes_come_as_they_are_written() -> None:
 
 
 def test_python_arguments_come_as_they_are_written() -> None:
-    splitter = Splitter("lfm2", TOOLS)
+    splitter = CallSplitter("lfm2", TOOLS)
     assert splitter.feed("<|tool_call_start|>[save_note(") == []
     assert splitter.feed("text=") == [CallBegun("save_note"), ArgumentsText('{"text":')]
     assert splitter.feed("'one\\n") == [ArgumentsText('"one\\n')]
@@ -346,17 +346,17 @@ def test_python_arguments_come_as_they_are_written() -> None:
 
 
 def test_marks_of_a_role_or_channel_are_no_text() -> None:
-    assert parse_calls("functionary_v32", "all\nHello.\nThere.", TOOLS) == Parsed("Hello.\nThere.")
-    assert parse_calls("functionary_v32", "all\nLet me look.>>>now\n{}", TOOLS) == Parsed("Let me look.", [NOW])
+    assert parse_calls("functionary_v32", "all\nHello.\nThere.", TOOLS) == ParsedText("Hello.\nThere.")
+    assert parse_calls("functionary_v32", "all\nLet me look.>>>now\n{}", TOOLS) == ParsedText("Let me look.", [NOW])
     final = "<|channel|>final<|message|>Hello.<|return|>"
-    assert parse_calls("harmony", final, TOOLS) == Parsed("Hello.")
-    assert parse_calls("harmony", f"<|start|>assistant{final}", TOOLS) == Parsed("Hello.")
+    assert parse_calls("harmony", final, TOOLS) == ParsedText("Hello.")
+    assert parse_calls("harmony", f"<|start|>assistant{final}", TOOLS) == ParsedText("Hello.")
     preamble = "<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant"
     call = "<|channel|>commentary to=functions.now <|constrain|>json<|message|>{}<|call|>"
-    assert parse_calls("harmony", preamble + call, TOOLS) == Parsed("Let me look.", [NOW])
+    assert parse_calls("harmony", preamble + call, TOOLS) == ParsedText("Let me look.", [NOW])
     answer = "<|content|>Let me look.<|end|><|begin|>assistant<|tool_calls|>"
     call = "<|tool_call:begin|>x<|tool_call:name|>now<|tool_call:args|>{}<|tool_call:end|>"
-    assert parse_calls("solar_open", answer + call, TOOLS) == Parsed("Let me look.", [NOW])
+    assert parse_calls("solar_open", answer + call, TOOLS) == ParsedText("Let me look.", [NOW])
     assert parse_calls("command_r7b", "<|START_RESPONSE|>Hi.<|END_RESPONSE|>", TOOLS).text.count("Hi.") == 1
 
 
@@ -405,5 +405,5 @@ def test_any_calls_are_read_as_they_are_written(markup: str, calls: list[ToolCal
     ]
     for offered in (tools, None):
         text = "So: " + render_calls(markup, calls, offered)
-        assert parse_calls(markup, text, offered) == Parsed("So:", calls)
-        assert streamed(markup, text, offered) == (Parsed("So:", calls), [call.arguments for call in calls])
+        assert parse_calls(markup, text, offered) == ParsedText("So:", calls)
+        assert streamed(markup, text, offered) == (ParsedText("So:", calls), [call.arguments for call in calls])

@@ -10,7 +10,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.tools.call_rendering import render_calls
-from cactus_actors.tools.call_splitter import Parsed, Splitter, parse_calls
+from cactus_actors.tools.call_splitter import CallSplitter, ParsedText, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
 from cactus_actors.tools.pieces import (
     MAX_ARGUMENTS,
@@ -45,20 +45,20 @@ NO_CALLS = [
 
 
 def split(markup: str, chunks: list[str]) -> list[Piece]:
-    splitter = Splitter(markup)
+    splitter = CallSplitter(markup)
     return [piece for chunk in chunks for piece in splitter.feed(chunk)] + splitter.finish()
 
 
-def joined(pieces: list[Piece]) -> Parsed:
-    return Parsed(
+def joined(pieces: list[Piece]) -> ParsedText:
+    return ParsedText(
         "".join(piece for piece in pieces if isinstance(piece, str)),
         [piece for piece in pieces if isinstance(piece, ToolCall)],
         [piece for piece in pieces if isinstance(piece, IncompleteCall)],
     )
 
 
-def told(text: str, *calls: ToolCall) -> Parsed:
-    return Parsed(text, list(calls))
+def told(text: str, *calls: ToolCall) -> ParsedText:
+    return ParsedText(text, list(calls))
 
 
 def test_text_around_calls_is_kept_and_the_space_between_dropped() -> None:
@@ -118,15 +118,15 @@ def test_a_call_of_no_offered_tool_is_text(markup: str) -> None:
 )
 def test_a_call_that_breaks_off_is_incomplete_as_far_as_it_came(broken: str, arguments: str) -> None:
     text = f'Look: <tool_call>{{"name": "weather", "arguments": {broken}'
-    assert parse_calls("hermes", text, TOOLS) == Parsed("Look:", [], [IncompleteCall(0, "weather", arguments)])
+    assert parse_calls("hermes", text, TOOLS) == ParsedText("Look:", [], [IncompleteCall(0, "weather", arguments)])
 
 
 def test_a_call_whose_arguments_turn_out_malformed_is_incomplete_and_the_rest_text() -> None:
     call = f"<tool_call>{JSON}</tool_call>"
     text = f'<tool_call>{{"name": "time", "arguments": {{"a": 1; "b"}}}}</tool_call>{call}'
     parsed = parse_calls("hermes", text)
-    assert parsed == Parsed('; "b"}}</tool_call>', [WEATHER], [IncompleteCall(0, "time", '{"a":1')])
-    assert parsed.first_call() == Parsed('; "b"}}</tool_call>', [], parsed.incomplete_calls)
+    assert parsed == ParsedText('; "b"}}</tool_call>', [WEATHER], [IncompleteCall(0, "time", '{"a":1')])
+    assert parsed.first_call() == ParsedText('; "b"}}</tool_call>', [], parsed.incomplete_calls)
 
 
 def test_arguments_that_no_message_can_carry_are_incomplete() -> None:
@@ -211,13 +211,13 @@ def test_calls_have_bounds() -> None:
 
 
 def test_what_is_too_long_before_its_arguments_is_not_kept_for_ever() -> None:
-    splitter = Splitter("hermes")
+    splitter = CallSplitter("hermes")
     pieces = [piece for _ in range(4) for piece in splitter.feed('<tool_call>{"id": "' + "x" * MAX_HEAD)]
     assert len(shown(pieces)) > 2 * MAX_HEAD
 
 
 def test_a_stream_shows_text_at_once_and_arguments_as_they_come() -> None:
-    splitter = Splitter("hermes")
+    splitter = CallSplitter("hermes")
     assert splitter.feed("Let me") == ["Let me"]
     assert splitter.feed(" look. <tool") == [" look."]
     assert splitter.feed("box") == [" <toolbox"]
@@ -230,11 +230,11 @@ def test_a_stream_shows_text_at_once_and_arguments_as_they_come() -> None:
 
 
 def test_a_stream_that_begins_like_a_bare_call_is_shown_as_soon_as_it_is_none() -> None:
-    splitter = Splitter("llama3")
+    splitter = CallSplitter("llama3")
     assert splitter.feed('{"') == []
     assert splitter.feed("na") == []
     assert splitter.feed('tion"') == ['{"nation"']
-    splitter = Splitter("llama3", TOOLS)
+    splitter = CallSplitter("llama3", TOOLS)
     assert splitter.feed('{"name": "Ann') == []
     assert splitter.feed('a", ') == ['{"name": "Anna",']
 
@@ -314,7 +314,7 @@ def test_what_was_told_is_the_beginning_of_what_is_told_of_more(
     """Nothing is taken back: not a word, not a call, not a character of its arguments."""
     text = "".join(fragments)
     cut = data.draw(st.integers(0, len(text)))
-    splitter = Splitter(markup)
+    splitter = CallSplitter(markup)
     before, whole = splitter.feed(text[:cut]), split(markup, [text])
     assert shown(whole).startswith(shown(before))
     names = [piece.name for piece in before if isinstance(piece, CallBegun)]

@@ -14,7 +14,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import ToolCall
 from cactus_actors.reasoning import MARKUPS as REASONING
 from cactus_actors.reasoning import Start
-from cactus_actors.structured import after_reasoning, compile_request, rehearse
+from cactus_actors.structured import after_reasoning, compile_request, try_grammar
 from cactus_actors.tools.call_rendering import render_calls
 from cactus_actors.tools.call_splitter import parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
@@ -126,7 +126,7 @@ def test_thoughts_are_free_and_the_calls_behind_them_are_held(tmp_path: Path, st
     tokenizer = tokenizer_of(tmp_path, *(marks if are_tokens else ()))
     plain = compile_request(Options(), tokenizer, tools=TOOLS, markup="hermes", strict_tools=True, reasoning="think")
     grammar = after_reasoning(plain, "think", tokenizer, start=start, is_call=True)
-    rehearse(grammar, tokenizer)
+    try_grammar(grammar, tokenizer)
     right, wrong = (render_calls("hermes", calls(one), TOOLS) for one in (ROME, BONN))
     thought = ("" if start == "reasoning" else "\n<think>") + f"Say {'so' if are_tokens else wrong} {{\n</think>\n\n"
     for answer in (right, f"Yes: {right}", "No.", f"{right}\n{right}"):
@@ -142,7 +142,7 @@ def test_messages_of_channels_are_free_and_calls_in_them_are_held(tmp_path: Path
     tokenizer = tokenizer_of(tmp_path, *REASONING["harmony"].tokens)
     plain = compile_request(Options(), tokenizer, tools=TOOLS, markup="harmony", strict_tools=True, reasoning="harmony")
     grammar = after_reasoning(plain, "harmony", tokenizer, start="undecided", is_call=True)
-    rehearse(grammar, tokenizer)
+    try_grammar(grammar, tokenizer)
     right, wrong = (render_calls("harmony", calls(one), TOOLS) for one in (ROME, BONN))
     thought = "<|channel|>analysis<|message|>Say to=functions.x<|end|><|start|>assistant"
     preamble = "<|channel|>commentary<|message|>Let me look.<|end|><|start|>assistant"

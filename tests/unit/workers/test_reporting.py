@@ -5,7 +5,7 @@ from __future__ import annotations
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.protocol.worker_messages import Finish, SequenceDelta, SequenceExtras, Taken
+from cactus_actors.protocol.worker_messages import Finish, ReportsTaken, SequenceDelta, SequenceExtras
 from cactus_actors.router.state.token_texts import texts_of
 from cactus_actors.workers.report_window import MAX_HELD_STEPS, ReportWindow
 
@@ -41,7 +41,7 @@ def test_each_step_is_reported_alone_while_the_router_keeps_up() -> None:
         step = [delta(position, "x"), delta(position, "y", dispatch=2)]
         reporting.hold_step(step)
         assert report(reporting) == step
-        reporting.on_taken(Taken(position + 1, 8))
+        reporting.on_taken(ReportsTaken(position + 1, 8))
 
 
 def test_a_router_that_does_not_keep_up_gets_several_steps_at_once_and_then_waits() -> None:
@@ -57,7 +57,7 @@ def test_a_router_that_does_not_keep_up_gets_several_steps_at_once_and_then_wait
     # Two more are sent, of eight steps each, and the next eight steps are held.
     assert [[len(it.token_ids) for it in deltas] for deltas in reports] == [[MAX_HELD_STEPS]] * 2
     assert position == 3 * MAX_HELD_STEPS
-    reporting.on_taken(Taken(8, 8))
+    reporting.on_taken(ReportsTaken(8, 8))
     assert reporting.may_report
     assert reporting.may_step
     assert [it.position for it in report(reporting)] == [2 * MAX_HELD_STEPS]
@@ -118,7 +118,7 @@ def test_a_new_session_begins_with_nothing_on_its_way() -> None:
     reporting = ReportWindow(max_ahead=4)
     fill(reporting)
     reporting.hold_step([delta(0, "a")])
-    reporting.on_taken(Taken(1, 2))
+    reporting.on_taken(ReportsTaken(1, 2))
     reporting.reset()
     assert reporting.may_report
     assert not reporting.holds_deltas

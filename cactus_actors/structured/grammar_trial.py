@@ -17,7 +17,7 @@ from llguidance import LLMatcher, LLParserLimits
 from cactus_actors.protocol.errors import SchemaTooComplex
 from cactus_actors.structured.compiled import TOO_MUCH_WORK, param_of
 from cactus_actors.structured.limits import parser_limits
-from cactus_actors.structured.vocabulary import TokenTexts, grammar_vocabulary
+from cactus_actors.structured.vocabulary import GrammarTokenizer, grammar_vocabulary
 
 NUM_TEXTS = 3
 MAX_TOKENS = 48
@@ -26,10 +26,10 @@ MAX_KNOWN = 1000
 """Grammars that are remembered to have passed."""
 
 
-class Rehearsals:
+class GrammarTrials:
     """Tries the grammars of one model's requests; one that passed lately is not tried again."""
 
-    def __init__(self, tokenizer: TokenTexts) -> None:
+    def __init__(self, tokenizer: GrammarTokenizer) -> None:
         self._vocabulary = grammar_vocabulary(tokenizer, ())
         self._passed: OrderedDict[bytes, None] = OrderedDict()
 
@@ -53,15 +53,15 @@ class Rehearsals:
             self._passed.popitem(last=False)
 
 
-_rehearsals: weakref.WeakKeyDictionary[TokenTexts, Rehearsals] = weakref.WeakKeyDictionary()
+_trials: weakref.WeakKeyDictionary[GrammarTokenizer, GrammarTrials] = weakref.WeakKeyDictionary()
 
 
-def rehearse(grammar: str, tokenizer: TokenTexts) -> None:
-    """Try a serialised grammar as `Rehearsals.check` does; the vocabulary of `tokenizer` is indexed once."""
-    rehearsals = _rehearsals.get(tokenizer)
-    if rehearsals is None:
-        rehearsals = _rehearsals[tokenizer] = Rehearsals(tokenizer)
-    rehearsals.check(grammar)
+def try_grammar(grammar: str, tokenizer: GrammarTokenizer) -> None:
+    """Try a serialised grammar as `GrammarTrials.check` does; the vocabulary of `tokenizer` is indexed once."""
+    trials = _trials.get(tokenizer)
+    if trials is None:
+        trials = _trials[tokenizer] = GrammarTrials(tokenizer)
+    trials.check(grammar)
 
 
 def _write(matcher: LLMatcher, chooser: random.Random) -> None:

@@ -12,13 +12,13 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from cactus_actors.config import GatewaySettings
-from cactus_actors.gateway.context import Gateway, is_stopping
-from cactus_actors.gateway.http.api_keys import EVERYBODY, Tenant, host_and_port
-from cactus_actors.gateway.http.body_budget import Holding, Holdings
+from cactus_actors.gateway.context import Gateway, stopping_error
+from cactus_actors.gateway.http.api_keys import ANONYMOUS, Tenant, host_and_port
+from cactus_actors.gateway.http.body_budget import BodyBudget, BodyReservation
 from cactus_actors.gateway.http.error_responses import failure_response, info_of
-from cactus_actors.gateway.http.http_protocol import abort, has_come
+from cactus_actors.gateway.http.http_protocol import abort, is_request_complete
 from cactus_actors.gateway.http.origins import OriginPolicy
-from cactus_actors.gateway.http.request_body import ClientGone
+from cactus_actors.gateway.http.request_body import ClientDisconnected
 from cactus_actors.gateway.http.request_ids import new_request_id
 from cactus_actors.protocol.errors import InvalidRequest, Overloaded, PermissionDenied
 
@@ -27,7 +27,7 @@ METRICS_PATH = "/metrics"
 _HOST = re.compile(rb"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 
 
-class Front:
+class RequestGuard:
     """An ASGI application around another; whatever happens inside, one answer of our shape leaves."""
 
     def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
@@ -38,7 +38,7 @@ class Front:
         self._metrics = gateway.metrics
         self._public_paths = PUBLIC_PATHS | ({METRICS_PATH} if settings.public_metrics else set())
         self._max_open = settings.max_open_requests
-        self._holdings = Holdings(settings.max_open_bytes)
+        self._body_budget = BodyBudget(settings.max_open_bytes)
         self._host = host_and_port(settings.listen)[0]
         self._origins = OriginPolicy(settings.allowed_origins, _schemes_of(settings))
 
@@ -49,9 +49,9 @@ class Front:
             return
         started = time.monotonic()
         state: dict[str, Any] = scope["state"]
-        state["request_id"] = new_request_id(EVERYBODY)
+        state["request_id"] = new_request_id(ANONYMOUS)
         state["received_at"] = started
-        state["holding"] = holding = Holding(self._holdings)
+        state["body_reservation"] = body_reservation = BodyReservation(self._body_budget)
         status = 0
 
         async def answer(message: Message) -> None:
@@ -59,7 +59,7 @@ class Front:
             if message["type"] == "http.response.start":
                 status = message["status"]
                 more = [(b"x-request-id", state["request_id"].encode())]
-                if self._gateway.is_draining or state.get("is_broken") or not has_come(scope):
+                if self._gateway.is_draining or state.get("is_broken") or not is_request_complete(scope):
                     more.append((b"connection", b"close"))
                 more += self._origins.granted(scope["headers"])
                 message["headers"] = [*message["headers"], *more]
@@ -75,8 +75,8 @@ class Front:
             state["tenant"] = self._admitted(scope)
             state["request_id"] = new_request_id(state["tenant"])
             await self._app(scope, receive, answer)
-        except ClientGone:
-            self._metrics.note_gone()
+        except ClientDisconnected:
+            self._metrics.note_disconnect()
             abort(scope)
         except Exception as error:
             info = info_of(error, state["request_id"])
@@ -86,7 +86,7 @@ class Front:
             response = failure_response(info, state["request_id"], is_mistral=self._gateway.is_mistral)
             await response(scope, receive, answer)
         finally:
-            holding.release()
+            body_reservation.release()
             self._metrics.num_open -= 1
             route = str(scope.get("path_template") or "")
             self._metrics.note_answer(route or "-", status or 499, time.monotonic() - started)
@@ -99,11 +99,11 @@ class Front:
         self._check_host(hosts)
         self._origins.check(scope["method"], headers)
         if scope["path"] in self._public_paths:
-            return EVERYBODY
+            return ANONYMOUS
         authorizations = [value for name, value in headers if name == b"authorization"]
         tenant = self._keys.tenant(authorizations[0] if len(authorizations) == 1 else None)
         if self._gateway.is_draining and scope["method"] == "POST" and not _comes_back(headers):
-            raise is_stopping()
+            raise stopping_error()
         if self._metrics.num_open > self._max_open:
             raise Overloaded(f"{self._max_open} requests are open already", retry_after=1.0)
         return tenant
