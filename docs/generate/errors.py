@@ -4,11 +4,14 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-import cactus_actors.batch.batch_errors  # noqa: F401  its errors are in the tree once it is imported
+from cactus_actors.batch import batch_errors
 from cactus_actors.cli.main import exit_code
+from cactus_actors.protocol import errors
 from cactus_actors.protocol.errors import CactusError
 from docs.generate.layout import first_sentence, item, page
 
+MODULES = (errors.__name__, batch_errors.__name__)
+"""Modules whose errors callers see; others that a process has imported are not listed."""
 INTRODUCTION = """\
 An error has a `type`, a `message`, where a field is at fault its name as `param`, and where it is worth waiting the
 seconds as `retry_after`. Over HTTP the body is `{"error": {"message", "type", "param", "code"}}` with the status below
@@ -31,7 +34,7 @@ def errors_page() -> str:
 def _tree(error: type[CactusError], depth: int = 0) -> Iterator[tuple[int, type[CactusError]]]:
     yield depth, error
     for child in error.__subclasses__():
-        if child.__module__.startswith("cactus_actors."):
+        if child.__module__ in MODULES:
             yield from _tree(child, depth + 1)
 
 
