@@ -1,4 +1,4 @@
-"""AsyncClient: what a program asks of the service, awaited."""
+"""AsyncClient: requests to the service, from one event loop."""
 
 from __future__ import annotations
 
@@ -8,6 +8,8 @@ from collections import OrderedDict
 from pathlib import Path
 from types import TracebackType
 from typing import Any, Self
+
+import msgspec
 
 from cactus_actors.client.client_sockets import default_stream_endpoint
 from cactus_actors.client.job_follower import Timeouts
@@ -39,16 +41,16 @@ MAX_UNREAD_RESULTS = 10_000
 class AsyncClient:
     """Asks a service for completions; safe to use from any number of tasks of one event loop.
 
-    `timeout` is how many seconds a first answer may take before Unavailable is raised. A job that the service
-    has answered once is followed through silence, reconnection and a restarted router until there was
-    nothing for `reconnect_timeout` seconds.
+    `timeout` is the number of seconds to wait for a first reply before Unavailable is raised. After its first
+    reply a job is followed through silence, reconnections and restarts of the router; Unavailable is raised
+    after `reconnect_timeout` seconds without any message. `timeouts` replaces both.
 
-    `key_file` names the key that a service with keys asks for, and defaults to what CACTUS_KEY_FILE names.
-    AuthenticationFailed is raised where it is not accepted.
+    `key_file` is the CURVE key file for a service that requires keys. It defaults to the file that
+    CACTUS_KEY_FILE names. A key that the service does not accept raises AuthenticationFailed.
 
-    A job that fails raises its typed error, with what there was of the result as `error.result`; a cancelled
-    job is a Result with finish_reason "cancelled". Options are the fields of `Options`; another name raises
-    InvalidRequest before anything is sent.
+    A failed job raises its typed error, with the partial result as `error.result`. A cancelled job is a Result
+    with finish_reason "cancelled". Options are the fields of `Options`; an unknown name raises InvalidRequest
+    before anything is sent.
     """
 
     def __init__(
@@ -59,10 +61,13 @@ class AsyncClient:
         timeout: float = 10.0,
         reconnect_timeout: float = 60.0,
         key_file: str | Path | None = None,
+        timeouts: Timeouts | None = None,
     ) -> None:
         self.jobs_endpoint = jobs_endpoint
         self.stream_endpoint = stream_endpoint or default_stream_endpoint(jobs_endpoint)
-        timeouts = Timeouts(endpoint=jobs_endpoint, first_reply_s=timeout, reconnect_s=max(timeout, reconnect_timeout))
+        if timeouts is None:
+            timeouts = Timeouts(first_reply_s=timeout, reconnect_s=max(timeout, reconnect_timeout))
+        timeouts = msgspec.structs.replace(timeouts, endpoint=jobs_endpoint)
         self._connection = RouterConnection(
             self.jobs_endpoint, self.stream_endpoint, timeouts, find_credentials(key_file)
         )
@@ -78,11 +83,12 @@ class AsyncClient:
         await self.close()
 
     async def close(self) -> None:
-        """Release sockets and tasks; jobs that were submitted and not cancelled go on running."""
+        """Release sockets and tasks. Submitted jobs that were not cancelled keep running."""
         await self._connection.close()
 
     async def complete(
         self,
+        /,
         prompt: Prompt | None = None,
         *,
         messages: Messages | None = None,
@@ -91,12 +97,12 @@ class AsyncClient:
         job_id: str | None = None,
         **options: Any,
     ) -> Result:
-        """The whole result of one job; a task that is cancelled while it waits here cancels its job."""
+        """Run one job and return its Result. An interrupted or cancelled wait cancels the job."""
         submit = make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         return await self.run(submit)
 
     async def run(self, submit: Submit) -> Result:
-        """`complete` for a message that is already made."""
+        """Like `complete`, for a Submit message."""
         submit = ready_to_send(submit)
         job = await self._connection.follow(submit.job_id, submit, streamed=False)
         try:
@@ -107,6 +113,7 @@ class AsyncClient:
 
     def stream(
         self,
+        /,
         prompt: Prompt | None = None,
         *,
         messages: Messages | None = None,
@@ -115,19 +122,21 @@ class AsyncClient:
         job_id: str | None = None,
         **options: Any,
     ) -> AsyncTokenStream:
-        """The deltas of one job as they come: `async for delta in client.stream(...)`.
+        """Run one job and iterate over its deltas: `async for` with AsyncClient, `for` with Client.
 
-        The job is submitted at the first await. Closing or dropping the stream before its end cancels it.
+        AsyncClient submits the job at the first await, Client before it returns. Closing or dropping the stream
+        before its end cancels the job.
         """
         submit = make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         return self.follow(submit)
 
     def follow(self, submit: Submit) -> AsyncTokenStream:
-        """`stream` for a message that is already made."""
+        """Like `stream`, for a Submit message."""
         return AsyncTokenStream(self._connection, ready_to_send(submit))
 
     async def submit(
         self,
+        /,
         prompt: Prompt | None = None,
         *,
         messages: Messages | None = None,
@@ -136,7 +145,7 @@ class AsyncClient:
         job_id: str | None = None,
         **options: Any,
     ) -> str:
-        """Start a job and return its id once the service has accepted it."""
+        """Submit a job and return its id after the service has accepted it."""
         submit = ready_to_send(
             make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         )
@@ -154,9 +163,9 @@ class AsyncClient:
         return submit.job_id
 
     async def result(self, job_id: str, timeout: float | None = None) -> Result:  # noqa: ASYNC109
-        """A job's result by its id, whoever submitted it.
+        """Return the Result of a job by its id, whichever client submitted it.
 
-        Raises TimeoutError when it has not ended within `timeout` seconds; the job goes on.
+        Raises TimeoutError after `timeout` seconds; the job keeps running.
         """
         check_job_id(job_id)
         try:
@@ -174,35 +183,35 @@ class AsyncClient:
         except TimeoutError:
             if not limit.expired():
                 raise
-            raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s; it goes on") from None
+            raise TimeoutError(f"job {job_id} has not ended within {timeout:g} s; it keeps running") from None
 
     async def cancel(self, job_id: str) -> JobState:
-        """End a job and return its state, which tells one that had ended before; raises JobNotFound."""
+        """Cancel a job and return its state, which differs for a job that had already ended; raises JobNotFound."""
         check_job_id(job_id)
         for job in self._connection.handles(job_id):
             job.follower.is_cancelled = True
         return (await self._connection.ask(job_id, Cancel(job_id=job_id), Pending)).state
 
     async def look(self, job_id: str) -> Finished | Pending:
-        """What is known of a job now, whoever submitted it; raises JobNotFound."""
+        """Return the state of a job now, whichever client submitted it; raises JobNotFound."""
         check_job_id(job_id)
         fetch = Fetch(job_id=job_id, wait=False)
         return await self._connection.ask(job_id, fetch, Finished, Pending)
 
     async def status(self, *, with_totals: bool = False) -> Status:
-        """What the service is doing now, and what it has counted since it started."""
+        """Return the state of the service; `with_totals` adds its counters since the start."""
         request_id = secrets.token_hex(8)
         message = StatusRequest(request_id=request_id, with_totals=with_totals)
         return await self._connection.ask(request_id, message, Status)
 
     async def scale(self, num_workers: int) -> int:
-        """Set the wished number of local workers, which come and go while jobs run; returns it as noted."""
+        """Set the desired number of local workers and return it; running jobs lose nothing."""
         request_id = secrets.token_hex(8)
         message = Scale(num_workers=num_workers, request_id=request_id)
         return (await self._connection.ask(request_id, message, Scaling)).num_workers
 
     async def restart_workers(self) -> int:
-        """Have every local worker replaced, one after the other, while jobs run; how many there are."""
+        """Replace every local worker, one at a time, while jobs run; returns their number."""
         request_id = secrets.token_hex(8)
         message = Restart(request_id=request_id)
         return (await self._connection.ask(request_id, message, Restarting)).num_workers

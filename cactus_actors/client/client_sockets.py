@@ -1,4 +1,4 @@
-"""The ZeroMQ sockets of a client: how they connect, are read, and tell that a service refuses one."""
+"""The ZeroMQ sockets of a client: connecting, reading, and recognising a refusal by the service."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ from cactus_actors.protocol.tcp_keepalive import set_options
 
 LINGER_MS = 300
 MAX_BROKEN_HANDSHAKES = 5
-"""So many in a row are no accident of a busy or restarted service."""
+"""This many in a row are not caused by a busy or restarted service."""
 MAX_QUEUED_MESSAGES = 100_000
 MAX_CONSECUTIVE_READS = 32
 SOCKET_OPTIONS = {
@@ -38,7 +38,7 @@ REFUSED = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCOL
 
 
 def make_socket(context: zmq.asyncio.Context, kind: int, credentials: Credentials | None) -> zmq.asyncio.Socket:
-    """A socket that is not connected yet."""
+    """A socket that is not yet connected."""
     socket = context.socket(kind)
     set_options(socket, SOCKET_OPTIONS)
     if credentials is not None:
@@ -47,7 +47,7 @@ def make_socket(context: zmq.asyncio.Context, kind: int, credentials: Credential
 
 
 def connect(socket: zmq.asyncio.Socket, endpoint: str) -> None:
-    """Let ZeroMQ keep the socket connected; raises ConfigurationInvalid."""
+    """Connect; ZeroMQ keeps the connection up. Raises ConfigurationInvalid."""
     try:
         socket.connect(endpoint)
     except zmq.ZMQError as error:
@@ -55,19 +55,19 @@ def connect(socket: zmq.asyncio.Socket, endpoint: str) -> None:
 
 
 def reconnect(socket: zmq.asyncio.Socket, endpoint: str) -> None:
-    """Connect to the endpoint anew, without what still waited to be sent."""
+    """Replace the connection to an endpoint, dropping queued messages."""
     leave(socket, endpoint)
     socket.connect(endpoint)
 
 
 def leave(socket: zmq.asyncio.Socket, endpoint: str) -> None:
-    """Connect no more."""
-    with contextlib.suppress(zmq.ZMQError):  # a connection that was refused is gone already
+    """Disconnect from an endpoint."""
+    with contextlib.suppress(zmq.ZMQError):  # a refused connection is gone already
         socket.disconnect(endpoint)
 
 
 def events_of(context: zmq.asyncio.Context, socket: zmq.asyncio.Socket) -> zmq.asyncio.Socket:
-    """Where events come in: connections begin, are there, end, or are refused, which they are for good."""
+    """A socket that receives connection events: connecting, connected, disconnected, refused (final)."""
     endpoint = "inproc://events"
     socket.monitor(endpoint, CONNECTING | CONNECTED | DISCONNECTED | REFUSED)
     monitor = context.socket(zmq.PAIR)
@@ -77,19 +77,19 @@ def events_of(context: zmq.asyncio.Context, socket: zmq.asyncio.Socket) -> zmq.a
 
 
 def refusal(event: int, endpoint: str, credentials: Credentials | None) -> AuthenticationFailed:
-    """What such an event means."""
+    """The error for a refusal event."""
     if credentials is None:
-        reason = f"{endpoint} asks for a key: name your key file (key_file, or {KEY_FILE_VARIABLE})"
+        reason = f"{endpoint} requires a key: give a key file (key_file, or {KEY_FILE_VARIABLE})"
     elif event == zmq.EVENT_HANDSHAKE_FAILED_AUTH:
         name = credentials.name
-        reason = f"{endpoint} does not accept the key {name!r}: it is unknown there, revoked, or a worker's"
+        reason = f"{endpoint} does not accept the key {name!r}: it is unknown there, revoked, or a worker key"
     else:
-        reason = f"{endpoint} does not ask for keys; nothing is sent there with one"
+        reason = f"{endpoint} does not use keys; a client with a key sends nothing to it"
     return AuthenticationFailed(reason)
 
 
 def mismatch(peer: Peer, endpoint: str, credentials: Credentials | None, num_broken: int) -> CactusError | None:
-    """Why handshakes with `peer` break off, if that will not change."""
+    """The error for repeated failed handshakes with `peer`; None if they may succeed later."""
     if peer == "http":
         return ConfigurationInvalid(
             f"{endpoint} is an HTTP port; jobs go to the service's jobs endpoint: `cactus serve` prints it "
@@ -97,15 +97,15 @@ def mismatch(peer: Peer, endpoint: str, credentials: Credentials | None, num_bro
         )
     if peer == "curve" and credentials is not None and num_broken >= MAX_BROKEN_HANDSHAKES:
         return AuthenticationFailed(
-            f"{endpoint} is not the service that the key {credentials.name!r} is for: "
-            "it has another public key than the key file names"
+            f"{endpoint} is not the service that issued the key {credentials.name!r}: "
+            "its public key differs from the one in the key file"
         )
     return None
 
 
 async def received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
-    """Every message of `socket`; taking one that is there lets nobody else run, so that is done."""
-    ready: zmq.Socket[bytes] = zmq.Socket.shadow(socket)  # what is there already is read without a future
+    """Yield every message of `socket`, letting other tasks run after every MAX_CONSECUTIVE_READS messages."""
+    ready: zmq.Socket[bytes] = zmq.Socket.shadow(socket)  # queued messages are read without a future
     for number in itertools.count(1):
         try:
             frames = ready.recv_multipart(zmq.NOBLOCK)
@@ -117,13 +117,13 @@ async def received(socket: zmq.asyncio.Socket) -> AsyncIterator[list[bytes]]:
 
 
 def default_stream_endpoint(endpoint: str) -> str:
-    """The stream endpoint that belongs to a job endpoint: the same host, the next port."""
+    """The default stream endpoint of a jobs endpoint: the same host, the next port."""
     try:
         port = urlsplit(endpoint).port
     except ValueError:
         port = None
     if not endpoint.startswith("tcp://") or port is None:
         raise ConfigurationInvalid(
-            f"{endpoint!r} is not tcp://HOST:PORT; for another transport name the stream endpoint too"
+            f"{endpoint!r} is not tcp://HOST:PORT; for another transport give the stream endpoint too"
         )
     return f"{endpoint.rsplit(':', 1)[0]}:{port + 1}"

@@ -1,4 +1,4 @@
-"""What a client knows about one job, and what it must ask for to learn the rest. No I/O."""
+"""The state of one job as its client sees it, and the messages that complete it. No I/O."""
 
 from __future__ import annotations
 
@@ -33,38 +33,42 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES
 
-RESEND_AFTER_S = 1.0  # an unanswered first message goes out again, it is idempotent
-STREAM_SILENCE_S = 2.0  # a running job's stream has a Progress every second
-RESULT_SILENCE_S = 5.0  # without a stream silence is normal, but the router may have been restarted
+RESEND_AFTER_S = 1.0  # an unanswered first message is sent again; it is idempotent
+STREAM_SILENCE_S = 2.0  # the stream of a running job has a Progress every second
+RESULT_SILENCE_S = 5.0  # default of Timeouts.result_silence_s
 REORDER_S = 0.25  # Finished on the job socket may overtake the last deltas on the stream socket
+CLOSE_S = 5.0  # default of Timeouts.close_s: a cancelled job ends at once
 RESUME_CREDIT = 1024
 DEFAULT_RETRY_S = 1.0
 MAX_STREAM_ITEMS = MAX_MESSAGE_BYTES  # a result is one message, and each item takes a byte of it
 
 
 class Timeouts(msgspec.Struct, frozen=True, kw_only=True):
-    """Seconds without any answer before a job is given up.
+    """Seconds without a message before a job is given up or asked for again; `endpoint` is for error messages.
 
-    `first_reply_s` holds until the router has answered once, `reconnect_s` from then on: long enough for a
-    router to be restarted.
+    `first_reply_s` applies until the first reply, `reconnect_s` after it: long enough for a restart of the router.
+    `result_silence_s` is the silence after which a job without a stream is asked for again: silence is normal
+    there, but the router may have been restarted. `close_s` is how long the result of a cancelled job may take.
     """
 
-    endpoint: str
-    first_reply_s: float
-    reconnect_s: float
+    first_reply_s: float = 10.0
+    reconnect_s: float = 60.0
+    result_silence_s: float = RESULT_SILENCE_S
+    close_s: float = CLOSE_S
+    endpoint: str = ""
 
     def exhausted(self, seconds: float) -> Unavailable:
-        """The error that ends waiting after `seconds`."""
+        """The error raised after `seconds` without a reply."""
         return Unavailable(f"no answer from {self.endpoint} for {seconds:g} s; is `cactus serve` running?")
 
 
 class JobFollower:
     """Follows one job to its end: feed it messages and ticks, send its `outbox`, deliver its `deltas`.
 
-    Invariant: `deltas` ever put out join to items 0..next_index-1 without a gap or a repeat, and their text
-    joins to a prefix of the text of the job's stream. `outcome` is set once, when nothing more will come.
-    Without `submit` the job is somebody else's and cannot be submitted again; nor is it with `is_cancelled`.
-    With `is_abandoned` only the result is still taken, and no deltas.
+    Invariant: all `deltas` emitted so far join to items 0..next_index-1 without a gap or a repeat, and their text
+    joins to a prefix of the text of the job's stream. `outcome` is set once, when no more messages will follow.
+    Without `submit` another client submitted the job, and it cannot be submitted again; nor can it with
+    `is_cancelled`. With `is_abandoned` only the result is awaited, and no deltas.
     """
 
     def __init__(self, job_id: str, submit: Submit | None, *, streamed: bool, timeouts: Timeouts, now: float) -> None:
@@ -87,8 +91,8 @@ class JobFollower:
         self.is_cancelled = False
         self.is_abandoned = False
         self._resume_pending = False
-        # Fetch is answered when the job ends, so a Resume comes with it: an answer at once says it is known.
-        # It asks for no item: what was never shown may still be handed off.
+        # Fetch is answered when the job ends. The Resume sent with it is answered at once and shows that the job is
+        # known. It asks for no items: text that was never shown may still be replaced by a handoff.
         self._opening: list[ClientMessage] = (
             [submit] if submit else [Fetch(job_id=job_id), Resume(job_id=job_id, credit=0)]
         )
@@ -97,17 +101,17 @@ class JobFollower:
         self._reopen_at: float | None = now + RESEND_AFTER_S
 
     def fail(self, error: CactusError) -> None:
-        """End following because of something outside this job."""
+        """End following with an error from outside this job."""
         if self.outcome is None:
             self.outcome = error
 
     def abandon(self) -> None:
-        """Go on for the result alone, of a job that is being cancelled."""
+        """Wait only for the result of a job that is being cancelled."""
         self.is_cancelled = self.is_abandoned = True
         self.streamed = False
 
     def on_message(self, message: RouterReply | Progress, now: float, *, from_stream: bool = False) -> None:
-        """Take in one message about this job."""
+        """Handle one message about this job."""
         if self.outcome is not None:
             return
         self._last_reply_at = now
@@ -136,7 +140,7 @@ class JobFollower:
                 pass
 
     def on_tick(self, now: float) -> None:
-        """Notice what did not come; called a few times a second."""
+        """Detect missing replies; called several times a second."""
         if self.outcome is not None:
             return
         if self._finished is not None:
@@ -150,13 +154,13 @@ class JobFollower:
             if now >= self._reopen_at:
                 self._reopen(now)
         elif now - max(self._last_reply_at, self._last_request_at) >= (
-            STREAM_SILENCE_S if self.streamed else RESULT_SILENCE_S
+            STREAM_SILENCE_S if self.streamed else self._timeouts.result_silence_s
         ):
             self._resume_pending = False
             self._resume(now)
 
     def on_reconnected(self, now: float) -> None:
-        """The connection has ended and there is another: what was asked may not have come, nor the answer."""
+        """The connection was replaced: requests and replies in flight may be lost."""
         if self.outcome is not None:
             return
         if self._reopen_at is not None:
@@ -168,7 +172,7 @@ class JobFollower:
     def _on_delta(self, delta: Delta, now: float) -> None:
         if not self.streamed or delta.index < self._next_index:
             if self.streamed and delta.index + len(delta.token_ids) > self._next_index:
-                self._resume(now)  # its text cannot be cut at next_index; a replay begins there
+                self._resume(now)  # its text cannot be split at next_index; a replay starts there
             return
         self._out_of_order[delta.index] = delta
         self._deliver_in_order()
@@ -177,7 +181,7 @@ class JobFollower:
 
     def _deliver_in_order(self) -> None:
         while (delta := self._out_of_order.pop(self._next_index, None)) is not None:
-            # Text without tokens has no index that would tell a repeat; the end of the result brings it.
+            # Text without tokens has no index to detect a repeat by; the end of the result contains it.
             if not delta.token_ids:
                 continue
             self._emit(delta)
@@ -215,14 +219,14 @@ class JobFollower:
         self._resume_pending = True
         self._last_request_at = now
         if self.is_abandoned:
-            self.outbox.append(Cancel(job_id=self.job_id))  # the first one did not come to anything
-        if not self.streamed:  # the end is sent once, over a connection that may be gone by then
+            self.outbox.append(Cancel(job_id=self.job_id))  # the first Cancel had no effect
+        if not self.streamed:  # the result is sent once, over a connection that may be closed by then
             self.outbox.append(Fetch(job_id=self.job_id))
         credit = RESUME_CREDIT if self.streamed else 0
         self.outbox.append(Resume(job_id=self.job_id, next_index=self._next_index, credit=credit))
 
     def _on_epoch(self, epoch: int, now: float) -> None:
-        """Another epoch than before is a restarted router, which may not know the job: open it again."""
+        """A changed epoch means a restarted router, which may not know the job: submit it again."""
         if self._epoch is not None and epoch != self._epoch:
             self._reopen(now)
         else:
@@ -230,7 +234,7 @@ class JobFollower:
 
     def _reopen(self, now: float) -> None:
         if self.is_cancelled and self._submit is not None:
-            self.outbox.append(Cancel(job_id=self.job_id))  # another router may know the job nevertheless
+            self.outbox.append(Cancel(job_id=self.job_id))  # the restarted router may know the job nevertheless
             self.outcome = Result(finish_reason="cancelled")
             return
         self._epoch = None
@@ -246,7 +250,7 @@ class JobFollower:
             if self._reopen_at is None:
                 self._reopen(now)
         elif isinstance(error, JobConflict) and self.accepted is not None:
-            return  # of another who came with the same id
+            return  # another client used the same id
         elif isinstance(error, Overloaded | Unavailable) and self.accepted is not None:
             self._reopen_at = now + (error.retry_after or DEFAULT_RETRY_S)
         else:
@@ -260,10 +264,10 @@ class JobFollower:
             self._complete(finished)
 
     def _complete(self, finished: Finished) -> None:
-        """Put out what the stream lost, which the whole result still has, and end."""
+        """Emit what the stream lost from the whole result, and end."""
         result = finished.result
         if finished.length > MAX_STREAM_ITEMS:
-            self.fail(ServerFailure(f"the router tells of a stream of {finished.length} items"))
+            self.fail(ServerFailure(f"the router reports a stream of {finished.length} items"))
             return
         missing = max(0, finished.length - self._next_index)
         written = result.text if result.stream_text is None else result.stream_text

@@ -1,4 +1,4 @@
-"""Who answers at an endpoint where no ZeroMQ connection comes about: looked at once, without ZeroMQ."""
+"""Identifies the peer at an endpoint where ZeroMQ handshakes fail, over plain TCP."""
 
 from __future__ import annotations
 
@@ -7,48 +7,48 @@ import contextlib
 from typing import Literal
 from urllib.parse import urlsplit
 
-LOOK_S = 1.0
-# ZMTP 3.1 (RFC 37): the signature and the version; what follows would name a mechanism, which may be refused
+PROBE_TIMEOUT_S = 1.0
+# ZMTP 3.1 (RFC 37): signature and version; the mechanism that would follow may be refused
 _GREETING = b"\xff" + bytes(8) + b"\x7f\x03\x01"
 _GREETING_BYTES = 64
 _MECHANISM = slice(12, 32)
 _TLS_ALERT = b"\x15\x03"
 
 Peer = Literal["http", "curve", "other"]
-"""An HTTP server, a ZeroMQ socket that asks for keys, or anything else, silence included."""
+"""An HTTP server, a ZeroMQ socket that requires CURVE keys, or anything else, silence included."""
 
 
 class Handshakes:
-    """Counts connections that ended before their handshake did, one after another. No I/O."""
+    """Counts consecutive connections that ended before their handshake. No I/O."""
 
     def __init__(self) -> None:
         self.num_broken = 0
         self._is_open = False
 
     def on_connected(self) -> None:
-        """TCP is connected; the handshake begins."""
+        """TCP is connected; the handshake starts."""
         self._is_open = True
 
     def on_succeeded(self) -> None:
-        """The peer is who it should be."""
+        """The handshake succeeded."""
         self._is_open = False
         self.num_broken = 0
 
     def on_disconnected(self) -> bool:
-        """The connection has ended; whether that was before its handshake."""
+        """The connection has ended; returns True if that was before its handshake."""
         was_open, self._is_open = self._is_open, False
         self.num_broken += was_open
         return was_open
 
 
-async def look(endpoint: str) -> Peer:
-    """Begin a greeting of ZeroMQ's at tcp://HOST:PORT and read what comes back."""
+async def identify_peer(endpoint: str) -> Peer:
+    """Send the start of a ZMTP greeting to tcp://HOST:PORT and classify the reply."""
     url = urlsplit(endpoint)
     if url.scheme != "tcp" or url.hostname is None or url.port is None:
         return "other"
     answer = b""
     with contextlib.suppress(OSError, TimeoutError):
-        async with asyncio.timeout(LOOK_S):
+        async with asyncio.timeout(PROBE_TIMEOUT_S):
             reader, writer = await asyncio.open_connection(url.hostname, url.port)
             try:
                 writer.write(_GREETING)

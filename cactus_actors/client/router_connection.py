@@ -1,4 +1,4 @@
-"""The two sockets of a client, and what comes in on them handed to whom it concerns."""
+"""The sockets of a client, and the dispatch of received messages to the jobs and requests they answer."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ from cactus_actors.client.client_sockets import (
     refusal,
 )
 from cactus_actors.client.job_follower import JobFollower, Timeouts
-from cactus_actors.client.peer_probe import Handshakes, look
+from cactus_actors.client.peer_probe import Handshakes, identify_peer
 from cactus_actors.client.reply_watchdog import ReplyWatchdog
 from cactus_actors.client.subscriptions import Subscriptions
 from cactus_actors.keys.key_file import Credentials
@@ -56,7 +56,7 @@ RESEND_INTERVAL_S = 1.0
 
 
 class JobHandle:
-    """A follower and the event that tells those who wait on it that something came."""
+    """A job's follower and an event that is set on each change."""
 
     def __init__(self, follower: JobFollower) -> None:
         self.follower = follower
@@ -64,18 +64,18 @@ class JobHandle:
         self._changed = asyncio.Event()
 
     def wake(self) -> None:
-        """Let everybody who waits look again."""
+        """Wake every waiter."""
         self._changed.set()
         if self.on_change is not None:
             self.on_change()
 
     async def wait_changed(self) -> None:
-        """Return after the next change; check before waiting and again after."""
+        """Return after the next change. Callers check their condition before and after."""
         self._changed.clear()
         await self._changed.wait()
 
     async def outcome(self) -> Result:
-        """The job's result, or its error raised."""
+        """Return the job's result, or raise its error."""
         while (outcome := self.follower.outcome) is None:
             await self.wait_changed()
         if isinstance(outcome, CactusError):
@@ -84,16 +84,16 @@ class JobHandle:
 
 
 class PendingReply(NamedTuple):
-    """Who waits for a message of one of `kinds`."""
+    """A request that waits for a reply of one of `kinds`."""
 
     kinds: tuple[type[msgspec.Struct], ...]
     answer: asyncio.Future[RouterReply]
 
 
 class RouterConnection:
-    """Sockets, reading tasks and followers of one client; opens at first use, inside the running loop.
+    """Sockets, reading tasks and job handles of one client; opens at first use, inside the running loop.
 
-    A job may have several followers; each is told everything.
+    A job may have several handles; each receives every message of the job.
     """
 
     def __init__(
@@ -107,7 +107,7 @@ class RouterConnection:
         self._credentials = credentials
         self._refusal: CactusError | None = None
         self._stream_endpoint = stream_endpoint
-        self._timeouts = timeouts
+        self.timeouts = timeouts
         self._handles: dict[str, list[JobHandle]] = {}
         self._pending_replies: dict[str, list[PendingReply]] = {}
         self._context: zmq.asyncio.Context | None = None
@@ -115,11 +115,11 @@ class RouterConnection:
         self._closing_sends: set[asyncio.Task[None]] = set()
         self._watchdog = ReplyWatchdog()
         self._has_pending = asyncio.Event()
-        """Set while something is followed or asked, and so times matter."""
+        """Set while a job is followed or a reply is pending: the tick is needed then."""
         self._is_closed = False
 
     def open(self) -> None:
-        """Connect, unless that is done; ZeroMQ keeps the connection from then on."""
+        """Connect, unless that was done; ZeroMQ keeps the connection up from then on."""
         if self._is_closed:
             raise Unavailable("the client was closed")
         if self._refusal is not None:
@@ -140,7 +140,7 @@ class RouterConnection:
         self._tasks += [asyncio.create_task(work()) for work in (self._read_replies, self._watch, self._tick)]
 
     async def close(self) -> None:
-        """Fail what is still followed, and release sockets, tasks and the ZeroMQ context."""
+        """Fail the jobs that are still followed, and release sockets, tasks and the ZeroMQ context."""
         if self._is_closed:
             return
         self._is_closed = True
@@ -164,11 +164,11 @@ class RouterConnection:
         await asyncio.to_thread(self._context.term)  # blocks for as long as the sockets linger
 
     async def follow(self, job_id: str, submit: Submit | None, *, streamed: bool) -> JobHandle:
-        """Subscribe to the job if `streamed`, then open it."""
+        """Subscribe to the job's topic if `streamed`, then submit or fetch the job."""
         self.open()
         if streamed:
             self._subscriptions.subscribe(job_id.encode())
-        follower = JobFollower(job_id, submit, streamed=streamed, timeouts=self._timeouts, now=time.monotonic())
+        follower = JobFollower(job_id, submit, streamed=streamed, timeouts=self.timeouts, now=time.monotonic())
         job = JobHandle(follower)
         self._handles.setdefault(job_id, []).append(job)
         self._has_pending.set()
@@ -176,11 +176,11 @@ class RouterConnection:
         return job
 
     def handles(self, job_id: str) -> Sequence[JobHandle]:
-        """The followers of a job, none if it has ended or nobody follows it here."""
+        """The handles of a job; none if it has ended or is not followed here."""
         return self._handles.get(job_id, ())
 
     def abandon(self, job: JobHandle) -> None:
-        """Cancel a job whose deltas are not wanted any more; its result is awaited by whoever still asks."""
+        """Cancel a job whose deltas are no longer needed. Its result can still be awaited."""
         job_id = job.follower.job_id
         if job not in self.handles(job_id) or self._is_closed:
             return
@@ -193,34 +193,34 @@ class RouterConnection:
         task.add_done_callback(self._closing_sends.discard)
 
     def release(self, job: JobHandle) -> None:
-        """Follow a job no longer and let it go on."""
+        """Stop following a job; the job keeps running."""
         if not self._is_closed:
             self._forget(job)
 
-    async def ask(self, key: str, message: ClientMessage, *kinds: type[R]) -> R:
-        """The answer of one of `kinds` that echoes `key`, asked for again while it does not come.
+    async def ask(self, echo_id: str, message: ClientMessage, *kinds: type[R]) -> R:
+        """Send `message` and return the reply of one of `kinds` that echoes `echo_id`; resend until it arrives.
 
         Requests are idempotent. Raises the error of a Rejected.
         """
         self.open()
         pending = PendingReply(kinds, asyncio.get_running_loop().create_future())
-        self._pending_replies.setdefault(key, []).append(pending)
+        self._pending_replies.setdefault(echo_id, []).append(pending)
         self._has_pending.set()
         answer = pending.answer
-        give_up_at = time.monotonic() + self._timeouts.first_reply_s
+        give_up_at = time.monotonic() + self.timeouts.first_reply_s
         try:
             while not answer.done() and (left := give_up_at - time.monotonic()) > 0:
                 await self._send(message)
                 await asyncio.wait([answer], timeout=min(RESEND_INTERVAL_S, left))
         finally:
-            waiting = self._pending_replies[key]
+            waiting = self._pending_replies[echo_id]
             waiting.remove(pending)
             if not waiting:
-                del self._pending_replies[key]
+                del self._pending_replies[echo_id]
         if answer.cancelled():
             raise Unavailable("the client was closed")
         if not answer.done():
-            raise self._timeouts.exhausted(self._timeouts.first_reply_s)
+            raise self.timeouts.exhausted(self.timeouts.first_reply_s)
         reply = answer.result()
         if isinstance(reply, Rejected):
             raise error_from_info(reply.error)
@@ -237,7 +237,7 @@ class RouterConnection:
                 await self._fail_all(error)
 
     def _open_stream(self) -> zmq.asyncio.Socket:
-        """One more connection to the stream socket, and a task that reads it."""
+        """Open another connection to the stream endpoint, and a task that reads it."""
         assert self._context is not None
         stream = make_socket(self._context, zmq.SUB, self._credentials)
         connect(stream, self._stream_endpoint)
@@ -253,13 +253,13 @@ class RouterConnection:
             try:
                 message = decoder.decode(frames)
             except InvalidMessage:
-                continue  # a published message is only a hint; what it carried is asked for again
+                continue  # published messages may be lost; a gap is asked for again
             for job in [*jobs]:
                 job.follower.on_message(message, time.monotonic(), from_stream=True)
                 await self._flush(job)
 
     async def _watch(self) -> None:
-        """Ask again when ZeroMQ is connected anew; fail everything when we are refused: that is for good."""
+        """Resume all jobs after a reconnection; fail everything when the service refuses this client."""
         was_connected = False
         handshakes = Handshakes()
         while self._refusal is None:
@@ -275,17 +275,17 @@ class RouterConnection:
                 self._refusal = refusal(event, self._jobs_endpoint, self._credentials)
             elif (
                 handshakes.on_disconnected()
-                and not was_connected  # else it was the right peer, and comes back
+                and not was_connected  # otherwise it was the right peer and will return
                 and handshakes.num_broken in (1, MAX_BROKEN_HANDSHAKES)
             ):
-                peer = await look(self._jobs_endpoint)
+                peer = await identify_peer(self._jobs_endpoint)
                 self._refusal = mismatch(peer, self._jobs_endpoint, self._credentials, handshakes.num_broken)
         for socket, endpoint in self._connected():
             leave(socket, endpoint)
         await self._fail_all(self._refusal)
 
     async def _resume_all(self) -> None:
-        """Replies that were on their way over the connection that ended are lost."""
+        """Replies in flight on the closed connection are lost: ask for them again."""
         now = time.monotonic()
         for job in self._all_handles():
             job.follower.on_reconnected(now)
@@ -308,7 +308,7 @@ class RouterConnection:
                 self._watchdog.on_reconnected(now)
 
     def _reconnect(self) -> None:
-        """Leave connections that may lead nowhere; what was on its way is asked for again."""
+        """Replace connections that may be dead; messages in flight are asked for again."""
         for socket, endpoint in self._connected():
             reconnect(socket, endpoint)
 
@@ -317,15 +317,15 @@ class RouterConnection:
         return [(self._jobs, self._jobs_endpoint), *streams]
 
     async def _on_reply(self, reply: RouterReply) -> None:
-        key: str | None = getattr(reply, "request_id", None) or getattr(reply, "job_id", None)
-        if key is None:
-            if isinstance(reply, Rejected):  # the router could not read us at all
+        echo_id: str | None = getattr(reply, "request_id", None) or getattr(reply, "job_id", None)
+        if echo_id is None:
+            if isinstance(reply, Rejected):  # the router could not decode a message
                 await self._fail_all(error_from_info(reply.error))
             return
-        for kinds, answer in self._pending_replies.get(key, ()):
+        for kinds, answer in self._pending_replies.get(echo_id, ()):
             if not answer.done() and isinstance(reply, (*kinds, Rejected)):
                 answer.set_result(reply)
-        for job in [*self.handles(key)]:
+        for job in [*self.handles(echo_id)]:
             job.follower.on_message(reply, time.monotonic())
             await self._flush(job)
 
@@ -341,7 +341,7 @@ class RouterConnection:
         return [*itertools.chain(*self._handles.values())]
 
     async def _flush(self, job: JobHandle) -> None:
-        """Send what the follower asks for, wake who waits on it, and let go of an ended job."""
+        """Send the follower's messages, wake its waiters, and forget an ended job."""
         messages, job.follower.outbox = job.follower.outbox, []
         for message in messages:
             await self._send(message)
@@ -361,9 +361,9 @@ class RouterConnection:
 
     async def _send(self, message: ClientMessage) -> None:
         frames = encode(message)
-        if not isinstance(message, Cancel):  # which has no answer of its own
+        if not isinstance(message, Cancel):  # Cancel has no reply of its own
             self._watchdog.on_sent(sum(map(len, frames)), time.monotonic())
         try:
             await self._jobs.send_multipart(frames, zmq.DONTWAIT)
-        except zmq.Again:  # the queue to an absent service is full; who asks asks again until it gives up
+        except zmq.Again:  # the queue to an absent service is full; requests are sent again until they time out
             return

@@ -1,4 +1,4 @@
-"""AsyncTokenStream: the deltas of one job as they come, then its result."""
+"""AsyncTokenStream: the deltas of one job as they arrive, then its result."""
 
 from __future__ import annotations
 
@@ -12,11 +12,9 @@ from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.protocol.messages import Accepted, Delta, Submit
 from cactus_actors.protocol.results import Result
 
-CLOSED_RESULT_S = 5.0  # a cancelled job ends at once
-
 
 class JobUpdate(NamedTuple):
-    """What is known of a job: that it was accepted, deltas that were not taken yet, and how it ended."""
+    """The state of a job: its acceptance, the deltas not yet read, and its outcome."""
 
     accepted: Accepted | None
     deltas: list[Delta]
@@ -24,11 +22,11 @@ class JobUpdate(NamedTuple):
 
 
 class AsyncTokenStream(AsyncIterator[Delta]):
-    """Iterate for the deltas; `await result()` for the Result, which reads the stream to its end.
+    """Iterate for the deltas; `await result()` waits for the Result.
 
-    The deltas' text joins to the result's text, without a gap, a repeat or a retraction. A failed job raises
-    its typed error after the deltas that it had. Leaving early (`close()`, the end of an `async with`, or
-    dropping the stream) cancels the job.
+    The text of the deltas joins to the text of the result, without a gap, a repeat or a retraction. A failed job
+    raises its typed error after its last delta. Closing the stream early (`close()`, the end of a `with`, or
+    dropping it) cancels the job.
     """
 
     def __init__(self, connection: RouterConnection, submit: Submit) -> None:
@@ -70,7 +68,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return follower.deltas.popleft()
 
     async def take(self) -> list[Delta]:
-        """All the deltas that are there, at least one; empty at the end of the stream."""
+        """Return all deltas that have arrived, at least one; an empty list at the end of the stream."""
         try:
             first = await anext(self)
         except StopAsyncIteration:
@@ -81,9 +79,9 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return [first, *rest]
 
     async def accepted(self) -> Accepted | None:
-        """The service's word that the job will end, once it is there; None for a job that ended unseen.
+        """Wait until the service has accepted the job; None if it ended before that was seen.
 
-        Raises the error of a job that was refused.
+        Raises the error of a refused job.
         """
         job = await self._following()
         while job.follower.accepted is None and job.follower.outcome is None:
@@ -93,19 +91,19 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return job.follower.accepted
 
     async def watch(self, on_change: Callable[[], None]) -> None:
-        """Begin, and call `on_change` at once and whenever `news` may have some."""
+        """Submit the job; call `on_change` at once and whenever `update` may return something new."""
         job = await self._following()
         job.on_change = on_change
         on_change()
 
     @property
     def has_reply(self) -> bool:
-        """Whether the service has said what becomes of the job."""
+        """Whether the service has accepted or refused the job."""
         follower = None if self._job is None else self._job.follower
         return follower is not None and (follower.accepted is not None or follower.outcome is not None)
 
     def update(self) -> JobUpdate:
-        """What a stream that is watched has now; its deltas are taken by that."""
+        """Return what has arrived since the last call; the deltas are consumed."""
         assert self._job is not None
         follower = self._job.follower
         deltas = list(follower.deltas)
@@ -113,26 +111,26 @@ class AsyncTokenStream(AsyncIterator[Delta]):
         return JobUpdate(follower.accepted, deltas, follower.outcome)
 
     async def result(self) -> Result:
-        """The job's Result; deltas that were not read stay readable.
+        """Wait for the job's Result. Unread deltas stay readable.
 
-        After `close()` it is what the service had when it cancelled the job; raises Unavailable if the
-        service does not tell soon.
+        After `close()` it is the partial result of the cancelled job; raises Unavailable if that does not arrive
+        within `Timeouts.close_s`.
         """
         job = await self._following()
         try:
-            async with asyncio.timeout(CLOSED_RESULT_S if self._is_closed else None):
+            async with asyncio.timeout(self._connection.timeouts.close_s if self._is_closed else None):
                 return await job.outcome()
         except TimeoutError:
             raise Unavailable(f"no result of the cancelled job {self.job_id} yet") from None
 
     async def close(self) -> None:
-        """Cancel the job, unless it has ended."""
+        """Cancel the job unless it has ended."""
         if self._job is not None and not self._is_closed:
             self._is_closed = True
             self._connection.abandon(self._job)
 
     def release(self) -> None:
-        """Follow the job no longer and let it go on."""
+        """Stop following the job; it keeps running."""
         if self._job is not None and not self._is_closed:
             self._is_closed = True
             self._connection.release(self._job)

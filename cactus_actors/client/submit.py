@@ -1,4 +1,4 @@
-"""From keyword arguments to a Submit, with the mistakes that can be seen before anything is sent."""
+"""Builds and checks Submit messages from keyword arguments."""
 
 from __future__ import annotations
 
@@ -42,7 +42,7 @@ _IN_WORDS: dict[Any, str] = {
 
 
 def new_job_id() -> str:
-    """A job id that nobody else has."""
+    """A new, unique job id."""
     return secrets.token_hex(16)
 
 
@@ -55,9 +55,9 @@ def make_submit(
     job_id: str | None = None,
     options: Mapping[str, Any],
 ) -> Submit:
-    """The Submit that the arguments ask for; raises InvalidRequest with `param` set.
+    """Build a Submit; raises InvalidRequest with `param` set.
 
-    Who chooses the `job_id` may send the job again: it is known by that id for a day after its end.
+    A caller that chooses the `job_id` may send the job again: the service knows it for a day after its end.
     """
     if (prompt is None) == (messages is None):
         raise InvalidRequest("give exactly one of prompt and messages", param="prompt")
@@ -82,7 +82,7 @@ def make_submit(
 
 
 def make_options(given: Mapping[str, Any]) -> Options:
-    """Options of keyword arguments; raises InvalidRequest for an unknown name or a wrong type."""
+    """Build Options from keyword arguments; raises InvalidRequest for an unknown name or a wrong type."""
     types = {field.name: field.type for field in msgspec.structs.fields(Options)}
     for name, value in given.items():
         if name not in types:
@@ -95,7 +95,10 @@ def make_options(given: Mapping[str, Any]) -> Options:
 
 
 def ready_to_send(submit: Submit) -> Submit:
-    """The same job with a seed; InvalidRequest for options out of range and for what no frame can carry."""
+    """Check a Submit and give it a seed.
+
+    Raises InvalidRequest for options out of range and for data that cannot be encoded.
+    """
     options = submit.options
     resolve_options(options, profile=PROFILES[submit.profile or "cactus"])  # for its checks
     submit = msgspec.structs.replace(submit, options=with_seed(options, submit.job_id))
@@ -110,7 +113,7 @@ def ready_to_send(submit: Submit) -> Submit:
 
 
 def check_job_id(job_id: str) -> None:
-    """Raise InvalidRequest for what is not a job id."""
+    """Raise InvalidRequest unless `job_id` is valid."""
     if not is_job_id(job_id):
         raise InvalidRequest("job_id must be 32 lowercase hexadecimal characters", param="job_id")
 
@@ -128,7 +131,7 @@ def _similar(name: str) -> str:
 
 
 def _unsendable(submit: Submit, error: Exception) -> InvalidRequest:
-    """The error for the first field that no frame can carry."""
+    """The error for the first field that cannot be encoded."""
     options = {field: getattr(submit.options, field) for field in submit.options.__struct_fields__}
     given = {"messages": submit.messages, "prompt": submit.prompt, "tools": submit.tools, **options}
     param = next((field for field, value in given.items() if not _is_sendable(value)), None)

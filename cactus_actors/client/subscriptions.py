@@ -1,4 +1,4 @@
-"""Which streams a client listens to, and over which connection."""
+"""The topics a client is subscribed to, spread over its SUB sockets."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 
 
 class Subscriptions:
-    """The SUB sockets of a client; `open_socket` connects one more when the others are full."""
+    """The SUB sockets of a client; `open_socket` connects another when all are full."""
 
     def __init__(self, open_socket: Callable[[], zmq.asyncio.Socket]) -> None:
         self._open_socket = open_socket
@@ -24,13 +24,13 @@ class Subscriptions:
         return list(self._topics)
 
     def subscribe(self, topic: bytes) -> None:
-        """Listen to a topic, once more if that is done already."""
+        """Subscribe to a topic; subscriptions are counted."""
         socket = self._socket_of(topic) or self._socket_with_room() or self._open_another()
         self._topics[socket][topic] += 1
         socket.setsockopt(zmq.SUBSCRIBE, topic)
 
     def unsubscribe(self, topic: bytes) -> None:
-        """Take one subscription back, if there is one."""
+        """Remove one subscription, if there is one."""
         socket = self._socket_of(topic)
         if socket is None:
             return

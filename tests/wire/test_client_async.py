@@ -20,6 +20,7 @@ from cactus_actors import (
     Overloaded,
     Unavailable,
 )
+from cactus_actors.client import Timeouts
 from cactus_actors.protocol.errors import UnsupportedVersion
 from cactus_actors.protocol.exact_integers import seed_of_job
 from cactus_actors.protocol.messages import Accepted, Cancel, Delta, Fetch, Finished, Rejected, Resume, Submit
@@ -216,15 +217,15 @@ async def test_closing_a_stream_early_cancels_the_job(client: AsyncClient, route
 
 
 async def test_closing_a_stream_of_a_silent_service_is_not_a_made_up_result(
-    client: AsyncClient, router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch
+    router: ScriptedRouter,
 ) -> None:
-    monkeypatch.setattr("cactus_actors.client.stream.CLOSED_RESULT_S", 0.1)
     router.step_s = 0.05
-    async with client.stream("hello") as stream:
-        await anext(stream)
-        router.is_silent.set()
-    with pytest.raises(Unavailable, match=stream.job_id):
-        await stream.result()
+    async with AsyncClient(router.endpoint, router.stream_endpoint, timeouts=Timeouts(close_s=0.1)) as client:
+        async with client.stream("hello") as stream:
+            await anext(stream)
+            router.is_silent.set()
+        with pytest.raises(Unavailable, match=stream.job_id):
+            await stream.result()
 
 
 async def test_a_job_that_was_left_can_be_asked_for_again_at_once(client: AsyncClient, router: ScriptedRouter) -> None:

@@ -12,7 +12,7 @@ import pytest
 import zmq
 
 from cactus_actors import Client, ConfigurationInvalid, Unavailable
-from cactus_actors.client.peer_probe import Handshakes, look
+from cactus_actors.client.peer_probe import Handshakes, identify_peer
 
 HTTP_ANSWER = b"HTTP/1.1 400 Bad Request\r\nConnection: close\r\nContent-Length: 0\r\n\r\n"
 
@@ -66,11 +66,11 @@ def test_a_look_tells_sockets_with_keys_from_others() -> None:
         found = []
         for asked in (with_keys, without):
             asked.bind("tcp://127.0.0.1:*")
-            found.append(asyncio.run(look(asked.last_endpoint.decode().rstrip("\0"))))
+            found.append(asyncio.run(identify_peer(asked.last_endpoint.decode().rstrip("\0"))))
     assert found == ["curve", "other"]
-    assert asyncio.run(look("ipc:///nowhere")) == "other"
+    assert asyncio.run(identify_peer("ipc:///nowhere")) == "other"
     with listening(b"\x15\x03\x01\x00\x02\x02\x16") as endpoint:
-        assert asyncio.run(look(endpoint)) == "http"  # a server of HTTPS
+        assert asyncio.run(identify_peer(endpoint)) == "http"  # a server of HTTPS
 
 
 def test_only_connections_that_end_before_their_handshake_count() -> None:

@@ -17,7 +17,7 @@ from urllib.parse import urlsplit
 import msgspec
 import pytest
 
-from cactus_actors.client import AsyncClient
+from cactus_actors.client import AsyncClient, Timeouts
 from cactus_actors.protocol.messages import (
     Accepted,
     Fetch,
@@ -209,11 +209,9 @@ def test_an_edge_that_is_stopped_is_replaced(monkeypatch: pytest.MonkeyPatch) ->
         assert service.status().jobs.accepted == 0
 
 
-async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(
-    service: Service, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cactus_actors.client.job_follower.RESULT_SILENCE_S", 1000.0)  # by patience it never comes
-    async with AsyncClient(service.endpoints.jobs, service.endpoints.stream, timeout=60.0) as client:
+async def test_a_result_that_ended_while_there_was_no_edge_is_asked_for_at_once(service: Service) -> None:
+    timeouts = Timeouts(first_reply_s=60.0, result_silence_s=1000.0)  # by waiting it never comes
+    async with AsyncClient(service.endpoints.jobs, service.endpoints.stream, timeouts=timeouts) as client:
         known = await client.submit("abc", max_tokens=10)
         result = asyncio.create_task(client.result(known))
         worker = service.worker(make_hello())

@@ -1,0 +1,60 @@
+"""An event loop in a thread of its own, for programs without one."""
+
+from __future__ import annotations
+
+import asyncio
+import concurrent.futures
+import threading
+from collections.abc import Coroutine
+from typing import Any, TypeVar
+
+from cactus_actors.protocol.errors import Unavailable
+
+T = TypeVar("T")
+
+
+class BackgroundLoop:
+    """Runs coroutines for any number of threads, until `close`."""
+
+    def __init__(self, name: str) -> None:
+        self._loop = asyncio.new_event_loop()
+        self._lock = threading.Lock()  # nothing is handed to the loop once it has been told to close
+        self._is_closed = False
+        self._thread = threading.Thread(target=self._run_loop, name=name, daemon=True)
+        self._thread.start()
+
+    def run(self, work: Coroutine[Any, Any, T]) -> T:
+        """Return what `work` returns; an interrupt (KeyboardInterrupt) cancels it. Raises Unavailable once closed."""
+        with self._lock:
+            if self._is_closed:
+                work.close()
+                raise Unavailable("the client was closed")
+            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        try:
+            return future.result()
+        except concurrent.futures.CancelledError:
+            raise Unavailable("the client was closed") from None
+        except BaseException:  # an interrupt ends the wait here and the work there
+            future.cancel()
+            raise
+
+    def start(self, work: Coroutine[Any, Any, object]) -> None:
+        """Run `work` without waiting for it."""
+        asyncio.run_coroutine_threadsafe(work, self._loop)
+
+    def close(self, last: Coroutine[Any, Any, object]) -> None:
+        """Run `last`, then end the thread; a second call only waits for that."""
+        with self._lock:
+            is_first, self._is_closed = not self._is_closed, True
+        if is_first:
+            try:
+                asyncio.run_coroutine_threadsafe(last, self._loop).result()
+            finally:
+                self._loop.call_soon_threadsafe(self._loop.stop)
+        else:
+            last.close()
+        self._thread.join()
+
+    def _run_loop(self) -> None:
+        with asyncio.Runner(loop_factory=lambda: self._loop) as runner:
+            runner.get_loop().run_forever()

@@ -1,0 +1,35 @@
+"""Client is made from AsyncClient: the same methods with the same signatures, without `await`."""
+
+import inspect
+
+import pytest
+
+from cactus_actors import AsyncClient, AsyncTokenStream, Client, TokenStream
+
+STREAMING = ("stream", "follow")
+
+
+def public(kind: type) -> set[str]:
+    return {name for name in dir(kind) if not name.startswith("_")}
+
+
+def test_the_methods_of_the_client_are_those_of_the_asynchronous_one() -> None:
+    assert public(Client) == public(AsyncClient) - {"look"}
+    assert public(TokenStream) == {"close", "job_id", "result"}
+    assert public(TokenStream) < public(AsyncTokenStream)
+
+
+def test_the_clients_are_made_with_the_same_arguments() -> None:
+    assert inspect.signature(Client).parameters == inspect.signature(AsyncClient).parameters
+
+
+@pytest.mark.parametrize("name", sorted(public(Client)))
+def test_a_method_has_the_signature_and_the_text_of_the_asynchronous_one(name: str) -> None:
+    blocking, awaited = getattr(Client, name), getattr(AsyncClient, name)
+    signature = inspect.signature(blocking)
+    assert not inspect.iscoroutinefunction(blocking)
+    assert signature.parameters == inspect.signature(awaited).parameters
+    assert signature.return_annotation == (
+        "TokenStream" if name in STREAMING else inspect.signature(awaited).return_annotation
+    )
+    assert inspect.getdoc(blocking)
