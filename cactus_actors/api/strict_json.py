@@ -10,6 +10,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.protocol.errors import InvalidJSON
+from cactus_actors.protocol.syntax_reason import syntax_reason
 from cactus_actors.protocol.type_mismatch import mismatch_of
 
 MAX_DIGITS = 4300
@@ -29,7 +30,7 @@ def decode_strictly(text: bytes, what: str) -> Any:
         reason = _number_out_of_range(text) or mismatch_of(error).message
         raise InvalidJSON(f"{what} is not JSON that is taken here: {reason}") from None
     except msgspec.DecodeError as error:
-        raise InvalidJSON(f"{what} is not JSON: {_placed(str(error), text)}") from None
+        raise InvalidJSON(f"{what} is not JSON: {_placed(syntax_reason(error), text)}") from None
     except UnicodeDecodeError as error:
         raise InvalidJSON(f"{what} is not UTF-8: {error.reason} (byte {_first_undecodable(text)})") from None
     except RecursionError:

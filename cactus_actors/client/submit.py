@@ -16,14 +16,15 @@ from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import Seed
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
+from cactus_actors.protocol.syntax_reason import syntax_reason
 from cactus_actors.protocol.type_mismatch import mismatch_of
+from cactus_actors.protocol.unsendable import UNSENDABLE, unsendable
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode, is_job_id
 
 Prompt = str | Sequence[int | str]
 Messages = str | Sequence[Mapping[str, Any] | ChatMessage]
 Tools = Sequence[Mapping[str, Any]]
 
-UNSENDABLE = (UnicodeEncodeError, TypeError, OverflowError, RecursionError)
 
 # the types of Options' fields
 _IN_WORDS: dict[Any, str] = {
@@ -69,7 +70,7 @@ def make_submit(
         try:
             messages = msgspec.json.decode(messages)
         except msgspec.DecodeError as error:
-            raise InvalidRequest(f"messages is not JSON: {error}", param="messages") from None
+            raise InvalidRequest(f"messages is not JSON: {syntax_reason(error)}", param="messages") from None
     return Submit(
         job_id=job_id,
         prompt=_convert(prompt, str | list[int | str] | None, "prompt"),
@@ -106,7 +107,7 @@ def ready_to_send(submit: Submit) -> Submit:
     try:
         size = len(encode(submit)[1])
     except UNSENDABLE as error:
-        raise _unsendable(submit, error) from None
+        raise unsendable(submit, error) from None
     if size > MAX_MESSAGE_BYTES:
         raise InvalidRequest(f"the request is {size} bytes, at most {MAX_MESSAGE_BYTES} can be sent", param=asked)
     return submit
@@ -128,26 +129,3 @@ def _convert(value: Any, wanted: Any, param: str) -> Any:
 def _similar(name: str) -> str:
     nearest = difflib.get_close_matches(name, Options.__struct_fields__, n=1)
     return f"; did you mean {nearest[0]!r}?" if nearest else ""
-
-
-def _unsendable(submit: Submit, error: Exception) -> InvalidRequest:
-    """The error for the first field that cannot be encoded."""
-    options = {field: getattr(submit.options, field) for field in submit.options.__struct_fields__}
-    given = {"messages": submit.messages, "prompt": submit.prompt, "tools": submit.tools, **options}
-    param = next((field for field, value in given.items() if not _is_sendable(value)), None)
-    reasons = {
-        UnicodeEncodeError: "holds text that is not Unicode",
-        OverflowError: "holds an integer of more than 64 bits",
-        RecursionError: "is nested too deeply",
-    }
-    return InvalidRequest(
-        f"{param or 'the request'} {reasons.get(type(error), f'cannot be sent: {error}')}", param=param
-    )
-
-
-def _is_sendable(value: object) -> bool:
-    try:
-        msgspec.msgpack.encode(value)
-    except UNSENDABLE:
-        return False
-    return True

@@ -14,6 +14,7 @@ import msgspec
 
 from cactus_actors.protocol.errors import InvalidMessage, UnsupportedVersion
 from cactus_actors.protocol.messages import ClientMessage, RouterReply, StreamMessage, Submit
+from cactus_actors.protocol.syntax_reason import syntax_reason
 from cactus_actors.protocol.type_mismatch import mismatch_of
 from cactus_actors.protocol.worker_messages import RouterCommand, WorkerMessage
 
@@ -96,7 +97,7 @@ class Decoder(Generic[M]):
             mismatch = mismatch_of(error, inside="options")
             raise InvalidMessage(mismatch.message, param=mismatch.param) from None
         except msgspec.DecodeError as error:
-            raise InvalidMessage(f"not decodable: {error}") from None
+            raise InvalidMessage(f"not decodable: {syntax_reason(error)}") from None
         except RecursionError:
             raise InvalidMessage("not decodable: nested too deeply") from None
         except UnicodeDecodeError:

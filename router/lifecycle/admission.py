@@ -21,6 +21,7 @@ from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result, Source
 from cactus_actors.protocol.trace_context import is_traceparent
+from cactus_actors.protocol.unsendable import UNSENDABLE, unsendable
 from cactus_actors.protocol.wire import Encoding, decode_submit, is_job_id
 from cactus_actors.router.effects import Outbox, Prepare
 from cactus_actors.router.lifecycle.journal_writer import Keeper
@@ -365,5 +366,5 @@ def _content(submit: Submit) -> bytes:
         submit = msgspec.structs.replace(submit, traceparent=None, keyed=False)
     try:
         return msgspec.msgpack.encode(submit)
-    except (OverflowError, RecursionError):
-        raise InvalidRequest("the request holds an integer that does not fit 64 bits") from None
+    except UNSENDABLE as error:
+        raise unsendable(submit, error) from None

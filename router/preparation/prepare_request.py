@@ -12,6 +12,7 @@ from cactus_actors.api.profiles import PROFILES, Profile
 from cactus_actors.api.reasoning_options import reasoning_request
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, ModelNotFound
+from cactus_actors.protocol.exact_integers import MAX_EXACT
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
@@ -52,6 +53,8 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
     """
     if len(submit.model or "") > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {(submit.model or '')[:MAX_MODEL_NAME]!r}...", param="model")
+    if not 0 <= submit.choice <= MAX_EXACT:  # workers have it in 64 bits, without a sign
+        raise InvalidRequest(f"choice must be between 0 and {MAX_EXACT}, got {submit.choice}", param="choice")
     profile = PROFILES[submit.profile or "cactus"]
     given = given_options(submit.options)
     question = _question(submit, given, profile, model)

@@ -48,7 +48,7 @@ def test_a_wrong_number_of_frames_is_counted(count: int) -> None:
     [
         (MSGPACK_HEADER, b"\xdd\xff\xff\xff\xff", "object"),
         (MSGPACK_HEADER, b"\xdf\xff\xff\xff\xff", "not decodable"),
-        (MSGPACK_HEADER, b"\xdb\xff\xff\xff\xff", "truncated"),
+        (MSGPACK_HEADER, b"\xdb\xff\xff\xff\xff", "^not decodable: it ends too early$"),
         (MSGPACK_HEADER, b"\x91" * 10_000, "object"),
         (MSGPACK_HEADER, b"\x82\xa4type\xa6submit\xa6job_id\xa2\xff\xfe", "UTF-8"),
         (MSGPACK_HEADER, b"\x81\xa4type\xa6status\x00", "trailing"),
@@ -61,8 +61,8 @@ def test_a_wrong_number_of_frames_is_counted(count: int) -> None:
         (JSON_HEADER, b'{"type":"submit","job_id":"a","options":{"top_k":true}}', "^top_k must be an int"),
         (JSON_HEADER, b'{"type":"submit","job_id":"a","options":{"topk":1}}', "topk"),
         (JSON_HEADER, b'{"type":"submit","job_id":"a","tools":' + b"[" * 100_000, "tools|deep"),
-        (JSON_HEADER, b'{"type":"status"', "truncated"),
-        (JSON_HEADER, b"\xef\xbb\xbf{}", "not decodable"),
+        (JSON_HEADER, b'{"type":"status"', "^not decodable: it ends too early$"),
+        (JSON_HEADER, b"\xef\xbb\xbf{}", r"^not decodable: invalid character \(byte 0\)$"),
     ],
 )
 def test_a_bad_payload_is_explained(header: bytes, payload: bytes, words: str) -> None:

@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from typing import Any
+
 import msgspec
 import pytest
 
@@ -10,6 +12,7 @@ from cactus_actors.protocol.errors import ModelFailure
 from cactus_actors.protocol.messages import (
     Accepted,
     Cancel,
+    ChatMessage,
     Delta,
     Fetch,
     Finished,
@@ -23,6 +26,7 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
+from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, SequenceExtras, Welcome
 from cactus_actors.router.lifecycle.streams import MAX_CREDIT
 from cactus_actors.router.lifecycle.worker_reports import MAX_VAIN
@@ -39,6 +43,24 @@ def router() -> RouterHarness:
 def error_of(reply: object) -> ErrorInfo:
     assert isinstance(reply, Rejected)
     return reply.error
+
+
+@pytest.mark.parametrize(
+    ("fields", "param"),
+    [
+        ({"prompt": [1 << 64]}, "prompt"),
+        ({"prompt": "x", "choice": 1 << 64}, "choice"),
+        ({"prompt": "x", "options": Options(json_schema={"maximum": 1 << 70})}, "json_schema"),
+        ({"messages": [ChatMessage(role="user", content="x")], "tools": [{"maximum": 1 << 70}]}, "tools"),
+    ],
+)
+def test_an_integer_that_no_frame_can_carry_names_its_field(
+    router: RouterHarness, fields: dict[str, Any], param: str
+) -> None:
+    [reply] = router.client(Submit(job_id=job_id(1), **fields))
+    error = error_of(reply)
+    assert (error.status, error.param) == (400, param)
+    assert error.message == f"{param} holds an integer of more than 64 bits"
 
 
 def test_a_job_is_accepted_dispatched_streamed_and_finished_once(router: RouterHarness) -> None:

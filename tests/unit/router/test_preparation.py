@@ -9,6 +9,7 @@ import pytest
 
 from cactus_actors.protocol.block_hashes import block_hashes
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, InvalidRequest, ModelNotFound
+from cactus_actors.protocol.exact_integers import MAX_EXACT
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import CloudRequest
@@ -189,6 +190,14 @@ def test_a_job_is_what_its_profile_and_choice_and_task_say() -> None:
     assert made(choice=3).choice == 3
     embedding = made(task="embed")
     assert (embedding.task, embedding.params.max_tokens) == ("embed", 0)
+
+
+@pytest.mark.parametrize("choice", [-1, MAX_EXACT + 1, 1 << 70])
+def test_a_choice_that_no_worker_could_take_is_refused(choice: int) -> None:
+    with pytest.raises(InvalidRequest) as caught:
+        prepare(make_submit(prompt="x", choice=choice), LetterModel())
+    assert caught.value.param == "choice"
+    assert prepare(make_submit(prompt="x", choice=MAX_EXACT), LetterModel()).choice == MAX_EXACT
 
 
 def test_the_contexts_end_is_a_reason_for_mistral_only() -> None:
