@@ -24,8 +24,8 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
 )
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.effects import Effect, Prepare, SendClient, SendWorker
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.effects import Effect, PrepareRequest, SendClient, SendWorker
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 NUM_SLOTS = 16
 MAX_PROMPT, MAX_GENERATED = 2000, 500
@@ -159,18 +159,18 @@ class Simulation:
 
     def _perform(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Prepare):
+            if isinstance(effect, PrepareRequest):
                 self._prepare(effect)
             elif isinstance(effect, SendWorker):
                 self._take(effect.message)
             elif isinstance(effect, SendClient):
                 self._hear(effect.message)
 
-    def _prepare(self, effect: Prepare) -> None:
+    def _prepare(self, effect: PrepareRequest) -> None:
         submit = decode_submit(effect.content)
         _, request = self._requests[submit.job_id]
         params, policy = resolve_options(submit.options, context_left=1 << 20)
-        prepared = Prepared([1] * request.prompt, params, policy, CloudRequest(prompt=""), "sim")
+        prepared = PreparedRequest([1] * request.prompt, params, policy, CloudRequest(prompt=""), "sim")
         self._perform(self.core.on_prepared(effect.ticket, prepared, self.now))
 
     def _take(self, message: object) -> None:

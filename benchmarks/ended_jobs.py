@@ -32,9 +32,9 @@ from cactus_actors.protocol.worker_messages import (
     SequenceDelta,
 )
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.effects import Effect, Keep, Prepare, SendWorker
-from cactus_actors.router.journal.job_journal import Journal
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.effects import Effect, PrepareRequest, SendWorker, WriteJournal
+from cactus_actors.router.journal.job_journal import JobJournal
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 WORKER = b"worker"
 NUM_SLOTS = 500
@@ -49,7 +49,7 @@ class Router:
         self._num_dispatches = 0
         self._written: queue.SimpleQueue[Sequence[str]] = queue.SimpleQueue()
         self._kept: queue.SimpleQueue[Sequence[str]] = queue.SimpleQueue()
-        self._journal = Journal(directory)
+        self._journal = JobJournal(directory)
         now = time.monotonic()
         self._core = RouterCore(RouterSettings(), epoch=1, now=now, unix_offset=self._journal.unix_offset)
         self._perform(self._core.recover(self._journal.recover(24 * 3600.0), now))
@@ -75,7 +75,7 @@ class Router:
                 self._perform(self._core.on_client(b"client", submit, "m", time.monotonic()))
             for _ in _all_of(self._written, len(numbers)):
                 pass
-            self._perform(self._core.on_recorded([f"{number:032x}" for number in numbers], time.monotonic()))
+            self._perform(self._core.on_journaled([f"{number:032x}" for number in numbers], time.monotonic()))
             for job_ids in _all_of(self._kept, len(numbers)):
                 self._core.on_results_written(job_ids)
 
@@ -85,11 +85,11 @@ class Router:
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             match effect:
-                case Prepare(ticket):
+                case PrepareRequest(ticket):
                     params, policy = resolve_options(Options(seed=ticket), context_left=1 << 20)
-                    prepared = Prepared(list(range(64)), params, policy, CloudRequest(prompt=""), "bench")
+                    prepared = PreparedRequest(list(range(64)), params, policy, CloudRequest(prompt=""), "bench")
                     self._perform(self._core.on_prepared(ticket, prepared, time.monotonic()))
-                case Keep(entry):
+                case WriteJournal(entry):
                     self._journal.add(entry)
                 case SendWorker(_, Dispatch() as dispatch):
                     self._answer(dispatch)

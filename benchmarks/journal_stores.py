@@ -25,7 +25,7 @@ from typing import Any
 
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result
-from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.record_encoding import encoded
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
@@ -47,7 +47,7 @@ Store = Callable[[Path], AbstractContextManager[Commit]]
 @contextmanager
 def sqlite_store(directory: Path) -> Iterator[Commit]:
     """The journal as the router has it; a commit waits for its writing thread."""
-    journal = Journal(directory)
+    journal = JobJournal(directory)
     written = threading.Semaphore(0)
 
     def on_written(job_ids: Sequence[str]) -> None:

@@ -25,29 +25,39 @@ from cactus_actors.protocol.errors import InvalidMessage
 from cactus_actors.protocol.wire import encode, encode_published, worker_message_decoder
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.auth import bound_sockets as sockets
-from cactus_actors.router.auth.accepted_keys import KnownKeys
-from cactus_actors.router.auth.fd_pressure import Crowding
-from cactus_actors.router.auth.gate import Gate, KeyGate, OpenGate
+from cactus_actors.router.auth.accepted_keys import AcceptedKeys
+from cactus_actors.router.auth.authenticator import Authenticator, CurveAuthenticator, OpenAuthenticator
+from cactus_actors.router.auth.fd_pressure import FdPressure
 from cactus_actors.router.auth.unfinished_messages import UnfinishedMessages
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.edge.client_traffic import ClientTraffic
-from cactus_actors.router.edge.edge_messages import Listen, Owner
+from cactus_actors.router.edge.edge_messages import BindSockets, JobOwner
 from cactus_actors.router.edge.edge_process import EdgeProcess
-from cactus_actors.router.effects import Effect, Keep, Observe, Own, Prepare, Publish, Recall, SendWorker, Warn
-from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.effects import (
+    Effect,
+    LoadResult,
+    LogWarning,
+    PrepareRequest,
+    Publish,
+    ReportJob,
+    SendWorker,
+    SetJobOwner,
+    WriteJournal,
+)
+from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.journal_reader import JournalReader
-from cactus_actors.router.lifecycle.admission import plain_salt
-from cactus_actors.router.preparation.preparation_pool import Outcome, PreparingLanes
-from cactus_actors.router.preparation.preparer import Preparer, PreparerHere
-from cactus_actors.router.preparation.preparer_process import PreparingProcess
+from cactus_actors.router.lifecycle.admission import plain_cache_salt
+from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
+from cactus_actors.router.preparation.preparer import LocalPreparer, Preparer
+from cactus_actors.router.preparation.preparer_process import PreparerProcess
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.process.garbage_collection import rare_garbage_collection
-from cactus_actors.router.process.loop_delay import Lateness
-from cactus_actors.router.process.loop_mailbox import Calls
+from cactus_actors.router.process.loop_delay import LoopDelay
+from cactus_actors.router.process.loop_mailbox import LoopMailbox
 from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
 from cactus_actors.router.state.job_report import JobReport
-from cactus_actors.router.state.journal_records import Remembered
-from cactus_actors.router.telemetry.job_reporter import Books, books_of
+from cactus_actors.router.state.journal_records import StoredResult
+from cactus_actors.router.telemetry.job_reporter import JobReporter, job_reporter_of
 from cactus_actors.text import load_text_model
 
 TICK_S, REST_TICK_S = 0.05, 0.25
@@ -80,17 +90,17 @@ class RouterActor:
         self._settings = settings
         self._text_model = text_model
         self._observers = list(observers)
-        self._books: Books | None = None
+        self._job_reporter: JobReporter | None = None
         self._reader: JournalReader | None = None
         self._decode_worker = worker_message_decoder().decode
-        self._calls = Calls()
+        self._mailbox = LoopMailbox()
         self._is_stopping = False
         self._leaves_jobs = False
         self._drained = threading.Event()
         self._health = RouterHealth(0, settings.desired_workers, (), 0, 0)
         self._ticked_at, self._planned_s = 0.0, TICK_S
         self._polled: dict[Any, int] = {}
-        self._lateness = Lateness(TICK_S)
+        self._loop_delay = LoopDelay(TICK_S)
 
     def start(self) -> Endpoints:
         """Load the model's text side, take over what the journal holds and bind.
@@ -105,13 +115,15 @@ class RouterActor:
         probe = probe_for(self._settings.confidence_signal, self._settings.probe_file, path)
         epoch = time.time_ns() // 1_000_000
         self._health = RouterHealth(epoch, self._settings.desired_workers, (), 0, 0)
-        self._books = books_of(self._settings, _version())
-        if self._books is not None:
-            self._observers.append(self._books.observe)
+        self._job_reporter = job_reporter_of(self._settings, _version())
+        if self._job_reporter is not None:
+            self._observers.append(self._job_reporter.observe)
         self._journal = _journal_of(self._settings)
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
         refused: Counter[str] = Counter()
-        self._gate: Gate = OpenGate(refused) if keys is None else KeyGate(self._context, keys, refused)
+        self._authenticator: Authenticator = (
+            OpenAuthenticator(refused) if keys is None else CurveAuthenticator(self._context, keys, refused)
+        )
         self._core = RouterCore(
             self._settings,
             epoch=epoch,
@@ -124,15 +136,15 @@ class RouterActor:
             version=_version(),
             unix_offset=None if self._journal is None else self._journal.unix_offset,
             texts=model.tokenizer,
-            salt=plain_salt if keys is None else keys.salt,
+            salt=plain_cache_salt if keys is None else keys.salt,
             refused=refused,
             probe=probe,
         )
         self._workers = sockets.workers_socket(self._context)
-        self._gate.guard(self._workers, "workers")
-        self._crowding = Crowding(self._gate.connections.has_spoken, refused)
-        self._unfinished = UnfinishedMessages(self._gate.connections, refused)
-        self._preparing = self._start_preparing(model, path, corpus)
+        self._authenticator.guard(self._workers, "workers")
+        self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, refused)
+        self._unfinished = UnfinishedMessages(self._authenticator.connections, refused)
+        self._preparation_pool = self._start_preparing(model, path, corpus)
         self._edge = EdgeProcess(_listen(self._settings), self._core.owners, self._on_edge_lost)
         self._traffic = ClientTraffic(self._edge, self._core, refused, self._perform)
         try:
@@ -141,12 +153,14 @@ class RouterActor:
                 settings = self._settings
                 jobs = self._journal.recover(max(settings.retention_s, settings.keyed_retention_s))
                 self._perform(self._core.recover(jobs, time.monotonic()))
-                self._journal.start(self._on_recorded, self._on_unrecorded, self._on_results_written)
+                self._journal.start(self._on_journaled, self._on_journal_failed, self._on_results_written)
                 assert self._settings.journal_dir is not None
-                self._reader = JournalReader(Path(self._settings.journal_dir), self._on_recalled, self._journal.shared)
+                self._reader = JournalReader(
+                    Path(self._settings.journal_dir), self._on_result_loaded, self._journal.shared
+                )
             workers = sockets.bind(self._workers, self._settings.workers_endpoint)
             listening = self._edge.listening()
-            self._crowding.watch([workers])
+            self._fd_pressure.watch([workers])
             self._unfinished.watch([workers])
             if self._settings.max_memory_bytes is not None:
                 limit_memory(self._settings.max_memory_bytes)
@@ -159,7 +173,7 @@ class RouterActor:
         """Serve until `stop`. Returns why it ended."""
         return_large_blocks()
         poller = zmq.Poller()
-        for source in (self._calls, *self._gate.sources):
+        for source in (self._mailbox, *self._authenticator.sources):
             poller.register(source, zmq.POLLIN)
         try:
             with rare_garbage_collection():
@@ -176,9 +190,9 @@ class RouterActor:
     def _serve(self, poller: zmq.Poller) -> None:
         while not self._is_stopping:
             ready = self._wait(poller)
-            if self._calls.fileno() in ready:
-                self._calls.make()
-            if not ready.keys().isdisjoint(self._gate.sources):
+            if self._mailbox.fileno() in ready:
+                self._mailbox.run_pending()
+            if not ready.keys().isdisjoint(self._authenticator.sources):
                 self._attend()
             if self._edge.fileno() in ready:
                 self._traffic.hear()
@@ -193,32 +207,32 @@ class RouterActor:
 
     def worker_lost(self, worker_id: str) -> None:
         """That worker's process is known to be gone: its jobs need not wait for its silence."""
-        self._calls.leave(lambda: self._perform(self._core.on_worker_lost(worker_id, time.monotonic())))
+        self._mailbox.post(lambda: self._perform(self._core.on_worker_lost(worker_id, time.monotonic())))
 
     def drain(self, timeout_s: float) -> bool:
         """Refuse new jobs and wait until the accepted ones have ended; False if some have not in time."""
-        self._calls.leave(self._core.close_intake)
+        self._mailbox.post(self._core.close_admission)
         return self._drained.wait(timeout_s)
 
     def stop(self, leaves_jobs: bool = False) -> None:
         """Let `run` end; jobs that are left end with an error, or are left to the journal's next reader."""
         self._leaves_jobs = leaves_jobs
-        self._calls.leave(self._set_stopping)
+        self._mailbox.post(self._set_stopping)
 
     def _on_prepared(self, ticket: int, outcome: Outcome) -> None:
-        self._calls.leave(lambda: self._perform(self._core.on_prepared(ticket, outcome, time.monotonic())))
+        self._mailbox.post(lambda: self._perform(self._core.on_prepared(ticket, outcome, time.monotonic())))
 
-    def _on_recorded(self, job_ids: Sequence[str]) -> None:
-        self._calls.leave(lambda: self._perform(self._core.on_recorded(job_ids, time.monotonic())))
+    def _on_journaled(self, job_ids: Sequence[str]) -> None:
+        self._mailbox.post(lambda: self._perform(self._core.on_journaled(job_ids, time.monotonic())))
 
-    def _on_unrecorded(self, job_ids: Sequence[str], reason: str) -> None:
-        self._calls.leave(lambda: self._perform(self._core.on_unrecorded(job_ids, reason)))
+    def _on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
+        self._mailbox.post(lambda: self._perform(self._core.on_journal_failed(job_ids, reason)))
 
     def _on_results_written(self, job_ids: Sequence[str]) -> None:
-        self._calls.leave(lambda: self._core.on_results_written(job_ids))
+        self._mailbox.post(lambda: self._core.on_results_written(job_ids))
 
-    def _on_recalled(self, job_id: str, found: Remembered | None) -> None:
-        self._calls.leave(lambda: self._perform(self._core.on_recalled(job_id, found, time.monotonic())))
+    def _on_result_loaded(self, job_id: str, found: StoredResult | None) -> None:
+        self._mailbox.post(lambda: self._perform(self._core.on_result_loaded(job_id, found, time.monotonic())))
 
     def _on_edge_lost(self) -> None:
         self._traffic.on_edge_lost()
@@ -227,7 +241,7 @@ class RouterActor:
         self._is_stopping = True
 
     def _attend(self) -> None:
-        for revoked in self._gate.attend():
+        for revoked in self._authenticator.attend():
             self._perform(self._core.on_revoked(revoked, time.monotonic()))
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
@@ -248,7 +262,7 @@ class RouterActor:
 
     def _take_worker_messages(self) -> None:
         messages: list[tuple[bytes, WorkerMessage]] = []
-        for caller, (identity, *frames) in self._gate.received(self._workers, MAX_WORKER_MESSAGES):
+        for caller, (identity, *frames) in self._authenticator.received(self._workers, MAX_WORKER_MESSAGES):
             if caller is None:
                 continue  # it will be missed, and its jobs run elsewhere
             try:
@@ -263,11 +277,11 @@ class RouterActor:
         now = time.monotonic()
         if now < self._next_tick_at:
             return
-        if excused_s := self._lateness.excused_s(now, self._planned_s):
-            self._core.on_delayed(excused_s, now)
-        self._crowding.tend(now)
-        is_alarmed = self._unfinished.tend(now)
-        self._edge.tend(now)
+        if excused_s := self._loop_delay.excused_s(now, self._planned_s):
+            self._core.on_loop_delayed(excused_s, now)
+        self._fd_pressure.on_tick(now)
+        is_alarmed = self._unfinished.on_tick(now)
+        self._edge.on_tick(now)
         self._attend()
         self._perform(self._core.on_tick(now))
         self._health = RouterHealth(
@@ -276,7 +290,7 @@ class RouterActor:
             self._core.ready_workers,
             self._core.num_queued,
             self._core.num_unfinished,
-            self._core.num_restarts_wished,
+            self._core.num_restarts_requested,
         )
         if self._core.is_drained:
             self._drained.set()
@@ -291,49 +305,49 @@ class RouterActor:
                 if not _delivered(self._workers, [effect.identity, *encode(effect.message)]):
                     now = time.monotonic()
                     self._perform(self._core.on_worker_unreachable(effect.identity, now))
-            elif isinstance(effect, Prepare):
-                self._preparing.add(effect)
-            elif isinstance(effect, Own):
-                self._edge.put(Owner(effect.job_id, effect.tenant))
-            elif isinstance(effect, Keep):
+            elif isinstance(effect, PrepareRequest):
+                self._preparation_pool.add(effect)
+            elif isinstance(effect, SetJobOwner):
+                self._edge.put(JobOwner(effect.job_id, effect.tenant))
+            elif isinstance(effect, WriteJournal):
                 assert self._journal is not None
                 self._journal.add(effect.entry)
-            elif isinstance(effect, Warn):
+            elif isinstance(effect, LogWarning):
                 _log.warning(effect.text)
-            elif isinstance(effect, Recall):
+            elif isinstance(effect, LoadResult):
                 assert self._reader is not None
                 self._reader.ask(effect.job_id)
-            elif isinstance(effect, Observe):
+            elif isinstance(effect, ReportJob):
                 for observe in self._observers:
                     observe(effect.report)
             else:
                 self._edge.reply(effect.identity, encode(effect.message, effect.encoding))
 
-    def _start_preparing(self, model: PromptModel, path: Path | None, corpus: Path | None) -> PreparingLanes:
+    def _start_preparing(self, model: PromptModel, path: Path | None, corpus: Path | None) -> PreparationPool:
         """In processes of its own; a model without a path is known to this process only."""
         if path is None:
-            self._preparers: list[Preparer] = [PreparerHere(model), PreparerHere(model)]
+            self._preparers: list[Preparer] = [LocalPreparer(model), LocalPreparer(model)]
         else:
             overrides = self._settings.overrides
-            self._preparers = [PreparingProcess(path, corpus, overrides=overrides) for _ in range(2)]
+            self._preparers = [PreparerProcess(path, corpus, overrides=overrides) for _ in range(2)]
         first, spare = self._preparers
-        return PreparingLanes(first, spare, self._on_prepared)
+        return PreparationPool(first, spare, self._on_prepared)
 
     def _close(self) -> None:
         for preparer in self._preparers:
             preparer.close()
-        self._preparing.close()
+        self._preparation_pool.close()
         self._edge.close()
-        self._gate.close()
+        self._authenticator.close()
         self._workers.close()
         self._context.term()
         if self._reader is not None:
             self._reader.close()
         if self._journal is not None:
             self._journal.close()
-        if self._books is not None:
-            self._books.close()
-        self._calls.close()
+        if self._job_reporter is not None:
+            self._job_reporter.close()
+        self._mailbox.close()
 
 
 def _delivered(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
@@ -352,8 +366,8 @@ def _delivered(socket: zmq.Socket[bytes], frames: list[bytes]) -> bool:
     return True
 
 
-def _listen(settings: RouterSettings) -> Listen:
-    return Listen(
+def _listen(settings: RouterSettings) -> BindSockets:
+    return BindSockets(
         settings.jobs_endpoint,
         settings.stream_endpoint,
         settings.keys_dir,
@@ -363,11 +377,11 @@ def _listen(settings: RouterSettings) -> Listen:
     )
 
 
-def _keys_of(settings: RouterSettings) -> KnownKeys | None:
+def _keys_of(settings: RouterSettings) -> AcceptedKeys | None:
     """The keys to ask for; raises ConfigurationInvalid where others could connect without one."""
     endpoints = (settings.jobs_endpoint, settings.stream_endpoint, settings.workers_endpoint)
     check_exposure(endpoints, has_keys=settings.keys_dir is not None)
-    return None if settings.keys_dir is None else KnownKeys(KeyStore(Path(settings.keys_dir)))
+    return None if settings.keys_dir is None else AcceptedKeys(KeyStore(Path(settings.keys_dir)))
 
 
 def _corpus_of(settings: RouterSettings) -> Path | None:
@@ -379,8 +393,8 @@ def _corpus_of(settings: RouterSettings) -> Path | None:
     return corpus_directory(Path(settings.corpus))
 
 
-def _journal_of(settings: RouterSettings) -> Journal | None:
-    return None if settings.journal_dir is None else Journal(Path(settings.journal_dir))
+def _journal_of(settings: RouterSettings) -> JobJournal | None:
+    return None if settings.journal_dir is None else JobJournal(Path(settings.journal_dir))
 
 
 def _version() -> str:

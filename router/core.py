@@ -1,9 +1,9 @@
 """The router without its sockets: events in, effects out.
 
-    client message ──> Intake ──> JobQueue ──> Dispatcher ──> worker
-    worker report  ──> Generation ──> TokenLog ──> Streams ──> subscribers
-                            └──> CloudDesk ──> cloud worker
-                            └──> Closing ──> Finished
+    client message ──> Admission ──> JobQueue ──> Dispatcher ──> worker
+    worker report  ──> WorkerReports ──> TokenLog ──> Streams ──> subscribers
+                            └──> Escalations ──> cloud worker
+                            └──> JobFinisher ──> Finished
 
 Time is an argument, in seconds of one monotonic clock. Every method returns the effects of its event, in the
 order in which they must be carried out.
@@ -21,28 +21,28 @@ from cactus_actors.protocol.messages import ClientMessage, Status, StatusRequest
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.effects import Effect, Outbox
-from cactus_actors.router.lifecycle.admission import Intake, Salt, plain_salt
-from cactus_actors.router.lifecycle.client_messages import Requests
-from cactus_actors.router.lifecycle.escalations import CloudDesk
-from cactus_actors.router.lifecycle.job_finisher import Closing
-from cactus_actors.router.lifecycle.journal_writer import Keeper
+from cactus_actors.router.lifecycle.admission import Admission, CacheSalt, plain_cache_salt
+from cactus_actors.router.lifecycle.client_messages import ClientMessages
+from cactus_actors.router.lifecycle.escalations import Escalations
+from cactus_actors.router.lifecycle.job_finisher import JobFinisher
+from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.membership import Membership, ServiceModel
-from cactus_actors.router.lifecycle.result_loader import Recalling
+from cactus_actors.router.lifecycle.result_loader import ResultLoader
 from cactus_actors.router.lifecycle.revocation import revoke
-from cactus_actors.router.lifecycle.service_status import Facts, StatusBoard
+from cactus_actors.router.lifecycle.service_status import ServiceFacts, ServiceStatus
 from cactus_actors.router.lifecycle.streams import Streams
-from cactus_actors.router.lifecycle.subscribers import Listeners
-from cactus_actors.router.lifecycle.worker_reports import Generation
-from cactus_actors.router.lifecycle.worker_sessions import WorkerReports
+from cactus_actors.router.lifecycle.subscribers import Subscribers
+from cactus_actors.router.lifecycle.worker_reports import WorkerReports
+from cactus_actors.router.lifecycle.worker_sessions import WorkerSessions
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
-from cactus_actors.router.state.caller import ANYONE, Caller, Revoked
+from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey
 from cactus_actors.router.state.job_table import JobTable
-from cactus_actors.router.state.journal_records import AcceptedRecord, Recovered, RecoveredEnd, Remembered
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.journal_records import AcceptedRecord, Recovered, RecoveredEnd, StoredResult
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.result_store import ResultStore
-from cactus_actors.router.state.token_logprobs import TokenTexts
+from cactus_actors.router.state.token_logprobs import TokenDecoder
 from cactus_actors.router.state.topics import Topics
-from cactus_actors.router.telemetry.counters import Tally
+from cactus_actors.router.telemetry.counters import RouterCounters
 
 
 class RouterCore:
@@ -50,7 +50,7 @@ class RouterCore:
 
     Every `Prepare` effect is answered by `on_prepared`. With `unix_offset`, which added to `now` gives Unix
     seconds, jobs are kept in a journal: `Keep` effects must be carried out, each accepted job's answered by
-    `on_recorded` or `on_unrecorded`, each `Recall` by `on_recalled`. `texts` tells what tokens stand for, in
+    `on_journaled` or `on_journal_failed`, each `Recall` by `on_result_loaded`. `texts` tells what tokens stand for, in
     log probabilities. `salt` keeps the prefix caches of tenants apart; `refused` counts, by reason, what
     callers had no right to. `probe` is the model's, which the confidence signal of that name needs,
     `fingerprint` that of its files: workers with another one are refused.
@@ -69,8 +69,8 @@ class RouterCore:
         has_chat_template: bool = True,
         version: str = "",
         unix_offset: float | None = None,
-        texts: TokenTexts | None = None,
-        salt: Salt = plain_salt,
+        texts: TokenDecoder | None = None,
+        salt: CacheSalt = plain_cache_salt,
         refused: Counter[str] | None = None,
         probe: Probe | None = None,
     ) -> None:
@@ -79,61 +79,61 @@ class RouterCore:
         self._epoch = epoch
 
         self._outbox = Outbox()
-        self._tally = Tally()
+        self._counters = RouterCounters()
         self._table = JobTable(settings.retention_s, settings.keyed_retention_s)
         self._topics = Topics()
-        self._streams = Streams(self._outbox, self._topics, self._tally, epoch)
-        self._listeners = Listeners(self._table, self._topics, self._streams, refused)
-        self._dispatcher = Dispatcher(settings, self._outbox, self._tally)
+        self._streams = Streams(self._outbox, self._topics, self._counters, epoch)
+        self._listeners = Subscribers(self._table, self._topics, self._streams, refused)
+        self._dispatcher = Dispatcher(settings, self._outbox, self._counters)
         has_journal = unix_offset is not None
         self._results = ResultStore(settings.max_result_bytes, has_journal=has_journal)
-        self._recalling = Recalling(self._results, self._outbox, epoch, has_journal=has_journal)
-        self._keeper = Keeper(self._outbox, self._results, unix_offset)
-        self._intake = Intake(
+        self._result_loader = ResultLoader(self._results, self._outbox, epoch, has_journal=has_journal)
+        self._journal_writer = JournalWriter(self._outbox, self._results, unix_offset)
+        self._admission = Admission(
             self._table,
             self._dispatcher,
             self._streams,
             self._outbox,
-            self._keeper,
-            self._recalling,
-            self._tally,
+            self._journal_writer,
+            self._result_loader,
+            self._counters,
             epoch,
             salt,
             texts,
             settings.accounts,
             settings.job_timeout_s,
         )
-        self._closing = Closing(
+        self._finisher = JobFinisher(
             self._table,
             self._dispatcher,
             self._streams,
             self._outbox,
-            self._keeper,
-            self._tally,
+            self._journal_writer,
+            self._counters,
             epoch,
             settings.confidence_signal,
             probe,
         )
-        self._desk = CloudDesk(
+        self._escalations = Escalations(
             self._table,
             self._dispatcher,
             self._streams,
-            self._closing,
-            self._tally,
+            self._finisher,
+            self._counters,
             settings.commit_tokens,
             signal_named(settings.confidence_signal, probe),
             settings.max_handoff_share,
             settings.max_handoff_wait_s,
             has_cloud=settings.has_cloud,
         )
-        self._generation = Generation(
+        self._worker_reports = WorkerReports(
             self._table,
             self._dispatcher,
             self._streams,
-            self._closing,
-            self._desk,
+            self._finisher,
+            self._escalations,
             self._outbox,
-            self._tally,
+            self._counters,
             settings.max_attempts,
         )
         self._membership = Membership(
@@ -143,23 +143,23 @@ class RouterCore:
                 weights=settings.weights or "",
                 kv_cache=settings.kv_cache or "",
             ),
-            self._dispatcher.ledger,
-            self._generation,
+            self._dispatcher.workers,
+            self._worker_reports,
             self._outbox,
             refused,
             epoch,
         )
-        self._reports = WorkerReports(
+        self._worker_sessions = WorkerSessions(
             self._membership,
-            self._dispatcher.ledger,
-            self._generation,
-            self._desk,
+            self._dispatcher.workers,
+            self._worker_reports,
+            self._escalations,
             self._streams,
             self._outbox,
-            self._tally,
+            self._counters,
             epoch,
         )
-        facts = Facts(
+        facts = ServiceFacts(
             version=version,
             epoch=epoch,
             started_at=now,
@@ -169,26 +169,26 @@ class RouterCore:
             has_chat_template=has_chat_template,
             fingerprint=fingerprint,
         )
-        self._board = StatusBoard(
+        self._service_status = ServiceStatus(
             facts,
             self._table,
-            self._intake,
+            self._admission,
             self._dispatcher,
             self._topics,
             self._results,
             self._membership,
-            self._tally,
+            self._counters,
             refused,
         )
-        self._requests = Requests(
+        self._requests = ClientMessages(
             self._table,
-            self._intake,
+            self._admission,
             self._topics,
             self._streams,
-            self._closing,
-            self._recalling,
+            self._finisher,
+            self._result_loader,
             self._outbox,
-            self._tally,
+            self._counters,
             refused,
             self._read_status,
             settings.desired_workers,
@@ -196,11 +196,11 @@ class RouterCore:
 
     @property
     def desired_workers(self) -> int:
-        return self._requests.num_workers_wished
+        return self._requests.desired_workers
 
     @property
-    def num_restarts_wished(self) -> int:
-        return self._requests.num_restarts_wished
+    def num_restarts_requested(self) -> int:
+        return self._requests.num_restarts_requested
 
     @property
     def num_unfinished(self) -> int:
@@ -209,14 +209,14 @@ class RouterCore:
     @property
     def is_drained(self) -> bool:
         """Whether it takes no new jobs and has finished the old ones."""
-        return self._intake.is_closed and not self._table.live and not self._intake.arrivals
+        return self._admission.is_closed and not self._table.live and not self._admission.pending
 
     @property
     def is_at_rest(self) -> bool:
         """Whether nothing is under way: no job, no end, no worker that is yet to come or go."""
-        if self._table.live or self._intake.arrivals or self._intake.is_closed:
+        if self._table.live or self._admission.pending or self._admission.is_closed:
             return False
-        return len(self._dispatcher.ledger.local) == self.desired_workers
+        return len(self._dispatcher.workers.local) == self.desired_workers
 
     @property
     def num_queued(self) -> int:
@@ -224,7 +224,7 @@ class RouterCore:
 
     @property
     def ready_workers(self) -> tuple[str, ...]:
-        return tuple(self._dispatcher.ledger.local)
+        return tuple(self._dispatcher.workers.local)
 
     def on_client(
         self,
@@ -232,16 +232,16 @@ class RouterCore:
         message: ClientMessage,
         encoding: Encoding,
         now: float,
-        caller: Caller = ANYONE,
+        caller: Caller = ANONYMOUS,
     ) -> list[Effect]:
         """A client's request; whatever is wrong with it is answered with Rejected."""
         self._requests.receive(identity, message, encoding, now, caller)
         self._pump(now)
         return self._outbox.drain()
 
-    def on_prepared(self, ticket: int, outcome: Prepared | CactusError, now: float) -> list[Effect]:
+    def on_prepared(self, ticket: int, outcome: PreparedRequest | CactusError, now: float) -> list[Effect]:
         """A request is prepared, or refused for a reason."""
-        self._intake.on_prepared(ticket, outcome, now)
+        self._admission.on_prepared(ticket, outcome, now)
         self._pump(now)
         return self._outbox.drain()
 
@@ -249,35 +249,35 @@ class RouterCore:
         """Take over what an earlier router had accepted; to be called before anything else."""
         ended = [job for job in jobs if isinstance(job, RecoveredEnd)]
         for job in sorted(ended, key=lambda job: job.ended_at):
-            self._table.restore(job.job_id, self._keeper.ended_job(job, now))
-        self._keeper.forgotten(self._table.forget_old(now))
+            self._table.restore(job.job_id, self._journal_writer.ended_job(job, now))
+        self._journal_writer.forgotten(self._table.forget_old(now))
         for record in jobs:
             if isinstance(record, AcceptedRecord):
-                self._intake.restore(record, now)
+                self._admission.restore(record, now)
         return self._outbox.drain()
 
-    def on_recalled(self, job_id: str, found: Remembered | None, now: float) -> list[Effect]:
+    def on_result_loaded(self, job_id: str, found: StoredResult | None, now: float) -> list[Effect]:
         """The journal was read; None if that job cannot be read there."""
         if found is not None and job_id in self._table.ended:
             self._results.add(job_id, found, is_written=True)
-        self._recalling.on_recalled(job_id, found, now)
+        self._result_loader.on_result_loaded(job_id, found, now)
         return self._outbox.drain()
 
     def on_results_written(self, job_ids: Sequence[str]) -> None:
         """The journal holds the ends of these jobs."""
         self._results.on_written(job_ids)
 
-    def on_recorded(self, job_ids: Sequence[str], now: float) -> list[Effect]:
+    def on_journaled(self, job_ids: Sequence[str], now: float) -> list[Effect]:
         """The journal holds these jobs, and can be written."""
-        self._board.storage_error = ""
-        self._intake.on_recorded(job_ids)
+        self._service_status.storage_error = ""
+        self._admission.on_journaled(job_ids)
         self._pump(now)
         return self._outbox.drain()
 
-    def on_unrecorded(self, job_ids: Sequence[str], reason: str) -> list[Effect]:
+    def on_journal_failed(self, job_ids: Sequence[str], reason: str) -> list[Effect]:
         """The journal could not write these jobs, or an end of others."""
-        self._board.storage_error = reason
-        self._intake.on_unrecorded(job_ids, reason)
+        self._service_status.storage_error = reason
+        self._admission.on_journal_failed(job_ids, reason)
         return self._outbox.drain()
 
     def on_bad_frames(
@@ -289,11 +289,11 @@ class RouterCore:
 
     def on_bad_worker_frames(self) -> None:
         """Frames on the worker socket that are not a worker's message."""
-        self._tally.bad_frames["worker_message"] += 1
+        self._counters.bad_frames["worker_message"] += 1
 
     def on_bad_topic(self) -> None:
         """Someone wants to listen to what can be no job."""
-        self._tally.bad_frames["topic"] += 1
+        self._counters.bad_frames["topic"] += 1
 
     def on_worker(self, identity: bytes, message: WorkerMessage, now: float) -> list[Effect]:
         """A worker's message; any message shows that it is alive."""
@@ -301,24 +301,24 @@ class RouterCore:
 
     def on_workers(self, messages: Sequence[tuple[bytes, WorkerMessage]], now: float) -> list[Effect]:
         """What workers have said meanwhile: tokens of one job that came together are published together."""
-        self._reports.hear(messages, now)
+        self._worker_sessions.handle(messages, now)
         self._pump(now)
-        self._reports.tell_taken({identity for identity, _ in messages})
+        self._worker_sessions.grant_credit({identity for identity, _ in messages})
         return self._outbox.drain()
 
     def on_worker_lost(self, worker_id: str, now: float) -> list[Effect]:
         """Somebody who knows says that this worker's process is gone."""
-        self._generation.on_worker_gone(self._dispatcher.ledger.named(worker_id), "died", now)
+        self._worker_reports.on_worker_gone(self._dispatcher.workers.by_id(worker_id), "died", now)
         self._pump(now)
         return self._outbox.drain()
 
     def on_worker_unreachable(self, identity: bytes, now: float) -> list[Effect]:
         """A command could not be sent: that connection is over, whoever was at its other end."""
-        self._generation.on_worker_gone(self._dispatcher.ledger.at(identity), "unreachable", now)
+        self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), "unreachable", now)
         self._pump(now)
         return self._outbox.drain()
 
-    def on_subscribed(self, topic: str, now: float, caller: Caller = ANYONE) -> tuple[bool, list[Effect]]:
+    def on_subscribed(self, topic: str, now: float, caller: Caller = ANONYMOUS) -> tuple[bool, list[Effect]]:
         """Someone wants to listen to a job; False if that is not granted."""
         return self._listeners.decide(topic, caller, now), self._outbox.drain()
 
@@ -333,36 +333,36 @@ class RouterCore:
 
     def owners(self) -> Iterator[tuple[str, str]]:
         """Every job that belongs to a tenant and has not ended, and its tenant."""
-        return self._intake.owners()
+        return self._admission.owners()
 
     def on_edge_lost(self) -> None:
         """Every connection of a client has ended: who still listens will subscribe anew."""
         self._topics.clear()
-        self._tally.num_lost_edges += 1
+        self._counters.num_lost_edges += 1
 
-    def on_revoked(self, revoked: Revoked, now: float) -> list[Effect]:
+    def on_revoked(self, revoked: RevokedKey, now: float) -> list[Effect]:
         """A key is accepted no more, and its connections are over or will be."""
         for identity in revoked.workers:
-            self._generation.on_worker_gone(self._dispatcher.ledger.at(identity), None, now)
-        revoke(revoked, self._intake.arrivals, self._table, self._closing, self._outbox, now)
+            self._worker_reports.on_worker_gone(self._dispatcher.workers.by_identity(identity), None, now)
+        revoke(revoked, self._admission.pending, self._table, self._finisher, self._outbox, now)
         self._pump(now)
         return self._outbox.drain()
 
-    def on_delayed(self, seconds: float, now: float) -> None:
+    def on_loop_delayed(self, seconds: float, now: float) -> None:
         """So much of the time that has just passed counts against no worker that was not heard meanwhile."""
-        self._dispatcher.ledger.excuse(seconds, now)
+        self._dispatcher.workers.excuse(seconds, now)
 
     def on_tick(self, now: float) -> list[Effect]:
         """What the passing of time brings; to be called several times a second, after pending messages."""
-        for worker in self._dispatcher.ledger.silent(self._settings.worker_timeout_s, now):
-            self._generation.on_worker_gone(worker, "silent", now)
+        for worker in self._dispatcher.workers.silent(self._settings.worker_timeout_s, now):
+            self._worker_reports.on_worker_gone(worker, "silent", now)
         for job in self._table.overdue(now):
             seconds = job.prepared.policy.timeout_s
             error = DeadlineExceeded(f"the job's {seconds:g} s are over", param="timeout_ms")
-            self._closing.fail(job, error, now)
+            self._finisher.fail(job, error, now)
         self._membership.on_tick(now)
-        self._desk.pump(now)
-        self._keeper.forgotten(self._table.forget_old(now))
+        self._escalations.pump(now)
+        self._journal_writer.forgotten(self._table.forget_old(now))
         self._streams.on_tick(self._table.live, now)
         self._dispatcher.look_again()
         self._pump(now)
@@ -375,24 +375,24 @@ class RouterCore:
             for job in late:
                 seconds = job.prepared.policy.timeout_s
                 error = DeadlineExceeded(f"the job cannot end within its {seconds:g} s", param="timeout_ms")
-                self._closing.fail(job, error, now)
+                self._finisher.fail(job, error, now)
             self._dispatcher.pump(now)
 
-    def close_intake(self) -> None:
+    def close_admission(self) -> None:
         """Refuse new jobs from now on; accepted ones go on."""
-        self._intake.is_closed = True
+        self._admission.is_closed = True
 
     def on_stop(self, now: float, *, leaves_jobs: bool = False) -> list[Effect]:
         """End every job that is left: nobody will run it.
 
         With `leaves_jobs` those that the journal holds stay as they are, for the next router that reads it.
         """
-        self.close_intake()
-        self._intake.on_stop()
+        self.close_admission()
+        self._admission.on_stop()
         error = Unavailable("the service was stopped", retry_after=5.0)
         for job in list(self._table.live.values()):
-            if not (leaves_jobs and self._keeper.is_on):
-                self._closing.fail(job, error, now)
+            if not (leaves_jobs and self._journal_writer.is_enabled):
+                self._finisher.fail(job, error, now)
         return self._outbox.drain()
 
     def status(self, now: float, request_id: str = "", *, with_totals: bool = False) -> Status:
@@ -400,4 +400,4 @@ class RouterCore:
         return self._read_status(StatusRequest(request_id=request_id, with_totals=with_totals), now)
 
     def _read_status(self, asked: StatusRequest, now: float) -> Status:
-        return self._board.status(asked, self._requests.num_workers_wished, now)
+        return self._service_status.status(asked, self._requests.desired_workers, now)

@@ -36,20 +36,20 @@ class Publish(msgspec.Struct, frozen=True, gc=False):
     encoding: Encoding
 
 
-class Own(msgspec.Struct, frozen=True, gc=False):
+class SetJobOwner(msgspec.Struct, frozen=True, gc=False):
     """Let nobody but that tenant listen to a job from now on; None is the end of that."""
 
     job_id: str
     tenant: str | None
 
 
-class Keep(msgspec.Struct, frozen=True, gc=False):
+class WriteJournal(msgspec.Struct, frozen=True, gc=False):
     """Write an entry to the journal."""
 
     entry: Entry
 
 
-class Prepare(msgspec.Struct, frozen=True, gc=False):
+class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
     """Have a request prepared; the answer is told under the same ticket.
 
     `content` is the request in msgpack. `sources` are the documents of a job that had them chosen before,
@@ -63,25 +63,35 @@ class Prepare(msgspec.Struct, frozen=True, gc=False):
     is_background: bool = False
 
 
-class Observe(msgspec.Struct, frozen=True, gc=False):
+class ReportJob(msgspec.Struct, frozen=True, gc=False):
     """Tell those who keep books how a job went; each job that ends here is told of once."""
 
     report: JobReport
 
 
-class Warn(msgspec.Struct, frozen=True, gc=False):
+class LogWarning(msgspec.Struct, frozen=True, gc=False):
     """Say something to those who run the service."""
 
     text: str
 
 
-class Recall(msgspec.Struct, frozen=True, gc=False):
-    """Read an ended job from the journal; what is found is told by `on_recalled`."""
+class LoadResult(msgspec.Struct, frozen=True, gc=False):
+    """Read an ended job from the journal; what is found is told by `on_result_loaded`."""
 
     job_id: str
 
 
-Effect = SendClient | SendWorker | Publish | Own | Keep | Prepare | Recall | Observe | Warn
+Effect = (
+    SendClient
+    | SendWorker
+    | Publish
+    | SetJobOwner
+    | WriteJournal
+    | PrepareRequest
+    | LoadResult
+    | ReportJob
+    | LogWarning
+)
 
 
 class Outbox:
@@ -113,27 +123,27 @@ class Outbox:
     def own(self, job_id: str, tenant: str) -> None:
         """From now on a job belongs to a tenant; where nobody has a key there are none."""
         if tenant:
-            self._effects.append(Own(job_id, tenant))
+            self._effects.append(SetJobOwner(job_id, tenant))
 
     def disown(self, job_id: str, tenant: str) -> None:
         """The job that belonged to a tenant has ended."""
         if tenant:
-            self._effects.append(Own(job_id, None))
+            self._effects.append(SetJobOwner(job_id, None))
 
-    def keep(self, entry: Entry) -> None:
-        self._effects.append(Keep(entry))
+    def write_journal(self, entry: Entry) -> None:
+        self._effects.append(WriteJournal(entry))
 
-    def prepare(self, wish: Prepare) -> None:
-        self._effects.append(wish)
+    def prepare(self, request: PrepareRequest) -> None:
+        self._effects.append(request)
 
-    def recall(self, job_id: str) -> None:
-        self._effects.append(Recall(job_id))
+    def load_result(self, job_id: str) -> None:
+        self._effects.append(LoadResult(job_id))
 
-    def observe(self, report: JobReport) -> None:
-        self._effects.append(Observe(report))
+    def report_job(self, report: JobReport) -> None:
+        self._effects.append(ReportJob(report))
 
     def warn(self, text: str) -> None:
-        self._effects.append(Warn(text))
+        self._effects.append(LogWarning(text))
 
     def drain(self) -> list[Effect]:
         """The effects so far, which are then no longer held here."""

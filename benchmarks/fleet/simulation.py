@@ -18,8 +18,8 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.effects import Effect, Prepare, SendClient, SendWorker
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.effects import Effect, PrepareRequest, SendClient, SendWorker
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 TICK_S = 0.05
 
@@ -115,15 +115,15 @@ class Simulation:
         self._of_job[job_id] = chat
         options = Options(max_tokens=num_tokens, seed=chat.number * 31 % MAX_TOKEN, user=f"chat-{chat.number}")
         submit = Submit(job_id=job_id, prompt="", options=options)
-        [wish] = self.core.on_client(b"client", submit, "m", self._now)
-        assert isinstance(wish, Prepare)
+        [wanted] = self.core.on_client(b"client", submit, "m", self._now)
+        assert isinstance(wanted, PrepareRequest)
         params, policy = resolve_options(options, context_left=MAX_CONTEXT - len(prompt_ids))
         request = CloudRequest(prompt="")
         hashes = block_hashes(prompt_ids)
-        prepared = Prepared(prompt_ids, params, policy, request, "simulated", hashes)
+        prepared = PreparedRequest(prompt_ids, params, policy, request, "simulated", hashes)
         if chat.worker is not None:
             self._holders[job_id] = self._holders_of(hashes[: len(chat.history) // BLOCK_SIZE - 1])
-        self._perform(self.core.on_prepared(wish.ticket, prepared, self._now))
+        self._perform(self.core.on_prepared(wanted.ticket, prepared, self._now))
 
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:

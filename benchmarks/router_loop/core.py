@@ -21,9 +21,9 @@ from cactus_actors.protocol.wire import (
 )
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.effects import Effect, Observe, Prepare, Publish, SendClient, SendWorker
+from cactus_actors.router.effects import Effect, PrepareRequest, Publish, ReportJob, SendClient, SendWorker
 from cactus_actors.router.process.garbage_collection import rare_garbage_collection
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 PROMPT_TOKENS = 4 * BLOCK_SIZE
 NUM_USERS = 50
@@ -144,11 +144,11 @@ class CoreBench:
             submit = self._next_submit()
             self._core.on_subscribed(submit.job_id, self._now)
             with self.submissions:
-                [wish] = self._core.on_client(b"client", submit, "m", self._now)
-            assert isinstance(wish, Prepare)
-            prepared = _prepared(decode_submit(wish.content))
+                [request] = self._core.on_client(b"client", submit, "m", self._now)
+            assert isinstance(request, PrepareRequest)
+            prepared = _prepared(decode_submit(request.content))
             with self.submissions:
-                self._perform(self._core.on_prepared(wish.ticket, prepared, self._now))
+                self._perform(self._core.on_prepared(request.ticket, prepared, self._now))
             self.submissions.count += 1
 
     def _all_run(self) -> bool:
@@ -171,7 +171,7 @@ class CoreBench:
                     self._workers[identity].take(command)
                 case SendClient(_, reply, encoding):
                     encode(reply, encoding)
-                case Observe(report):
+                case ReportJob(report):
                     self.num_ended += 1
                     self._core.on_unsubscribed(report.job_id)
 
@@ -187,8 +187,8 @@ def _prompt_ids(number: int) -> list[int | str]:
     return [1000 + number % 50_000] * PROMPT_TOKENS
 
 
-def _prepared(submit: Submit) -> Prepared:
+def _prepared(submit: Submit) -> PreparedRequest:
     assert isinstance(submit.prompt, list)
     ids = [token for token in submit.prompt if isinstance(token, int)]
     params, policy = resolve_options(submit.options, context_left=MAX_CONTEXT - len(ids))
-    return Prepared(ids, params, policy, CloudRequest(prompt=""), MODEL, block_hashes(ids))
+    return PreparedRequest(ids, params, policy, CloudRequest(prompt=""), MODEL, block_hashes(ids))

@@ -18,9 +18,9 @@ from cactus_actors.protocol.results import Result
 from cactus_actors.protocol.wire import MSGPACK, decode_submit
 from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.effects import Effect, Prepare, Publish, SendClient, SendWorker
+from cactus_actors.router.effects import Effect, PrepareRequest, Publish, SendClient, SendWorker
 from cactus_actors.router.preparation.prepare_request import prepare
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud_link import CloudLink
 from cactus_actors.text import load_text_model
@@ -156,7 +156,7 @@ class LocalBackend:
         for message in messages:
             self._perform(self._core.on_worker(_WORKER, message, now), now)
 
-    def _prepared(self, submit: Submit) -> Prepared | CactusError:
+    def _prepared(self, submit: Submit) -> PreparedRequest | CactusError:
         try:
             return prepare(submit, self._text)
         except CactusError as error:
@@ -171,7 +171,7 @@ class LocalBackend:
                     self._cloud.send(command)
                 case Publish(_, Delta() as delta) if self._on_delta is not None:
                     self._on_delta(delta)
-                case Prepare(ticket, content):
+                case PrepareRequest(ticket, content):
                     self._perform(self._core.on_prepared(ticket, self._prepared(decode_submit(content)), now), now)
                 case SendClient(_, Finished() | Rejected() as answer):
                     self._answer = answer

@@ -25,7 +25,7 @@ ROLES: Mapping[str, frozenset[Role]] = {
 _log = logging.getLogger(__name__)
 
 
-class KnownKeys:
+class AcceptedKeys:
     """Looks up who a public key belongs to; the file is read again when it has changed."""
 
     def __init__(self, store: KeyStore) -> None:

@@ -29,7 +29,7 @@ HasSpoken = Callable[[int, int], bool]
 _log = logging.getLogger(__name__)
 
 
-class Crowding:
+class FdPressure:
     """Watches over the descriptors of the process; each connection that it cuts is counted in `refused`."""
 
     def __init__(self, has_spoken: HasSpoken, refused: Counter[str]) -> None:
@@ -49,7 +49,7 @@ class Crowding:
         """Connections to these endpoints may be cut."""
         self._ports = ports_of(endpoints)
 
-    def tend(self, now: float) -> None:
+    def on_tick(self, now: float) -> None:
         """To be called several times a second; costs next to nothing while there is room."""
         if not self._is_crowded():
             self._silent_since.clear()

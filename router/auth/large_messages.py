@@ -1,6 +1,6 @@
 """Rate limits of large messages on the jobs socket, in bytes: of each client, and of all clients together.
 
-Small messages are limited in number by `request_rates.py`. A large one costs the edge process and the router
+Small messages are limited in number by `request_rate_limits.py`. A large one costs the edge process and the router
 memory and milliseconds before anything of it is known.
 """
 
@@ -8,12 +8,12 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cactus_actors.router.auth.rate_limiter import Allowance
+from cactus_actors.router.auth.rate_limiter import RateLimit
 
 LARGE_BYTES = 64 << 10
 """A message of at most this size is not limited here."""
-OF_ONE_CLIENT = Allowance(rate=float(8 << 20), burst=float(32 << 20))
-OF_ALL_CLIENTS = Allowance(rate=float(32 << 20), burst=float(64 << 20))
+OF_ONE_CLIENT = RateLimit(rate=float(8 << 20), burst=float(32 << 20))
+OF_ALL_CLIENTS = RateLimit(rate=float(32 << 20), burst=float(64 << 20))
 SHARE_S = 1.0
 """A key that sent less than its share of so many seconds is not refused because others use up the rate."""
 MAX_CLIENTS = 8192
@@ -23,7 +23,7 @@ MAX_CLIENTS = 8192
 class _Bucket:
     """The bytes that may be sent at once, which grow with time."""
 
-    allowance: Allowance
+    allowance: RateLimit
     num_bytes: float
     counted_at: float
 

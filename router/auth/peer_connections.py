@@ -16,7 +16,7 @@ ENCRYPTION_BYTES = 33
 
 
 @dataclass(frozen=True, slots=True)
-class Connection:
+class PeerConnection:
     """One connection to the socket of that domain; `identity` is its peer's on a ROUTER, else empty.
 
     A descriptor's number may be given to another connection later; `inode` is this one's alone.
@@ -47,11 +47,11 @@ def cut(descriptor: int, inode: int) -> None:
                 connection.shutdown(socket.SHUT_RDWR)
 
 
-class Connections:
+class PeerConnections:
     """Those that a message came over; there are never more than descriptors."""
 
     def __init__(self) -> None:
-        self._by_descriptor: dict[int, Connection] = {}
+        self._by_descriptor: dict[int, PeerConnection] = {}
         self._num_heard: dict[int, int] = {}
         self._num_said: dict[int, int] = {}
         self._descriptors: dict[bytes, int] = {}
@@ -65,7 +65,7 @@ class Connections:
         """
         self._looked_at.clear()
 
-    def note(self, domain: str, public_key: str, identity: bytes, frames: Sequence[zmq.Frame]) -> Connection | None:
+    def note(self, domain: str, public_key: str, identity: bytes, frames: Sequence[zmq.Frame]) -> PeerConnection | None:
         """These frames came from the owner of the key; over what, if that has not ended."""
         try:
             descriptor = int(frames[-1].get(zmq.SRCFD))
@@ -74,7 +74,7 @@ class Connections:
                 inode = os.fstat(descriptor).st_ino
                 self._looked_at.add(descriptor)
                 if connection is None or connection.inode != inode or connection.identity != identity:
-                    connection = Connection(domain, public_key, identity, descriptor, inode)
+                    connection = PeerConnection(domain, public_key, identity, descriptor, inode)
                     if not self.has_spoken(descriptor, inode):
                         self._begin(connection)
                     self._by_descriptor[descriptor] = connection
@@ -93,7 +93,7 @@ class Connections:
         cut(*name)
         return True
 
-    def is_cut(self, connection: Connection | None) -> bool:
+    def is_cut(self, connection: PeerConnection | None) -> bool:
         """Whether nothing that comes over it counts any more."""
         return connection is not None and connection.name in self._cut
 
@@ -120,11 +120,11 @@ class Connections:
         connection = self._by_descriptor.get(descriptor)
         return connection is not None and connection.inode == inode
 
-    def of(self, domain: str) -> Sequence[Connection]:
+    def of(self, domain: str) -> Sequence[PeerConnection]:
         """Those to the socket of that domain."""
         return [it for it in self._by_descriptor.values() if it.domain == domain]
 
-    def take(self, public_key: str) -> Sequence[Connection]:
+    def take(self, public_key: str) -> Sequence[PeerConnection]:
         """The connections of that key, which are then no longer held here."""
         found = [it for it in self._by_descriptor.values() if it.public_key == public_key]
         for connection in found:
@@ -132,7 +132,7 @@ class Connections:
             self._descriptors.pop(connection.identity, None)
         return found
 
-    def _begin(self, connection: Connection) -> None:
+    def _begin(self, connection: PeerConnection) -> None:
         """Count what a connection says; the one that had its descriptor has ended."""
         descriptor = connection.descriptor
         before = self._by_descriptor.get(descriptor)

@@ -8,7 +8,7 @@ from collections import Counter
 from collections.abc import Hashable, Mapping
 from dataclasses import dataclass
 
-from cactus_actors.router.auth.peer_connections import Connection
+from cactus_actors.router.auth.peer_connections import PeerConnection
 
 MAX_METERED = 8192
 MAX_REFUSED_TOPICS = 1024
@@ -16,7 +16,7 @@ MAX_REFUSED_TOPICS = 1024
 
 
 @dataclass(frozen=True, slots=True)
-class Allowance:
+class RateLimit:
     """Messages a second in the long run, and at once."""
 
     rate: float
@@ -27,11 +27,11 @@ class Allowance:
         return min(self.burst, left + self.rate * seconds)
 
 
-ALLOWANCES: Mapping[str, Allowance] = {
+RATE_LIMITS: Mapping[str, RateLimit] = {
     # A worker reports once a step, and no step is shorter than a quarter of a millisecond.
-    "workers": Allowance(rate=4000.0, burst=8000.0),
+    "workers": RateLimit(rate=4000.0, burst=8000.0),
     # A gateway comes and goes at one job's stream after the other.
-    "stream": Allowance(rate=8000.0, burst=8000.0),
+    "stream": RateLimit(rate=8000.0, burst=8000.0),
 }
 """By domain; on the jobs socket clients take turns, and what each may ask is counted (`request_rates.py`)."""
 
@@ -39,14 +39,14 @@ ALLOWANCES: Mapping[str, Allowance] = {
 _log = logging.getLogger(__name__)
 
 
-class FloodMeter:
+class TokenBuckets:
     """A bucket of allowed messages for each connection of one domain, filled as time passes."""
 
-    def __init__(self, allowance: Allowance) -> None:
+    def __init__(self, allowance: RateLimit) -> None:
         self._allowance = allowance
         self._buckets: dict[Hashable, tuple[float, float]] = {}
 
-    def is_flooding(self, connection: Hashable, now: float, cost: float = 1.0) -> bool:
+    def is_exceeded(self, connection: Hashable, now: float, cost: float = 1.0) -> bool:
         """Count a message of a connection as so many; whether that is too much."""
         left, counted_at = self._buckets.get(connection, (self._allowance.burst, now))
         left = self._allowance.filled(left, now - counted_at) - cost
@@ -56,28 +56,28 @@ class FloodMeter:
         return left < 0.0
 
 
-class Floods:
+class RateLimiter:
     """Ends the connections that flood a socket; each is counted in `refused`."""
 
     def __init__(self, refused: Counter[str]) -> None:
         self._refused = refused
-        self._meters = {domain: FloodMeter(allowance) for domain, allowance in ALLOWANCES.items()}
+        self._meters = {domain: TokenBuckets(allowance) for domain, allowance in RATE_LIMITS.items()}
         self._cut: set[Hashable] = set()
         self._num_topics: Counter[Hashable] = Counter()
 
-    def is_stopped(self, connection: Connection | None, cost: float = 1.0) -> bool:
+    def is_stopped(self, connection: PeerConnection | None, cost: float = 1.0) -> bool:
         """Count a message that came over a connection; True if that was cut for it, or for one before."""
         if connection is None or connection.domain not in self._meters:
             return False
         name = connection.name
         if name in self._cut:
             return True
-        if not self._meters[connection.domain].is_flooding(name, time.monotonic(), cost):
+        if not self._meters[connection.domain].is_exceeded(name, time.monotonic(), cost):
             return False
         self._end(connection)
         return True
 
-    def listens_to_too_much(self, connection: Connection | None, subscribes: bool, max_topics: int) -> bool:
+    def listens_to_too_much(self, connection: PeerConnection | None, subscribes: bool, max_topics: int) -> bool:
         """Count a subscription, or its end; True if the connection was cut for the many that were refused.
 
         ZeroMQ holds those, too, for as long as the connection lasts.
@@ -93,7 +93,7 @@ class Floods:
         self._end(connection)
         return True
 
-    def _end(self, connection: Connection) -> None:
+    def _end(self, connection: PeerConnection) -> None:
         if len(self._cut) >= MAX_METERED:
             self._cut.clear()
         self._cut.add(connection.name)

@@ -15,7 +15,7 @@ from collections.abc import Sequence
 
 from cactus_actors.process.resident_memory import give_back_memory, resident_bytes
 from cactus_actors.router.auth.open_sockets import connections_to, ports_of, progress_of
-from cactus_actors.router.auth.peer_connections import Connections
+from cactus_actors.router.auth.peer_connections import PeerConnections
 
 MUCH_BYTES = 64 << 20
 """Growth of the process that is looked into."""
@@ -35,7 +35,7 @@ _log = logging.getLogger(__name__)
 class UnfinishedMessages:
     """Watches over the memory of the process; each connection that it cuts is counted in `refused`."""
 
-    def __init__(self, connections: Connections, refused: Counter[str]) -> None:
+    def __init__(self, connections: PeerConnections, refused: Counter[str]) -> None:
         self._connections = connections
         self._refused = refused
         self._ports: frozenset[int] = frozenset()
@@ -50,7 +50,7 @@ class UnfinishedMessages:
         self._ports = ports_of(endpoints)
         self._usual_bytes = resident_bytes()
 
-    def tend(self, now: float) -> bool:
+    def on_tick(self, now: float) -> bool:
         """To be called several times a second, and every ALARMED_S while it says so.
 
         It costs next to nothing while the process takes no more than it usually does.

@@ -10,8 +10,8 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 
 from cactus_actors.protocol.confidence import Signal
-from cactus_actors.router.state.cloud_attempt import Breach, Verdict
-from cactus_actors.router.state.reasoning_log import Measured
+from cactus_actors.router.state.cloud_attempt import GateFailure, HandoffDecision
+from cactus_actors.router.state.reasoning_log import ConfidenceSamples
 
 WINDOW = 10
 NO_KEY = "no key"
@@ -22,7 +22,9 @@ def confidence_of(entropies: Sequence[float]) -> float | None:
     return 1.0 - sum(entropies) / len(entropies) if entropies else None
 
 
-def early_breach(signal: Signal, log: Measured, count: int, threshold: float, commit_tokens: int) -> Breach | None:
+def early_gate_failure(
+    signal: Signal, log: ConfidenceSamples, count: int, threshold: float, commit_tokens: int
+) -> GateFailure | None:
     """The gate that the first `count` tokens fail, of which all but the last passed, or None.
 
     The first token is a gate, and so is every full window; the window is as short as `commit_tokens` if that
@@ -35,26 +37,26 @@ def early_breach(signal: Signal, log: Measured, count: int, threshold: float, co
     confidence = signal(log.entropies[recent], log.logprobs[recent])
     if confidence >= threshold:
         return None
-    return Breach("first token" if count == 1 else "rolling window", confidence)
+    return GateFailure("first token" if count == 1 else "rolling window", confidence)
 
 
-def end_breach(signal: Signal, log: Measured, threshold: float) -> Breach | None:
+def final_gate_failure(signal: Signal, log: ConfidenceSamples, threshold: float) -> GateFailure | None:
     """The gate at the end of generation, over all tokens."""
     if not log.entropies:
         return None
     confidence = signal(log.entropies, log.logprobs)
-    return Breach("end of generation", confidence) if confidence < threshold else None
+    return GateFailure("end of generation", confidence) if confidence < threshold else None
 
 
-def refusal(unavailable: Iterable[str | None], *, has_cloud: bool = True) -> Verdict | None:
+def unavailable_decision(unavailable: Iterable[str | None], *, has_cloud: bool = True) -> HandoffDecision | None:
     """Why no cloud worker can be asked, or None if one can; `unavailable` holds each one's reason.
 
     Without `has_cloud` there is none because nobody has stored a key.
     """
     reasons = list(unavailable)
     if not reasons:
-        return Verdict("recommended", "no cloud worker is connected" if has_cloud else NO_KEY)
+        return HandoffDecision("recommended", "no cloud worker is connected" if has_cloud else NO_KEY)
     if None in reasons:
         return None
     closed = [reason for reason in reasons if reason and reason != NO_KEY]
-    return Verdict("suppressed", closed[0]) if closed else Verdict("recommended", NO_KEY)
+    return HandoffDecision("suppressed", closed[0]) if closed else HandoffDecision("recommended", NO_KEY)

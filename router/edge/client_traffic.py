@@ -16,18 +16,18 @@ from cactus_actors.protocol.wire import (
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.edge.edge_messages import (
     BadTopic,
+    ClientRequest,
     FromEdge,
     Refusals,
-    Request,
+    RequestsTaken,
     Revocation,
     Subscription,
-    Taken,
     Unsubscription,
 )
 from cactus_actors.router.edge.edge_process import EdgeProcess
 from cactus_actors.router.effects import Effect
-from cactus_actors.router.state.caller import asker_of
-from cactus_actors.router.state.user_round_robin import Turns
+from cactus_actors.router.state.caller import requester_of
+from cactus_actors.router.state.user_round_robin import UserRoundRobin
 
 MAX_REQUESTS = 16
 MAX_REQUESTS_S = 0.02
@@ -48,7 +48,7 @@ class ClientTraffic:
         self._refused = refused
         self._perform = perform
         self._decode = client_message_decoder().decode
-        self._waiting: Turns[Request] = Turns()
+        self._waiting: UserRoundRobin[ClientRequest] = UserRoundRobin()
 
     @property
     def has_waiting(self) -> bool:
@@ -71,17 +71,17 @@ class ClientTraffic:
             if time.monotonic() >= until:
                 break
         if num_taken:
-            self._edge.put(Taken(num_taken))
+            self._edge.put(RequestsTaken(num_taken))
 
     def on_edge_lost(self) -> None:
         """Nobody is connected any more, until they connect anew."""
-        self._waiting = Turns()
+        self._waiting = UserRoundRobin()
         self._core.on_edge_lost()
 
     def _on_message(self, message: FromEdge) -> None:
         match message:
-            case Request():
-                self._waiting.put(message, asker_of(message.caller, message.identity), is_background=False)
+            case ClientRequest():
+                self._waiting.put(message, requester_of(message.caller, message.identity), is_background=False)
             case Subscription(topic, caller, refusal):
                 self._perform(self._core.on_listener(topic, time.monotonic(), caller, refusal))
             case Unsubscription(topic, caller):
@@ -94,7 +94,7 @@ class ClientTraffic:
             case Refusals(counts):
                 self._refused.update(counts)
 
-    def _answer(self, request: Request) -> None:
+    def _answer(self, request: ClientRequest) -> None:
         identity, frames = self._edge.identity(request.identity), request.frames
         try:
             if request.caller is None:

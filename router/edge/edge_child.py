@@ -15,20 +15,20 @@ import sys
 
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.edge.edge_link import Link
-from cactus_actors.router.edge.edge_messages import Listen, NotListening, ToEdge
+from cactus_actors.router.edge.edge_link import EdgeLink
+from cactus_actors.router.edge.edge_messages import BindFailed, BindSockets, ToEdge
 from cactus_actors.router.edge.edge_server import EdgeServer
 from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
 
 
-def serve(link: Link[ToEdge]) -> None:
+def serve(link: EdgeLink[ToEdge]) -> None:
     """Listen where the router says, until it says Close; raises EOFError once the router is gone."""
     wish = _first(link)
     try:
         server = EdgeServer(link, wish)
         link.put(server.bind())
     except ConfigurationInvalid as error:
-        link.put(NotListening(error.message))
+        link.put(BindFailed(error.message))
         link.flush()
         return
     link.flush()
@@ -37,13 +37,13 @@ def serve(link: Link[ToEdge]) -> None:
     server.close()
 
 
-def _first(link: Link[ToEdge]) -> Listen:
+def _first(link: EdgeLink[ToEdge]) -> BindSockets:
     poll = select.poll()
     poll.register(link, select.POLLIN)
     while True:
         poll.poll()
         for message in link.receive():
-            if isinstance(message, Listen):
+            if isinstance(message, BindSockets):
                 return message
 
 
@@ -53,7 +53,7 @@ def main() -> None:
     for signal_number in (signal.SIGINT, signal.SIGTERM):  # which the router decides about
         signal.signal(signal_number, signal.SIG_IGN)
     resource.setrlimit(resource.RLIMIT_CORE, (0, 0))
-    link: Link[ToEdge] = Link(socket.socket(fileno=int(descriptor)), ToEdge)
+    link: EdgeLink[ToEdge] = EdgeLink(socket.socket(fileno=int(descriptor)), ToEdge)
     try:
         serve(link)
     except EOFError:

@@ -16,7 +16,7 @@ _LENGTH_BYTES = 4
 M = TypeVar("M")
 
 
-class Link(Generic[M]):
+class EdgeLink(Generic[M]):
     """Sends any message and receives those of the union `received`.
 
     A message is a length of four bytes, then its body. `receive` and `flush` raise EOFError once the other

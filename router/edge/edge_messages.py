@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import msgspec
 
-from cactus_actors.router.state.caller import Caller, Revoked
+from cactus_actors.router.state.caller import Caller, RevokedKey
 
 
 class EdgeStruct(msgspec.Struct, frozen=True, array_like=True, gc=False):
@@ -14,8 +14,8 @@ class EdgeStruct(msgspec.Struct, frozen=True, array_like=True, gc=False):
 # router -> edge
 
 
-class Listen(EdgeStruct, frozen=True, tag=1):
-    """The first message: bind the two sockets of clients; answered by Listening or NotListening.
+class BindSockets(EdgeStruct, frozen=True, tag=1):
+    """The first message: bind the two sockets of clients; answered by SocketsBound or BindFailed.
 
     `keys_dir` names the keys to ask for, None for none. A subscriber may have `max_unread` messages waiting
     for it, and `send_buffer` bytes. The process may allocate `max_memory_bytes` beyond what it starts with.
@@ -29,7 +29,7 @@ class Listen(EdgeStruct, frozen=True, tag=1):
     max_memory_bytes: int
 
 
-class Reply(EdgeStruct, frozen=True, tag=2):
+class ClientReply(EdgeStruct, frozen=True, tag=2):
     """Send these frames on the jobs socket to the client of that identity."""
 
     identity: bytes
@@ -42,14 +42,14 @@ class Publications(EdgeStruct, frozen=True, tag=3):
     frames: list[bytes]
 
 
-class Owner(EdgeStruct, frozen=True, tag=4):
+class JobOwner(EdgeStruct, frozen=True, tag=4):
     """A job belongs to that tenant, which alone may listen to it; to nobody any more if it is None."""
 
     topic: str
     tenant: str | None
 
 
-class Taken(EdgeStruct, frozen=True, tag=5):
+class RequestsTaken(EdgeStruct, frozen=True, tag=5):
     """So many more Requests were handled: as many may be sent."""
 
     num_requests: int
@@ -62,20 +62,20 @@ class Close(EdgeStruct, frozen=True, tag=6):
 # edge -> router
 
 
-class Listening(EdgeStruct, frozen=True, tag=1):
+class SocketsBound(EdgeStruct, frozen=True, tag=1):
     """Both sockets are bound; ports are resolved."""
 
     jobs: str
     stream: str
 
 
-class NotListening(EdgeStruct, frozen=True, tag=2):
+class BindFailed(EdgeStruct, frozen=True, tag=2):
     """A socket cannot be bound, for the reason that `message` gives."""
 
     message: str
 
 
-class Request(EdgeStruct, frozen=True, tag=3):
+class ClientRequest(EdgeStruct, frozen=True, tag=3):
     """The frames of a client's message; `caller` is None if its key is accepted no more."""
 
     identity: bytes
@@ -105,7 +105,7 @@ class BadTopic(EdgeStruct, frozen=True, tag=6):
 class Revocation(EdgeStruct, frozen=True, tag=7):
     """A client's key is accepted no more."""
 
-    revoked: Revoked
+    revoked: RevokedKey
 
 
 class Refusals(EdgeStruct, frozen=True, tag=8):
@@ -114,9 +114,19 @@ class Refusals(EdgeStruct, frozen=True, tag=8):
     counts: dict[str, int]
 
 
-class Alive(EdgeStruct, frozen=True, tag=9):
+class Heartbeat(EdgeStruct, frozen=True, tag=9):
     """Said once a second."""
 
 
-ToEdge = Listen | Reply | Publications | Owner | Taken | Close
-FromEdge = Listening | NotListening | Request | Subscription | Unsubscription | BadTopic | Revocation | Refusals | Alive
+ToEdge = BindSockets | ClientReply | Publications | JobOwner | RequestsTaken | Close
+FromEdge = (
+    SocketsBound
+    | BindFailed
+    | ClientRequest
+    | Subscription
+    | Unsubscription
+    | BadTopic
+    | Revocation
+    | Refusals
+    | Heartbeat
+)

@@ -17,17 +17,17 @@ import zmq
 
 from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import ConfigurationInvalid, Unavailable
-from cactus_actors.router.edge.edge_link import Link
+from cactus_actors.router.edge.edge_link import EdgeLink
 from cactus_actors.router.edge.edge_messages import (
-    Alive,
+    BindFailed,
+    BindSockets,
+    ClientReply,
     Close,
     FromEdge,
-    Listen,
-    Listening,
-    NotListening,
-    Owner,
+    Heartbeat,
+    JobOwner,
     Publications,
-    Reply,
+    SocketsBound,
     ToEdge,
 )
 
@@ -61,12 +61,12 @@ class EdgeProcess:
     """
 
     def __init__(
-        self, wish: Listen, owners: Callable[[], Iterable[tuple[str, str]]], on_lost: Callable[[], None]
+        self, wish: BindSockets, owners: Callable[[], Iterable[tuple[str, str]]], on_lost: Callable[[], None]
     ) -> None:
         self._wish = wish
         self._owners = owners
         self._on_lost = on_lost
-        self._link: Link[FromEdge] | None = None
+        self._link: EdgeLink[FromEdge] | None = None
         self._process: subprocess.Popen[bytes] | None = None
         self._generation = 0
         self._published: list[bytes] = []
@@ -103,7 +103,7 @@ class EdgeProcess:
         """Start the first process."""
         self._start(time.monotonic())
 
-    def listening(self) -> Listening:
+    def listening(self) -> SocketsBound:
         """Wait until the first process listens; raises ConfigurationInvalid if it cannot."""
         until = time.monotonic() + START_LIMIT_S
         poll = select.poll()
@@ -112,9 +112,9 @@ class EdgeProcess:
             while self._link is not None and (left := until - time.monotonic()) > 0:
                 poll.poll(1000 * left)
                 for message in self._link.receive():
-                    if isinstance(message, NotListening):
+                    if isinstance(message, BindFailed):
                         raise ConfigurationInvalid(message.message)
-                    if isinstance(message, Listening):
+                    if isinstance(message, SocketsBound):
                         self._bound(message)
                         return message
         except EOFError:
@@ -129,7 +129,7 @@ class EdgeProcess:
     def reply(self, identity: bytes, frames: list[bytes]) -> None:
         """Have frames sent to a client."""
         if identity.startswith(self._prefix) and not self._is_stalled:
-            self.put(Reply(identity[_GENERATION_BYTES:], frames))
+            self.put(ClientReply(identity[_GENERATION_BYTES:], frames))
 
     def put(self, message: ToEdge) -> None:
         """Have a message sent, after what was published before it."""
@@ -161,15 +161,15 @@ class EdgeProcess:
             self._heard_at = self._took_at = time.monotonic()
             self._silence, self._is_stalled = None, False
         for message in messages:
-            if isinstance(message, NotListening):
+            if isinstance(message, BindFailed):
                 _log.error("the process for the sockets of clients cannot listen: %s", message.message)
-        return [it for it in messages if not isinstance(it, Listening | NotListening | Alive)]
+        return [it for it in messages if not isinstance(it, SocketsBound | BindFailed | Heartbeat)]
 
     def identity(self, identity: bytes) -> bytes:
         """The name of a client of the process that there is now."""
         return self._prefix + identity
 
-    def tend(self, now: float) -> None:
+    def on_tick(self, now: float) -> None:
         """Start a process where there is none, and end one that says nothing; to be called often."""
         if self._link is None or not self._link.is_congested:
             self._took_at = now
@@ -233,13 +233,13 @@ class EdgeProcess:
             return
         finally:
             theirs.close()
-        self._link = Link(ours, FromEdge)
+        self._link = EdgeLink(ours, FromEdge)
         self._link.put(self._wish)
         for job_id, tenant in self._owners():
-            self._link.put(Owner(job_id, tenant))
+            self._link.put(JobOwner(job_id, tenant))
         self.flush()
 
-    def _bound(self, listening: Listening) -> None:
+    def _bound(self, listening: SocketsBound) -> None:
         """Every later process listens where the first one did."""
         self._wish = msgspec.structs.replace(self._wish, jobs_endpoint=listening.jobs, stream_endpoint=listening.stream)
 
@@ -262,7 +262,7 @@ class EdgeProcess:
         self._process = self._link = None
         self._published.clear()
 
-    def _put_published(self, link: Link[FromEdge]) -> None:
+    def _put_published(self, link: EdgeLink[FromEdge]) -> None:
         if self._published:
             link.put(Publications(self._published))
             self._published = []

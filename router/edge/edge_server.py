@@ -15,31 +15,31 @@ from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.protocol.errors import Overloaded
 from cactus_actors.protocol.messages import Rejected
 from cactus_actors.protocol.wire import answer_encoding_of, encode, is_job_id, job_id_within
-from cactus_actors.router.auth.accepted_keys import KnownKeys
+from cactus_actors.router.auth.accepted_keys import AcceptedKeys
+from cactus_actors.router.auth.authenticator import Authenticator, CurveAuthenticator, OpenAuthenticator
 from cactus_actors.router.auth.bound_sockets import bind, jobs_socket, stream_socket
-from cactus_actors.router.auth.fd_pressure import Crowding
-from cactus_actors.router.auth.gate import Gate, KeyGate, OpenGate
+from cactus_actors.router.auth.fd_pressure import FdPressure
 from cactus_actors.router.auth.large_messages import LARGE_BYTES, LargeMessageRates
 from cactus_actors.router.auth.unfinished_messages import ALARMED_S, UnfinishedMessages
-from cactus_actors.router.edge.edge_link import Link
+from cactus_actors.router.edge.edge_link import EdgeLink
 from cactus_actors.router.edge.edge_messages import (
-    Alive,
     BadTopic,
+    BindSockets,
+    ClientReply,
+    ClientRequest,
     Close,
-    Listen,
-    Listening,
-    Owner,
+    Heartbeat,
+    JobOwner,
     Publications,
     Refusals,
-    Reply,
-    Request,
+    RequestsTaken,
     Revocation,
+    SocketsBound,
     Subscription,
-    Taken,
     ToEdge,
     Unsubscription,
 )
-from cactus_actors.router.state.caller import NOBODY, Caller, asker_of
+from cactus_actors.router.state.caller import REVOKED_CALLER, Caller, requester_of
 from cactus_actors.router.state.topics import Topics
 
 TICK_S = 0.1
@@ -61,18 +61,18 @@ class EdgeServer:
     Raises ConfigurationInvalid for keys that cannot be read.
     """
 
-    def __init__(self, link: Link[ToEdge], wish: Listen) -> None:
+    def __init__(self, link: EdgeLink[ToEdge], wish: BindSockets) -> None:
         self._link = link
         self._wish = wish
         self._refused: Counter[str] = Counter()
         self._context: zmq.Context[zmq.Socket[bytes]] = zmq.Context()
-        self._gate = self._make_gate()
+        self._authenticator = self._make_gate()
         self._jobs = jobs_socket(self._context)
         self._stream = stream_socket(self._context, wish.max_unread, wish.send_buffer)
-        self._gate.guard(self._jobs, "jobs")
-        self._gate.guard(self._stream, "stream")
-        self._crowding = Crowding(self._gate.connections.has_spoken, self._refused)
-        self._unfinished = UnfinishedMessages(self._gate.connections, self._refused)
+        self._authenticator.guard(self._jobs, "jobs")
+        self._authenticator.guard(self._stream, "stream")
+        self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, self._refused)
+        self._unfinished = UnfinishedMessages(self._authenticator.connections, self._refused)
         self._large_messages = LargeMessageRates()
         self._topics = Topics()
         self._owners: dict[str, str] = {}
@@ -81,19 +81,19 @@ class EdgeServer:
         self._next_tick = self._next_alive = 0.0
         self._is_closing = False
 
-    def bind(self) -> Listening:
+    def bind(self) -> SocketsBound:
         """Raises ConfigurationInvalid naming the endpoint that cannot be had."""
-        listening = Listening(
+        listening = SocketsBound(
             bind(self._jobs, self._wish.jobs_endpoint), bind(self._stream, self._wish.stream_endpoint)
         )
-        self._crowding.watch([listening.jobs, listening.stream])
+        self._fd_pressure.watch([listening.jobs, listening.stream])
         self._unfinished.watch([listening.jobs, listening.stream])
         return listening
 
     def run(self) -> None:
         """Serve until the router says Close; raises EOFError once the router is gone."""
         poller = zmq.Poller()
-        for source in self._gate.sources:
+        for source in self._authenticator.sources:
             poller.register(source, zmq.POLLIN)
         while not self._is_closing:
             ready = self._wait(poller)
@@ -104,22 +104,22 @@ class EdgeServer:
                 self._take_subscriptions()
             if self._jobs in ready:
                 self._take_requests()
-            if not ready.keys().isdisjoint(self._gate.sources):
+            if not ready.keys().isdisjoint(self._authenticator.sources):
                 self._attend()
             self._tick()
             self._link.flush()
 
     def close(self) -> None:
         """Let ZeroMQ send what is left, for as long as the sockets linger."""
-        self._gate.close()
+        self._authenticator.close()
         self._jobs.close()
         self._stream.close()
         self._context.term()
 
-    def _make_gate(self) -> Gate:
+    def _make_gate(self) -> Authenticator:
         if self._wish.keys_dir is None:
-            return OpenGate(self._refused)
-        return KeyGate(self._context, KnownKeys(KeyStore(Path(self._wish.keys_dir))), self._refused)
+            return OpenAuthenticator(self._refused)
+        return CurveAuthenticator(self._context, AcceptedKeys(KeyStore(Path(self._wish.keys_dir))), self._refused)
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
         """What is ready, when anybody speaks to whom there is room to listen, or at the next tick."""
@@ -129,7 +129,7 @@ class EdgeServer:
         return dict(poller.poll(max(0, round((self._next_tick - time.monotonic()) * 1000))))
 
     def _attend(self) -> None:
-        for revoked in self._gate.attend():
+        for revoked in self._authenticator.attend():
             self._link.put(Revocation(revoked))
 
     def _may_take_requests(self) -> bool:
@@ -139,16 +139,16 @@ class EdgeServer:
         match message:
             case Publications(frames):
                 self._publish(frames)
-            case Reply(identity, frames):
+            case ClientReply(identity, frames):
                 self._reply(identity, frames)
-            case Owner(topic, tenant):
+            case JobOwner(topic, tenant):
                 self._on_owner(topic, tenant)
-            case Taken(num_requests):
+            case RequestsTaken(num_requests):
                 for _ in range(num_requests):
                     self._num_bytes_ahead -= self._sizes_ahead.popleft()
             case Close():
                 self._is_closing = True
-            case Listen():
+            case BindSockets():
                 pass  # it was the first message
 
     def _publish(self, frames: list[bytes]) -> None:
@@ -161,28 +161,28 @@ class EdgeServer:
             send(stream, payload, LAST)
 
     def _reply(self, identity: bytes, frames: list[bytes]) -> None:
-        if not self._gate.connections.may_send(identity):
+        if not self._authenticator.connections.may_send(identity):
             return
         try:
             self._jobs.send_multipart([identity, *frames], zmq.NOBLOCK)
-            self._gate.connections.on_sent(identity, frames)
+            self._authenticator.connections.on_sent(identity, frames)
         except zmq.ZMQError as error:
             # A client that left, or does not read: what it missed is still there to be asked for.
             if error.errno not in (zmq.EHOSTUNREACH, zmq.EAGAIN):
                 raise
 
     def _take_subscriptions(self) -> None:
-        for caller, frames in self._gate.received(self._stream, MAX_SUBSCRIPTIONS):
+        for caller, frames in self._authenticator.received(self._stream, MAX_SUBSCRIPTIONS):
             action, topic = frames[0][:1], frames[0][1:]
             name = topic.decode("latin-1")
             if not is_job_id(name):
                 if action == b"\1":
                     self._link.put(BadTopic())
             elif action == b"\1":
-                refusal = self._subscribe(name, caller or NOBODY)
+                refusal = self._subscribe(name, caller or REVOKED_CALLER)
                 if refusal is None:
                     self._stream.setsockopt(zmq.SUBSCRIBE, topic)
-                self._link.put(Subscription(name, caller or NOBODY, refusal))
+                self._link.put(Subscription(name, caller or REVOKED_CALLER, refusal))
             elif action == b"\0":
                 self._stream.setsockopt(zmq.UNSUBSCRIBE, topic)
                 self._topics.unsubscribe(name, caller)
@@ -200,17 +200,17 @@ class EdgeServer:
             self._owners.pop(topic, None)
             return
         self._owners[topic] = tenant
-        if (stranger := self._topics.tenant_of(topic)) not in (None, tenant):
+        if (anonymous_connection := self._topics.tenant_of(topic)) not in (None, tenant):
             self._refused["foreign_topic"] += 1
-            self._gate.cut_listeners(str(stranger))
+            self._authenticator.cut_listeners(str(anonymous_connection))
 
     def _take_requests(self) -> None:
         num_more = MAX_REQUESTS_AHEAD - len(self._sizes_ahead)
-        for caller, (identity, *frames) in self._gate.received(self._jobs, num_more, self._admits):
+        for caller, (identity, *frames) in self._authenticator.received(self._jobs, num_more, self._admits):
             size = sum(map(len, frames))
             self._sizes_ahead.append(size)
             self._num_bytes_ahead += size
-            self._link.put(Request(identity, caller, frames))
+            self._link.put(ClientRequest(identity, caller, frames))
             if not self._may_take_requests():
                 return
 
@@ -223,7 +223,7 @@ class EdgeServer:
         if self._num_bytes_ahead >= MAX_BYTES_AHEAD:
             delay_s = BUSY_DELAY_S
         else:
-            client, has_key = asker_of(caller, identity.bytes), caller is not None and bool(caller.name)
+            client, has_key = requester_of(caller, identity.bytes), caller is not None and bool(caller.name)
             delay_s = self._large_messages.delay_s(client, num_bytes, time.monotonic(), has_key=has_key)
         if delay_s:
             self._refused["large_messages"] += 1
@@ -240,10 +240,10 @@ class EdgeServer:
         now = time.monotonic()
         if now < self._next_tick:
             return
-        is_alarmed = self._unfinished.tend(now)
+        is_alarmed = self._unfinished.on_tick(now)
         self._next_tick = now + (ALARMED_S if is_alarmed else TICK_S)
-        self._crowding.tend(now)
+        self._fd_pressure.on_tick(now)
         self._attend()
         if now >= self._next_alive:
             self._next_alive = now + ALIVE_S
-            self._link.put(Alive())
+            self._link.put(Heartbeat())

@@ -13,7 +13,7 @@ from typing import IO
 from cactus_actors.process.private_directories import make_private
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.journal.salvage import has_hole, log_of, refill, salvaged
-from cactus_actors.router.state.journal_records import Progress
+from cactus_actors.router.state.journal_records import JournalProgress
 
 FILE_NAME = "jobs.sqlite"
 VERSION = 1
@@ -85,7 +85,7 @@ def opened(path: Path) -> sqlite3.Connection:
         return reopened(path, str(error))
 
 
-def reopened(path: Path, reason: str, hole: Progress | None = None) -> sqlite3.Connection:
+def reopened(path: Path, reason: str, hole: JournalProgress | None = None) -> sqlite3.Connection:
     """A new database for a damaged one, which gets another name, with everything in it that is whole.
 
     `hole` is how far the journal had come where what is lost begins, if that is known. Raises

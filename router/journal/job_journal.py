@@ -33,9 +33,9 @@ from cactus_actors.router.journal.database import (
     opened,
     reopened,
 )
+from cactus_actors.router.journal.journal_progress import ProgressWriter
 from cactus_actors.router.journal.journal_reader import Shared
-from cactus_actors.router.journal.progress import ProgressWriter
-from cactus_actors.router.journal.record_encoding import Damaged, decoded_accepted, decoded_ended, encoded
+from cactus_actors.router.journal.record_encoding import DamagedRecord, decoded_accepted, decoded_ended, encoded
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     EndedRecord,
@@ -52,7 +52,7 @@ RETRY_S = 1.0
 _log = logging.getLogger(__name__)
 
 
-class Journal:
+class JobJournal:
     """One directory's journal, locked for this process; entries are written in the order they were added.
 
     Every record ends with its CRC-32. A record that was damaged is left out and reported in the log. A file
@@ -107,7 +107,7 @@ class Journal:
             num_rows += 1
             try:
                 known.append(_recovered(row[1], row[2]))
-            except Damaged as error:
+            except DamagedRecord as error:
                 name = (row[0] or b"of no name").decode(errors="replace")
                 _log.error("journal %s: job %s cannot be read and is left out: %s", self._path, name, error)
         known.sort(key=lambda pair: pair[0])
@@ -250,7 +250,7 @@ class _Trial:
 
 
 def _recovered(accepted_bytes: object, ended_bytes: object) -> tuple[float, Recovered]:
-    """A row's job, of one that has ended only what finds it again, and when it came; raises Damaged."""
+    """A row's job, of one that has ended only what finds it again, and when it came; raises DamagedRecord."""
     accepted = decoded_accepted(accepted_bytes)
     if ended_bytes is None:
         return accepted.accepted_at, accepted

@@ -12,8 +12,8 @@ from pathlib import Path
 from typing import NamedTuple
 
 from cactus_actors.router.journal.database import FILE_NAME
-from cactus_actors.router.journal.record_encoding import Damaged, decoded_accepted, decoded_ended
-from cactus_actors.router.state.journal_records import Remembered
+from cactus_actors.router.journal.record_encoding import DamagedRecord, decoded_accepted, decoded_ended
+from cactus_actors.router.state.journal_records import StoredResult
 
 _log = logging.getLogger(__name__)
 
@@ -35,7 +35,7 @@ class JournalReader:
     def __init__(
         self,
         directory: Path,
-        on_read: Callable[[str, Remembered | None], None],
+        on_read: Callable[[str, StoredResult | None], None],
         shared: Shared | None = None,
     ) -> None:
         self._path = directory / FILE_NAME
@@ -66,14 +66,14 @@ class JournalReader:
                 found = self._read(database, job_id)
             self._on_read(job_id, found)
 
-    def _read(self, database: sqlite3.Connection, job_id: str) -> Remembered | None:
+    def _read(self, database: sqlite3.Connection, job_id: str) -> StoredResult | None:
         try:
             row = database.execute(
                 "SELECT accepted, ended FROM jobs WHERE job_id = ? AND ended IS NOT NULL", (job_id,)
             ).fetchone()
             if row is None:
                 return None
-            return Remembered(decoded_accepted(row[0]).accepted, decoded_ended(row[1]))
-        except (sqlite3.Error, Damaged) as error:
+            return StoredResult(decoded_accepted(row[0]).accepted, decoded_ended(row[1]))
+        except (sqlite3.Error, DamagedRecord) as error:
             _log.error("journal %s: the result of job %s cannot be read: %s", self._path, job_id, error)
             return None

@@ -7,48 +7,48 @@ from typing import TypeVar
 
 import msgspec
 
-from cactus_actors.router.state.journal_records import AcceptedRecord, EndedRecord, Progress
+from cactus_actors.router.state.journal_records import AcceptedRecord, EndedRecord, JournalProgress
 
 R = TypeVar("R")
 
 _encode = msgspec.msgpack.Encoder().encode
 _accepted_decoder = msgspec.msgpack.Decoder(AcceptedRecord)
 _ended_decoder = msgspec.msgpack.Decoder(EndedRecord)
-_progress_decoder = msgspec.msgpack.Decoder(Progress)
+_progress_decoder = msgspec.msgpack.Decoder(JournalProgress)
 
 
-class Damaged(Exception):
+class DamagedRecord(Exception):
     """What a column holds is no record of its kind."""
 
 
-def encoded(record: AcceptedRecord | EndedRecord | Progress) -> bytes:
+def encoded(record: AcceptedRecord | EndedRecord | JournalProgress) -> bytes:
     """A record with its CRC-32 behind it."""
     content = _encode(record)
     return content + zlib.crc32(content).to_bytes(4, "little")
 
 
 def decoded_accepted(column: object) -> AcceptedRecord:
-    """The record of a column; raises Damaged."""
+    """The record of a column; raises DamagedRecord."""
     return _decoded(_accepted_decoder, column)
 
 
 def decoded_ended(column: object) -> EndedRecord:
-    """The record of a column; raises Damaged."""
+    """The record of a column; raises DamagedRecord."""
     return _decoded(_ended_decoder, column)
 
 
-def decoded_progress(column: object) -> Progress:
-    """The record of a column; raises Damaged."""
+def decoded_progress(column: object) -> JournalProgress:
+    """The record of a column; raises DamagedRecord."""
     return _decoded(_progress_decoder, column)
 
 
 def _decoded(decoder: msgspec.msgpack.Decoder[R], column: object) -> R:
     if not isinstance(column, bytes):  # whatever the column is said to be
-        raise Damaged("it is not a record")
+        raise DamagedRecord("it is not a record")
     content = column[:-4]
     if zlib.crc32(content).to_bytes(4, "little") != column[-4:]:
-        raise Damaged("its checksum is wrong")
+        raise DamagedRecord("its checksum is wrong")
     try:
         return decoder.decode(content)
     except (msgspec.DecodeError, UnicodeDecodeError, RecursionError, MemoryError) as error:
-        raise Damaged(str(error)) from error
+        raise DamagedRecord(str(error)) from error

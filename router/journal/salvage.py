@@ -12,9 +12,14 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 from pathlib import Path
 
-from cactus_actors.router.journal.record_encoding import Damaged, decoded_accepted, decoded_ended, decoded_progress
+from cactus_actors.router.journal.record_encoding import (
+    DamagedRecord,
+    decoded_accepted,
+    decoded_ended,
+    decoded_progress,
+)
 from cactus_actors.router.journal.sqlite_pages import Pages, Value
-from cactus_actors.router.state.journal_records import Progress
+from cactus_actors.router.state.journal_records import JournalProgress
 
 _log = logging.getLogger(__name__)
 
@@ -28,11 +33,11 @@ class Salvage:
 
     accepted: dict[str, tuple[float, bytes]] = field(default_factory=dict)
     ended: dict[str, tuple[float, bytes]] = field(default_factory=dict)
-    progress: Progress | None = None
+    progress: JournalProgress | None = None
 
     def add(self, row: tuple[Value, ...]) -> None:
         """Take in a row of any table, if its records have their sums."""
-        with contextlib.suppress(Damaged):
+        with contextlib.suppress(DamagedRecord):
             match row:
                 case (_, bytes() as progress):
                     self._add_progress(decoded_progress(progress))
@@ -50,7 +55,7 @@ class Salvage:
             else:
                 yield job_id, accepted, None, None
 
-    def _add_progress(self, progress: Progress) -> None:
+    def _add_progress(self, progress: JournalProgress) -> None:
         if self.progress is None or progress.number > self.progress.number:
             self.progress = progress
 
@@ -76,7 +81,7 @@ def salvaged(path: Path) -> Salvage:
     return salvage
 
 
-def refill(database: sqlite3.Connection, salvage: Salvage, hole: Progress | None, path: Path) -> None:
+def refill(database: sqlite3.Connection, salvage: Salvage, hole: JournalProgress | None, path: Path) -> None:
     """Put what was salvaged into a new journal, and say in the log what is missing.
 
     `hole` is how far the journal had come where what is missing begins, None where that may be anywhere.
@@ -87,7 +92,7 @@ def refill(database: sqlite3.Connection, salvage: Salvage, hole: Progress | None
     _log.error("journal %s: %d jobs are salvaged, %s", path, num_found, _missing(salvage.progress, num_found, hole))
 
 
-def has_hole(path: Path) -> Progress | None:
+def has_hole(path: Path) -> JournalProgress | None:
     """The last progress that SQLite reads, if the log goes on behind a damaged frame; None if it does not."""
     if not log_of(path).exists():
         return None
@@ -107,9 +112,9 @@ def log_of(path: Path) -> Path:
     return path.with_name(f"{path.name}-wal")
 
 
-def _progress_by_sqlite(path: Path) -> Progress | None:
+def _progress_by_sqlite(path: Path) -> JournalProgress | None:
     """Read only: a connection that may write would fold the log into the file when it closes."""
-    with contextlib.suppress(sqlite3.Error, Damaged):
+    with contextlib.suppress(sqlite3.Error, DamagedRecord):
         connection = sqlite3.connect(f"{path.absolute().as_uri()}?mode=ro", uri=True)
         with contextlib.closing(connection):
             row = connection.execute("SELECT record FROM progress").fetchone()
@@ -117,7 +122,7 @@ def _progress_by_sqlite(path: Path) -> Progress | None:
     return None
 
 
-def _missing(progress: Progress | None, num_found: int, hole: Progress | None) -> str:
+def _missing(progress: JournalProgress | None, num_found: int, hole: JournalProgress | None) -> str:
     if progress is None:
         return "how many are missing is not known"
     if progress.num_jobs <= num_found:
@@ -128,7 +133,7 @@ def _missing(progress: Progress | None, num_found: int, hole: Progress | None) -
     return f"at least {progress.num_jobs - num_found} are missing, accepted {between}"
 
 
-def _since(progress: Progress, hole: Progress | None) -> float | None:
+def _since(progress: JournalProgress, hole: JournalProgress | None) -> float | None:
     """The Unix time before which no job of those that may be missing was accepted, if that is known."""
     bounds = [] if progress.oldest_at is None else [progress.oldest_at]
     if hole is not None and progress.max_delay_s is not None:

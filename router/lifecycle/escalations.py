@@ -6,22 +6,22 @@ from cactus_actors.protocol.confidence import Signal, entropy_confidence
 from cactus_actors.protocol.errors import HandoffFailed
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from cactus_actors.router.cascade.cloud_share import CloudShare
-from cactus_actors.router.cascade.confidence_gates import early_breach, end_breach, refusal
-from cactus_actors.router.lifecycle.job_finisher import Closing
+from cactus_actors.router.cascade.confidence_gates import early_gate_failure, final_gate_failure, unavailable_decision
+from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
-from cactus_actors.router.state.cloud_attempt import Breach, CloudAttempt, Verdict
-from cactus_actors.router.state.job import Ending, Job
+from cactus_actors.router.state.cloud_attempt import CloudAttempt, GateFailure, HandoffDecision
+from cactus_actors.router.state.job import Job, JobEnding
 from cactus_actors.router.state.job_table import JobTable
 from cactus_actors.router.state.worker import Assignment
-from cactus_actors.router.telemetry.counters import Tally
+from cactus_actors.router.telemetry.counters import RouterCounters
 
 CLOUD_WAIT_S = 10.0
-DROPPED = Ending("cancelled")
+DROPPED = JobEnding("cancelled")
 """Of a local run that a cloud's answer made needless."""
 
 
-class CloudDesk:
+class Escalations:
     """Watches the gates, asks, and decides which source a job's stream comes from.
 
     A stream is never retracted: only a job of which nobody has seen anything is handed off, and its stream is
@@ -33,8 +33,8 @@ class CloudDesk:
         table: JobTable,
         dispatcher: Dispatcher,
         streams: Streams,
-        closing: Closing,
-        tally: Tally,
+        finisher: JobFinisher,
+        counters: RouterCounters,
         commit_tokens: int,
         signal: Signal = entropy_confidence,
         max_share: float = 1.0,
@@ -45,8 +45,8 @@ class CloudDesk:
         self._table = table
         self._dispatcher = dispatcher
         self._streams = streams
-        self._closing = closing
-        self._tally = tally
+        self._finisher = finisher
+        self._counters = counters
         self._commit_tokens = commit_tokens
         self._signal = signal
         self._share = CloudShare(max_share)
@@ -55,34 +55,36 @@ class CloudDesk:
         self._asked: dict[str, Job] = {}  # in the order in which they were escalated, where max_wait_s is
         self._waiting: dict[str, Job] = {}  # escalated, no free slot at a cloud worker yet
 
-    def watch(self, job: Job, num_new: int, now: float) -> None:
+    def check_gates(self, job: Job, num_new: int, now: float) -> None:
         """Put new tokens of the answer through the gates, one by one; opens the stream once enough passed."""
-        log, threshold = job.local.measured, job.prepared.policy.cloud_handoff_threshold
+        log, threshold = job.local.confidence_samples, job.prepared.policy.cloud_handoff_threshold
         num_tokens = len(log.entropies)
         if num_new == num_tokens:
             self._share.on_job()
         for length in range(num_tokens - num_new + 1, num_tokens + 1):
-            if job.breach is not None:
+            if job.gate_failure is not None:
                 return
-            breach = early_breach(self._signal, log, length, threshold, self._commit_tokens)
-            if breach is None:
-                job.is_open = job.is_open or length >= self._commit_tokens
-            elif job.is_open:
-                job.breach = breach
-                job.verdict = _late_verdict(job)
+            gate_failure = early_gate_failure(self._signal, log, length, threshold, self._commit_tokens)
+            if gate_failure is None:
+                job.stream_released = job.stream_released or length >= self._commit_tokens
+            elif job.stream_released:
+                job.gate_failure = gate_failure
+                job.handoff_decision = _late_decision(job)
             else:
-                self._escalate(job, breach, now)
+                self._escalate(job, gate_failure, now)
 
-    def escalates_at_end(self, job: Job, now: float) -> bool:
+    def escalate_at_end(self, job: Job, now: float) -> bool:
         """The last gate, when the local run ended well; True if the job now waits for the cloud."""
-        breach = end_breach(self._signal, job.local.measured, job.prepared.policy.cloud_handoff_threshold)
-        if breach is None or job.cloud is not None:
+        gate_failure = final_gate_failure(
+            self._signal, job.local.confidence_samples, job.prepared.policy.cloud_handoff_threshold
+        )
+        if gate_failure is None or job.cloud is not None:
             return False
         if job.is_seen or not job.prepared.policy.allow_cloud:
-            job.breach = job.breach or breach
-            job.verdict = job.verdict or _late_verdict(job)
+            job.gate_failure = job.gate_failure or gate_failure
+            job.handoff_decision = job.handoff_decision or _late_decision(job)
             return False
-        return self._escalate(job, breach, now)
+        return self._escalate(job, gate_failure, now)
 
     def on_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         """A chunk, or the end, of a cloud's answer."""
@@ -96,7 +98,7 @@ class CloudDesk:
             return
         cloud.log.extend_reasoning(delta.position, len(delta.token_ids), delta.reasoning)
         if is_first and len(cloud.log):
-            job.is_open = True
+            job.stream_released = True
             job.num_published = 0
         self._streams.advance(job, now)
         if delta.finish is not None:
@@ -108,15 +110,15 @@ class CloudDesk:
         """The cloud did not answer: the local answer stands, unless a part of the cloud's was seen."""
         job = assignment.job
         assert job.cloud is not None
-        self._tally.cloud_attempts["failed"] += 1
-        self._dispatcher.ledger.release(assignment)
+        self._counters.cloud_attempts["failed"] += 1
+        self._dispatcher.workers.release(assignment)
         job.cloud.dispatch_id = None
         if job.is_seen:
-            job.verdict = Verdict("failed", reason)
+            job.handoff_decision = HandoffDecision("failed", reason)
             job.cloud.broke = HandoffFailed(f"the cloud's answer broke off: {reason}").info()
             self._complete_locally(job, now)
         else:
-            self._give_up(job, Verdict("failed", reason), now)
+            self._give_up(job, HandoffDecision("failed", reason), now)
 
     def pump(self, now: float) -> None:
         """Send waiting jobs to free cloud slots; give up on those that cannot or should not wait."""
@@ -133,7 +135,7 @@ class CloudDesk:
             job_id, job = next(iter(self._asked.items()))
             assert job.cloud is not None
             assert self._max_wait_s is not None
-            is_awaited = self._table.is_live(job) and job.asks_cloud and not job.is_seen
+            is_awaited = self._table.is_live(job) and job.awaits_cloud and not job.is_seen
             if is_awaited and now - job.cloud.asked_at < self._max_wait_s:
                 return
             del self._asked[job_id]
@@ -141,16 +143,16 @@ class CloudDesk:
                 self._waiting.pop(job_id, None)
                 self._dispatcher.release_cloud(job)
                 reason = f"no answer of the cloud within {self._max_wait_s:g} s"
-                self._give_up(job, Verdict("failed", reason), now)
+                self._give_up(job, HandoffDecision("failed", reason), now)
 
     def _stop_waiting(self, job: Job, now: float) -> bool:
         """Ask for a job or give it up; False if it must wait."""
         assert job.cloud is not None
-        verdict = self._refusal()
-        if verdict is None and now - job.cloud.asked_at > CLOUD_WAIT_S:
-            verdict = Verdict("suppressed", f"no cloud slot came free in {CLOUD_WAIT_S:.0f} s")
-        if verdict is not None:
-            self._give_up(job, verdict, now)
+        decision = self._refusal()
+        if decision is None and now - job.cloud.asked_at > CLOUD_WAIT_S:
+            decision = HandoffDecision("suppressed", f"no cloud slot came free in {CLOUD_WAIT_S:.0f} s")
+        if decision is not None:
+            self._give_up(job, decision, now)
         elif (worker := self._dispatcher.free_cloud()) is not None:
             job.cloud.dispatch_id = self._dispatcher.ask_cloud(job, worker, now)
             job.cloud.log.model = worker.hello.model
@@ -158,24 +160,24 @@ class CloudDesk:
             return False
         return True
 
-    def _refusal(self) -> Verdict | None:
-        workers = self._dispatcher.ledger.cloud.values()
+    def _refusal(self) -> HandoffDecision | None:
+        workers = self._dispatcher.workers.cloud.values()
         self._has_cloud = self._has_cloud or bool(workers)  # a key may be stored at any time
-        return refusal((worker.report.unavailable for worker in workers), has_cloud=self._has_cloud)
+        return unavailable_decision((worker.report.unavailable for worker in workers), has_cloud=self._has_cloud)
 
-    def _escalate(self, job: Job, breach: Breach, now: float) -> bool:
-        job.breach = breach
+    def _escalate(self, job: Job, gate_failure: GateFailure, now: float) -> bool:
+        job.gate_failure = gate_failure
         # The one way to the cloud, whatever brought the job here.
-        verdict = self._refusal() if job.prepared.policy.allow_cloud else _late_verdict(job)
-        if verdict is None and self._share.is_spent:
-            verdict = Verdict("suppressed", "share spent")
-        if verdict is not None:
-            job.verdict = verdict
-            job.is_open = True
+        decision = self._refusal() if job.prepared.policy.allow_cloud else _late_decision(job)
+        if decision is None and self._share.is_spent:
+            decision = HandoffDecision("suppressed", "share spent")
+        if decision is not None:
+            job.handoff_decision = decision
+            job.stream_released = True
             return False
         self._share.spend()
         job.cloud = CloudAttempt(asked_at=now)
-        job.is_open = False
+        job.stream_released = False
         job.num_published = 0
         self._waiting[job.job_id] = job
         if self._max_wait_s is not None:
@@ -186,7 +188,7 @@ class CloudDesk:
     def _on_finish(self, assignment: Assignment, finish: Finish, now: float) -> None:
         job = assignment.job
         assert job.cloud is not None
-        assert job.breach is not None
+        assert job.gate_failure is not None
         job.cloud.finish = finish
         if finish.is_refused and finish.error is not None:
             self._on_refusal(assignment, finish.error.message.rpartition(": ")[2], now)
@@ -195,19 +197,19 @@ class CloudDesk:
         elif not job.cloud.log.text:
             self.fail(assignment, "the cloud's answer was empty", now)
         else:
-            self._tally.cloud_attempts["completed"] += 1
-            self._dispatcher.ledger.release(assignment)
+            self._counters.cloud_attempts["completed"] += 1
+            self._dispatcher.workers.release(assignment)
             job.cloud.dispatch_id = None
             latency_ms = round((now - job.cloud.asked_at) * 1000.0, 3)
-            job.verdict = Verdict("completed", job.breach.gate, finish.provider, latency_ms)
+            job.handoff_decision = HandoffDecision("completed", job.gate_failure.gate, finish.provider, latency_ms)
             job.worker = assignment.worker.worker_id
-            self._closing.end(job, Ending(finish.reason, finish.stop_match), now)
+            self._finisher.finish(job, JobEnding(finish.reason, finish.stop_match), now)
 
     def _on_refusal(self, assignment: Assignment, reason: str, now: float) -> None:
         """The cloud was not asked: a budget of the job's owner does not allow it."""
         self._share.give_back()
         self._dispatcher.release_cloud(assignment.job)
-        self._give_up(assignment.job, Verdict("suppressed", reason), now)
+        self._give_up(assignment.job, HandoffDecision("suppressed", reason), now)
 
     def _complete_locally(self, job: Job, now: float) -> None:
         """Run a job on that was dropped here when a chunk of the cloud was seen, or end it if it is whole."""
@@ -217,16 +219,16 @@ class CloudDesk:
             job.local_ending = None
             self._dispatcher.return_to_queue(job)
         elif job.local_ending is not None:
-            self._closing.end(job, Ending("error", error=job.cloud.broke), now)
+            self._finisher.finish(job, JobEnding("error", error=job.cloud.broke), now)
 
-    def _give_up(self, job: Job, verdict: Verdict, now: float) -> None:
+    def _give_up(self, job: Job, decision: HandoffDecision, now: float) -> None:
         assert job.cloud is not None
         job.cloud.failed = True
-        job.verdict = verdict
-        job.is_open = True
+        job.handoff_decision = decision
+        job.stream_released = True
         job.num_published = 0
         if job.local_ending is not None:
-            self._closing.end(job, job.local_ending, now)
+            self._finisher.finish(job, job.local_ending, now)
         else:
             self._streams.advance(job, now)
 
@@ -236,7 +238,7 @@ class CloudDesk:
         job.local_ending = DROPPED
 
 
-def _late_verdict(job: Job) -> Verdict:
+def _late_decision(job: Job) -> HandoffDecision:
     if not job.prepared.policy.allow_cloud:
-        return Verdict("suppressed", job.prepared.cloud_refusal or "allow_cloud is false")
-    return Verdict("recommended", "the stream was committed before the confidence fell")
+        return HandoffDecision("suppressed", job.prepared.cloud_refusal or "allow_cloud is false")
+    return HandoffDecision("recommended", "the stream was committed before the confidence fell")

@@ -9,22 +9,22 @@ from cactus_actors.protocol.confidence import Probe, SignalName, min_token_prob
 from cactus_actors.protocol.results import Handoff, Measures, Usage
 from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.state.cloud_attempt import CloudAttempt
-from cactus_actors.router.state.job import Ending, Job
-from cactus_actors.router.state.reasoning_log import Measured
+from cactus_actors.router.state.job import Job, JobEnding
+from cactus_actors.router.state.reasoning_log import ConfidenceSamples
 
 
-def handoff_of(job: Job, ending: Ending, signal: SignalName, probe: Probe | None) -> Handoff:
+def handoff_of(job: Job, ending: JobEnding, signal: SignalName, probe: Probe | None) -> Handoff:
     """The decision and its reason; with what the cloud cost, and beside its answer what the local one was."""
     threshold = job.prepared.policy.cloud_handoff_threshold
-    if job.verdict is None:
+    if job.handoff_decision is None:
         return Handoff(threshold=threshold, signal=signal)
     handoff = Handoff(
-        status=job.verdict.status,
-        reason=job.verdict.reason,
-        confidence=job.breach.confidence if job.breach else None,
+        status=job.handoff_decision.status,
+        reason=job.handoff_decision.reason,
+        confidence=job.gate_failure.confidence if job.gate_failure else None,
         threshold=threshold,
-        provider=job.verdict.provider,
-        latency_ms=job.verdict.latency_ms,
+        provider=job.handoff_decision.provider,
+        latency_ms=job.handoff_decision.latency_ms,
         signal=signal,
     )
     return handoff if job.cloud is None else _with_answers(handoff, job, job.cloud, ending, probe)
@@ -49,7 +49,7 @@ def cloud_usage(job: Job) -> Usage:
     return Usage(prompt_tokens=len(job.prepared.prompt_ids), completion_tokens=len(job.cloud.log))
 
 
-def measures_of(log: Measured, probe: Probe | None) -> Measures | None:
+def measures_of(log: ConfidenceSamples, probe: Probe | None) -> Measures | None:
     """The measures of an answer that was generated here, None of nothing."""
     if not log.entropies or not log.logprobs:
         return None
@@ -62,7 +62,7 @@ def measures_of(log: Measured, probe: Probe | None) -> Measures | None:
     )
 
 
-def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: Ending, probe: Probe | None) -> Handoff:
+def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: JobEnding, probe: Probe | None) -> Handoff:
     finish = cloud.finish
     if finish is not None and finish.cost is not None:
         handoff = msgspec.structs.replace(handoff, cost=finish.cost, currency=finish.currency or UNSET)
@@ -75,8 +75,8 @@ def _with_answers(handoff: Handoff, job: Job, cloud: CloudAttempt, ending: Endin
         usage_is_estimated=finish is None or finish.usage is None or finish.is_estimated,
         local_model=job.prepared.model,
         local_usage=local_usage(job),
-        local_confidence=confidence_of(job.local.measured.entropies),
-        local_measures=measures_of(job.local.measured, probe),
+        local_confidence=confidence_of(job.local.confidence_samples.entropies),
+        local_measures=measures_of(job.local.confidence_samples, probe),
     )
     if ending.error is None:
         return handoff

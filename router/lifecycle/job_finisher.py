@@ -7,16 +7,16 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Finished
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.lifecycle.job_result import ended_state, make_result
-from cactus_actors.router.lifecycle.journal_writer import Keeper
+from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
-from cactus_actors.router.state.job import EndedJob, Ending, Job
+from cactus_actors.router.state.job import EndedJob, Job, JobEnding
 from cactus_actors.router.state.job_report import report_of
 from cactus_actors.router.state.job_table import JobTable
-from cactus_actors.router.telemetry.counters import Tally
+from cactus_actors.router.telemetry.counters import RouterCounters
 
 
-class Closing:
+class JobFinisher:
     """Ends live jobs."""
 
     def __init__(
@@ -25,8 +25,8 @@ class Closing:
         dispatcher: Dispatcher,
         streams: Streams,
         outbox: Outbox,
-        keeper: Keeper,
-        tally: Tally,
+        journal_writer: JournalWriter,
+        counters: RouterCounters,
         epoch: int,
         signal: SignalName = "entropy",
         probe: Probe | None = None,
@@ -35,23 +35,23 @@ class Closing:
         self._dispatcher = dispatcher
         self._streams = streams
         self._outbox = outbox
-        self._keeper = keeper
-        self._tally = tally
+        self._journal_writer = journal_writer
+        self._counters = counters
         self._epoch = epoch
         self._signal: SignalName = signal
         self._probe = probe
 
     def fail(self, job: Job, error: CactusError, now: float) -> EndedJob:
         """End the job with an error."""
-        return self.end(job, Ending("error", error=error.info()), now)
+        return self.finish(job, JobEnding("error", error=error.info()), now)
 
-    def end(self, job: Job, ending: Ending, now: float) -> EndedJob:
+    def finish(self, job: Job, ending: JobEnding, now: float) -> EndedJob:
         """Stop all work on the job, publish the rest of its stream, and answer those attached."""
         assert self._table.is_live(job)
         self._dispatcher.release(job)
-        job.is_open = True
+        job.stream_released = True
         self._streams.advance(job, now)
-        worker = self._dispatcher.ledger.named(job.worker)
+        worker = self._dispatcher.workers.by_id(job.worker)
         result = make_result(
             job,
             ending,
@@ -63,13 +63,13 @@ class Closing:
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
         ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.is_keyed)
         self._table.end(job, ended, result.handoff.status)
-        self._keeper.ended(ended, job.accepted, finished, job.stream)
+        self._journal_writer.ended(ended, job.accepted, finished, job.stream)
         self._streams.finish(job, finished, now)
         self._outbox.disown(job.job_id, job.tenant)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, finished, encoding)
         self._dispatcher.forecast.on_ended(job, now, is_complete=ending.reason in ("stop", "length"))
         report = report_of(job, result, ended.state, self._epoch, now)
-        self._tally.on_ended(report)
-        self._outbox.observe(report)
+        self._counters.on_ended(report)
+        self._outbox.report_job(report)
         return ended

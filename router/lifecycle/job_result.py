@@ -15,20 +15,20 @@ from cactus_actors.protocol.results import (
 )
 from cactus_actors.router.cascade.confidence_gates import confidence_of
 from cactus_actors.router.lifecycle.handoff_result import cloud_usage, handoff_of, local_usage, measures_of
-from cactus_actors.router.state.job import Ending, Job
+from cactus_actors.router.state.job import Job, JobEnding
 from cactus_actors.router.state.token_log import TokenLog
 from cactus_actors.tools.call_splitter import ParsedText, parse_calls
 
 _STATES: dict[str, JobState] = {"error": "failed", "cancelled": "cancelled"}
 
 
-def ended_state(ending: Ending) -> JobState:
+def ended_state(ending: JobEnding) -> JobState:
     return _STATES.get(ending.reason, "finished")
 
 
 def make_result(
     job: Job,
-    ending: Ending,
+    ending: JobEnding,
     now: float,
     *,
     ram_usage_mb: float = 0.0,
@@ -42,7 +42,7 @@ def make_result(
     """
     prepared, stream = job.prepared, job.stream
     is_local = stream is job.local
-    confidence = confidence_of(job.local.measured.entropies) if is_local else None
+    confidence = confidence_of(job.local.confidence_samples.entropies) if is_local else None
     threshold = prepared.policy.confidence_threshold
     parsed = _parsed(job)
     return Result(
@@ -54,9 +54,9 @@ def make_result(
         error=ending.error,
         confidence=confidence,
         accepted=not is_local or _reaches(confidence, threshold, job.local),
-        cloud_handoff=job.verdict is not None and job.verdict.status == "completed",
+        cloud_handoff=job.handoff_decision is not None and job.handoff_decision.status == "completed",
         handoff=handoff_of(job, ending, signal, probe),
-        measures=measures_of(job.local.measured, probe) if is_local else None,
+        measures=measures_of(job.local.confidence_samples, probe) if is_local else None,
         usage=local_usage(job) if is_local else cloud_usage(job),
         timings=_timings(job, now),
         model=stream.model or prepared.model,
@@ -101,7 +101,7 @@ def _exact(call: ToolCall) -> ToolCall:
     return msgspec.structs.replace(call, arguments_text=text)
 
 
-def _finish_reason(job: Job, ending: Ending, has_calls: bool) -> FinishReason:
+def _finish_reason(job: Job, ending: JobEnding, has_calls: bool) -> FinishReason:
     """Why the answer ended; calls are one reason, and the context's end for who wants to be told."""
     match ending.reason:
         case "stop" | "tool_calls":

@@ -12,7 +12,7 @@ from cactus_actors.router.state.journal_records import (
     EndedRecord,
     Forget,
     RecoveredEnd,
-    Remembered,
+    StoredResult,
     WriteAccepted,
     WriteEnded,
 )
@@ -20,7 +20,7 @@ from cactus_actors.router.state.result_store import ResultStore
 from cactus_actors.router.state.token_log import TokenLog
 
 
-class Keeper:
+class JournalWriter:
     """Tells the journal about each job; a router without one keeps nothing.
 
     `unix_offset` is what makes Unix seconds of the router's own clock, or None without a journal. Results
@@ -33,7 +33,7 @@ class Keeper:
         self._unix_offset = unix_offset
 
     @property
-    def is_on(self) -> bool:
+    def is_enabled(self) -> bool:
         return self._unix_offset is not None
 
     def accepted(self, job: Job, submit: Submit) -> None:
@@ -49,9 +49,9 @@ class Keeper:
             accepted_at=job.arrived_at + self._unix_offset,
             tenant=job.tenant,
             sources=list(job.prepared.sources),
-            terms=job.terms,
+            grants=job.grants,
         )
-        self._outbox.keep(WriteAccepted(job.job_id, record))
+        self._outbox.write_journal(WriteAccepted(job.job_id, record))
 
     def ended(self, ended: EndedJob, accepted: Accepted, finished: Finished, stream: TokenLog) -> None:
         """Keep a job's end, and the stream that led there."""
@@ -65,15 +65,15 @@ class Keeper:
             reasonings=[] if stream.reasoning is None else stream.reasoning.texts,
             reasoning_tail="" if stream.reasoning is None else stream.reasoning.tail,
         )
-        self._results.add(finished.job_id, Remembered(accepted, record))
-        if self.is_on:
-            self._outbox.keep(WriteEnded(finished.job_id, record))
+        self._results.add(finished.job_id, StoredResult(accepted, record))
+        if self.is_enabled:
+            self._outbox.write_journal(WriteEnded(finished.job_id, record))
 
     def forgotten(self, job_ids: list[str]) -> None:
         for job_id in job_ids:
             self._results.forget(job_id)
-            if self.is_on:
-                self._outbox.keep(Forget(job_id))
+            if self.is_enabled:
+                self._outbox.write_journal(Forget(job_id))
 
     def ended_job(self, recovered: RecoveredEnd, now: float) -> EndedJob:
         """The job as the table holds it."""

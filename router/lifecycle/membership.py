@@ -8,8 +8,8 @@ from dataclasses import dataclass
 
 from cactus_actors.protocol.worker_messages import Abort, Hello, Refused, Welcome
 from cactus_actors.router.effects import Outbox
-from cactus_actors.router.lifecycle.worker_reports import Generation
-from cactus_actors.router.scheduling.worker_table import Ledger
+from cactus_actors.router.lifecycle.worker_reports import WorkerReports
+from cactus_actors.router.scheduling.worker_table import WorkerTable
 from cactus_actors.router.state.worker import WorkerRecord
 
 EQUAL_ON_ALL_KERNELS = frozenset({"int8"})
@@ -35,7 +35,7 @@ class ServiceModel:
 
 
 @dataclass(frozen=True, slots=True)
-class Refusal:
+class WorkerRefusal:
     """Why a worker was refused last, and when."""
 
     reason: str
@@ -48,19 +48,19 @@ class Membership:
     def __init__(
         self,
         service: ServiceModel,
-        ledger: Ledger,
-        generation: Generation,
+        workers: WorkerTable,
+        worker_reports: WorkerReports,
         outbox: Outbox,
         refused: Counter[str],
         epoch: int,
     ) -> None:
         self._service = service
-        self._ledger = ledger
-        self._generation = generation
+        self._workers = workers
+        self._worker_reports = worker_reports
         self._outbox = outbox
         self._refused = refused
         self._epoch = epoch
-        self._refusals: dict[str, Refusal] = {}
+        self._refusals: dict[str, WorkerRefusal] = {}
 
     @property
     def refusals(self) -> dict[str, str]:
@@ -70,7 +70,7 @@ class Membership:
     def on_hello(self, identity: bytes, hello: Hello, now: float) -> None:
         """Start a session, or refuse it; what an older one of the same name or connection held is void."""
         older: list[WorkerRecord] = []
-        for worker in (self._ledger.named(hello.worker_id), self._ledger.at(identity)):
+        for worker in (self._workers.by_id(hello.worker_id), self._workers.by_identity(identity)):
             if worker is not None and worker not in older:
                 older.append(worker)
         differences = list(self._differences(hello)) if hello.kind == "local" else []
@@ -83,9 +83,9 @@ class Membership:
             for dispatch_id in worker.assignments:
                 self._outbox.command(identity, Abort(dispatch_id))
             is_alive = (worker.worker_id, worker.hello.pid) == (hello.worker_id, hello.pid)
-            self._generation.on_worker_gone(worker, "reconnected" if is_alive else "died", now)
+            self._worker_reports.on_worker_gone(worker, "reconnected" if is_alive else "died", now)
         if not differences:
-            self._ledger.add(identity, hello, now)
+            self._workers.add(identity, hello, now)
 
     def on_tick(self, now: float) -> None:
         """Old refusals are shown no more."""
@@ -101,7 +101,7 @@ class Membership:
         if last is not None and now - last.at < TELL_INTERVAL_S:
             self._refusals[hello.worker_id] = last
             return
-        self._refusals[hello.worker_id] = Refusal(reason, now)
+        self._refusals[hello.worker_id] = WorkerRefusal(reason, now)
         self._refused["foreign_worker"] += 1
         self._outbox.command(identity, Refused(differences[0][0], reason))
         self._outbox.warn(f"worker {hello.worker_id} on {hello.node} gets no jobs: {reason}")
@@ -132,7 +132,7 @@ class Membership:
 
     def _first_other(self, hello: Hello) -> WorkerRecord | None:
         """The local worker that serves for longest, beside the one that says Hello."""
-        for worker in self._ledger:
+        for worker in self._workers:
             if worker.is_local and worker.worker_id != hello.worker_id:
                 return worker
         return None

@@ -8,16 +8,16 @@ import msgspec
 
 from cactus_actors.protocol.messages import Status, StatusRequest
 from cactus_actors.protocol.totals import Held
-from cactus_actors.router.lifecycle.admission import Intake
+from cactus_actors.router.lifecycle.admission import Admission
 from cactus_actors.router.lifecycle.membership import Membership
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
 from cactus_actors.router.state.job_table import JobTable
 from cactus_actors.router.state.result_store import ResultStore
 from cactus_actors.router.state.topics import Topics
-from cactus_actors.router.telemetry.counters import Tally
+from cactus_actors.router.telemetry.counters import RouterCounters
 
 
-class Facts(msgspec.Struct, frozen=True, kw_only=True):
+class ServiceFacts(msgspec.Struct, frozen=True, kw_only=True):
     """What does not change while a router runs; `started_at` is of its monotonic clock, in seconds."""
 
     version: str
@@ -30,33 +30,33 @@ class Facts(msgspec.Struct, frozen=True, kw_only=True):
     fingerprint: str = ""
 
 
-class StatusBoard:
+class ServiceStatus:
     """Reads the parts of the router; `storage_error` is why the journal cannot be written, if it cannot."""
 
     def __init__(
         self,
-        facts: Facts,
+        facts: ServiceFacts,
         table: JobTable,
-        intake: Intake,
+        admission: Admission,
         dispatcher: Dispatcher,
         topics: Topics,
         results: ResultStore,
         membership: Membership,
-        tally: Tally,
+        counters: RouterCounters,
         refused: Counter[str],
     ) -> None:
         self.storage_error = ""
         self._facts = facts
         self._table = table
-        self._intake = intake
+        self._admission = admission
         self._dispatcher = dispatcher
         self._topics = topics
         self._results = results
         self._membership = membership
-        self._tally = tally
+        self._counters = counters
         self._refused = refused
 
-    def status(self, asked: StatusRequest, num_workers_wished: int, now: float) -> Status:
+    def status(self, asked: StatusRequest, desired_workers: int, now: float) -> Status:
         """The state of everything at this moment."""
         facts = self._facts
         return Status(
@@ -69,24 +69,24 @@ class StatusBoard:
             vocab_size=facts.vocab_size,
             has_chat_template=facts.has_chat_template,
             fingerprint=facts.fingerprint,
-            draining=self._intake.is_closed,
-            desired_workers=num_workers_wished,
+            draining=self._admission.is_closed,
+            desired_workers=desired_workers,
             jobs=self._table.counts(self._dispatcher.num_waiting),
-            workers=[worker.status(now) for worker in self._dispatcher.ledger],
+            workers=[worker.status(now) for worker in self._dispatcher.workers],
             refused=dict(self._refused),
             refused_workers=self._membership.refusals,
             storage_error=self.storage_error,
             held=self._held(now),
-            totals=self._tally.totals() if asked.with_totals else None,
+            totals=self._counters.totals() if asked.with_totals else None,
         )
 
     def _held(self, now: float) -> Held:
         waiting = self._dispatcher.queue.load
         oldest_at = min((job.arrived_at for job in self._dispatcher.queue), default=now)
         return Held(
-            arrivals=len(self._intake.arrivals),
+            arrivals=len(self._admission.pending),
             live_jobs=len(self._table.live),
-            dispatches=self._dispatcher.ledger.num_dispatches,
+            dispatches=self._dispatcher.workers.num_dispatches,
             topics=len(self._topics),
             waiting_tokens=waiting.num_tokens,
             waiting_bytes=waiting.num_bytes,

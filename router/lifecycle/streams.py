@@ -12,7 +12,7 @@ from cactus_actors.router.effects import Outbox
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.journal_records import EndedRecord
 from cactus_actors.router.state.topics import Topics
-from cactus_actors.router.telemetry.counters import Tally
+from cactus_actors.router.telemetry.counters import RouterCounters
 
 REPLAY_CHUNK = 256
 MAX_CREDIT = 2048
@@ -23,10 +23,10 @@ PROGRESS_INTERVAL_S = 1.0
 class Streams:
     """Publishes open streams to those who listen."""
 
-    def __init__(self, outbox: Outbox, topics: Topics, tally: Tally, epoch: int) -> None:
+    def __init__(self, outbox: Outbox, topics: Topics, counters: RouterCounters, epoch: int) -> None:
         self._outbox = outbox
         self._topics = topics
-        self._tally = tally
+        self._counters = counters
         self._epoch = epoch
         self._is_gathering = False
         self._gathered: dict[str, Job] = {}
@@ -34,7 +34,7 @@ class Streams:
 
     def advance(self, job: Job, now: float) -> None:
         """Publish what the open stream gained, now or with what it gains next."""
-        if not job.is_open:
+        if not job.stream_released:
             return
         if self._is_gathering and job.cloud is None and not job.is_gated:
             self._gathered[job.job_id] = job
@@ -114,7 +114,7 @@ class Streams:
             for index in range(request.next_index, stop, REPLAY_CHUNK)
         ]
         is_gap = job.is_seen and request.next_index < job.num_published
-        self._tally.on_replay(max(0, stop - request.next_index), is_gap=is_gap)
+        self._counters.on_replay(max(0, stop - request.next_index), is_gap=is_gap)
         job.is_seen = job.is_seen or bool(deltas)
         return Replay(job_id=job.job_id, epoch=self._epoch, deltas=deltas, length=length)
 
@@ -122,7 +122,7 @@ class Streams:
         """The same of a job that has ended, and its end behind the last item."""
         length = ended.finished.length
         stop = _stop(request, length, length, _num_likely(ended))
-        self._tally.on_replay(max(0, stop - request.next_index), is_gap=False)
+        self._counters.on_replay(max(0, stop - request.next_index), is_gap=False)
         deltas = [
             _delta_of(ended, index, min(stop, index + REPLAY_CHUNK))
             for index in range(request.next_index, stop, REPLAY_CHUNK)

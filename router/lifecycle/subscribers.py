@@ -10,7 +10,7 @@ from cactus_actors.router.state.job_table import JobTable
 from cactus_actors.router.state.topics import Topics
 
 
-class Listeners:
+class Subscribers:
     """Lets listen whoever may; `refused` counts, by reason, who may not.
 
     What was generated before is not published again: a new listener is told the length and resumes.

@@ -6,22 +6,22 @@ from cactus_actors.protocol.errors import CactusError, PoisonJob, ServerFailure
 from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
 from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
 from cactus_actors.router.effects import Outbox
-from cactus_actors.router.lifecycle.escalations import CloudDesk
-from cactus_actors.router.lifecycle.job_finisher import Closing
+from cactus_actors.router.lifecycle.escalations import Escalations
+from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
-from cactus_actors.router.state.job import Ending, Job
+from cactus_actors.router.state.job import Job, JobEnding
 from cactus_actors.router.state.job_table import JobTable
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
-from cactus_actors.router.telemetry.counters import Tally
+from cactus_actors.router.telemetry.counters import RouterCounters
 
-MAX_VAIN = 20
+MAX_BROKEN_LINKS = 20
 """Attempts that a job may lose to its workers' connections without a token in between."""
 
 _OUTCOMES: dict[WorkerLoss | None, AttemptOutcome] = {None: "returned", "reconnected": "cut"}
 
 
-class Generation:
+class WorkerReports:
     """Takes what workers report, and what becomes of jobs whose worker is gone."""
 
     def __init__(
@@ -29,19 +29,19 @@ class Generation:
         table: JobTable,
         dispatcher: Dispatcher,
         streams: Streams,
-        closing: Closing,
-        desk: CloudDesk,
+        finisher: JobFinisher,
+        escalations: Escalations,
         outbox: Outbox,
-        tally: Tally,
+        counters: RouterCounters,
         max_attempts: int,
     ) -> None:
         self._table = table
         self._dispatcher = dispatcher
         self._streams = streams
-        self._closing = closing
-        self._desk = desk
+        self._finisher = finisher
+        self._escalations = escalations
         self._outbox = outbox
-        self._tally = tally
+        self._counters = counters
         self._max_attempts = max_attempts
 
     def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
@@ -51,11 +51,11 @@ class Generation:
             assignment = assignments.get(delta.dispatch_id)
             if assignment is None:
                 # An older attempt that still runs.
-                self._tally.on_late([delta])
+                self._counters.on_late([delta])
                 if delta.finish is None:
                     self._outbox.command(worker.identity, Abort(delta.dispatch_id))
             elif is_cloud:
-                self._desk.on_delta(assignment, delta, now)
+                self._escalations.on_delta(assignment, delta, now)
             elif not self._take_next_token(assignment.job, delta, now):
                 self._on_local_delta(assignment, delta, now)
 
@@ -67,13 +67,13 @@ class Generation:
         if worker is None:
             return
         if loss is None:
-            self._tally.num_farewells += 1
+            self._counters.num_farewells += 1
         else:
-            self._tally.lost_workers[loss] += 1
+            self._counters.lost_workers[loss] += 1
         assignments = self._dispatcher.forget(worker)
         for assignment in assignments:
             if assignment.is_cloud:
-                self._desk.fail(assignment, "the cloud worker was lost", now)
+                self._escalations.fail(assignment, "the cloud worker was lost", now)
             else:
                 self._move_on(assignment, _OUTCOMES.get(loss, "lost"), now)
 
@@ -92,15 +92,15 @@ class Generation:
             or not log.append(delta, now)
         ):
             return False
-        job.num_vain = 0
-        self._tally.on_next_token(now - last_at)
+        job.num_broken_links = 0
+        self._counters.on_next_token(now - last_at)
         self._streams.advance(job, now)
         return True
 
     def _on_local_delta(self, assignment: Assignment, delta: SequenceDelta, now: float) -> None:
         job, log = assignment.job, assignment.job.local
         num_before, last_at = len(log.token_ids), log.last_at
-        num_measured = len(log.measured.entropies) if job.is_gated else 0
+        num_measured = len(log.confidence_samples.entropies) if job.is_gated else 0
         tops = delta.extras.top if delta.extras is not None else ()
         if not log.extend(
             delta.position,
@@ -126,45 +126,45 @@ class Generation:
             )
         num_new = len(log.token_ids) - num_before
         if num_new:
-            job.num_vain = 0
-            self._tally.num_generated_tokens += num_new
+            job.num_broken_links = 0
+            self._counters.num_generated_tokens += num_new
             if num_before:  # tokens that came together share the time since the last one
-                self._tally.inter_token_seconds.observe((now - last_at) / num_new, num_new)
+                self._counters.inter_token_seconds.observe((now - last_at) / num_new, num_new)
         if delta.extras is not None:
             _take_extras(job, delta, delta.extras)
         if delta.cached_tokens > job.cached_tokens:
             job.cached_tokens = delta.cached_tokens
-        if job.is_gated and (num_of_answer := len(log.measured.entropies) - num_measured):
-            self._desk.watch(job, num_of_answer, now)
+        if job.is_gated and (num_of_answer := len(log.confidence_samples.entropies) - num_measured):
+            self._escalations.check_gates(job, num_of_answer, now)
         self._streams.advance(job, now)
         if delta.finish is not None:
-            self._dispatcher.ledger.release(assignment)
+            self._dispatcher.workers.release(assignment)
             job.dispatch_id = None
             finish = delta.finish
-            self._tally.attempts["completed" if finish.error is None else "failed"] += 1
+            self._counters.attempts["completed" if finish.error is None else "failed"] += 1
             reason = finish.reason if finish.error is None else "error"
-            self._on_local_end(job, Ending(reason, finish.stop_match, finish.error), now)
+            self._on_local_end(job, JobEnding(reason, finish.stop_match, finish.error), now)
 
-    def _on_local_end(self, job: Job, ending: Ending, now: float) -> None:
+    def _on_local_end(self, job: Job, ending: JobEnding, now: float) -> None:
         job.local_ending = ending
-        if job.asks_cloud:
+        if job.awaits_cloud:
             return
         if job.cloud is not None and job.cloud.broke is not None:
-            self._closing.end(job, Ending("error", error=job.cloud.broke), now)
-        elif ending.error is not None or not self._desk.escalates_at_end(job, now):
-            self._closing.end(job, ending, now)
+            self._finisher.finish(job, JobEnding("error", error=job.cloud.broke), now)
+        elif ending.error is not None or not self._escalations.escalate_at_end(job, now):
+            self._finisher.finish(job, ending, now)
 
     def _move_on(self, assignment: Assignment, outcome: AttemptOutcome, now: float) -> None:
         """A dispatch ended without its job's end."""
-        self._tally.attempts[outcome] += 1
+        self._counters.attempts[outcome] += 1
         job, worker = assignment.job, assignment.worker
         job.dispatch_id = None
         if outcome == "lost":
             job.lost_workers.append(worker.worker_id)
         elif outcome != "returned":
-            job.num_vain += 1
+            job.num_broken_links += 1
         if failure := self._given_up(job):
-            self._on_local_end(job, Ending("error", error=failure.info()), now)
+            self._on_local_end(job, JobEnding("error", error=failure.info()), now)
             return
         self._dispatcher.return_to_queue(job)
         self._table.count("redispatched")
@@ -178,9 +178,9 @@ class Generation:
                 f"job {job.job_id} was given up: {len(lost)} times the worker that ran it was lost, "
                 f"the last one {lost[-1]}"
             )
-        if job.num_vain >= MAX_VAIN:
+        if job.num_broken_links >= MAX_BROKEN_LINKS:
             return ServerFailure(
-                f"job {job.job_id} was given up: {job.num_vain} times in a row the connection to the worker "
+                f"job {job.job_id} was given up: {job.num_broken_links} times in a row the connection to the worker "
                 "that ran it broke before it brought a token"
             )
         return None

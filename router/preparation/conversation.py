@@ -19,7 +19,7 @@ SAFETY = (
 """Mistral's guardrail, word for word: docs.mistral.ai, "Guardrailing"."""
 
 
-class Conversation(NamedTuple):
+class PreparedConversation(NamedTuple):
     """The turns with their content as text, what the answer begins with, and what was thought before it."""
 
     turns: list[ChatMessage]
@@ -34,7 +34,9 @@ class Conversation(NamedTuple):
         return text if isinstance(text, str) else ""
 
 
-def conversation_of(messages: Sequence[ChatMessage], given: Mapping[str, Any], model: PromptModel) -> Conversation:
+def prepare_conversation(
+    messages: Sequence[ChatMessage], given: Mapping[str, Any], model: PromptModel
+) -> PreparedConversation:
     """The conversation that `messages` and the options make; raises InvalidRequest naming the place."""
     if not messages:
         raise InvalidRequest("messages must not be empty", param="messages")
@@ -89,7 +91,7 @@ def _unread(what: str, path: str, model: PromptModel) -> NotSupported:
     return NotSupported(f"{model.name} is a text model: {what} cannot be read", param=path)
 
 
-def _with_prefix_apart(turns: list[ChatMessage]) -> Conversation:
+def _with_prefix_apart(turns: list[ChatMessage]) -> PreparedConversation:
     """A last turn of the assistant that is to be continued is the answer's beginning."""
     for place, turn in enumerate(turns):
         if turn.prefix and (turn.role != "assistant" or place != len(turns) - 1):
@@ -98,13 +100,13 @@ def _with_prefix_apart(turns: list[ChatMessage]) -> Conversation:
             )
     last = turns[-1]
     if not last.prefix:
-        return Conversation(turns)
+        return PreparedConversation(turns)
     if last.tool_calls:
         raise InvalidRequest("a message with tool calls is not continued", param=f"messages[{len(turns) - 1}].prefix")
     if len(turns) == 1:
         raise InvalidRequest("there is no message before the prefix", param="messages")
     begun = last.content if isinstance(last.content, str) else ""
-    return Conversation(turns[:-1], begun, last.reasoning_content or "")
+    return PreparedConversation(turns[:-1], begun, last.reasoning_content or "")
 
 
 def _guarded(turns: list[ChatMessage]) -> list[ChatMessage]:

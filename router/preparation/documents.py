@@ -15,7 +15,7 @@ from cactus_actors.protocol.results import Source
 from cactus_actors.retrieval import NUM_SOURCES, Corpus, Index, fitting, question_of, with_sources
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.preparation.prompt_model import PromptModel
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 REFRESH_S = 2.0
 
@@ -83,7 +83,7 @@ def with_documents(submit: Submit, sources: Sequence[Source]) -> Submit:
 
 def prepare_with_documents(
     submit: Submit, known: Sequence[Source] | None, model: PromptModel, find: Find = no_documents
-) -> Prepared:
+) -> PreparedRequest:
     """The job with what is found to its question, or with the sources that are `known` to belong to it."""
     sources = find(submit) if known is None else known
     prepared = prepare(with_documents(submit, sources), model)

@@ -9,10 +9,10 @@ from collections.abc import Callable
 
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.wire import decode_submit
-from cactus_actors.router.effects import Prepare
+from cactus_actors.router.effects import PrepareRequest
 from cactus_actors.router.preparation.preparer import Preparer
-from cactus_actors.router.state.prepared import Prepared
-from cactus_actors.router.state.user_round_robin import Turns
+from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.user_round_robin import UserRoundRobin
 
 SLOW_S = 0.25
 """A request that takes longer holds up the others, and its user is known as slow for a while."""
@@ -23,12 +23,12 @@ REST_AFTER_S = 60.0
 LARGE_BYTES = 64 << 10
 """A larger request waits in a line of its own, so that its user's small ones need not wait for it."""
 
-Outcome = Prepared | CactusError
+Outcome = PreparedRequest | CactusError
 
 _log = logging.getLogger(__name__)
 
 
-class PreparingLanes:
+class PreparationPool:
     """Has requests prepared, and calls `on_prepared` with the ticket and the outcome of each.
 
     The first lane takes all users in turn. While somebody's request holds it up, the spare one takes those of
@@ -39,7 +39,7 @@ class PreparingLanes:
         self._first = first
         self._spare = spare
         self._on_prepared = on_prepared
-        self._turns: Turns[Prepare] = Turns()
+        self._turns: UserRoundRobin[PrepareRequest] = UserRoundRobin()
         self._changed = threading.Condition()  # waited for by the first lane alone
         self._closing = threading.Event()
         self._waiting = threading.Event()
@@ -56,10 +56,10 @@ class PreparingLanes:
         for thread in self._threads:
             thread.start()
 
-    def add(self, wish: Prepare) -> None:
+    def add(self, request: PrepareRequest) -> None:
         """Have a request prepared; it is decoded when its turn comes."""
         with self._changed:
-            self._turns.put(wish, _line_of(wish), is_background=wish.is_background)
+            self._turns.put(request, _line_of(request), is_background=request.is_background)
             self._waiting.set()
             self._changed.notify()
 
@@ -74,9 +74,9 @@ class PreparingLanes:
 
     def _run_first(self) -> None:
         self._first.make_ready()
-        while (wish := self._next()) is not None:
+        while (request := self._next()) is not None:
             self._first.make_ready()
-            self._have_prepared(self._first, wish)
+            self._have_prepared(self._first, request)
             self._first.make_ready()  # the request may have cost it its process
             with self._changed:
                 self._held = None
@@ -98,33 +98,33 @@ class PreparingLanes:
         if not self._may_overtake():
             return False
         self._spare.make_ready()  # while the first lane may get free again
-        while (wish := self._overtaking()) is not None:
-            self._have_prepared(self._spare, wish)
+        while (request := self._overtaking()) is not None:
+            self._have_prepared(self._spare, request)
             with self._changed:
                 self._aside = None
                 self._changed.notify()
         return True
 
-    def _next(self) -> Prepare | None:
+    def _next(self) -> PrepareRequest | None:
         """Wait for what the first lane takes next; None after `close`, when nothing is left."""
         with self._changed:
-            while (wish := self._turns.take(lambda user: user != self._aside)) is None:
+            while (request := self._turns.take(lambda user: user != self._aside)) is None:
                 if self._closing.is_set() and not self._turns:
                     return None
                 self._changed.wait()
-            self._held = _line_of(wish), time.monotonic()
-            return wish
+            self._held = _line_of(request), time.monotonic()
+            return request
 
     def _may_overtake(self) -> bool:
         with self._changed:
             return self._turns.has(self._overtakers())
 
-    def _overtaking(self) -> Prepare | None:
+    def _overtaking(self) -> PrepareRequest | None:
         """What need not wait for the first lane; None while that is not held up."""
         with self._changed:
-            wish = self._turns.take(self._overtakers())
-            self._aside = None if wish is None else _line_of(wish)
-            return wish
+            request = self._turns.take(self._overtakers())
+            self._aside = None if request is None else _line_of(request)
+            return request
 
     def _overtakers(self) -> Callable[[str], bool]:
         """Tells of a user whether the spare lane takes his request now."""
@@ -139,25 +139,25 @@ class PreparingLanes:
     def _is_slow(self, user: str, now: float) -> bool:
         return self._slow_until.get(user, now) > now
 
-    def _have_prepared(self, preparer: Preparer, wish: Prepare) -> None:
+    def _have_prepared(self, preparer: Preparer, request: PrepareRequest) -> None:
         began = time.monotonic()
-        outcome = _outcome(preparer, wish)
+        outcome = _outcome(preparer, request)
         now = time.monotonic()
         if now - began > SLOW_S:
             with self._changed:
                 known = {user: until for user, until in self._slow_until.items() if until > now}
-                self._slow_until = known | {_line_of(wish): now + SLOW_FOR_S}
-        self._on_prepared(wish.ticket, outcome)
+                self._slow_until = known | {_line_of(request): now + SLOW_FOR_S}
+        self._on_prepared(request.ticket, outcome)
 
 
-def _line_of(wish: Prepare) -> str:
+def _line_of(request: PrepareRequest) -> str:
     """Whose turn a request takes: its user's, in one of two lines."""
-    return f"{wish.user}\0large" if len(wish.content) > LARGE_BYTES else wish.user
+    return f"{request.user}\0large" if len(request.content) > LARGE_BYTES else request.user
 
 
-def _outcome(preparer: Preparer, wish: Prepare) -> Outcome:
+def _outcome(preparer: Preparer, request: PrepareRequest) -> Outcome:
     try:
-        return preparer.prepare(decode_submit(wish.content), wish.sources)
+        return preparer.prepare(decode_submit(request.content), request.sources)
     except CactusError as error:
         return error
     except Exception as error:  # a tokenizer's own failure must cost this request, not the router

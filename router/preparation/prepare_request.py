@@ -16,13 +16,13 @@ from cactus_actors.protocol.exact_integers import MAX_EXACT
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
-from cactus_actors.router.preparation.conversation import conversation_of
+from cactus_actors.router.preparation.conversation import prepare_conversation
 from cactus_actors.router.preparation.length_limits import check_length
 from cactus_actors.router.preparation.logit_bias import logit_bias
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.preparation.prompts import filling_ids, prompt_ids
 from cactus_actors.router.preparation.reasoning_params import check_prompt, grammar_after, reasoning_params
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.structured import compile_request, try_grammar
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.tools.markup_table import markup_named
@@ -45,7 +45,7 @@ class _Question(NamedTuple):
         return self.prompt.ids
 
 
-def prepare(submit: Submit, model: PromptModel) -> Prepared:
+def prepare(submit: Submit, model: PromptModel) -> PreparedRequest:
     """The job of `submit`, ready to run.
 
     A service of one model takes any model name that could be one. Raises InvalidRequest and its kinds, with
@@ -93,7 +93,7 @@ def prepare(submit: Submit, model: PromptModel) -> Prepared:
         reasoning=reasoning,
     )
     refusal = _cloud_refusal(submit, given, params, question)
-    return Prepared(
+    return PreparedRequest(
         prompt_ids=question.ids,
         params=params,
         policy=policy if refusal is None else msgspec.structs.replace(policy, allow_cloud=False),
@@ -145,7 +145,7 @@ def _chat_question(submit: Submit, given: dict[str, Any], profile: Profile, mode
     for name in ("echo", "suffix"):
         if given.get(name, False) is not False:
             raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
-    conversation = conversation_of(submit.messages or [], given, model)
+    conversation = prepare_conversation(submit.messages or [], given, model)
     check_length(submit.tools, "tools", model)
     offer = tool_offer_of(
         submit.tools,

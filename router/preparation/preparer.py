@@ -7,13 +7,13 @@ from typing import Protocol
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.preparation.prompt_model import PromptModel
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 
 class Preparer(Protocol):
     """Prepares one request after the other; for one thread, but for `close`."""
 
-    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> Prepared:
+    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> PreparedRequest:
         """What `prepare_with_documents` makes of it, or raises."""
 
     def make_ready(self) -> None:
@@ -26,13 +26,13 @@ class Preparer(Protocol):
         """End, with what is being prepared."""
 
 
-class PreparerHere:
+class LocalPreparer:
     """Prepares in this process, for a model that only this process knows."""
 
     def __init__(self, model: PromptModel) -> None:
         self._model = model
 
-    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> Prepared:
+    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> PreparedRequest:
         # a router whose requests are prepared elsewhere does without grammars and NumPy
         from cactus_actors.router.preparation.documents import prepare_with_documents
 

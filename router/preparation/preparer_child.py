@@ -1,7 +1,7 @@
 """The process that prepares requests: `python -m cactus_actors.router.preparation.preparer_child FD PARENT MODEL`.
 
 It reads requests from the socket FD and answers each, in order, until the router, PARENT, is gone. MODEL is a
-PreparingModel as JSON.
+PreparerModel as JSON.
 """
 
 from __future__ import annotations
@@ -18,34 +18,41 @@ import msgspec
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, RequestTooComplex, ServerFailure
 from cactus_actors.router.preparation.documents import Documents, no_documents, prepare_with_documents
-from cactus_actors.router.preparation.preparer_frames import Answer, PreparingModel, Ready, Request, receive, send
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.preparation.preparer_frames import (
+    PreparerModel,
+    PreparerReady,
+    PreparerReply,
+    PreparerRequest,
+    receive,
+    send,
+)
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.text import load_text_model
 
 MEMORY_BYTES = 512 << 20
 """What requests may take beyond what the process holds when it has loaded its model."""
 
-_decode = msgspec.msgpack.Decoder(Request).decode
+_decode = msgspec.msgpack.Decoder(PreparerRequest).decode
 
 
-def serve(connection: socket.socket, prepare_one: Callable[[Request], Prepared]) -> None:
+def serve(connection: socket.socket, prepare_one: Callable[[PreparerRequest], PreparedRequest]) -> None:
     """Answer until the other side is gone."""
     with contextlib.suppress(EOFError, BrokenPipeError, ConnectionResetError):
         while True:
             send(connection, _answer(_decode(receive(connection)), prepare_one))
 
 
-def _answer(request: Request, prepare_one: Callable[[Request], Prepared]) -> Answer:
+def _answer(request: PreparerRequest, prepare_one: Callable[[PreparerRequest], PreparedRequest]) -> PreparerReply:
     try:
-        return Answer(prepared=prepare_one(request))
+        return PreparerReply(prepared=prepare_one(request))
     except CactusError as refusal:
-        return Answer(error=refusal.info())
+        return PreparerReply(error=refusal.info())
     except (MemoryError, RecursionError):
         excess = RequestTooComplex("the request needs more memory than preparing one may take")
-        return Answer(error=excess.info())
+        return PreparerReply(error=excess.info())
     except Exception as error:  # a tokenizer's own failure costs this request
         failure = ServerFailure(f"the request could not be prepared: {type(error).__name__}")
-        return Answer(error=failure.info())
+        return PreparerReply(error=failure.info())
 
 
 def limit_memory(more_bytes: int) -> None:
@@ -58,17 +65,17 @@ def limit_memory(more_bytes: int) -> None:
 
 def main() -> None:
     descriptor, parent, arguments = sys.argv[1:]
-    told = msgspec.json.decode(arguments, type=PreparingModel)
+    told = msgspec.json.decode(arguments, type=PreparerModel)
     end_with_parent(int(parent))
     connection = socket.socket(fileno=int(descriptor))
     model = load_text_model(Path(told.model), told.overrides)
     find = no_documents if told.corpus is None else Documents(Path(told.corpus), model).find
 
-    def prepare_one(request: Request) -> Prepared:
+    def prepare_one(request: PreparerRequest) -> PreparedRequest:
         return prepare_with_documents(request.submit, request.sources, model, find)
 
     limit_memory(MEMORY_BYTES)
-    send(connection, Ready())
+    send(connection, PreparerReady())
     serve(connection, prepare_one)
 
 

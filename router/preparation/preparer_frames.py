@@ -10,12 +10,12 @@ from cactus_actors.config import ChatOverrides
 from cactus_actors.protocol.error_info import ErrorInfo
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 _LENGTH_BYTES = 4
 
 
-class PreparingModel(msgspec.Struct, frozen=True):
+class PreparerModel(msgspec.Struct, frozen=True):
     """What a child prepares for: paths of a model and of a corpus, and what is told in the model's place."""
 
     model: str
@@ -23,21 +23,21 @@ class PreparingModel(msgspec.Struct, frozen=True):
     overrides: ChatOverrides
 
 
-class Ready(msgspec.Struct, frozen=True, array_like=True, tag=1):
+class PreparerReady(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The process has loaded its model."""
 
 
-class Request(msgspec.Struct, frozen=True, array_like=True):
+class PreparerRequest(msgspec.Struct, frozen=True, array_like=True):
     """A request to prepare, and its documents if they were chosen before."""
 
     submit: Submit
     sources: list[Source] | None = None
 
 
-class Answer(msgspec.Struct, frozen=True, array_like=True, tag=2):
+class PreparerReply(msgspec.Struct, frozen=True, array_like=True, tag=2):
     """What became of a request; exactly one of the two is set."""
 
-    prepared: Prepared | None = None
+    prepared: PreparedRequest | None = None
     error: ErrorInfo | None = None
 
 

@@ -20,8 +20,15 @@ from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
-from cactus_actors.router.preparation.preparer_frames import Answer, PreparingModel, Ready, Request, receive, send
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.preparation.preparer_frames import (
+    PreparerModel,
+    PreparerReady,
+    PreparerReply,
+    PreparerRequest,
+    receive,
+    send,
+)
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 LIMIT_S = 5.0
 """Until a request is answered, on a machine however busy."""
@@ -34,11 +41,11 @@ CLOCK_TICKS = os.sysconf("SC_CLK_TCK")
 START_LIMIT_S = 60.0
 
 _log = logging.getLogger(__name__)
-_decode_first = msgspec.msgpack.Decoder(Ready).decode
-_decode_answer = msgspec.msgpack.Decoder(Answer).decode
+_decode_first = msgspec.msgpack.Decoder(PreparerReady).decode
+_decode_answer = msgspec.msgpack.Decoder(PreparerReply).decode
 
 
-class PreparingProcess:
+class PreparerProcess:
     """Prepares requests in a child process of bounded memory and time, which starts when it is needed.
 
     A request that takes too long, or that the child dies of twice, is refused, and the next one finds a new
@@ -54,7 +61,7 @@ class PreparingProcess:
         overrides: ChatOverrides = NO_OVERRIDES,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)
-        self._arguments = [msgspec.json.encode(PreparingModel(str(model), corpus_path, overrides)).decode()]
+        self._arguments = [msgspec.json.encode(PreparerModel(str(model), corpus_path, overrides)).decode()]
         self._limit_s = limit_s
         self._child: _Child | None = None
         self._changing = threading.RLock()
@@ -66,9 +73,9 @@ class PreparingProcess:
         child = self._child
         return None if child is None else child.process.pid
 
-    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> Prepared:
+    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> PreparedRequest:
         """What `prepare_with_documents` makes of it, or raises; RequestTooComplex if it needs too much."""
-        request = Request(submit, sources)
+        request = PreparerRequest(submit, sources)
         try:
             try:
                 return self._ask(request)
@@ -98,7 +105,7 @@ class PreparingProcess:
             self._is_closed = True
             self._end_child()
 
-    def _ask(self, request: Request) -> Prepared:
+    def _ask(self, request: PreparerRequest) -> PreparedRequest:
         answer = self._running_child().ask(request, self._limit_s)
         if answer.error is not None:
             raise error_from_info(answer.error)
@@ -155,7 +162,7 @@ class _Child:
             _decode_first(self._receive(START_LIMIT_S))
             self._is_ready = True
 
-    def ask(self, request: Request, limit_s: float) -> Answer:
+    def ask(self, request: PreparerRequest, limit_s: float) -> PreparerReply:
         """Raises EOFError if it has ended, TimeoutError if it takes, or computes for, longer than it may."""
         self.wait_until_ready()
         until = time.monotonic() + limit_s

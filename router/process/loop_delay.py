@@ -7,7 +7,7 @@ from cactus_actors.process.starvation import STALLED_WEIGHT, MachinePressure
 PRESSURE_INTERVAL_S = 1.0
 
 
-class Lateness:
+class LoopDelay:
     """Looked at every tick; time is an argument. A tick may be late by `grace_s`.
 
     One that comes later says nothing of those who were not heard meanwhile. While threads of this machine

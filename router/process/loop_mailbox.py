@@ -9,7 +9,7 @@ from collections import deque
 from collections.abc import Callable
 
 
-class Calls:
+class LoopMailbox:
     """A poller that has it as a source wakes up when a call is left."""
 
     def __init__(self) -> None:
@@ -24,14 +24,14 @@ class Calls:
         """What a poller looks at."""
         return self._reader
 
-    def leave(self, action: Callable[[], None]) -> None:
+    def post(self, action: Callable[[], None]) -> None:
         """Have `action` called soon, or never once this is closed; from any thread."""
         self._waiting.append(action)
         with self._lock, contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
             if not self._is_closed:
                 os.write(self._writer, b"\0")
 
-    def make(self) -> None:
+    def run_pending(self) -> None:
         """Make the calls that wait now, in the order in which they were left; later ones wait for a turn."""
         with contextlib.suppress(BlockingIOError):
             os.read(self._reader, 4096)

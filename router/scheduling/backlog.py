@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field
 
-from cactus_actors.router.state.load import Load
+from cactus_actors.router.state.queue_load import QueueLoad
 
 
 @dataclass(slots=True)
@@ -14,7 +14,7 @@ class _Waiting:
     weight: int
     num_jobs: int = 0
     work: float = 0.0
-    load: Load = field(default_factory=Load)
+    load: QueueLoad = field(default_factory=QueueLoad)
 
 
 class Backlog:
@@ -27,7 +27,7 @@ class Backlog:
         self._total_weight = 0
         self._background = 0.0
 
-    def add(self, user: str, weight: int, work: float, load: Load, *, is_background: bool) -> None:
+    def add(self, user: str, weight: int, work: float, load: QueueLoad, *, is_background: bool) -> None:
         """Work has come."""
         known = self._users.setdefault(user, _Waiting(weight))
         known.load += load
@@ -42,7 +42,7 @@ class Backlog:
         known.work += work
         self._total += work
 
-    def remove(self, user: str, work: float, load: Load, *, is_background: bool) -> None:
+    def remove(self, user: str, work: float, load: QueueLoad, *, is_background: bool) -> None:
         """Work that was added with this work and load has left."""
         known = self._users[user]
         known.load -= load
@@ -58,10 +58,10 @@ class Backlog:
         if not known.num_jobs:
             self._total_weight -= known.weight
 
-    def load_of(self, user: str) -> Load:
+    def load_of(self, user: str) -> QueueLoad:
         """What all waiting jobs of this user take of the room there is."""
         known = self._users.get(user)
-        return Load() if known is None else known.load
+        return QueueLoad() if known is None else known.load
 
     @property
     def mean(self) -> float:

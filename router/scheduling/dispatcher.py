@@ -7,41 +7,41 @@ from cactus_actors.protocol.worker_messages import Abort, Report
 from cactus_actors.router.effects import Outbox
 from cactus_actors.router.scheduling.dispatch_message import cloud_dispatch, local_dispatch
 from cactus_actors.router.scheduling.forecast import Forecast
-from cactus_actors.router.scheduling.free_capacity import Offers
+from cactus_actors.router.scheduling.free_capacity import FreeCapacity
 from cactus_actors.router.scheduling.job_queue import JobQueue
-from cactus_actors.router.scheduling.placement import LOOKAHEAD, PATIENCE_S, Candidate, place
-from cactus_actors.router.scheduling.preemption import Way, way_for
+from cactus_actors.router.scheduling.preemption import PreemptionPlan, plan_preemption
 from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 from cactus_actors.router.scheduling.quarantine import Quarantine
-from cactus_actors.router.scheduling.user_jobs import Users
-from cactus_actors.router.scheduling.worker_table import Ledger
+from cactus_actors.router.scheduling.user_jobs import UserJobs
+from cactus_actors.router.scheduling.worker_choice import HEAD_OF_LINE_AFTER_S, LOOKAHEAD, Candidate, choose_worker
+from cactus_actors.router.scheduling.worker_table import WorkerTable
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
-from cactus_actors.router.telemetry.counters import Tally
+from cactus_actors.router.telemetry.counters import RouterCounters
 
 
 class Dispatcher:
     """A job leaves the queue only for a free slot, or for the one place on deck.
 
-    Nothing is counted by looking at all workers or at all jobs: the ledger knows what is free, the users who
+    Nothing is counted by looking at all workers or at all jobs: the worker table knows what is free, the users who
     waits and who runs, the index who holds which prefix.
     """
 
-    def __init__(self, settings: RouterSettings, outbox: Outbox, tally: Tally) -> None:
-        self.users = Users()
-        self.forecast = Forecast(self.users)
+    def __init__(self, settings: RouterSettings, outbox: Outbox, counters: RouterCounters) -> None:
+        self.user_jobs = UserJobs()
+        self.forecast = Forecast(self.user_jobs)
         self.queue = JobQueue(
-            self.users,
+            self.user_jobs,
             self.forecast.backlog,
             settings.max_queued_jobs,
             settings.max_queued_tokens,
             settings.max_queued_bytes,
         )
-        self.ledger = Ledger(self.users, settings.on_deck)
-        self.quarantine = Quarantine(self.ledger)
+        self.workers = WorkerTable(self.user_jobs, settings.on_deck)
+        self.quarantine = Quarantine(self.workers)
         self.prefixes = PrefixIndex()
         self._outbox = outbox
-        self._tally = tally
+        self._counters = counters
         self._late: list[Job] = []
 
     @property
@@ -51,9 +51,9 @@ class Dispatcher:
     def pump(self, now: float) -> None:
         """Place waiting jobs until nothing more fits."""
         self._place_suspects(now)
-        ledger = self.ledger
+        workers = self.workers
         while len(self.queue) and (
-            self._place_one(ledger.slots, now) or self._make_way(now) or self._place_one(ledger.decks, now)
+            self._place_one(workers.slots, now) or self._preempt(now) or self._place_one(workers.decks, now)
         ):
             pass
 
@@ -64,20 +64,20 @@ class Dispatcher:
 
     def look_again(self) -> None:
         """Time has passed: what gave no way may give one now."""
-        self.users.is_settled = False
-        self.users.places.look_again()
-        self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.ledger.local.values())
+        self.user_jobs.is_settled = False
+        self.user_jobs.slot_releases.mark_stale()
+        self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.workers.local.values())
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Note what a worker says of itself."""
-        self.ledger.take_report(worker, report, now)
+        self.workers.take_report(worker, report, now)
         if report.stored or report.evicted:
             self.prefixes.update(worker.worker_id, report.stored, report.evicted)
 
     def forget(self, worker: WorkerRecord) -> list[Assignment]:
         """A worker is gone; returns what it was assigned, oldest first."""
         self.prefixes.forget(worker.worker_id)
-        return self.ledger.remove(worker)
+        return self.workers.remove(worker)
 
     def return_to_queue(self, job: Job) -> None:
         """Its worker is gone: it goes first, or alone if it is a suspect, and continues after its tokens."""
@@ -90,7 +90,7 @@ class Dispatcher:
 
     def ask_cloud(self, job: Job, worker: WorkerRecord, now: float) -> int:
         """Send a job to a cloud worker, while its local run goes on; returns the number of the dispatch."""
-        assignment = self.ledger.assign(worker, job)
+        assignment = self.workers.assign(worker, job)
         self._outbox.command(worker.identity, cloud_dispatch(assignment, now))
         return assignment.dispatch_id
 
@@ -98,21 +98,21 @@ class Dispatcher:
         """The available cloud worker with the most free slots."""
         workers = [
             worker
-            for worker in self.ledger.cloud.values()
+            for worker in self.workers.cloud.values()
             if worker.report.unavailable is None and worker.free_slots > 0
         ]
         return max(workers, key=lambda worker: worker.free_slots, default=None)
 
     def abort(self, assignment: Assignment) -> None:
         """Forget a dispatch and tell its worker."""
-        self.ledger.release(assignment)
+        self.workers.release(assignment)
         self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
 
     def release_local(self, job: Job) -> None:
         """Take a job out of the queue or away from its local worker."""
         if job.dispatch_id is not None:
-            self._tally.attempts["aborted"] += 1
-            self.abort(self.ledger.dispatches[job.dispatch_id])
+            self._counters.attempts["aborted"] += 1
+            self.abort(self.workers.dispatches[job.dispatch_id])
             job.dispatch_id = None
         elif job in self.queue:
             self.queue.remove(job)
@@ -127,8 +127,8 @@ class Dispatcher:
     def release_cloud(self, job: Job) -> None:
         """Ask the cloud no longer."""
         if job.cloud is not None and job.cloud.dispatch_id is not None:
-            self._tally.cloud_attempts["aborted"] += 1
-            self.abort(self.ledger.dispatches[job.cloud.dispatch_id])
+            self._counters.cloud_attempts["aborted"] += 1
+            self.abort(self.workers.dispatches[job.cloud.dispatch_id])
             job.cloud.dispatch_id = None
 
     def _place_suspects(self, now: float) -> None:
@@ -138,15 +138,15 @@ class Dispatcher:
             self.quarantine.remove(job)
             self._send(job, worker, now)
 
-    def _place_one(self, offers: Offers, now: float) -> bool:
+    def _place_one(self, offers: FreeCapacity, now: float) -> bool:
         """Send the job that gains most by what its worker holds; who waited long goes first."""
         if not len(offers):
             return False
         waiting = self.queue.first(LOOKAHEAD)
-        if now - waiting[0].arrived_at >= PATIENCE_S:
+        if now - waiting[0].arrived_at >= HEAD_OF_LINE_AFTER_S:
             waiting = waiting[:1]
-        candidates = [Candidate(job.prepared.block_hashes, self.ledger.num_blocks_of(job)) for job in waiting]
-        placement = place(candidates, offers, self.prefixes)
+        candidates = [Candidate(job.prepared.block_hashes, self.workers.num_blocks_of(job)) for job in waiting]
+        placement = choose_worker(candidates, offers, self.prefixes)
         if placement is None:
             return False
         job = waiting[placement.index]
@@ -158,36 +158,36 @@ class Dispatcher:
         self._send(job, offers.worker(placement.worker_id), now)
         return True
 
-    def _make_way(self, now: float) -> bool:
+    def _preempt(self, now: float) -> bool:
         """Take back work that gives way to a job that has no slot."""
-        if self.users.is_settled:
+        if self.user_jobs.is_settled:
             return False
-        way = self._way()
-        if way is None:
-            self.users.is_settled = True
+        plan = self._preemption_plan()
+        if plan is None:
+            self.user_jobs.is_settled = True
             return False
-        for assignment in way.victims:
-            self.ledger.vacate(assignment)
+        for assignment in plan.victims:
+            self.workers.preempt(assignment)
             self._outbox.command(assignment.worker.identity, Abort(assignment.dispatch_id))
-            self._tally.attempts["yielded"] += 1
+            self._counters.attempts["yielded"] += 1
             assignment.job.dispatch_id = None
             self.queue.put_back(assignment.job)
-        self.queue.take(way.job, now)
-        self._send(way.job, way.worker, now)
+        self.queue.take(plan.job, now)
+        self._send(plan.job, plan.worker, now)
         return True
 
-    def _way(self) -> Way | None:
-        way, users = None, self.users
+    def _preemption_plan(self) -> PreemptionPlan | None:
+        plan, users = None, self.user_jobs
         if users.background:
-            way = way_for(self.queue.urgent(LOOKAHEAD), users.background_latest_first, users)
-        if way is None and users.some_run_several:
-            way = way_for(self.queue.newcomers(LOOKAHEAD), users.several_latest_first, users)
-        return way
+            plan = plan_preemption(self.queue.urgent(LOOKAHEAD), users.background_latest_first, users)
+        if plan is None and users.some_run_several:
+            plan = plan_preemption(self.queue.newcomers(LOOKAHEAD), users.several_latest_first, users)
+        return plan
 
     def _send(self, job: Job, worker: WorkerRecord, now: float) -> None:
-        assignment = self.ledger.assign(worker, job)
+        assignment = self.workers.assign(worker, job)
         job.dispatch_id = assignment.dispatch_id
-        self.forecast.on_dispatched(job, is_contended=not len(self.ledger.slots))
+        self.forecast.on_dispatched(job, is_contended=not len(self.workers.slots))
         job.attempts += 1
         job.worker = worker.worker_id
         if job.dispatched_at is None:

@@ -19,14 +19,14 @@ class FairShare:
         self._now = 0.0  # the turn that was served last
         self._ends: dict[str, float] = {}  # where each user's last job ends
 
-    def turn_of(self, job: Job) -> float:
+    def virtual_start_of(self, job: Job) -> float:
         """The turn of a job that has just come."""
-        turn = max(self._now, self._ends.get(job.user, 0.0))
-        self._ends[job.user] = turn + job.cost / job.terms.weight
-        return turn
+        start = max(self._now, self._ends.get(job.user, 0.0))
+        self._ends[job.user] = start + job.cost / job.grants.weight
+        return start
 
     def served(self, job: Job) -> None:
         """A job left the queue for a worker."""
-        self._now = max(self._now, job.turn)
+        self._now = max(self._now, job.virtual_start)
         if len(self._ends) > MAX_IDLE_USERS:
             self._ends = {user: end for user, end in self._ends.items() if end > self._now}

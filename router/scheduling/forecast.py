@@ -7,10 +7,10 @@ from dataclasses import dataclass
 from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
 from cactus_actors.protocol.options import Options
 from cactus_actors.router.scheduling.backlog import Backlog
-from cactus_actors.router.scheduling.user_jobs import Users
+from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.job_cost import MAX_GENERATED, must_generate, work_of
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
@@ -40,14 +40,14 @@ class Forecast:
     """Learns from jobs that end how long work takes in a full batch; nothing is known before.
 
     Work is counted in generated tokens. There are `num_slots` places in the workers' batches, each of which
-    takes `pace` seconds for a unit of work. A job begins when a place is free for it, behind what runs and
+    takes `seconds_per_work` seconds for a unit of work. A job begins when a place is free for it, behind what runs and
     what waits before it.
     """
 
-    def __init__(self, users: Users) -> None:
+    def __init__(self, users: UserJobs) -> None:
         self.num_slots = 0
         self.backlog = Backlog()
-        self._users = users
+        self._user_jobs = users
         self._seconds = _Mean()
         self._work = _Mean()
         self._generated = _Mean()
@@ -55,7 +55,7 @@ class Forecast:
         self._tokens_per_byte = _Mean(TOKENS_PER_BYTE)
 
     @property
-    def pace(self) -> float | None:
+    def seconds_per_work(self) -> float | None:
         """Seconds that one place in a full batch takes for a unit of work; None while that is not known."""
         return self._seconds.value / self._work.value if self._work.is_known else None
 
@@ -89,7 +89,7 @@ class Forecast:
         must = must_generate(max_tokens, options.min_tokens or 0, options.ignore_eos or False)
         return self._expected(num_bytes * self._tokens_per_byte.value, max_tokens, must)
 
-    def work_of_prepared(self, prepared: Prepared) -> float:
+    def work_of_prepared(self, prepared: PreparedRequest) -> float:
         """What a job is expected to take."""
         params = prepared.params
         must = must_generate(params.max_tokens, params.min_tokens, params.ignore_eos)
@@ -105,13 +105,13 @@ class Forecast:
 
         One that could not do so alone either is told so by DeadlineExceeded: no other time is better.
         """
-        pace = self.pace
-        if timeout_s is None or pace is None or not self.num_slots:
+        seconds_per_work = self.seconds_per_work
+        if timeout_s is None or seconds_per_work is None or not self.num_slots:
             return
         starts_after = self._starts_after(user, weight, work, is_background=is_background)
         if not starts_after:
             return
-        ends_after_s = (starts_after + work) * pace
+        ends_after_s = (starts_after + work) * seconds_per_work
         missing_s = MARGIN * ends_after_s - timeout_s
         if missing_s > 0:
             if self._is_more_than(work, timeout_s):
@@ -124,13 +124,13 @@ class Forecast:
 
     def _starts_after(self, user: str, weight: int, work: float, *, is_background: bool) -> float:
         """How much work each place does before a job of this user that comes now begins."""
-        users = self._users
+        users = self._user_jobs
         is_new = not (users.num_running(user) or self.backlog.load_of(user).num_jobs)
         if is_new and users.some_run_several and not is_background:
             return 0.0  # one of them makes room
         ahead = self.backlog.ahead_of(user, weight, work, is_background=is_background)
         mean = self.backlog.mean or 1.0
-        return users.places.free_after(self.num_slots, ahead / mean, mean)
+        return users.slot_releases.work_until_free(self.num_slots, ahead / mean, mean)
 
     def is_too_late(self, job: Job, now: float) -> bool:
         """Whether a job that has generated nothing yet would run in vain."""
@@ -140,4 +140,4 @@ class Forecast:
 
     def _is_more_than(self, work: float, seconds: float) -> bool:
         """Whether work takes longer, by itself."""
-        return self.pace is not None and work * self.pace > LATE * seconds
+        return self.seconds_per_work is not None and work * self.seconds_per_work > LATE * seconds

@@ -6,13 +6,13 @@ from bisect import bisect_left, insort
 
 from cactus_actors.router.state.worker import WorkerRecord
 
-ANY_NUMBER = 1 << 62
+UNLIMITED_BLOCKS = 1 << 62
 """Blocks that a worker offers where it does not matter how many are free."""
 
-NO_OFFER = -(1 << 62)
+NO_CAPACITY = -(1 << 62)
 
 
-class Offers:
+class FreeCapacity:
     """Free slots and free cache blocks of workers, each in order; every change costs a search."""
 
     def __init__(self) -> None:
@@ -51,7 +51,7 @@ class Offers:
     def num_slots(self, worker_id: str, num_blocks: int) -> int:
         """The slots that a worker offers with so many blocks; far below zero where there is no such offer."""
         offer = self._offers.get(worker_id)
-        return offer[1] if offer is not None and offer[2] >= num_blocks else NO_OFFER
+        return offer[1] if offer is not None and offer[2] >= num_blocks else NO_CAPACITY
 
     def worker(self, worker_id: str) -> WorkerRecord:
         return self._offers[worker_id][0]

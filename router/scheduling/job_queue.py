@@ -9,9 +9,9 @@ from collections.abc import Iterator
 from cactus_actors.protocol.errors import Overloaded
 from cactus_actors.router.scheduling.backlog import Backlog
 from cactus_actors.router.scheduling.fair_share import FairShare
-from cactus_actors.router.scheduling.user_jobs import Key, Users
+from cactus_actors.router.scheduling.user_jobs import QueuePosition, UserJobs
 from cactus_actors.router.state.job import Job
-from cactus_actors.router.state.load import Load
+from cactus_actors.router.state.queue_load import QueueLoad
 
 RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1
@@ -43,21 +43,21 @@ class JobQueue:
     accepted.
     """
 
-    def __init__(self, users: Users, backlog: Backlog, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
-        self.coming = Load()
+    def __init__(self, users: UserJobs, backlog: Backlog, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
+        self.coming = QueueLoad()
         self._backlog = backlog
-        self._users = users
-        self._bound = Load(max_jobs, max_tokens, max_bytes)
-        self._waiting = Load()
-        self._keys: list[Key] = []
-        self._jobs: dict[Key, Job] = {}
+        self._user_jobs = users
+        self._bound = QueueLoad(max_jobs, max_tokens, max_bytes)
+        self._waiting = QueueLoad()
+        self._keys: list[QueuePosition] = []
+        self._jobs: dict[QueuePosition, Job] = {}
         self._rate = DrainRate()
         self._shares = FairShare()
 
     @property
-    def load(self) -> Load:
+    def load(self) -> QueueLoad:
         """What waits here, and what is on its way."""
-        load = Load()
+        load = QueueLoad()
         load += self._waiting
         load += self.coming
         return load
@@ -66,7 +66,7 @@ class JobQueue:
         return len(self._keys)
 
     def __contains__(self, job: Job) -> bool:
-        return key_of(job) in self._jobs
+        return queue_position(job) in self._jobs
 
     def __iter__(self) -> Iterator[Job]:
         return (self._jobs[key] for key in self._keys)
@@ -76,7 +76,7 @@ class JobQueue:
         keys = self._keys[:count]
         return [self._jobs[key] for key in keys if key[:3] == keys[0][:3]]
 
-    def check_room(self, load: Load, user: str, now: float) -> None:
+    def check_room(self, load: QueueLoad, user: str, now: float) -> None:
         """Raise Overloaded, saying when to come back, if this user's request of that load does not fit.
 
         A request that is not prepared has no tokens yet; it is refused where no other token fits.
@@ -102,18 +102,18 @@ class JobQueue:
 
     def add(self, job: Job) -> None:
         if not job.is_retry:
-            job.turn = self._shares.turn_of(job)
+            job.virtual_start = self._shares.virtual_start_of(job)
         self.put_back(job)
 
     def put_back(self, job: Job) -> None:
         """Take in a job again that was taken back from its worker, at the turn that it had."""
-        key = key_of(job)
+        key = queue_position(job)
         assert key not in self._jobs
         insort(self._keys, key)
         self._jobs[key] = job
         self._waiting += job.load
-        self._backlog.add(job.user, job.terms.weight, job.work, job.load, is_background=job.is_background)
-        self._users.waits(job, key)
+        self._backlog.add(job.user, job.grants.weight, job.work, job.load, is_background=job.is_background)
+        self._user_jobs.on_queued(job, key)
 
     def urgent(self, count: int) -> list[Job]:
         """The first `count` jobs that somebody waits for."""
@@ -121,7 +121,7 @@ class JobQueue:
 
     def newcomers(self, count: int) -> list[Job]:
         """The first jobs of the first `count` users who run nothing, background work aside."""
-        return [self._jobs[key] for key in self._users.newcomers(count)]
+        return [self._jobs[key] for key in self._user_jobs.newcomers(count)]
 
     def take(self, job: Job, now: float) -> None:
         """Remove a job that is being dispatched."""
@@ -130,12 +130,12 @@ class JobQueue:
         self._shares.served(job)
 
     def remove(self, job: Job) -> None:
-        key = key_of(job)
+        key = queue_position(job)
         del self._jobs[key]
         del self._keys[bisect_left(self._keys, key)]
         self._waiting -= job.load
         self._backlog.remove(job.user, job.work, job.load, is_background=job.is_background)
-        self._users.leaves(job, key)
+        self._user_jobs.on_dequeued(job, key)
 
 
 def _fits(wanted: int, held: int, own: int, bound: int) -> bool:
@@ -144,10 +144,10 @@ def _fits(wanted: int, held: int, own: int, bound: int) -> bool:
     return held + wanted <= bound or (left >= 0 and own <= RESERVE_SHARE * left)
 
 
-def key_of(job: Job) -> Key:
+def queue_position(job: Job) -> QueuePosition:
     """A job's place."""
     # Where clients are told apart, none may put its work before the usual work of others.
     priority = job.prepared.policy.priority
     if job.tenant or job.account:
         priority = max(0, priority)
-    return (job.is_background, not job.is_retry, priority, job.turn, job.arrival)
+    return (job.is_background, not job.is_retry, priority, job.virtual_start, job.arrival_index)

@@ -10,16 +10,16 @@ from collections import Counter
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-from cactus_actors.router.scheduling.user_jobs import Users
+from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
 
-MAX_ROOMS = 8
+MAX_CANDIDATE_WORKERS = 8
 """Workers that are looked at for one job."""
 
 
 @dataclass(frozen=True, slots=True)
-class Way:
+class PreemptionPlan:
     """The dispatches to take back, and the job that goes to their worker instead."""
 
     victims: list[Assignment]
@@ -27,7 +27,7 @@ class Way:
     worker: WorkerRecord
 
 
-def way_for(waiting: Sequence[Job], givers: Iterable[Assignment], users: Users) -> Way | None:
+def plan_preemption(waiting: Sequence[Job], givers: Iterable[Assignment], users: UserJobs) -> PreemptionPlan | None:
     """How the first of the waiting jobs that can comes to a slot; none of them is background.
 
     `givers` are dispatches that may have to give way, the likeliest first. Where no slot can be made, because
@@ -36,40 +36,40 @@ def way_for(waiting: Sequence[Job], givers: Iterable[Assignment], users: Users) 
     """
     if not waiting:
         return None
-    rooms = _rooms_of(givers)
+    candidates = _candidate_workers(givers)
     refused: set[str] = set()  # users; what one of a user's jobs does not get, the next one does not
     for job in waiting:
         if job.user in refused:
             continue
-        for room in rooms:
-            if victims := room.make(job, users):
-                return Way(victims, job, room.worker)
+        for candidate in candidates:
+            if victims := candidate.make(job, users):
+                return PreemptionPlan(victims, job, candidate.worker)
         refused.add(job.user)
-    for room in rooms:
-        if room.on_deck:
-            return Way(room.on_deck, waiting[0], room.worker)
+    for candidate in candidates:
+        if candidate.on_deck:
+            return PreemptionPlan(candidate.on_deck, waiting[0], candidate.worker)
     return None
 
 
-def _rooms_of(givers: Iterable[Assignment]) -> list[_Room]:
+def _candidate_workers(givers: Iterable[Assignment]) -> list[_CandidateWorker]:
     """The workers of these dispatches that take jobs, the one that has most room first."""
     workers: dict[str, WorkerRecord] = {}
     for assignment in givers:
         if assignment.worker.is_open:
             workers[assignment.worker.worker_id] = assignment.worker
-            if len(workers) == MAX_ROOMS:
+            if len(workers) == MAX_CANDIDATE_WORKERS:
                 break
-    rooms = [_Room(worker) for worker in workers.values()]
-    return sorted(rooms, key=lambda room: room.num_slots, reverse=True)
+    candidates = [_CandidateWorker(worker) for worker in workers.values()]
+    return sorted(candidates, key=lambda candidate: candidate.num_slots, reverse=True)
 
 
-class _Room:
+class _CandidateWorker:
     """What a worker has left, and what in it may give way."""
 
     def __init__(self, worker: WorkerRecord) -> None:
         self.worker = worker
         self.num_slots = worker.hello.num_slots - len(worker.assignments)
-        may_go = [it for it in worker.assignments.values() if it.job.may_yield]
+        may_go = [it for it in worker.assignments.values() if it.job.is_preemptible]
         self._background = [it for it in may_go if it.job.is_background]
         self._others = [it for it in may_go if not it.job.is_background]
 
@@ -79,7 +79,7 @@ class _Room:
         num_surplus = min(len(self._background), max(0, -self.num_slots))
         return self._background[len(self._background) - num_surplus :]
 
-    def make(self, job: Job, users: Users) -> list[Assignment]:
+    def make(self, job: Job, users: UserJobs) -> list[Assignment]:
         """The dispatches to take back for this job; none if room cannot be made, or is there already."""
         num_blocks = self.worker.num_blocks_of(job)
         num_slots, num_free = self.num_slots, self.worker.free_blocks
@@ -95,7 +95,9 @@ class _Room:
         return taken
 
 
-def _pop_of_richer(others: list[Assignment], taken: Sequence[Assignment], user: str, users: Users) -> Assignment | None:
+def _pop_of_richer(
+    others: list[Assignment], taken: Sequence[Assignment], user: str, users: UserJobs
+) -> Assignment | None:
     """Take out the last dispatch of somebody who runs several, for a user who runs none; None without one.
 
     `taken` are dispatches that are taken back already and still counted as running.

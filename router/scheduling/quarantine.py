@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from cactus_actors.router.scheduling.worker_table import Ledger
+from cactus_actors.router.scheduling.worker_table import WorkerTable
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import WorkerRecord
 
@@ -10,8 +10,8 @@ from cactus_actors.router.state.worker import WorkerRecord
 class Quarantine:
     """Suspects that wait for a worker of their own, in the order of their arrival."""
 
-    def __init__(self, ledger: Ledger) -> None:
-        self._ledger = ledger
+    def __init__(self, workers: WorkerTable) -> None:
+        self._workers = workers
         self._jobs: dict[str, Job] = {}
         self._reserved: WorkerRecord | None = None
 
@@ -32,21 +32,21 @@ class Quarantine:
 
         While one waits and no worker is idle, the one that has least to do then is kept free of new jobs.
         """
-        worker = next(iter(self._ledger.idle.values()), None)
+        worker = next(iter(self._workers.idle.values()), None)
         if self._jobs and worker is not None:
             self._reserve(None)
             return next(iter(self._jobs.values())), worker
         if not self._jobs:
             self._reserve(None)
         elif self._reserved is None or self._reserved.is_draining:
-            workers = self._ledger.local.values()
+            workers = self._workers.local.values()
             self._reserve(min(workers, key=lambda worker: len(worker.assignments), default=None))
         return None
 
     def _reserve(self, worker: WorkerRecord | None) -> None:
         if worker is not self._reserved:
             if self._reserved is not None:
-                self._ledger.reserve(self._reserved, False)
+                self._workers.reserve(self._reserved, False)
             if worker is not None:
-                self._ledger.reserve(worker, True)
+                self._workers.reserve(worker, True)
             self._reserved = worker

@@ -9,7 +9,7 @@ from cactus_actors.router.state.job_cost import work_of
 from cactus_actors.router.state.worker import Assignment
 
 
-class Places:
+class SlotReleases:
     """The work that is left of each job that runs, in generated tokens; kept as they come and go.
 
     What has been generated since is counted when it is asked for, once after each `look_again`. Background
@@ -22,21 +22,21 @@ class Places:
         self._total = 0.0
         self._is_old = False
 
-    def begins(self, assignment: Assignment) -> None:
+    def on_started(self, assignment: Assignment) -> None:
         """A job takes a place, or waits at a worker for the next one."""
         left = _work_left(assignment.job)
         self._running[assignment.dispatch_id] = (assignment, left)
         insort(self._left, left)
         self._total += left
 
-    def ends(self, assignment: Assignment) -> None:
+    def on_stopped(self, assignment: Assignment) -> None:
         """A job has left its place; a second time changes nothing."""
         known = self._running.pop(assignment.dispatch_id, None)
         if known is not None:
             del self._left[bisect_left(self._left, known[1])]
             self._total -= known[1]
 
-    def look_again(self) -> None:
+    def mark_stale(self) -> None:
         """Time has passed: what is left is less."""
         self._is_old = True
 
@@ -46,7 +46,7 @@ class Places:
         self._left = sorted(left for _, left in self._running.values())
         self._total = sum(self._left)
 
-    def free_after(self, num_slots: int, num_ahead: float, work: float) -> float:
+    def work_until_free(self, num_slots: int, num_ahead: float, work: float) -> float:
         """How much work each of so many places does before one is free for the next job.
 
         `num_ahead` jobs of `work` each are given a place before it.

@@ -6,15 +6,15 @@ from bisect import bisect_left, insort
 from collections.abc import Iterator
 from itertools import islice
 
-from cactus_actors.router.scheduling.slot_releases import Places
+from cactus_actors.router.scheduling.slot_releases import SlotReleases
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import Assignment
 
-Key = tuple[bool, bool, int, float, int]
+QueuePosition = tuple[bool, bool, int, float, int]
 """A waiting job's place in the queue: background, first run, priority, turn, arrival."""
 
 
-class Users:
+class UserJobs:
     """The jobs that somebody waits for, by user, and apart from them the background work, which is nobody's.
 
     `is_settled` is for who decides: it is false again after every change.
@@ -22,12 +22,12 @@ class Users:
 
     def __init__(self) -> None:
         self.is_settled = True
-        self.places = Places()
+        self.slot_releases = SlotReleases()
         self.background: dict[int, Assignment] = {}  # that runs, by dispatch number, the latest last
-        self._waiting: dict[str, list[Key]] = {}
+        self._waiting: dict[str, list[QueuePosition]] = {}
         self._running: dict[str, dict[int, Assignment]] = {}
         self._several: list[tuple[int, str]] = []  # how many run, and whose, of those who run more than one
-        self._newcomers: list[Key] = []  # the first waiting job of each user who runs nothing
+        self._newcomers: list[QueuePosition] = []  # the first waiting job of each user who runs nothing
 
     def num_running(self, user: str) -> int:
         """Jobs of that user that run, background work aside."""
@@ -49,11 +49,11 @@ class Users:
     def some_run_several(self) -> bool:
         return bool(self._several)
 
-    def newcomers(self, count: int) -> list[Key]:
+    def newcomers(self, count: int) -> list[QueuePosition]:
         """The first waiting jobs of at most `count` users who run nothing, in the queue's order."""
         return list(islice(self._newcomers, count))
 
-    def waits(self, job: Job, key: Key) -> None:
+    def on_queued(self, job: Job, key: QueuePosition) -> None:
         """A job came to the queue."""
         self.is_settled = False
         if not job.is_background:
@@ -62,7 +62,7 @@ class Users:
             insort(self._waiting.setdefault(user, []), key)
             self._join_lists(user)
 
-    def leaves(self, job: Job, key: Key) -> None:
+    def on_dequeued(self, job: Job, key: QueuePosition) -> None:
         """A job left the queue."""
         self.is_settled = False
         if not job.is_background:
@@ -74,19 +74,19 @@ class Users:
                 del self._waiting[user]
             self._join_lists(user)
 
-    def runs(self, assignment: Assignment) -> None:
+    def on_started(self, assignment: Assignment) -> None:
         """A worker was given a job."""
         self.is_settled = False
         if assignment.job.is_background:
             self.background[assignment.dispatch_id] = assignment
             return
-        self.places.begins(assignment)
+        self.slot_releases.on_started(assignment)
         user = assignment.job.user
         self._leave_lists(user)
         self._running.setdefault(user, {})[assignment.dispatch_id] = assignment
         self._join_lists(user)
 
-    def ends(self, assignment: Assignment) -> None:
+    def on_stopped(self, assignment: Assignment) -> None:
         """A job no longer runs, or its worker takes no other; a second time changes nothing."""
         self.is_settled = False
         if assignment.job.is_background:
@@ -96,7 +96,7 @@ class Users:
         running = self._running.get(user)
         if running is None or assignment.dispatch_id not in running:
             return
-        self.places.ends(assignment)
+        self.slot_releases.on_stopped(assignment)
         self._leave_lists(user)
         del running[assignment.dispatch_id]
         if not running:

@@ -7,8 +7,8 @@ from collections.abc import Iterator
 import msgspec
 
 from cactus_actors.protocol.worker_messages import Hello, Report
-from cactus_actors.router.scheduling.free_capacity import ANY_NUMBER, Offers
-from cactus_actors.router.scheduling.user_jobs import Users
+from cactus_actors.router.scheduling.free_capacity import UNLIMITED_BLOCKS, FreeCapacity
+from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
 
@@ -16,21 +16,21 @@ MAX_SLOTS = 1 << 16
 """Of one worker: whatever it says of itself, it is taken for no more."""
 
 
-class Ledger:
+class WorkerTable:
     """Every worker by connection and by name, every live dispatch by its number, and what is free where.
 
     `slots` are the workers with a free slot, `decks` those where one dispatch more may wait for the next one,
     `idle` the local ones that were given nothing. All of it changes here, by one worker at a time.
     """
 
-    def __init__(self, users: Users, on_deck: int) -> None:
-        self.slots = Offers()
-        self.decks = Offers()
+    def __init__(self, users: UserJobs, on_deck: int) -> None:
+        self.slots = FreeCapacity()
+        self.decks = FreeCapacity()
         self.idle: dict[str, WorkerRecord] = {}
         self.local: dict[str, WorkerRecord] = {}  # that take jobs
         self.cloud: dict[str, WorkerRecord] = {}  # whether or not they take jobs just now
         self.dispatches: dict[int, Assignment] = {}  # live ones, by number
-        self._users = users
+        self._user_jobs = users
         self._on_deck = on_deck
         self._by_identity: dict[bytes, WorkerRecord] = {}
         self._by_id: dict[str, WorkerRecord] = {}
@@ -54,10 +54,10 @@ class Ledger:
         worker = next(iter(self.local.values()), None)
         return 0 if worker is None else worker.num_blocks_of(job)
 
-    def at(self, identity: bytes) -> WorkerRecord | None:
+    def by_identity(self, identity: bytes) -> WorkerRecord | None:
         return self._by_identity.get(identity)
 
-    def named(self, worker_id: str) -> WorkerRecord | None:
+    def by_id(self, worker_id: str) -> WorkerRecord | None:
         return self._by_id.get(worker_id)
 
     def add(self, identity: bytes, hello: Hello, now: float) -> WorkerRecord:
@@ -67,7 +67,7 @@ class Ledger:
         hello = msgspec.structs.replace(hello, num_slots=min(max(0, hello.num_slots), MAX_SLOTS))
         report = Report(0, hello.num_slots, hello.num_blocks, 0, [])
         self._num_joined += 1
-        worker = WorkerRecord(identity, hello, now, report, self._num_joined, heeded_at=now)
+        worker = WorkerRecord(identity, hello, now, report, self._num_joined, acknowledged_at=now)
         self._by_identity[identity] = self._by_id[hello.worker_id] = worker
         (self.local if worker.is_local else self.cloud)[hello.worker_id] = worker
         self._settle(worker)
@@ -90,7 +90,7 @@ class Ledger:
         self.local.pop(worker.worker_id, None)
         self.cloud.pop(worker.worker_id, None)
         for assignment in worker.assignments.values():
-            self._users.ends(assignment)
+            self._user_jobs.on_stopped(assignment)
         self._settle(worker)
 
     def reserve(self, worker: WorkerRecord, is_reserved: bool) -> None:
@@ -109,7 +109,7 @@ class Ledger:
         worker.num_unaccepted_blocks += num_blocks
         worker.num_suspects += assignment.is_suspect
         if worker.is_local and not assignment.is_suspect:
-            self._users.runs(assignment)
+            self._user_jobs.on_started(assignment)
         self._settle(worker)
         return assignment
 
@@ -119,17 +119,17 @@ class Ledger:
         if worker.assignments.pop(assignment.dispatch_id, None) is not None:
             del self.dispatches[assignment.dispatch_id]
             worker.num_suspects -= assignment.is_suspect
-            self._users.ends(assignment)
+            self._user_jobs.on_stopped(assignment)
             self._settle(worker)
 
-    def vacate(self, assignment: Assignment) -> None:
+    def preempt(self, assignment: Assignment) -> None:
         """Take a dispatch back: its slot and its blocks are free for what is sent to its worker next."""
         worker = assignment.worker
-        worker.vacated_slots += 1
-        worker.vacated_blocks += worker.num_blocks_of(assignment.job)
+        worker.preempted_slots += 1
+        worker.preempted_blocks += worker.num_blocks_of(assignment.job)
         self.release(assignment)
 
-    def hear(self, worker: WorkerRecord, now: float) -> None:
+    def mark_alive(self, worker: WorkerRecord, now: float) -> None:
         """A worker has just shown that it is alive."""
         worker.last_seen, worker.excused_s = now, 0.0
 
@@ -144,13 +144,13 @@ class Ledger:
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Note what a worker says of itself."""
-        if worker.heeds(report, now):
-            self.hear(worker, now)
+        if worker.has_heard_router(report, now):
+            self.mark_alive(worker, now)
         # Its tokens are let go of while they are at hand: later they cost the router a cache miss each.
         spent = worker.report.spent if report.spent is None else report.spent
         worker.report = msgspec.structs.replace(report, deltas=[], stored=[], evicted=[], spent=spent)
         worker.num_reports += 1
-        worker.vacated_slots = worker.vacated_blocks = 0
+        worker.preempted_slots = worker.preempted_blocks = 0
         on_its_way = max(0, worker.num_sent - report.num_accepted)
         while len(worker.unaccepted_blocks) > on_its_way:
             worker.num_unaccepted_blocks -= worker.unaccepted_blocks.popleft()
@@ -166,11 +166,11 @@ class Ledger:
             self.idle[worker.worker_id] = worker
         free_slots = worker.free_slots if worker.is_open else -self._on_deck
         if free_slots > 0:
-            num_blocks = worker.free_blocks if worker.assignments else ANY_NUMBER
+            num_blocks = worker.free_blocks if worker.assignments else UNLIMITED_BLOCKS
             self.slots.put(worker, free_slots, num_blocks)
         else:
             self.slots.drop(worker)
         if free_slots + self._on_deck > 0 and worker.num_not_running < self._on_deck:
-            self.decks.put(worker, free_slots, ANY_NUMBER)
+            self.decks.put(worker, free_slots, UNLIMITED_BLOCKS)
         else:
             self.decks.drop(worker)

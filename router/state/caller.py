@@ -13,36 +13,36 @@ from cactus_actors.protocol.tcp_keepalive import MAX_TOPICS
 class Caller:
     """The owner of a key; jobs belong to the tenant of who submitted them.
 
-    Other `terms` are no other caller: they hold for what is submitted from then on, and cut no connection.
+    Other `grants` are no other caller: they hold for what is submitted from then on, and cut no connection.
     """
 
     name: str
     role: Role
     tenant: str
     max_topics: int
-    terms: KeyGrants = field(default=DEFAULT_GRANTS, compare=False)
+    grants: KeyGrants = field(default=DEFAULT_GRANTS, compare=False)
 
 
-def asker_of(caller: Caller | None, identity: bytes) -> str:
+def requester_of(caller: Caller | None, identity: bytes) -> str:
     """Whose turn a request takes: its key's, or its connection's where nobody has a key."""
     return caller.name if caller is not None and caller.name else identity.hex()
 
 
-ANYONE = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
+ANONYMOUS = Caller(name="", role="operator", tenant="", max_topics=1 << 30)
 """Who speaks with a service without keys: it trusts whoever can reach it."""
 
 
-def stranger(descriptor: int, inode: int) -> Caller:
-    """ANYONE behind one connection, for what connections have a limit of."""
+def anonymous_connection(descriptor: int, inode: int) -> Caller:
+    """An anonymous caller of one connection, for what connections have a limit of."""
     return Caller(name=f"connection {descriptor}/{inode}", role="operator", tenant="", max_topics=MAX_TOPICS)
 
 
-NOBODY = Caller(name="", role="client", tenant="", max_topics=0)
+REVOKED_CALLER = Caller(name="", role="client", tenant="", max_topics=0)
 """Who had a key that is not accepted any more."""
 
 
 @dataclass(frozen=True, slots=True)
-class Revoked:
+class RevokedKey:
     """A key that is accepted no more, and the identities of its connections to the two ROUTER sockets.
 
     `is_last` says that its tenant has no other key.
@@ -53,6 +53,6 @@ class Revoked:
     clients: frozenset[bytes]
     workers: frozenset[bytes]
 
-    def of(self, clients: frozenset[bytes]) -> Revoked:
+    def of(self, clients: frozenset[bytes]) -> RevokedKey:
         """The same with other names for the connections of clients."""
         return replace(self, clients=clients)

@@ -14,7 +14,7 @@ Gate = Literal["first token", "rolling window", "end of generation"]
 
 
 @dataclass(frozen=True, slots=True)
-class Breach:
+class GateFailure:
     """The gate where the confidence fell below the threshold."""
 
     gate: Gate
@@ -22,8 +22,8 @@ class Breach:
 
 
 @dataclass(frozen=True, slots=True)
-class Verdict:
-    """What became of a breach, and why."""
+class HandoffDecision:
+    """What became of a failed gate, and why."""
 
     status: HandoffStatus
     reason: str

@@ -9,10 +9,10 @@ from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.messages import Accepted, JobState
 from cactus_actors.protocol.results import FinishReason
 from cactus_actors.protocol.wire import Encoding
-from cactus_actors.router.state.cloud_attempt import Breach, CloudAttempt, Verdict
+from cactus_actors.router.state.cloud_attempt import CloudAttempt, GateFailure, HandoffDecision
 from cactus_actors.router.state.job_cost import cost_of
-from cactus_actors.router.state.load import Load
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.queue_load import QueueLoad
 from cactus_actors.router.state.token_log import TokenLog
 
 MAX_ATTACHED = 64
@@ -20,7 +20,7 @@ SUSPECT_AFTER = 2
 
 
 @dataclass(frozen=True, slots=True)
-class Ending:
+class JobEnding:
     """How a job, or one source of its tokens, ended; an `error` goes with the reason `error`."""
 
     reason: FinishReason
@@ -32,10 +32,10 @@ class Ending:
 class Job:
     """The record of a job that has not ended.
 
-    `is_open` says that its stream may be shown; an open stream becomes `is_seen` when an item of it really
+    `stream_released` says that its stream may be shown; an open stream becomes `is_seen` when an item of it really
     left for a client, and from then on it can only grow. `num_published` items were published or passed over
     because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
-    `is_recorded` waits for the journal: its clients know nothing of it yet, and it is in no queue.
+    `is_admitted` waits for the journal: its clients know nothing of it yet, and it is in no queue.
     `mirostat_mu` is the sampler's state after the last token, from which another worker goes on. The id of a
     job that `is_keyed` follows from an idempotency key. One that `is_followed` has listeners who are told the
     length of its stream while it is quiet. One that
@@ -46,39 +46,39 @@ class Job:
     job_id: str
     digest: bytes
     encoding: Encoding
-    prepared: Prepared
+    prepared: PreparedRequest
     arrived_at: float
-    arrival: int
+    arrival_index: int
     accepted: Accepted
-    is_open: bool
-    load: Load = field(default_factory=Load)
+    stream_released: bool
+    load: QueueLoad = field(default_factory=QueueLoad)
     attached: dict[bytes, Encoding] = field(default_factory=dict)
     local: TokenLog = field(default_factory=TokenLog)
     cloud: CloudAttempt | None = None
     dispatch_id: int | None = None
-    local_ending: Ending | None = None
+    local_ending: JobEnding | None = None
     attempts: int = 0
     lost_workers: list[str] = field(default_factory=list)
-    num_vain: int = 0
+    num_broken_links: int = 0
     is_retry: bool = False
-    turn: float = 0.0
+    virtual_start: float = 0.0
     dispatched_at: float | None = None
     mirostat_mu: float | None = None
     embedding: list[float] | None = None
     embedding_length: float | None = None
     cached_tokens: int = 0
     worker: str = ""
-    is_recorded: bool = False
+    is_admitted: bool = False
     is_seen: bool = False
     num_published: int = 0
     last_published_at: float = 0.0
     is_followed: bool = False
-    breach: Breach | None = None
-    verdict: Verdict | None = None
+    gate_failure: GateFailure | None = None
+    handoff_decision: HandoffDecision | None = None
     tenant: str = ""
     traceparent: str | None = None
     account: str = ""
-    terms: KeyGrants = DEFAULT_GRANTS
+    grants: KeyGrants = DEFAULT_GRANTS
     is_keyed: bool = False
     work: float = 0.0
     """What its run is expected to take, in generated tokens; `cost` is what it may cost."""
@@ -103,13 +103,13 @@ class Job:
         return self.prepared.policy.priority > 0
 
     @property
-    def may_yield(self) -> bool:
+    def is_preemptible(self) -> bool:
         """Whether it may be taken from its worker and go on later; what a cloud works on is left alone."""
         return self.cloud is None
 
     @property
     def user(self) -> str:
-        return user_of(self.account, self.tenant, self.prepared.policy.user)
+        return share_owner(self.account, self.tenant, self.prepared.policy.user)
 
     @property
     def is_suspect(self) -> bool:
@@ -130,10 +130,10 @@ class Job:
     @property
     def length(self) -> int:
         """How many items clients may see now."""
-        return len(self.stream) if self.is_open else 0
+        return len(self.stream) if self.stream_released else 0
 
     @property
-    def asks_cloud(self) -> bool:
+    def awaits_cloud(self) -> bool:
         """Whether an answer of the cloud is still awaited."""
         return self.cloud is not None and not self.cloud.failed and self.cloud.broke is None
 
@@ -171,6 +171,6 @@ def attach(clients: dict[bytes, Encoding], identity: bytes, encoding: Encoding) 
     clients[identity] = encoding
 
 
-def user_of(account: str, tenant: str, named: str | None) -> str:
+def share_owner(account: str, tenant: str, named: str | None) -> str:
     """Who gets a share of the service; a name that a client chose divides no other tenant's."""
     return account or tenant or named or ""

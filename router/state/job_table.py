@@ -51,7 +51,7 @@ class JobTable:
 
     def end(self, job: Job, ended: EndedJob, handoff: HandoffStatus) -> None:
         del self.live[job.job_id]
-        if not job.is_recorded:
+        if not job.is_admitted:
             self.count("accepted")
         self.ended.add(job.job_id, ended)
         self.count(ended.state)

@@ -15,7 +15,7 @@ from cactus_actors.protocol.wire import Encoding
 class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     """A job as it was accepted; `accepted_at` is Unix seconds, `submit` has the seed that it was given.
 
-    `sources` are the documents in its prompt, which may have changed since, as may the key's `terms`.
+    `sources` are the documents in its prompt, which may have changed since, as may the key's `grants`.
     """
 
     submit: Submit
@@ -25,7 +25,7 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     accepted_at: float
     tenant: str = ""
     sources: list[Source] = []
-    terms: KeyGrants = DEFAULT_GRANTS
+    grants: KeyGrants = DEFAULT_GRANTS
 
 
 class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -44,7 +44,7 @@ class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
     reasoning_tail: str = ""
 
 
-class Progress(msgspec.Struct, frozen=True, array_like=True):
+class JournalProgress(msgspec.Struct, frozen=True, array_like=True):
     """How far the journal has come, written with every transaction, at Unix time `at`.
 
     `number` is the transaction's, `num_jobs` how many jobs the journal holds after it, none of which has an
@@ -102,7 +102,7 @@ Recovered = AcceptedRecord | RecoveredEnd
 """A job that was known when the last router ended: still to be run, or ended."""
 
 
-class Remembered(msgspec.Struct, frozen=True, array_like=True):
+class StoredResult(msgspec.Struct, frozen=True, array_like=True):
     """All that can be read of a job that has ended."""
 
     accepted: Accepted

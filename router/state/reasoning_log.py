@@ -7,7 +7,7 @@ from collections.abc import Sequence
 from typing import Protocol
 
 
-class Measured(Protocol):
+class ConfidenceSamples(Protocol):
     """Normalised entropies and log probabilities, one each a token, from which confidence is made."""
 
     @property
@@ -42,7 +42,7 @@ class ReasoningLog:
         """How many tokens are reasoning."""
         return sum(self._flags)
 
-    def extend(self, log: Measured, position: int, texts: Sequence[str], flags: Sequence[int]) -> None:
+    def extend(self, log: ConfidenceSamples, position: int, texts: Sequence[str], flags: Sequence[int]) -> None:
         """Take what a delta says that the log has just taken: of its tokens, and of some before them.
 
         `texts` has one a token from `position` on, `flags` one for each of the last tokens.
@@ -55,7 +55,7 @@ class ReasoningLog:
             self.texts[num_known], self.tail = self.tail + self.texts[num_known], ""
         self._flag(log, num_tokens, flags)
 
-    def _flag(self, log: Measured, num_tokens: int, flags: Sequence[int]) -> None:
+    def _flag(self, log: ConfidenceSamples, num_tokens: int, flags: Sequence[int]) -> None:
         flags = flags[max(0, len(flags) - num_tokens) :]  # a worker may tell more than there are tokens
         num_known, first = len(self._flags), num_tokens - len(flags)
         num_measured = min(len(log.entropies), len(log.logprobs))  # and fewer of one than of the other

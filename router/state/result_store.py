@@ -7,7 +7,7 @@ from collections.abc import Iterable
 
 import msgspec
 
-from cactus_actors.router.state.journal_records import Remembered
+from cactus_actors.router.state.journal_records import StoredResult
 
 RECENT_BYTES = 8 * 1024 * 1024
 """Where a journal holds them all, only the newest results are worth their memory."""
@@ -29,7 +29,7 @@ class ResultStore:
         self._contents: OrderedDict[str, bytes] = OrderedDict()
         self._unwritten: set[str] = set()
         self._encode = msgspec.msgpack.Encoder().encode
-        self._decode = msgspec.msgpack.Decoder(Remembered).decode
+        self._decode = msgspec.msgpack.Decoder(StoredResult).decode
 
     def __len__(self) -> int:
         return len(self._contents)
@@ -37,7 +37,7 @@ class ResultStore:
     def __contains__(self, job_id: str) -> bool:
         return job_id in self._contents
 
-    def add(self, job_id: str, remembered: Remembered, *, is_written: bool = False) -> None:
+    def add(self, job_id: str, remembered: StoredResult, *, is_written: bool = False) -> None:
         """Hold a result; `is_written` says that the journal has it already."""
         self.forget(job_id)
         content = self._encode(remembered)
@@ -47,7 +47,7 @@ class ResultStore:
             self._unwritten.add(job_id)
         self._let_go()
 
-    def get(self, job_id: str) -> Remembered | None:
+    def get(self, job_id: str) -> StoredResult | None:
         content = self._contents.get(job_id)
         return None if content is None else self._decode(content)
 

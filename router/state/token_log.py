@@ -8,9 +8,9 @@ from collections.abc import Sequence
 from cactus_actors.protocol.messages import Delta
 from cactus_actors.protocol.results import TokenLogprob
 from cactus_actors.protocol.worker_messages import SequenceDelta
-from cactus_actors.router.state.reasoning_log import Measured, ReasoningLog
-from cactus_actors.router.state.token_logprobs import Likely, TokenTexts, token_logprob
-from cactus_actors.router.state.token_texts import texts_of
+from cactus_actors.router.state.reasoning_log import ConfidenceSamples, ReasoningLog
+from cactus_actors.router.state.token_logprobs import Likely, TokenDecoder, token_logprob
+from cactus_actors.router.state.token_texts import split_token_texts
 
 
 class TokenLog:
@@ -40,7 +40,7 @@ class TokenLog:
         "token_ids",
     )
 
-    def __init__(self, tokenizer: TokenTexts | None = None, prompt_ids: Sequence[int] | None = None) -> None:
+    def __init__(self, tokenizer: TokenDecoder | None = None, prompt_ids: Sequence[int] | None = None) -> None:
         self._tokenizer = tokenizer
         self._prompt_ids = prompt_ids
         self._tops: list[Likely] = []
@@ -63,7 +63,7 @@ class TokenLog:
         return "".join(self.texts) + self.tail
 
     @property
-    def measured(self) -> Measured:
+    def confidence_samples(self) -> ConfidenceSamples:
         """The tokens of the answer, which confidence is about."""
         return self if self.reasoning is None else self.reasoning
 
@@ -82,7 +82,7 @@ class TokenLog:
         num_known = len(self.token_ids) - position
         if num_known < 0:
             return False
-        texts = [text] if len(token_ids) == 1 else texts_of(text, len(token_ids), cuts)
+        texts = [text] if len(token_ids) == 1 else split_token_texts(text, len(token_ids), cuts)
         if num_known:
             if num_known >= len(token_ids):
                 return True
@@ -138,7 +138,7 @@ class TokenLog:
                 return
             self.reasoning = ReasoningLog()
             self.reasoning.extend(self, 0, [""] * position, ())
-        texts = texts_of(text, num_tokens, cuts) if num_tokens else []
+        texts = split_token_texts(text, num_tokens, cuts) if num_tokens else []
         self.reasoning.extend(self, position, texts, flags)
         if not num_tokens:
             self.reasoning.tail += text

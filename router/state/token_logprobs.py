@@ -12,7 +12,7 @@ Likely = Sequence[tuple[int, float]]
 """Token ids and log probabilities, in falling order."""
 
 
-class TokenTexts(Protocol):
+class TokenDecoder(Protocol):
     """The part of a tokenizer that is needed here."""
 
     def token_bytes(self, token_id: int) -> bytes: ...
@@ -20,7 +20,7 @@ class TokenTexts(Protocol):
     def token_of(self, token_id: int) -> str | None: ...
 
 
-def token_logprob(token_id: int, logprob: float, likely: Likely, texts: TokenTexts) -> TokenLogprob:
+def token_logprob(token_id: int, logprob: float, likely: Likely, texts: TokenDecoder) -> TokenLogprob:
     """A token and what could have stood in its place; NaN is the probability of what nothing precedes."""
     return TokenLogprob(
         token_id=token_id,
@@ -31,7 +31,7 @@ def token_logprob(token_id: int, logprob: float, likely: Likely, texts: TokenTex
     )
 
 
-def _written(token_id: int, texts: TokenTexts) -> str:
+def _written(token_id: int, texts: TokenDecoder) -> str:
     """The text that a token stands for; a control token's name, and bytes that are no text as numbers."""
     content = texts.token_bytes(token_id)
     if not content:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Sequence
 
 
-def texts_of(text: str, num_tokens: int, cuts: Sequence[int]) -> list[str]:
+def split_token_texts(text: str, num_tokens: int, cuts: Sequence[int]) -> list[str]:
     """The text of each token; without `cuts`, one fewer than tokens, all of it is the last one's."""
     if num_tokens <= 1 or len(cuts) != num_tokens - 1:
         return [""] * (num_tokens - 1) + [text]

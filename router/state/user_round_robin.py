@@ -9,7 +9,7 @@ from typing import Generic, TypeVar
 T = TypeVar("T")
 
 
-class Turns(Generic[T]):
+class UserRoundRobin(Generic[T]):
     """A queue that serves users in turn, and background work when nothing else waits.
 
     A user's own requests keep their order.

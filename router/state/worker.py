@@ -9,7 +9,7 @@ from cactus_actors.protocol.messages import WorkerStatus
 from cactus_actors.protocol.worker_messages import Hello, Report, ReportsTaken
 from cactus_actors.router.state.job import Job
 
-MIN_UNHEEDED, UNHEEDED_S = 4, 2.0
+MIN_UNACKNOWLEDGED, UNACKNOWLEDGED_S = 4, 2.0
 """Reports in a row, and the seconds since the one before them, after which a worker counts as silent that
 has heard nothing of what it was sent."""
 
@@ -34,7 +34,7 @@ class WorkerRecord:
 
     What was taken back since its last report is vacated: it frees that before it reads what is sent next.
     `number` tells who connected first. Of its `num_reports` it was told that `num_reports_told` were taken.
-    The last `num_reports_unheeded` show nothing of what was sent to it; the one before came at `heeded_at`.
+    The last `num_unacknowledged_reports` show nothing of what was sent to it; the one before came at `acknowledged_at`.
     Only the ledger changes the rest.
     """
 
@@ -51,12 +51,12 @@ class WorkerRecord:
     assignments: dict[int, Assignment] = field(default_factory=dict)
     unaccepted_blocks: deque[int] = field(default_factory=deque)
     num_unaccepted_blocks: int = 0
-    vacated_slots: int = 0
-    vacated_blocks: int = 0
+    preempted_slots: int = 0
+    preempted_blocks: int = 0
     num_reports: int = 0
     num_reports_told: int = 0
-    num_reports_unheeded: int = 0
-    heeded_at: float = 0.0
+    num_unacknowledged_reports: int = 0
+    acknowledged_at: float = 0.0
 
     def silent_s(self, now: float) -> float:
         """How long nothing was heard of it, less what it is excused for."""
@@ -79,7 +79,7 @@ class WorkerRecord:
     def free_slots(self) -> int:
         """Reported free slots less what is on its way, and never more than what is not assigned."""
         on_its_way = max(0, self.num_sent - self.report.num_accepted)
-        num_reported = self.report.free_slots + self.vacated_slots - on_its_way
+        num_reported = self.report.free_slots + self.preempted_slots - on_its_way
         return min(num_reported, self.hello.num_slots - len(self.assignments))
 
     @property
@@ -89,7 +89,7 @@ class WorkerRecord:
 
     @property
     def free_blocks(self) -> int:
-        return self.report.free_blocks + self.vacated_blocks - self.num_unaccepted_blocks
+        return self.report.free_blocks + self.preempted_blocks - self.num_unaccepted_blocks
 
     def num_blocks_of(self, job: Job) -> int:
         """Cache blocks for what a job must compute and its next token."""
@@ -104,7 +104,7 @@ class WorkerRecord:
         self.num_reports_told = self.num_reports
         return ReportsTaken(self.num_reports, max_ahead)
 
-    def heeds(self, report: Report, now: float) -> bool:
+    def has_heard_router(self, report: Report, now: float) -> bool:
         """Whether what the router says arrives there, as far as a report tells that comes after the last one.
 
         A worker that goes on reporting and has heard nothing of what is on its way for long is cut off in
@@ -114,10 +114,10 @@ class WorkerRecord:
         num_taken = self.num_reports_told if report.num_taken is None else report.num_taken
         has_heard_all = report.num_accepted >= self.num_sent and num_taken >= self.num_reports_told
         if has_heard_all or report.num_accepted > last.num_accepted or num_taken > (last.num_taken or 0):
-            self.num_reports_unheeded, self.heeded_at = 0, now
+            self.num_unacknowledged_reports, self.acknowledged_at = 0, now
         else:
-            self.num_reports_unheeded += 1
-        return self.num_reports_unheeded < MIN_UNHEEDED or now - self.heeded_at < UNHEEDED_S
+            self.num_unacknowledged_reports += 1
+        return self.num_unacknowledged_reports < MIN_UNACKNOWLEDGED or now - self.acknowledged_at < UNACKNOWLEDGED_S
 
     def status(self, now: float) -> WorkerStatus:
         hello, report = self.hello, self.report

@@ -13,7 +13,7 @@ from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.telemetry.histogram import SECONDS, TOKEN_SECONDS, TOKENS, Histogram
 
 
-class Tally:
+class RouterCounters:
     """Counted by those who decide; nothing is decided by it."""
 
     def __init__(self) -> None:

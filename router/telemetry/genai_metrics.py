@@ -59,7 +59,7 @@ class GenAIMetrics:
             explicit_bucket_boundaries_advisory=TOKEN_BUCKETS,
         )
 
-    def enter(self, report: JobReport, _: float, /) -> None:
+    def record(self, report: JobReport, _: float, /) -> None:
         """Count a job; when it ended does not matter."""
         known = attributes_of(report)
         labels = {name: known[name] for name in LABELS if name in known}
@@ -69,7 +69,7 @@ class GenAIMetrics:
         if report.decode_s is not None and report.completion_tokens > 1 and report.error is None:
             self._token.record(report.decode_s / (report.completion_tokens - 1), labels)
 
-    def miss(self, count: int) -> None:
+    def dropped(self, count: int) -> None:
         """What was left out is counted beside the spans."""
 
     def close(self) -> None:

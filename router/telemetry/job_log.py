@@ -12,7 +12,7 @@ import msgspec
 
 from cactus_actors.protocol.trace_context import trace_id_of
 from cactus_actors.router.state.job_report import JobReport
-from cactus_actors.router.telemetry.rotating_file import LineFile
+from cactus_actors.router.telemetry.rotating_file import RotatingFile
 
 MAX_STRING = 120
 MAX_LINE = 4096
@@ -73,11 +73,11 @@ class LeftOut(msgspec.Struct, frozen=True, kw_only=True):
 class JobLog:
     """Writes a line for each job; while that fails the lines are left out, which is said once."""
 
-    def __init__(self, file: LineFile) -> None:
+    def __init__(self, file: RotatingFile) -> None:
         self._file = file
         self._num_left_out = 0
 
-    def enter(self, report: JobReport, ended_at: float) -> None:
+    def record(self, report: JobReport, ended_at: float) -> None:
         ts = timestamp(ended_at)
         try:
             if self._num_left_out:
@@ -90,7 +90,7 @@ class JobLog:
                 _log.warning("the job log cannot be written, lines are left out: %s", error)
             self._num_left_out += 1
 
-    def miss(self, count: int) -> None:
+    def dropped(self, count: int) -> None:
         if not self._num_left_out:
             _log.warning("more jobs end than can be logged, lines are left out")
         self._num_left_out += count

@@ -15,7 +15,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.telemetry.collector_address import check_collector
 from cactus_actors.router.telemetry.job_log import JobLog, time_of
-from cactus_actors.router.telemetry.rotating_file import LineFile
+from cactus_actors.router.telemetry.rotating_file import RotatingFile
 
 MAX_WAITING = 10_000
 CLOSE_TIMEOUT_S = 2.0
@@ -23,31 +23,31 @@ CLOSE_TIMEOUT_S = 2.0
 _log = logging.getLogger(__name__)
 
 
-class Bookkeeper(Protocol):
+class ReportSink(Protocol):
     """Somebody who writes ended jobs down; called by one thread, which may wait for it."""
 
-    def enter(self, report: JobReport, ended_at: float, /) -> None:
+    def record(self, report: JobReport, ended_at: float, /) -> None:
         """One job has ended; `ended_at` is Unix seconds."""
         ...
 
-    def miss(self, count: int) -> None:
+    def dropped(self, count: int) -> None:
         """So many jobs ended that nobody had time to enter."""
         ...
 
     def close(self) -> None: ...
 
 
-class Books:
-    """Hands each report to every bookkeeper, without ever waiting for them.
+class JobReporter:
+    """Hands each report to every sink, without ever waiting for them.
 
     Reports that come faster than they are entered are left out and counted.
     """
 
-    def __init__(self, bookkeepers: Sequence[Bookkeeper]) -> None:
-        self._bookkeepers = bookkeepers
+    def __init__(self, sinks: Sequence[ReportSink]) -> None:
+        self._sinks = sinks
         self._waiting: queue.SimpleQueue[tuple[JobReport, float] | None] = queue.SimpleQueue()
-        self._num_missed = 0
-        self._thread = threading.Thread(target=self._run, name="books", daemon=True)
+        self._num_dropped = 0
+        self._thread = threading.Thread(target=self._run, name="job-reporter", daemon=True)
         self._thread.start()
 
     def observe(self, report: JobReport) -> None:
@@ -55,7 +55,7 @@ class Books:
         if self._waiting.qsize() < MAX_WAITING:
             self._waiting.put((report, time.time()))
         else:
-            self._num_missed += 1
+            self._num_dropped += 1
 
     def close(self) -> None:
         """Enter what waits; a disk or a collector that does not answer is not waited for."""
@@ -65,37 +65,37 @@ class Books:
     def _run(self) -> None:
         num_told = 0
         while (entry := self._waiting.get()) is not None:
-            missed = self._num_missed - num_told
-            num_told += missed
-            for bookkeeper in self._bookkeepers:
+            num_dropped = self._num_dropped - num_told
+            num_told += num_dropped
+            for sink in self._sinks:
                 try:
-                    if missed:
-                        bookkeeper.miss(missed)
-                    bookkeeper.enter(*entry)
+                    if num_dropped:
+                        sink.dropped(num_dropped)
+                    sink.record(*entry)
                 except Exception:  # one job's entry is not worth the books of all others
                     _log.exception("a job could not be entered")
-        for bookkeeper in self._bookkeepers:
-            bookkeeper.close()
+        for sink in self._sinks:
+            sink.close()
 
 
-def books_of(settings: RouterSettings, version: str) -> Books | None:
+def job_reporter_of(settings: RouterSettings, version: str) -> JobReporter | None:
     """What the settings ask to be written down, None for nothing; raises ConfigurationInvalid."""
-    bookkeepers: list[Bookkeeper] = []
+    sinks: list[ReportSink] = []
     if settings.job_log is not None:
-        file = LineFile(
+        file = RotatingFile(
             Path(settings.job_log),
             max_bytes=settings.job_log_max_bytes,
             num_kept=settings.job_log_num_kept,
             max_age_s=settings.job_log_max_age_s,
             time_of=time_of,
         )
-        bookkeepers.append(JobLog(file))
+        sinks.append(JobLog(file))
     if settings.otlp_endpoint is not None:
-        bookkeepers += _told(settings.otlp_endpoint, version)
-    return Books(bookkeepers) if bookkeepers else None
+        sinks += _told(settings.otlp_endpoint, version)
+    return JobReporter(sinks) if sinks else None
 
 
-def _told(endpoint: str, version: str) -> list[Bookkeeper]:
+def _told(endpoint: str, version: str) -> list[ReportSink]:
     check_collector(endpoint)
     try:
         from cactus_actors.router.telemetry.genai_metrics import GenAIMetrics

@@ -27,7 +27,7 @@ _WRONG_PATH = (
 )
 
 
-class LineFile:
+class RotatingFile:
     """Appends lines, whole or not at all; PATH of `max_bytes` becomes PATH.1, which becomes PATH.2 and so on.
 
     So does one whose first line is older than `max_age_s` seconds, by the Unix time that `time_of` reads from

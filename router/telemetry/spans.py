@@ -37,7 +37,7 @@ class Spans:
         self._provider.add_span_processor(BatchSpanProcessor(self._exporter))
         self._tracer = self._provider.get_tracer("cactus_actors", version)
 
-    def enter(self, report: JobReport, ended_at: float) -> None:
+    def record(self, report: JobReport, ended_at: float) -> None:
         end = _nanoseconds(ended_at)
         start = end - _nanoseconds(report.total_s)
         parent = TraceContextTextMapPropagator().extract({"traceparent": report.traceparent or ""})
@@ -57,7 +57,7 @@ class Spans:
             phase.end(min(end, start + _nanoseconds(since + seconds)))
         span.end(end)
 
-    def miss(self, count: int) -> None:
+    def dropped(self, count: int) -> None:
         self._exporter.num_lost += count
 
     def close(self) -> None:

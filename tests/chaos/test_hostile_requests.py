@@ -24,7 +24,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.router.preparation.preparer_child import MEMORY_BYTES
-from cactus_actors.router.preparation.preparer_process import LIMIT_S, PreparingProcess
+from cactus_actors.router.preparation.preparer_process import LIMIT_S, PreparerProcess
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.loading.load_model import load_model
@@ -167,7 +167,7 @@ def cpu_s_of_ended_children() -> float:
 
 
 def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path, decoding: Decoding) -> None:
-    process = PreparingProcess(hostile_model)
+    process = PreparerProcess(hostile_model)
     try:
         sound = Submit(job_id=job_id(1), prompt="Once")
         process.prepare(sound)
@@ -198,7 +198,7 @@ def test_a_request_is_ended_when_it_has_computed_for_too_long(
     """By the processor's time, so that a busy machine refuses nothing that a quiet one takes."""
     # a template of two seconds ends itself
     monkeypatch.setattr("cactus_actors.router.preparation.preparer_process.CPU_S", 0.5)
-    process = PreparingProcess(hostile_model, limit_s=60.0)
+    process = PreparerProcess(hostile_model, limit_s=60.0)
     try:
         process.prepare(Submit(job_id=job_id(1), prompt="Once"))
         assert process.pid is not None
@@ -237,7 +237,7 @@ async def test_another_user_s_requests_do_not_wait_for_hostile_ones(hostile_mode
         service.stop()
 
 
-def outcome(process: PreparingProcess, submit: Submit) -> int:
+def outcome(process: PreparerProcess, submit: Submit) -> int:
     """The status that a client would see."""
     try:
         process.prepare(submit)

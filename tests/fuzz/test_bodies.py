@@ -32,7 +32,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import IncompleteCall, ToolCall
 from cactus_actors.protocol.wire import client_message_decoder, encode
 from cactus_actors.router.preparation.prepare_request import prepare
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.tools.call_splitter import CallSplitter, ParsedText, parse_calls
 from cactus_actors.tools.markup_table import MARKUPS
 from tests.support.fuzzing.damage import changed_json, damaged
@@ -97,7 +97,7 @@ def prepared(submit: Submit, model: LetterModel) -> None:
     sent = answer(client_message_decoder().decode, encode(ready))
     if not isinstance(sent, CactusError):
         outcome = answer(prepare, sent, model)
-        assert isinstance(outcome, Prepared | CactusError)
+        assert isinstance(outcome, PreparedRequest | CactusError)
 
 
 @pytest.mark.parametrize("url", URLS)

@@ -25,7 +25,7 @@ from cactus_actors.keys.key_pair import KeyPair
 from cactus_actors.keys.key_store import KeyStore
 from cactus_actors.keys.private_file import write_private
 from cactus_actors.protocol.errors import CactusError, ConfigurationInvalid
-from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.state.journal_records import AcceptedRecord, EndedRecord
 from tests.support.fuzzing.damage import changed_json, damaged
 from tests.support.fuzzing.judging import answer, fuzzed
@@ -130,7 +130,7 @@ def records(which: int) -> st.SearchStrategy[bytes]:
 
 @pytest.fixture(scope="module")
 def journal_folder(folder: Path) -> Path:
-    Journal(folder / "journal").close()
+    JobJournal(folder / "journal").close()
     return folder / "journal"
 
 
@@ -145,7 +145,7 @@ def test_records_of_the_journal(journal_folder: Path, first: bytes, second: byte
         database.execute("INSERT INTO jobs VALUES (?, ?, ?, ?)", (job_id(1), first, second, 1e12))
         database.execute("INSERT INTO jobs VALUES (?, ?, NULL, NULL)", (job_id(2), sound))
     database.close()
-    journal = Journal(journal_folder)
+    journal = JobJournal(journal_folder)
     try:
         found = answer(journal.recover, 600.0)
     finally:
@@ -161,7 +161,7 @@ def test_damaged_files_of_the_journal(folder: Path, data: st.DataObject) -> None
     path = directory / "jobs.sqlite"
     for old in directory.glob("jobs.sqlite*"):
         old.unlink()
-    journal = Journal(directory)
+    journal = JobJournal(directory)
     journal.close()
     database = sqlite3.connect(path)
     rows = [(job_id(number), with_sum(SOUND_RECORDS[0]), None, None) for number in range(30)]
@@ -172,7 +172,7 @@ def test_damaged_files_of_the_journal(folder: Path, data: st.DataObject) -> None
     path.write_bytes(data.draw(damaged(path.read_bytes())))
 
     def recovered() -> int:
-        journal = Journal(directory)
+        journal = JobJournal(directory)
         try:
             return len(journal.recover(600.0))
         finally:

@@ -263,7 +263,7 @@ def test_the_lines_of_a_batch_are_of_its_key(tmp_path: Path) -> None:
         http.post("/v1/batches", json=batch).raise_for_status()
         until(lambda: bool(service.worker.dispatches))
         [job] = service.router._core._table.live.values()
-        assert {job.user: job.terms} == accounts
+        assert {job.user: job.grants} == accounts
         service.worker.is_held = False
 
 

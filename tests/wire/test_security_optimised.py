@@ -23,7 +23,7 @@ OTHERS = (
     "tests/unit/structured/test_schemas.py",
     "tests/unit/text/test_template_rendering.py",
     "tests/wire/test_router_limits.py",
-    "tests/wire/test_router_preparing.py",
+    "tests/wire/test_router_preparation.py",
 )
 """What else shows who is let in, what is read, and within which bounds."""
 

@@ -12,7 +12,7 @@ from cactus_actors.keys.key_file import read_key_file
 from cactus_actors.protocol.errors import AuthenticationFailed
 from cactus_actors.protocol.messages import Accepted, Fetch, Finished, Pending, Rejected
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Finish
-from cactus_actors.router.auth.accepted_keys import RECHECK_S, KnownKeys
+from cactus_actors.router.auth.accepted_keys import RECHECK_S, AcceptedKeys
 from tests.support.router.core_harness import job_id, make_hello
 from tests.support.router.scripted_router import until
 from tests.support.router.secured_router import (
@@ -127,7 +127,7 @@ def test_a_damaged_file_of_keys_revokes_nobody_and_is_said_once(
 ) -> None:
     with secured_router(tmp_path) as router:
         credentials = read_key_file(router.key_file("alice"))
-        keys = KnownKeys(router.store)
+        keys = AcceptedKeys(router.store)
         router.store.known_path.write_bytes(b"{")
         with caplog.at_level(logging.ERROR, "cactus_actors.router.auth.accepted_keys"):
             for moment in range(1, 20):

@@ -27,16 +27,26 @@ from cactus_actors.protocol.worker_messages import (
     SequenceExtras,
 )
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.effects import Effect, Keep, Observe, Prepare, Publish, Recall, SendClient, SendWorker, Warn
+from cactus_actors.router.effects import (
+    Effect,
+    LoadResult,
+    LogWarning,
+    PrepareRequest,
+    Publish,
+    ReportJob,
+    SendClient,
+    SendWorker,
+    WriteJournal,
+)
 from cactus_actors.router.journal.job_journal import end_of
 from cactus_actors.router.preparation.documents import Find, no_documents, prepare_with_documents
-from cactus_actors.router.state.caller import ANYONE, Caller
+from cactus_actors.router.state.caller import ANONYMOUS, Caller
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     EndedRecord,
     Recovered,
-    Remembered,
+    StoredResult,
     WriteAccepted,
     WriteEnded,
 )
@@ -232,9 +242,9 @@ class Disk:
             for job_id, record in self.accepted.items()
         ]
 
-    def read(self, job_id: str) -> Remembered | None:
+    def read(self, job_id: str) -> StoredResult | None:
         ended = self.ended.get(job_id)
-        return None if ended is None else Remembered(self.accepted[job_id].accepted, ended)
+        return None if ended is None else StoredResult(self.accepted[job_id].accepted, ended)
 
 
 class RouterHarness:
@@ -286,7 +296,7 @@ class RouterHarness:
         self._take(self.core.on_worker(worker.identity, worker.hello, self.now))
         return worker
 
-    def client(self, message: Any, identity: bytes = CLIENT, caller: Caller = ANYONE) -> list[Any]:
+    def client(self, message: Any, identity: bytes = CLIENT, caller: Caller = ANONYMOUS) -> list[Any]:
         """Send a client's message; returns the replies that it caused to that client."""
         before = len(self.replies)
         self._take(self.core.on_client(identity, message, "m", self.now, caller))
@@ -364,12 +374,12 @@ class RouterHarness:
         """The journal has written all that it was given."""
         assert self.disk is not None
         ended = [entry.job_id for entry in self.disk.waiting if isinstance(entry, WriteEnded)]
-        self._take(self.core.on_recorded(self.disk.write(), self.now))
+        self._take(self.core.on_journaled(self.disk.write(), self.now))
         self.core.on_results_written(ended)
 
     def fail_to_write(self, reason: str) -> None:
         assert self.disk is not None
-        self._take(self.core.on_unrecorded(self.disk.refuse(), reason))
+        self._take(self.core.on_journal_failed(self.disk.refuse(), reason))
 
     def stop(self, *, leaves_jobs: bool = False) -> None:
         self._take(self.core.on_stop(self.now, leaves_jobs=leaves_jobs))
@@ -427,23 +437,23 @@ class RouterHarness:
                     self.published.append(message)
                 case SendWorker(identity, message):
                     self._deliver(identity, message)
-                case Prepare(ticket, content, sources):
+                case PrepareRequest(ticket, content, sources):
                     outcome = self._outcome(decode_submit(content), sources)
                     self._take(self.core.on_prepared(ticket, outcome, self.now))
-                case Keep(entry):
+                case WriteJournal(entry):
                     assert self.disk is not None
                     self.disk.waiting.append(entry)
-                case Recall(job_id):
+                case LoadResult(job_id):
                     self._recall(job_id)
-                case Observe(report):
+                case ReportJob(report):
                     self.reports.append(report)
-                case Warn(text):
+                case LogWarning(text):
                     self.warnings.append(text)
 
     def _recall(self, job_id: str) -> None:
         assert self.disk is not None
         self.recalled.append(job_id)
-        self._take(self.core.on_recalled(job_id, self.disk.read(job_id), self.now))
+        self._take(self.core.on_result_loaded(job_id, self.disk.read(job_id), self.now))
 
     def _outcome(self, submit: Submit, sources: Any) -> Any:
         try:

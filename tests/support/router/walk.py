@@ -8,26 +8,26 @@ import pytest
 
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.scheduling.dispatcher import Dispatcher
-from cactus_actors.router.scheduling.free_capacity import ANY_NUMBER, Offers
-from cactus_actors.router.scheduling.job_queue import JobQueue, key_of
-from cactus_actors.router.scheduling.placement import LOOKAHEAD, PATIENCE_S
-from cactus_actors.router.scheduling.user_jobs import Users
-from cactus_actors.router.scheduling.worker_table import Ledger
+from cactus_actors.router.scheduling.free_capacity import UNLIMITED_BLOCKS, FreeCapacity
+from cactus_actors.router.scheduling.job_queue import JobQueue, queue_position
+from cactus_actors.router.scheduling.user_jobs import UserJobs
+from cactus_actors.router.scheduling.worker_choice import HEAD_OF_LINE_AFTER_S, LOOKAHEAD
+from cactus_actors.router.scheduling.worker_table import WorkerTable
 from cactus_actors.router.state.job import Job
-from cactus_actors.router.state.load import Load
+from cactus_actors.router.state.queue_load import QueueLoad
 from cactus_actors.router.state.worker import WorkerRecord
 
 
 def walk(core: RouterCore, now: float) -> None:
     """Compare every counter with what it counts; and no job waits that fits."""
     dispatcher = core._dispatcher
-    for worker in dispatcher.ledger:
+    for worker in dispatcher.workers:
         _check_worker(worker)
-    _check_ledger(dispatcher.ledger)
-    live = {number: it for worker in dispatcher.ledger for number, it in worker.assignments.items()}
-    assert dispatcher.ledger.dispatches == live
+    _check_workers(dispatcher.workers)
+    live = {number: it for worker in dispatcher.workers for number, it in worker.assignments.items()}
+    assert dispatcher.workers.dispatches == live
     _check_queue(dispatcher.queue)
-    _check_users(dispatcher.users, dispatcher.ledger, dispatcher.queue)
+    _check_users(dispatcher.user_jobs, dispatcher.workers, dispatcher.queue)
     _check_prefixes(dispatcher)
     _check_backlog(core)
     _check_jobs(core)
@@ -42,26 +42,26 @@ def _check_worker(worker: WorkerRecord) -> None:
     assert not worker.num_suspects or len(assignments) == 1, "a suspect runs alone"
 
 
-def _check_ledger(ledger: Ledger) -> None:
-    everyone = {worker.worker_id: worker for worker in ledger}
+def _check_workers(workers: WorkerTable) -> None:
+    everyone = {worker.worker_id: worker for worker in workers}
     taking = {name: worker for name, worker in everyone.items() if not worker.is_draining}
-    assert ledger.local == {name: it for name, it in taking.items() if it.hello.kind == "local"}
-    assert ledger.cloud == {name: it for name, it in taking.items() if it.hello.kind == "cloud"}
-    assert ledger.idle == {name: it for name, it in ledger.local.items() if not it.assignments}
+    assert workers.local == {name: it for name, it in taking.items() if it.hello.kind == "local"}
+    assert workers.cloud == {name: it for name, it in taking.items() if it.hello.kind == "cloud"}
+    assert workers.idle == {name: it for name, it in workers.local.items() if not it.assignments}
     slots, decks = {}, {}
-    for name, worker in ledger.local.items():
+    for name, worker in workers.local.items():
         if worker.is_reserved or any(it.job.is_suspect for it in worker.assignments.values()):
             continue
         free_slots = worker.free_slots
         if free_slots > 0:
-            slots[name] = (worker, free_slots, worker.free_blocks if worker.assignments else ANY_NUMBER)
-        if free_slots + ledger._on_deck > 0 and worker.num_not_running < ledger._on_deck:
-            decks[name] = (worker, free_slots, ANY_NUMBER)
-    _check_offers(ledger.slots, slots)
-    _check_offers(ledger.decks, decks)
+            slots[name] = (worker, free_slots, worker.free_blocks if worker.assignments else UNLIMITED_BLOCKS)
+        if free_slots + workers._on_deck > 0 and worker.num_not_running < workers._on_deck:
+            decks[name] = (worker, free_slots, UNLIMITED_BLOCKS)
+    _check_offers(workers.slots, slots)
+    _check_offers(workers.decks, decks)
 
 
-def _check_offers(offers: Offers, expected: dict[str, tuple[WorkerRecord, int, int]]) -> None:
+def _check_offers(offers: FreeCapacity, expected: dict[str, tuple[WorkerRecord, int, int]]) -> None:
     assert offers._offers == expected
     assert offers._by_slots == sorted((-slots, it.number, name) for name, (it, slots, _) in expected.items())
     assert offers._by_blocks == sorted((blocks, name) for name, (_, _, blocks) in expected.items())
@@ -69,7 +69,7 @@ def _check_offers(offers: Offers, expected: dict[str, tuple[WorkerRecord, int, i
 
 def _check_queue(queue: JobQueue) -> None:
     assert queue._keys == sorted(queue._jobs)
-    assert all(key_of(job) == key for key, job in queue._jobs.items())
+    assert all(queue_position(job) == key for key, job in queue._jobs.items())
     jobs = queue._jobs.values()
     waiting = queue._waiting
     assert waiting.num_jobs == len(jobs)
@@ -77,10 +77,10 @@ def _check_queue(queue: JobQueue) -> None:
     assert waiting.num_bytes == sum(job.load.num_bytes for job in jobs)
 
 
-def _check_users(users: Users, ledger: Ledger, queue: JobQueue) -> None:
+def _check_users(users: UserJobs, workers: WorkerTable, queue: JobQueue) -> None:
     running = {
         it.dispatch_id: it
-        for worker in ledger.local.values()
+        for worker in workers.local.values()
         for it in worker.assignments.values()
         if not it.is_suspect
     }
@@ -99,7 +99,7 @@ def _check_users(users: Users, ledger: Ledger, queue: JobQueue) -> None:
         if not own and keys:
             newcomers.append(keys[0])
     assert users._several == sorted(several)
-    places = users.places
+    places = users.slot_releases
     assert set(places._running) == {number for own in users._running.values() for number in own}
     assert places._left == sorted(left for _, left in places._running.values())
     assert places._total == pytest.approx(sum(places._left), abs=1e-6)
@@ -111,16 +111,16 @@ def _check_prefixes(dispatcher: Dispatcher) -> None:
     index = dispatcher.prefixes
     holders = {(block, name) for block, names in index._holders.items() for name in names}
     assert holders == {(block, name) for name, hashes in index._hashes.items() for block in hashes}
-    assert set(index._hashes) <= {worker.worker_id for worker in dispatcher.ledger}
+    assert set(index._hashes) <= {worker.worker_id for worker in dispatcher.workers}
 
 
 def _check_backlog(core: RouterCore) -> None:
     """What waits, what is being prepared, and what the journal is to write first."""
-    intake, dispatcher = core._intake, core._dispatcher
-    on_way = list(intake._on_way_to_disk.values())
+    admission, dispatcher = core._admission, core._dispatcher
+    on_way = list(admission._on_way_to_disk.values())
     coming = dispatcher.queue.coming
-    assert coming == sum_of([*(arrival.load for arrival in intake.arrivals), *(job.load for job in on_way)])
-    waiting = [*dispatcher.queue._jobs.values(), *on_way, *intake.arrivals]
+    assert coming == sum_of([*(submit.load for submit in admission.pending), *(job.load for job in on_way)])
+    waiting = [*dispatcher.queue._jobs.values(), *on_way, *admission.pending]
     backlog = dispatcher.forecast.backlog
     assert backlog._background == pytest.approx(sum(one.work for one in waiting if one.is_background))
     assert backlog._users.keys() == {one.user for one in waiting}
@@ -134,8 +134,8 @@ def _check_backlog(core: RouterCore) -> None:
     assert backlog._total_weight == sum(known.weight for known in users)
 
 
-def sum_of(loads: Iterable[Load]) -> Load:
-    total = Load()
+def sum_of(loads: Iterable[QueueLoad]) -> QueueLoad:
+    total = QueueLoad()
     for load in loads:
         total += load
     return total
@@ -143,12 +143,12 @@ def sum_of(loads: Iterable[Load]) -> Load:
 
 def _check_jobs(core: RouterCore) -> None:
     live = core._table.live
-    waiting = [job for job in live.values() if job.is_recorded and job.is_waiting]
+    waiting = [job for job in live.values() if job.is_admitted and job.is_waiting]
     dispatcher = core._dispatcher
     assert dispatcher.num_waiting == len(waiting)
     assert all(job in dispatcher.queue or job in dispatcher.quarantine for job in waiting)
     counts = core._table.counts(dispatcher.num_waiting)
-    assert counts.queued + counts.running == sum(job.is_recorded for job in live.values())
+    assert counts.queued + counts.running == sum(job.is_admitted for job in live.values())
     followed = {job_id for _, job_id in core._streams._followed}
     for job_id, job in live.items():
         assert job_id in followed or not job.is_followed
@@ -157,10 +157,10 @@ def _check_jobs(core: RouterCore) -> None:
 
 def _check_that_nothing_fits(dispatcher: Dispatcher, now: float) -> None:
     front = dispatcher.queue.first(LOOKAHEAD)
-    if front and now - front[0].arrived_at >= PATIENCE_S:
+    if front and now - front[0].arrived_at >= HEAD_OF_LINE_AFTER_S:
         front = front[:1]
     for job in front:
-        for worker in dispatcher.ledger.local.values():
+        for worker in dispatcher.workers.local.values():
             if worker.is_open and worker.free_slots > 0:
                 assert worker.assignments, "an idle worker takes any job"
                 assert worker.num_blocks_of(job) > worker.free_blocks
@@ -169,15 +169,15 @@ def _check_that_nothing_fits(dispatcher: Dispatcher, now: float) -> None:
 def check_that_nobody_gives_way(core: RouterCore) -> None:
     """Nobody waits for a slot that one dispatch would give way in; after a tick, which looks at blocks."""
     dispatcher = core._dispatcher
-    users, open_workers = dispatcher.users, [it for it in dispatcher.ledger.local.values() if it.is_open]
-    victims = [it for worker in open_workers for it in worker.assignments.values() if it.job.may_yield]
+    users, open_workers = dispatcher.user_jobs, [it for it in dispatcher.workers.local.values() if it.is_open]
+    victims = [it for worker in open_workers for it in worker.assignments.values() if it.job.is_preemptible]
     for job in dispatcher.queue.urgent(LOOKAHEAD):
         for victim in victims:
             if victim.job.is_background or _is_richer(victim.job, job, users):
                 assert not _makes_room(victim.worker, victim.job, job)
 
 
-def _is_richer(owner: Job, newcomer: Job, users: Users) -> bool:
+def _is_richer(owner: Job, newcomer: Job, users: UserJobs) -> bool:
     return users.num_running(newcomer.user) == 0 and users.num_running(owner.user) > 1
 
 

@@ -8,7 +8,7 @@ from cactus_actors.cli.status_page import facts_of
 from cactus_actors.gateway.metrics.service_metrics import families_of
 from cactus_actors.protocol.messages import Status, StatusRequest
 from cactus_actors.protocol.totals import CloudSpending
-from cactus_actors.router.state.caller import ANYONE, Caller
+from cactus_actors.router.state.caller import ANONYMOUS, Caller
 from tests.support.router.core_harness import CLIENT, RouterHarness
 
 ALL = CloudSpending(period="2026-02", requests=3, tokens=120, cost=0.5, currency="EUR")
@@ -16,7 +16,7 @@ ANN = CloudSpending(period="2026-02", tenant="ann", requests=1, tokens=20, cost=
 A_CLIENT = Caller(name="k", role="client", tenant="ann", max_topics=8)
 
 
-def told(router: RouterHarness, caller: Caller = ANYONE) -> Status:
+def told(router: RouterHarness, caller: Caller = ANONYMOUS) -> Status:
     [status] = router.client(StatusRequest(), CLIENT, caller)
     assert isinstance(status, Status)
     return status

@@ -12,7 +12,7 @@ import pytest
 
 from cactus_actors.cli.status_rates import changes_of, latencies_of
 from cactus_actors.protocol.messages import JobCounts, Status
-from cactus_actors.router.telemetry.counters import Tally
+from cactus_actors.router.telemetry.counters import RouterCounters
 from tests.support.router.core_harness import RouterHarness, job_id
 from tests.support.router.scripted_router import ScriptedRouter
 
@@ -41,7 +41,7 @@ def test_rates_are_of_the_time_between_two_looks() -> None:
 
 
 def test_latencies_are_of_what_ended_since() -> None:
-    old, new = Tally().totals(), Tally().totals()
+    old, new = RouterCounters().totals(), RouterCounters().totals()
     assert latencies_of(old, new) == {}
     bounds = new.first_token_seconds.bounds
     counts = [0] * (len(bounds) + 1)
@@ -59,7 +59,7 @@ def test_latencies_are_of_what_ended_since() -> None:
 
 
 def test_what_is_above_all_bounds_counts_as_the_highest() -> None:
-    totals = Tally().totals()
+    totals = RouterCounters().totals()
     bounds = totals.queue_seconds.bounds
     counts = (*[0] * len(bounds), 7)
     above = msgspec.structs.replace(totals.queue_seconds, counts=counts)

@@ -21,7 +21,7 @@ from cactus_actors.process.private_directories import make_private
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.router.journal.database import locked
-from cactus_actors.router.telemetry.rotating_file import LineFile
+from cactus_actors.router.telemetry.rotating_file import RotatingFile
 
 
 @pytest.mark.parametrize("mode", [0o700, 0o755, 0o500])
@@ -98,7 +98,7 @@ def make_sockets(state_dir: Path) -> None:
 
 
 def make_job_log(state_dir: Path) -> None:
-    LineFile(state_dir / "jobs.jsonl").close()
+    RotatingFile(state_dir / "jobs.jsonl").close()
 
 
 def keep_clock(state_dir: Path) -> None:

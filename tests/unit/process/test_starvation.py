@@ -10,7 +10,7 @@ import pytest
 
 from cactus_actors.process import starvation
 from cactus_actors.process.starvation import FairSeconds, MachinePressure
-from cactus_actors.router.process.loop_delay import PRESSURE_INTERVAL_S, Lateness
+from cactus_actors.router.process.loop_delay import PRESSURE_INTERVAL_S, LoopDelay
 
 PID, THREAD = 7, 8
 WriteThread = Callable[[int, float, float, str], None]
@@ -99,7 +99,7 @@ def test_this_system_says_it_of_this_process() -> None:
 
 
 def test_a_tick_in_time_excuses_nobody_and_a_late_one_its_delay(tmp_path: Path) -> None:
-    lateness = Lateness(0.05, MachinePressure(()))
+    lateness = LoopDelay(0.05, MachinePressure(()))
     assert lateness.excused_s(10.0, 0.05) == 0.0
     assert lateness.excused_s(10.05, 0.05) == 0.0
     assert lateness.excused_s(15.05, 0.05) == pytest.approx(4.9)
@@ -107,7 +107,7 @@ def test_a_tick_in_time_excuses_nobody_and_a_late_one_its_delay(tmp_path: Path) 
 
 
 def test_at_rest_a_tick_is_late_only_after_the_time_that_was_planned_for_it() -> None:
-    lateness = Lateness(0.05, MachinePressure(()))
+    lateness = LoopDelay(0.05, MachinePressure(()))
     assert lateness.excused_s(10.0, 0.05) == 0.0
     assert lateness.excused_s(10.25, 0.25) == 0.0
     assert lateness.excused_s(10.3, 0.25) == 0.0  # something came
@@ -116,7 +116,7 @@ def test_at_rest_a_tick_is_late_only_after_the_time_that_was_planned_for_it() ->
 
 def test_pressure_excuses_most_of_the_time_that_it_lasted_once(tmp_path: Path) -> None:
     path = pressure_file(tmp_path, 50.0)
-    lateness = Lateness(0.5, MachinePressure((path,)))
+    lateness = LoopDelay(0.5, MachinePressure((path,)))
     assert lateness.excused_s(10.0, 0.5) == 0.0
     pressure_file(tmp_path, 51.0)
     assert lateness.excused_s(10.5, 0.5) == 0.0

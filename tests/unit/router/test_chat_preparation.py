@@ -11,7 +11,7 @@ from cactus_actors.protocol.messages import ChatMessage, ContentPart, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.router.preparation.conversation import SAFETY
 from cactus_actors.router.preparation.prepare_request import prepare
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from tests.support.router.core_harness import LetterModel, job_id
 
 USER = ChatMessage(role="user", content="what time is it")
@@ -23,7 +23,7 @@ def named(*names: str) -> list[dict[str, Any]]:
 
 def prepared(
     *messages: ChatMessage, tools: Any = None, submit: dict[str, Any] | None = None, **options: Any
-) -> Prepared:
+) -> PreparedRequest:
     return prepare(
         Submit(
             job_id=job_id(1),
@@ -36,7 +36,7 @@ def prepared(
     )
 
 
-def text_of(job: Prepared) -> str:
+def text_of(job: PreparedRequest) -> str:
     return LetterModel().tokenizer.decode(job.prompt_ids)
 
 

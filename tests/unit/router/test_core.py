@@ -29,7 +29,7 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, SequenceExtras, Welcome
 from cactus_actors.router.lifecycle.streams import MAX_CREDIT
-from cactus_actors.router.lifecycle.worker_reports import MAX_VAIN
+from cactus_actors.router.lifecycle.worker_reports import MAX_BROKEN_LINKS
 from tests.support.router.core_harness import RouterHarness, job_id, make_delta
 
 STOP = Finish("stop", stop_match=2)
@@ -280,11 +280,11 @@ def test_silence_that_the_router_is_to_blame_for_counts_against_nobody(router: R
     router.connect("w1")
     router.submit(1)
     router.now += 60.0
-    router.core.on_delayed(58.0, router.now)
+    router.core.on_loop_delayed(58.0, router.now)
     router.tick()
     assert [worker.worker_id for worker in router.core.status(router.now).workers] == ["w1"]
     router.generate(1, "x")
-    router.core.on_delayed(60.0, router.now)  # it was heard just now: nothing is excused beforehand
+    router.core.on_loop_delayed(60.0, router.now)  # it was heard just now: nothing is excused beforehand
     router.pass_silence(4.0)
     assert router.core.status(router.now).workers == []
 
@@ -305,10 +305,10 @@ def test_a_job_that_loses_too_many_workers_is_given_up_by_name(router: RouterHar
 def test_a_worker_whose_connection_breaks_again_and_again_costs_no_job(router: RouterHarness) -> None:
     router.connect("w1")
     router.submit(1)
-    for _ in range(MAX_VAIN - 1):
+    for _ in range(MAX_BROKEN_LINKS - 1):
         router.connect("w1")
     router.generate(1, "a")
-    for _ in range(MAX_VAIN - 1):
+    for _ in range(MAX_BROKEN_LINKS - 1):
         router.connect("w1")
     router.generate(1, "b", finish=STOP)
     assert router.result(1).text == "ab"
@@ -317,7 +317,7 @@ def test_a_worker_whose_connection_breaks_again_and_again_costs_no_job(router: R
 def test_a_job_that_gets_no_token_through_is_given_up_in_the_end(router: RouterHarness) -> None:
     router.connect("w1")
     router.submit(1)
-    for _ in range(MAX_VAIN):
+    for _ in range(MAX_BROKEN_LINKS):
         router.connect("w1")
     error = router.result(1).error
     assert error is not None
@@ -667,7 +667,7 @@ def test_status_shows_jobs_and_workers(router: RouterHarness) -> None:
 def test_draining_refuses_new_jobs_and_finishes_old_ones(router: RouterHarness) -> None:
     router.connect()
     router.submit(1)
-    router.core.close_intake()
+    router.core.close_admission()
     assert error_of(router.submit(2)).type == "unavailable_error"
     assert not router.core.is_drained
     router.generate(1, "x", finish=STOP)

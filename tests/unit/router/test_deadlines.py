@@ -18,8 +18,8 @@ from benchmarks.deadline_simulation import (
 from cactus_actors.protocol.errors import DeadlineExceeded, Overloaded
 from cactus_actors.router.scheduling.backlog import Backlog
 from cactus_actors.router.scheduling.forecast import Forecast
-from cactus_actors.router.scheduling.user_jobs import Users
-from cactus_actors.router.state.load import Load
+from cactus_actors.router.scheduling.user_jobs import UserJobs
+from cactus_actors.router.state.queue_load import QueueLoad
 
 TIMEOUT_S = 30.0
 REQUESTS = requests_of(None, 1000, seed=2)
@@ -100,7 +100,7 @@ def test_short_and_long_jobs_of_several_users_end_in_time() -> None:
 
 
 def forecast_of(pace: float) -> Forecast:
-    forecast = Forecast(Users())
+    forecast = Forecast(UserJobs())
     forecast.num_slots = NUM_SLOTS
     forecast._seconds.add(pace, 1.0)
     forecast._work.add(1.0, 1.0)
@@ -109,7 +109,7 @@ def forecast_of(pace: float) -> Forecast:
 
 def add_jobs(forecast: Forecast, count: int) -> None:
     for _ in range(count):
-        forecast.backlog.add("a", 1, 100.0, Load(1), is_background=False)
+        forecast.backlog.add("a", 1, 100.0, QueueLoad(1), is_background=False)
 
 
 def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
@@ -146,15 +146,15 @@ def test_a_deadline_that_load_is_the_reason_for() -> None:
 
 
 def test_nothing_is_refused_before_anything_is_known() -> None:
-    forecast = Forecast(Users())
-    forecast.backlog.add("a", 1, 1e9, Load(1), is_background=False)
+    forecast = Forecast(UserJobs())
+    forecast.backlog.add("a", 1, 1e9, QueueLoad(1), is_background=False)
     forecast.check(0.001, "a", 1, 1e6, is_background=False)
 
 
 def test_weights_shorten_the_wait() -> None:
     backlog = Backlog()
     for user, weight in (("light", 1), ("heavy", 3)):
-        backlog.add(user, weight, 100.0, Load(1), is_background=False)
+        backlog.add(user, weight, 100.0, QueueLoad(1), is_background=False)
     assert backlog.ahead_of("light", 1, 50.0, is_background=False) == 100 + 150 * 3
     assert backlog.ahead_of("heavy", 3, 50.0, is_background=False) == 100 + 150 / 3
     assert backlog.ahead_of("new", 1, 50.0, is_background=False) == 50 * 4
@@ -168,11 +168,11 @@ def test_a_backlog_is_what_was_added_and_not_removed(work: list[tuple[str, float
     backlog = Backlog()
     waiting: list[tuple[str, float, bool]] = []
     for item in work:
-        backlog.add(item[0], weights[item[0]], item[1], Load(1), is_background=item[2])
+        backlog.add(item[0], weights[item[0]], item[1], QueueLoad(1), is_background=item[2])
         waiting.append(item)
         if data.draw(st.booleans()):
             user, cost, is_background = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
-            backlog.remove(user, cost, Load(1), is_background=is_background)
+            backlog.remove(user, cost, QueueLoad(1), is_background=is_background)
     foreground = [(user, cost) for user, cost, is_background in waiting if not is_background]
     everything = sum(cost for _, cost, _ in waiting)
     assert backlog.ahead_of("x", 1, 1.0, is_background=True) == pytest.approx(everything, abs=1e-3)

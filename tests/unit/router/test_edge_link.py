@@ -9,27 +9,27 @@ import pytest
 import zmq
 
 from cactus_actors.protocol.key_grants import KeyGrants
-from cactus_actors.router.edge.edge_link import MAX_WAITING_BYTES, Link
+from cactus_actors.router.edge.edge_link import MAX_WAITING_BYTES, EdgeLink
 from cactus_actors.router.edge.edge_messages import (
+    ClientReply,
+    ClientRequest,
     FromEdge,
     Publications,
-    Reply,
-    Request,
     Revocation,
     Subscription,
     ToEdge,
 )
-from cactus_actors.router.state.caller import Caller, Revoked
+from cactus_actors.router.state.caller import Caller, RevokedKey
 
-Ends = tuple[Link[FromEdge], Link[ToEdge]]
-ALICE = Caller("alice", "client", "team", max_topics=3, terms=KeyGrants(weight=3, allow_cloud=False))
+Ends = tuple[EdgeLink[FromEdge], EdgeLink[ToEdge]]
+ALICE = Caller("alice", "client", "team", max_topics=3, grants=KeyGrants(weight=3, allow_cloud=False))
 
 
 @pytest.fixture
 def ends() -> Iterator[Ends]:
     ours, theirs = socket.socketpair()
-    router_end: Link[FromEdge] = Link(ours, FromEdge)
-    edge_end: Link[ToEdge] = Link(theirs, ToEdge)
+    router_end: EdgeLink[FromEdge] = EdgeLink(ours, FromEdge)
+    edge_end: EdgeLink[ToEdge] = EdgeLink(theirs, ToEdge)
     yield router_end, edge_end
     router_end.close()
     edge_end.close()
@@ -37,7 +37,7 @@ def ends() -> Iterator[Ends]:
 
 def test_what_is_put_arrives_in_its_order_and_equal(ends: Ends) -> None:
     router_end, edge_end = ends
-    sent = [Reply(b"\0\1", [b"\1m", b"x"]), Publications([b"t", b"h", b"p"] * 100), Reply(b"", [])]
+    sent = [ClientReply(b"\0\1", [b"\1m", b"x"]), Publications([b"t", b"h", b"p"] * 100), ClientReply(b"", [])]
     for message in sent:
         router_end.put(message)
     router_end.flush()
@@ -47,10 +47,10 @@ def test_what_is_put_arrives_in_its_order_and_equal(ends: Ends) -> None:
 
 def test_callers_and_revocations_arrive_as_they_were(ends: Ends) -> None:
     router_end, edge_end = ends
-    revoked = Revoked(ALICE, True, frozenset((b"\0a", b"\0b")), frozenset())
+    revoked = RevokedKey(ALICE, True, frozenset((b"\0a", b"\0b")), frozenset())
     sent = [
-        Request(b"i", ALICE, [b"\1m"]),
-        Request(b"i", None, []),
+        ClientRequest(b"i", ALICE, [b"\1m"]),
+        ClientRequest(b"i", None, []),
         Subscription("t", ALICE, None),
         Revocation(revoked),
     ]
@@ -59,9 +59,9 @@ def test_callers_and_revocations_arrive_as_they_were(ends: Ends) -> None:
     edge_end.flush()
     received = router_end.receive()
     assert received == sent
-    assert isinstance(received[0], Request)
+    assert isinstance(received[0], ClientRequest)
     assert received[0].caller is not None
-    assert received[0].caller.terms == ALICE.terms  # which no comparison of callers looks at
+    assert received[0].caller.grants == ALICE.grants  # which no comparison of callers looks at
 
 
 def test_room_for_what_waits_wakes_who_polls(ends: Ends) -> None:
@@ -70,7 +70,7 @@ def test_room_for_what_waits_wakes_who_polls(ends: Ends) -> None:
     poller = zmq.Poller()
     poller.register(router_end, router_end.events)
     assert poller.poll(0) == []
-    router_end.put(Reply(b"", [bytes(3_000_000)]))
+    router_end.put(ClientReply(b"", [bytes(3_000_000)]))
     router_end.flush()
     poller.register(router_end, router_end.events)
     assert poller.poll(0) == []
@@ -80,7 +80,7 @@ def test_room_for_what_waits_wakes_who_polls(ends: Ends) -> None:
 
 def test_messages_larger_than_the_socket_s_buffer_arrive_whole(ends: Ends) -> None:
     router_end, edge_end = ends
-    sent = [Reply(bytes([number]), [bytes([number]) * 3_000_000]) for number in range(3)]
+    sent = [ClientReply(bytes([number]), [bytes([number]) * 3_000_000]) for number in range(3)]
     for message in sent:
         router_end.put(message)
     received: list[ToEdge] = []
@@ -116,6 +116,6 @@ def test_an_end_that_is_gone_is_noticed_by_who_listens(ends: Ends) -> None:
 def test_an_end_that_is_gone_is_noticed_by_who_speaks(ends: Ends) -> None:
     router_end, edge_end = ends
     edge_end.close()
-    router_end.put(Reply(b"", [b"x"]))
+    router_end.put(ClientReply(b"", [b"x"]))
     with pytest.raises(EOFError):
         router_end.flush()

@@ -14,9 +14,14 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Handoff, Measures, Result, Usage
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from cactus_actors.router.cascade.cloud_share import BURST
-from cactus_actors.router.cascade.confidence_gates import NO_KEY, early_breach, end_breach, refusal
+from cactus_actors.router.cascade.confidence_gates import (
+    NO_KEY,
+    early_gate_failure,
+    final_gate_failure,
+    unavailable_decision,
+)
 from cactus_actors.router.state.caller import Caller
-from cactus_actors.router.state.cloud_attempt import Breach, Verdict
+from cactus_actors.router.state.cloud_attempt import GateFailure, HandoffDecision
 from cactus_actors.router.state.token_log import TokenLog
 from tests.support.router.core_harness import SURE, UNSURE, Disk, RouterHarness, Worker, job_id, make_delta
 
@@ -60,17 +65,17 @@ def log_of(entropies: list[float], logprobs: list[float] | None = None) -> Token
     return log
 
 
-def early(entropies: list[float], threshold: float = THRESHOLD) -> Breach | None:
+def early(entropies: list[float], threshold: float = THRESHOLD) -> GateFailure | None:
     """What the last of these tokens brings, all others having passed."""
-    return early_breach(entropy_confidence, log_of(entropies), len(entropies), threshold, 10)
+    return early_gate_failure(entropy_confidence, log_of(entropies), len(entropies), threshold, 10)
 
 
-def end(entropies: list[float], threshold: float = THRESHOLD) -> Breach | None:
-    return end_breach(entropy_confidence, log_of(entropies), threshold)
+def end(entropies: list[float], threshold: float = THRESHOLD) -> GateFailure | None:
+    return final_gate_failure(entropy_confidence, log_of(entropies), threshold)
 
 
 def test_the_first_token_is_a_gate() -> None:
-    assert early([0.6]) == Breach("first token", 0.4)
+    assert early([0.6]) == GateFailure("first token", 0.4)
     assert early([0.5]) is None
     assert early([0.1, 0.9]) is None
 
@@ -78,14 +83,14 @@ def test_the_first_token_is_a_gate() -> None:
 def test_the_window_rolls_over_ten_tokens() -> None:
     nine = [0.1, *[0.9] * 8]
     assert early(nine) is None
-    assert early([*nine, 0.9]) == Breach("rolling window", pytest.approx(0.18))
+    assert early([*nine, 0.9]) == GateFailure("rolling window", pytest.approx(0.18))
     assert early([0.9, *[0.1] * 10]) is None  # the first one has left the window
 
 
 def test_the_end_is_a_gate_over_everything() -> None:
     assert end([]) is None
     assert end([0.4, 0.4]) is None
-    assert end([0.4, 0.8]) == Breach("end of generation", pytest.approx(0.4))
+    assert end([0.4, 0.8]) == GateFailure("end of generation", pytest.approx(0.4))
 
 
 def test_a_threshold_of_zero_is_never() -> None:
@@ -94,11 +99,11 @@ def test_a_threshold_of_zero_is_never() -> None:
 
 
 def test_why_no_cloud_can_be_asked() -> None:
-    assert refusal([]) == Verdict("recommended", "no cloud worker is connected")
-    assert refusal([], has_cloud=False) == Verdict("recommended", NO_KEY)
-    assert refusal([NO_KEY]) == Verdict("recommended", NO_KEY)
-    assert refusal([NO_KEY, "breaker open"]) == Verdict("suppressed", "breaker open")
-    assert refusal(["breaker open", None]) is None
+    assert unavailable_decision([]) == HandoffDecision("recommended", "no cloud worker is connected")
+    assert unavailable_decision([], has_cloud=False) == HandoffDecision("recommended", NO_KEY)
+    assert unavailable_decision([NO_KEY]) == HandoffDecision("recommended", NO_KEY)
+    assert unavailable_decision([NO_KEY, "breaker open"]) == HandoffDecision("suppressed", "breaker open")
+    assert unavailable_decision(["breaker open", None]) is None
 
 
 # none

@@ -11,7 +11,7 @@ import pytest
 LOOK_TWICE = """
 import os, resource, socket, sys
 from collections import Counter
-from cactus_actors.router.auth.fd_pressure import Crowding
+from cactus_actors.router.auth.fd_pressure import FdPressure
 
 listener = socket.create_server(("127.0.0.1", 0))
 connection = socket.create_connection(listener.getsockname())
@@ -21,10 +21,10 @@ if sys.argv[1] == "crowded":
 else:
     os.close(0)
 refused = Counter()
-crowding = Crowding(lambda descriptor, inode: False, refused)
+crowding = FdPressure(lambda descriptor, inode: False, refused)
 crowding.watch([f"tcp://127.0.0.1:{listener.getsockname()[1]}"])
 for now in (0.0, 1.0):
-    crowding.tend(now)
+    crowding.on_tick(now)
 print(refused["silent"])
 """
 

@@ -14,8 +14,8 @@ import pytest
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.telemetry import job_reporter as books
 from cactus_actors.router.telemetry.job_log import MAX_LINE, JobLog, tenant_hash, time_of
-from cactus_actors.router.telemetry.job_reporter import Books
-from cactus_actors.router.telemetry.rotating_file import LineFile
+from cactus_actors.router.telemetry.job_reporter import JobReporter
+from cactus_actors.router.telemetry.rotating_file import RotatingFile
 
 ENDED_AT = 1_700_000_000.25
 REPORT = JobReport(
@@ -47,8 +47,8 @@ def written(path: Path) -> list[dict[str, object]]:
 
 
 def test_a_line_says_how_the_job_went(tmp_path: Path) -> None:
-    log = JobLog(LineFile(tmp_path / "jobs.jsonl"))
-    log.enter(REPORT, ENDED_AT)
+    log = JobLog(RotatingFile(tmp_path / "jobs.jsonl"))
+    log.record(REPORT, ENDED_AT)
     log.close()
     assert written(tmp_path / "jobs.jsonl") == [
         {
@@ -86,9 +86,9 @@ def test_a_line_says_how_the_job_went(tmp_path: Path) -> None:
 
 
 def test_a_line_is_one_line_and_short_whatever_it_is_told(tmp_path: Path) -> None:
-    log = JobLog(LineFile(tmp_path / "jobs.jsonl"))
+    log = JobLog(RotatingFile(tmp_path / "jobs.jsonl"))
     hostile = '\x00\n\r"\\\x1b' * 2000
-    log.enter(
+    log.record(
         msgspec.structs.replace(
             REPORT, model=hostile, worker=hostile, provider=hostile, job_id=hostile, error="poison_job"
         ),
@@ -107,14 +107,14 @@ def test_lines_that_cannot_be_written_are_counted_and_it_is_said_once(
     tmp_path: Path, caplog: pytest.LogCaptureFixture
 ) -> None:
     path = tmp_path / "logs" / "jobs.jsonl"
-    log = JobLog(LineFile(path))
+    log = JobLog(RotatingFile(path))
     path.unlink()
     path.parent.rmdir()
     for _ in range(5):
-        log.enter(REPORT, ENDED_AT)
+        log.record(REPORT, ENDED_AT)
     assert len(caplog.records) == 1
     path.parent.mkdir()
-    log.enter(REPORT, ENDED_AT)
+    log.record(REPORT, ENDED_AT)
     log.close()
     first, second = written(path)
     assert (first["event"], first["count"]) == ("left_out", 5)
@@ -122,43 +122,43 @@ def test_lines_that_cannot_be_written_are_counted_and_it_is_said_once(
     assert [record.levelno for record in caplog.records] == [logging.WARNING] * 2
 
 
-class StuckBookkeeper:
+class StuckSink:
     def __init__(self) -> None:
         self.go_on = threading.Event()
-        self.num_entered = 0
-        self.num_missed = 0
+        self.num_recorded = 0
+        self.num_dropped = 0
 
-    def enter(self, report: JobReport, ended_at: float) -> None:
+    def record(self, report: JobReport, ended_at: float) -> None:
         self.go_on.wait(60)
-        self.num_entered += 1
+        self.num_recorded += 1
 
-    def miss(self, count: int) -> None:
-        self.num_missed += count
+    def dropped(self, count: int) -> None:
+        self.num_dropped += count
 
     def close(self) -> None:
         pass
 
 
-def test_nobody_waits_for_a_bookkeeper_that_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_nobody_waits_for_a_sink_that_is_stuck(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(books, "MAX_WAITING", 3)
-    stuck = StuckBookkeeper()
-    kept = Books([stuck])
+    stuck = StuckSink()
+    kept = JobReporter([stuck])
     started = time.monotonic()
     for _ in range(100):
         kept.observe(REPORT)
     assert time.monotonic() - started < 30
     stuck.go_on.set()
     kept.close()
-    assert stuck.num_entered + stuck.num_missed == 100
-    assert 3 <= stuck.num_entered <= 4  # what waited, and what was being entered
+    assert stuck.num_recorded + stuck.num_dropped == 100
+    assert 3 <= stuck.num_recorded <= 4  # what waited, and what was being entered
 
 
 def test_an_entry_that_fails_is_not_the_last(tmp_path: Path, caplog: pytest.LogCaptureFixture) -> None:
-    class Broken(StuckBookkeeper):
-        def enter(self, report: JobReport, ended_at: float) -> None:
+    class Broken(StuckSink):
+        def record(self, report: JobReport, ended_at: float) -> None:
             raise RuntimeError("boom")
 
-    kept = Books([Broken(), JobLog(LineFile(tmp_path / "jobs.jsonl"))])
+    kept = JobReporter([Broken(), JobLog(RotatingFile(tmp_path / "jobs.jsonl"))])
     kept.observe(REPORT)
     kept.observe(REPORT)
     kept.close()
@@ -167,8 +167,8 @@ def test_an_entry_that_fails_is_not_the_last(tmp_path: Path, caplog: pytest.LogC
 
 
 def test_a_line_says_when_it_was_written(tmp_path: Path) -> None:
-    log = JobLog(LineFile(tmp_path / "jobs.jsonl"))
-    log.enter(REPORT, 1_700_000_000.5)
+    log = JobLog(RotatingFile(tmp_path / "jobs.jsonl"))
+    log.record(REPORT, 1_700_000_000.5)
     log.close()
     assert time_of((tmp_path / "jobs.jsonl").read_bytes()) == 1_700_000_000.5
     for other in (b"", b"\n", b"{}", b'{"ts": 5}', b'{"ts": "yesterday"}', b"\xff", b'{"ts": "2023'):

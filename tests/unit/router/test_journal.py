@@ -19,7 +19,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result
-from cactus_actors.router.journal.job_journal import Journal, end_of
+from cactus_actors.router.journal.job_journal import JobJournal, end_of
 from cactus_actors.router.journal.journal_reader import JournalReader
 from cactus_actors.router.journal.record_encoding import decoded_accepted
 from cactus_actors.router.state.journal_records import (
@@ -27,7 +27,7 @@ from cactus_actors.router.state.journal_records import (
     EndedRecord,
     Forget,
     RecoveredEnd,
-    Remembered,
+    StoredResult,
     WriteAccepted,
     WriteEnded,
 )
@@ -40,7 +40,7 @@ class Writer:
     """A journal that is being written, and what it says."""
 
     def __init__(self, directory: Path) -> None:
-        self.journal = Journal(directory)
+        self.journal = JobJournal(directory)
         self.said: queue.Queue[tuple[list[str], str]] = queue.Queue()
         self.journal.start(self.on_written, self.on_failed)
 
@@ -72,13 +72,13 @@ def ended(name: str, at: float | None = None) -> EndedRecord:
     return EndedRecord(finished, "finished", [1, 2], ["a", "b"], "", time.time() if at is None else at)
 
 
-def found(directory: Path, retention_s: float = 600.0) -> dict[str, AcceptedRecord | Remembered]:
+def found(directory: Path, retention_s: float = 600.0) -> dict[str, AcceptedRecord | StoredResult]:
     """What a router finds: jobs to run, and ended ones, whose results it reads later."""
-    journal = Journal(directory)
+    journal = JobJournal(directory)
     jobs = journal.recover(retention_s)
     results = read(directory, *(job.job_id for job in jobs if isinstance(job, RecoveredEnd)))
     journal.close()
-    known: dict[str, AcceptedRecord | Remembered] = {}
+    known: dict[str, AcceptedRecord | StoredResult] = {}
     for job in jobs:
         if isinstance(job, AcceptedRecord):
             known[job.submit.job_id] = job
@@ -90,8 +90,8 @@ def found(directory: Path, retention_s: float = 600.0) -> dict[str, AcceptedReco
     return known
 
 
-def read(directory: Path, *names: str) -> dict[str, Remembered | None]:
-    answers: dict[str, Remembered | None] = {}
+def read(directory: Path, *names: str) -> dict[str, StoredResult | None]:
+    answers: dict[str, StoredResult | None] = {}
     reader = JournalReader(directory, answers.__setitem__)
     for name in names:
         reader.ask(name)
@@ -99,8 +99,8 @@ def read(directory: Path, *names: str) -> dict[str, Remembered | None]:
     return answers
 
 
-def remembered(name: str, end: EndedRecord) -> Remembered:
-    return Remembered(accepted(name).accepted, end)
+def remembered(name: str, end: EndedRecord) -> StoredResult:
+    return StoredResult(accepted(name).accepted, end)
 
 
 def test_what_was_written_is_found_by_the_next_router(writer: Writer, tmp_path: Path) -> None:
@@ -147,9 +147,9 @@ def test_old_results_are_not_found_but_old_jobs_are(writer: Writer, tmp_path: Pa
 
 def test_two_services_cannot_share_a_journal(writer: Writer, tmp_path: Path) -> None:
     with pytest.raises(ConfigurationInvalid, match=r"in use by another service.*--state-dir"):
-        Journal(tmp_path)
+        JobJournal(tmp_path)
     writer.journal.close()
-    Journal(tmp_path).close()
+    JobJournal(tmp_path).close()
 
 
 @pytest.mark.parametrize("damage", ["no database at all", "a torn page"])
@@ -176,7 +176,7 @@ def test_a_disk_that_takes_nothing_when_the_router_starts_costs_no_job(writer: W
         writer.accept(name)
     writer.journal.add(WriteEnded("old", end := ended("old", at=time.time() - 700)))
     writer.journal.close()
-    journal = Journal(tmp_path)
+    journal = JobJournal(tmp_path)
     journal._database.execute("PRAGMA query_only = ON")
     assert journal.recover(600.0) == [end_of(accepted("old"), end), accepted("waiting")]
     journal.close()
@@ -208,13 +208,13 @@ def test_a_journal_of_another_version_is_refused(writer: Writer, tmp_path: Path)
     database.execute("PRAGMA user_version = 99")
     database.close()
     with pytest.raises(ConfigurationInvalid, match="version 99"):
-        Journal(tmp_path)
+        JobJournal(tmp_path)
 
 
 def test_a_directory_that_cannot_be_made_is_named(tmp_path: Path) -> None:
     (tmp_path / "file").touch()
     with pytest.raises(ConfigurationInvalid, match="file/journal"):
-        Journal(tmp_path / "file" / "journal")
+        JobJournal(tmp_path / "file" / "journal")
 
 
 def test_on_a_full_disk_jobs_are_refused_and_ends_are_written_later(writer: Writer, tmp_path: Path) -> None:
@@ -292,7 +292,7 @@ class JournalMachine(RuleBasedStateMachine):
         import tempfile
 
         self.directory = Path(tempfile.mkdtemp())
-        self.jobs: dict[str, AcceptedRecord | Remembered] = {}
+        self.jobs: dict[str, AcceptedRecord | StoredResult] = {}
         self.writer: Any = Writer(self.directory)
 
     def teardown(self) -> None:
@@ -327,7 +327,7 @@ class JournalMachine(RuleBasedStateMachine):
     @invariant()
     def is_locked(self) -> None:
         with pytest.raises(ConfigurationInvalid):
-            Journal(self.directory)
+            JobJournal(self.directory)
 
 
 JournalMachine.TestCase.settings = fuzzed(25, derandomize=False, stateful_step_count=20)

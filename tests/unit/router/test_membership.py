@@ -7,7 +7,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.protocol.worker_messages import Refused, Welcome
-from cactus_actors.router.effects import SendWorker, Warn
+from cactus_actors.router.effects import LogWarning, SendWorker
 from cactus_actors.router.lifecycle.membership import MAX_REFUSALS, REFUSAL_SHOWN_S
 from tests.support.router.core_harness import RouterHarness, job_id, make_hello
 
@@ -49,7 +49,7 @@ def test_who_differs_from_the_first_worker_is_refused_by_name(field: str, value:
     for number in range(1, 5):
         router.submit(number)
     assert {job.worker for job in router.core._table.live.values()} == {"w1", ""}
-    assert router.core._dispatcher.ledger.num_dispatches == 2
+    assert router.core._dispatcher.workers.num_dispatches == 2
 
 
 @pytest.mark.parametrize("kernels", ["portable", "avx512-vnni"])
@@ -103,7 +103,7 @@ def test_a_worker_that_comes_back_with_another_model_loses_what_it_ran_to_the_ot
     assert isinstance(hello(router, "w1", weights="int4")[0], Refused)
     assert names(router) == ["w2"]
     assert router.core._table.live[job_id(1)].worker == second.hello.worker_id
-    assert first.identity not in {worker.identity for worker in router.core._dispatcher.ledger}
+    assert first.identity not in {worker.identity for worker in router.core._dispatcher.workers}
 
 
 def test_a_cloud_worker_has_no_model_of_ours() -> None:
@@ -116,7 +116,7 @@ def test_it_is_said_once_to_who_runs_the_service_and_not_told_again_within_a_sec
     hello(router, "w1")
     said = make_hello("w2", **{**OURS, "weights": "int4"})
     first = router.core.on_worker(b"w2", said, router.now)
-    [warning] = [effect.text for effect in first if isinstance(effect, Warn)]
+    [warning] = [effect.text for effect in first if isinstance(effect, LogWarning)]
     assert warning == "worker w2 on here gets no jobs: its weights are in int4, not in float32"
     router.now += 0.5
     assert router.core.on_worker(b"w2", said, router.now) == []

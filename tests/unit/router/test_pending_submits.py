@@ -20,11 +20,11 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.router.core import RouterCore
-from cactus_actors.router.effects import Effect, Prepare, SendClient
+from cactus_actors.router.effects import Effect, PrepareRequest, SendClient
 from cactus_actors.router.preparation.prepare_request import prepare
-from cactus_actors.router.state.caller import ANYONE, Revoked
+from cactus_actors.router.state.caller import ANONYMOUS, RevokedKey
 from cactus_actors.router.state.job import MAX_ATTACHED
-from cactus_actors.router.state.pending_submits import MAX_LATER
+from cactus_actors.router.state.pending_submits import MAX_DEFERRED
 from tests.support.router.core_harness import LetterModel, job_id
 
 
@@ -33,7 +33,7 @@ class SlowRouter:
 
     def __init__(self, **settings: Any) -> None:
         self.core = RouterCore(RouterSettings(**settings), epoch=7, now=0.0)
-        self.waiting: list[Prepare] = []
+        self.waiting: list[PrepareRequest] = []
         self.replies: list[tuple[bytes, Any]] = []
 
     def hear(self, message: Any, identity: bytes = b"client") -> None:
@@ -45,14 +45,14 @@ class SlowRouter:
         self._take(self.core.on_prepared(request.ticket, outcome, 1.0))
 
     def revoke(self, *clients: bytes, is_last: bool) -> None:
-        self._take(self.core.on_revoked(Revoked(ANYONE, is_last, frozenset(clients), frozenset()), 1.0))
+        self._take(self.core.on_revoked(RevokedKey(ANONYMOUS, is_last, frozenset(clients), frozenset()), 1.0))
 
     def stop(self) -> None:
         self._take(self.core.on_stop(1.0))
 
     def _take(self, effects: list[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Prepare):
+            if isinstance(effect, PrepareRequest):
                 self.waiting.append(effect)
             elif isinstance(effect, SendClient):
                 self.replies.append((effect.identity, effect.message))
@@ -101,14 +101,14 @@ def test_a_request_that_cannot_be_prepared_is_refused_to_all_who_sent_it(router:
 
 def test_who_asks_again_and_again_meanwhile_is_told_to_wait(router: SlowRouter) -> None:
     router.hear(submit(1))
-    for _ in range(MAX_LATER):
+    for _ in range(MAX_DEFERRED):
         router.hear(Fetch(job_id=job_id(1), wait=False))
     assert router.replies == []
     router.hear(Fetch(job_id=job_id(1), wait=False))
     [(_, refused)] = router.replies
     assert (refused.error.type, refused.job_id) == ("rate_limit_error", job_id(1))
     router.prepare_next()
-    assert len(router.replies) == 2 + MAX_LATER  # with the Accepted
+    assert len(router.replies) == 2 + MAX_DEFERRED  # with the Accepted
 
 
 def test_of_many_who_send_a_job_the_last_are_answered(router: SlowRouter) -> None:
@@ -158,7 +158,7 @@ def test_a_stop_refuses_what_is_being_prepared(router: SlowRouter) -> None:
 
 def test_a_router_is_not_drained_while_it_prepares(router: SlowRouter) -> None:
     router.hear(submit(1))
-    router.core.close_intake()
+    router.core.close_admission()
     assert not router.core.is_drained
     router.prepare_next(InvalidRequest("no"))
     assert router.core.is_drained

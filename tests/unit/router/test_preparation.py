@@ -14,7 +14,7 @@ from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.preparation.prepare_request import prepare
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from tests.support.router.core_harness import LetterModel, job_id
 
 
@@ -182,7 +182,7 @@ def test_a_bias_has_one_number_a_token() -> None:
 
 
 def test_a_job_is_what_its_profile_and_choice_and_task_say() -> None:
-    def made(**fields: Any) -> Prepared:
+    def made(**fields: Any) -> PreparedRequest:
         return prepare(make_submit(prompt="x", **fields), LetterModel())
 
     assert made(profile="llamacpp").params.min_p == 0.05

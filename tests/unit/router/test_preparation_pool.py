@@ -14,10 +14,10 @@ import pytest
 from cactus_actors.protocol.errors import InvalidRequest, ServerFailure
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.wire import encode
-from cactus_actors.router.effects import Prepare
+from cactus_actors.router.effects import PrepareRequest
 from cactus_actors.router.preparation import preparation_pool as lanes
-from cactus_actors.router.preparation.preparation_pool import Outcome, PreparingLanes
-from cactus_actors.router.state.user_round_robin import Turns
+from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
+from cactus_actors.router.state.user_round_robin import UserRoundRobin
 from tests.support.router.core_harness import job_id
 
 SLOW, EXPLODING = "slow", "exploding"
@@ -61,13 +61,13 @@ class Scene:
     def __init__(self) -> None:
         self.first, self.spare = Gate(), Gate()
         self.answers: queue.SimpleQueue[tuple[int, Outcome]] = queue.SimpleQueue()
-        self.lanes = PreparingLanes(self.first, self.spare, lambda *told: self.answers.put(told))
+        self.lanes = PreparationPool(self.first, self.spare, lambda *told: self.answers.put(told))
         self._num_sent = 0
 
     def send(self, user: str, prompt: str, *, is_background: bool = False) -> int:
         self._num_sent += 1
         content = encode(Submit(job_id=job_id(self._num_sent), prompt=prompt))[1]
-        self.lanes.add(Prepare(self._num_sent, content, user=user, is_background=is_background))
+        self.lanes.add(PrepareRequest(self._num_sent, content, user=user, is_background=is_background))
         return self._num_sent
 
     def answered(self) -> int:
@@ -208,7 +208,7 @@ def test_what_waits_at_the_end_is_prepared() -> None:
 
 
 def test_users_take_turns_and_background_work_comes_last() -> None:
-    turns: Turns[str] = Turns()
+    turns: UserRoundRobin[str] = UserRoundRobin()
     for number in range(3):
         turns.put(f"file {number}", "file", is_background=True)
     for number in range(4):

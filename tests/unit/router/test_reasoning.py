@@ -14,7 +14,7 @@ from cactus_actors.protocol.results import Usage
 from cactus_actors.protocol.sampling_params import ReasoningParams
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from cactus_actors.router.preparation.prepare_request import prepare
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.model_reasoning import ModelReasoning
 from tests.support.router.core_harness import SURE, UNSURE, Disk, LetterModel, RouterHarness, job_id, make_delta
@@ -46,7 +46,9 @@ class UnknownMarks(ThinkingModel):
     reasoning = None
 
 
-def prepared(model: LetterModel | None = None, *messages: ChatMessage, tools: Any = None, **options: Any) -> Prepared:
+def prepared(
+    model: LetterModel | None = None, *messages: ChatMessage, tools: Any = None, **options: Any
+) -> PreparedRequest:
     submit = Submit(job_id=job_id(1), messages=list(messages) or [USER], tools=tools, options=Options(**options))
     return prepare(submit, model or ThinkingModel())
 

@@ -172,7 +172,7 @@ class RestartMachine(RuleBasedStateMachine):
     @rule(chance=st.integers(0, 5))
     def drain(self, chance: int) -> None:
         if not chance:
-            self.router.core.close_intake()
+            self.router.core.close_admission()
             self.is_draining = True
 
     # workers

@@ -171,4 +171,4 @@ class SlowDisk(RouterHarness):
     def read_from_disk(self) -> None:
         assert self.disk is not None
         for name in self.recalled:
-            self._take(self.core.on_recalled(name, self.disk.read(name), self.now))
+            self._take(self.core.on_result_loaded(name, self.disk.read(name), self.now))

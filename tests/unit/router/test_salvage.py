@@ -14,7 +14,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.journal.job_journal import Journal
+from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.journal_reader import JournalReader
 from cactus_actors.router.journal.record_encoding import decoded_accepted, encoded
 from cactus_actors.router.journal.salvage import Salvage, has_hole
@@ -23,7 +23,7 @@ from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
     Forget,
     RecoveredEnd,
-    Remembered,
+    StoredResult,
     WriteAccepted,
     WriteEnded,
 )
@@ -277,7 +277,7 @@ def test_a_journal_without_room_for_its_index_is_read_and_written_all_the_same(t
     writer.journal.add(WriteEnded("a", end := ended("a")))
     writer.journal.close()
     (tmp_path / "jobs.sqlite-shm").symlink_to("nowhere")  # SQLite does not follow it
-    journal = Journal(tmp_path)
+    journal = JobJournal(tmp_path)
     assert [type(job) for job in journal.recover(600.0)] == [RecoveredEnd]
     assert journal.shared is not None
     said: queue.Queue[list[str]] = queue.Queue()
@@ -285,7 +285,7 @@ def test_a_journal_without_room_for_its_index_is_read_and_written_all_the_same(t
     journal.add(WriteAccepted("b", accepted("b")))
     while "b" not in said.get(timeout=30):
         pass
-    answers: queue.Queue[tuple[str, Remembered | None]] = queue.Queue()
+    answers: queue.Queue[tuple[str, StoredResult | None]] = queue.Queue()
     reader = JournalReader(tmp_path, lambda *answer: answers.put(answer), journal.shared)
     reader.ask("a")
     assert answers.get(timeout=30) == ("a", remembered("a", end))
@@ -309,6 +309,6 @@ def test_a_damaged_journal_that_cannot_be_written_anew_stays_where_it_is(
     with monkeypatch.context() as patch:
         patch.setattr("cactus_actors.router.journal.database.refill", full)
         with pytest.raises(ConfigurationInvalid, match=r"damaged .* cannot be written: .* full"):
-            Journal(tmp_path).recover(600.0)
+            JobJournal(tmp_path).recover(600.0)
     assert not list(tmp_path.glob("*.damaged-*"))
     assert 0 < len(found(tmp_path)) < len(jobs)

@@ -9,7 +9,7 @@ import pytest
 
 from cactus_actors.config import make_config
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.telemetry.rotating_file import LineFile
+from cactus_actors.router.telemetry.rotating_file import RotatingFile
 from cactus_actors.service.collector import otlp_endpoint
 from cactus_actors.service.job_log_target import JobLogTarget
 
@@ -33,7 +33,7 @@ def test_lines_for_standard_error_come_through_a_pipe_from_router_after_router(t
     place = JobLogTarget(make_config({"state_dir": str(tmp_path), "job_log": "-"}), said.append)
     assert place.path is not None
     for first in (0, 200):
-        file = LineFile(Path(place.path))
+        file = RotatingFile(Path(place.path))
         for number in range(first, first + 200):
             file.append(f'{{"number": {number}, "word": "é"}}\n'.encode())
         file.close()

@@ -17,7 +17,7 @@ from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.errors import ConfigurationInvalid, ModelFileInvalid, NotSupported
 from cactus_actors.protocol.messages import ChatMessage, Submit
 from cactus_actors.router.actor import RouterActor
-from cactus_actors.router.preparation.preparer_process import PreparingProcess
+from cactus_actors.router.preparation.preparer_process import PreparerProcess
 from cactus_actors.service.actor_settings import overrides_of
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.tools.markup_table import MARKUPS
@@ -133,7 +133,7 @@ def test_the_settings_are_those_of_serve(tmp_path: Path) -> None:
 
 def test_requests_are_prepared_with_what_is_told(bare: Path, template: str) -> None:
     told = ChatOverrides(chat_template=template, tool_format="llama3")
-    process = PreparingProcess(bare, overrides=told)
+    process = PreparerProcess(bare, overrides=told)
     try:
         asked = [ChatMessage(role="user", content="hello")]
         prepared = process.prepare(Submit(job_id="0" * 32, messages=asked, tools=TOOLS))

@@ -6,7 +6,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from cactus_actors.protocol.worker_messages import Finish, ReportsTaken, SequenceDelta, SequenceExtras
-from cactus_actors.router.state.token_texts import texts_of
+from cactus_actors.router.state.token_texts import split_token_texts
 from cactus_actors.workers.report_window import MAX_HELD_STEPS, ReportWindow
 
 WORDS = ["a", "", "bé", "long ", "\n", "z"]
@@ -74,7 +74,7 @@ def test_tokens_that_are_reported_together_keep_their_own_texts_and_measures(ste
     [merged] = reporting.take()
     texts = [text for step in steps for text in step]
     assert merged == delta(0, *texts)
-    assert texts_of(merged.text, position, merged.cuts) == texts
+    assert split_token_texts(merged.text, position, merged.cuts) == texts
 
 
 def test_a_delta_without_cuts_keeps_all_its_text_at_its_last_token() -> None:
@@ -82,7 +82,7 @@ def test_a_delta_without_cuts_keeps_all_its_text_at_its_last_token() -> None:
     reporting.hold_step([SequenceDelta(1, 0, [5, 6], "ab", [0.1, 0.2], [-0.1, -0.2])])
     reporting.hold_step([delta(2, "c")])
     [merged] = reporting.take()
-    assert texts_of(merged.text, 3, merged.cuts) == ["", "ab", "c"]
+    assert split_token_texts(merged.text, 3, merged.cuts) == ["", "ab", "c"]
 
 
 def test_an_end_ends_what_is_joined() -> None:

@@ -6,11 +6,11 @@ from collections.abc import Sequence
 
 import msgspec
 
-from cactus_actors.router.scheduling.free_capacity import NO_OFFER, Offers
+from cactus_actors.router.scheduling.free_capacity import NO_CAPACITY, FreeCapacity
 from cactus_actors.router.scheduling.prefix_index import PrefixIndex
 
 LOOKAHEAD = 8
-PATIENCE_S = 2.0
+HEAD_OF_LINE_AFTER_S = 2.0
 BLOCKS_PER_SLOT = 2
 """For so many blocks more of a prompt that it holds, a worker may have a slot less free than the emptiest."""
 
@@ -25,7 +25,7 @@ class Candidate(msgspec.Struct, frozen=True, gc=False):
     num_blocks: int
 
 
-class Placement(msgspec.Struct, frozen=True, gc=False):
+class WorkerChoice(msgspec.Struct, frozen=True, gc=False):
     """A candidate's worker; `gain` is in blocks: those cached there, less those that only others have."""
 
     index: int
@@ -33,9 +33,9 @@ class Placement(msgspec.Struct, frozen=True, gc=False):
     gain: int
 
 
-def place(candidates: Sequence[Candidate], offers: Offers, prefixes: PrefixIndex) -> Placement | None:
+def choose_worker(candidates: Sequence[Candidate], offers: FreeCapacity, prefixes: PrefixIndex) -> WorkerChoice | None:
     """The candidate that gains most, the earliest on ties; None if none fits anywhere."""
-    best: Placement | None = None
+    best: WorkerChoice | None = None
     for index, candidate in enumerate(candidates):
         if not offers.has_blocks(candidate.num_blocks):
             continue
@@ -43,7 +43,7 @@ def place(candidates: Sequence[Candidate], offers: Offers, prefixes: PrefixIndex
         if num_anywhere:
             placement = _placement_of(index, candidate, num_anywhere, offers, prefixes)
         elif best is None or best.gain < 0:
-            placement = Placement(index, offers.emptiest(candidate.num_blocks), 0)
+            placement = WorkerChoice(index, offers.emptiest(candidate.num_blocks), 0)
         else:
             continue
         if best is None or placement.gain > best.gain:
@@ -52,8 +52,8 @@ def place(candidates: Sequence[Candidate], offers: Offers, prefixes: PrefixIndex
 
 
 def _placement_of(
-    index: int, candidate: Candidate, num_anywhere: int, offers: Offers, prefixes: PrefixIndex
-) -> Placement:
+    index: int, candidate: Candidate, num_anywhere: int, offers: FreeCapacity, prefixes: PrefixIndex
+) -> WorkerChoice:
     """On the emptiest worker, or on one that holds so much more of the prompt that it may be fuller.
 
     Of the prompt `num_anywhere` blocks are held by some worker.
@@ -64,10 +64,10 @@ def _placement_of(
     def num_slots(worker_id: str) -> int:
         return offers.num_slots(worker_id, num_blocks)
 
-    num_held, holders = prefixes.longest(hashes[:num_anywhere], lambda worker_id: num_slots(worker_id) > NO_OFFER)
+    num_held, holders = prefixes.longest(hashes[:num_anywhere], lambda worker_id: num_slots(worker_id) > NO_CAPACITY)
     holder = max(holders, key=num_slots, default=emptiest)
     num_more = num_held - prefixes.longest(hashes[:num_held], lambda worker_id: worker_id == emptiest)[0]
     bound = min(num_more // BLOCKS_PER_SLOT, int(MAX_IMBALANCE * offers.worker(holder).hello.num_slots))
     if num_slots(emptiest) - num_slots(holder) > bound:
         holder, num_held = emptiest, num_held - num_more
-    return Placement(index, holder, num_held - (num_anywhere - num_held))
+    return WorkerChoice(index, holder, num_held - (num_anywhere - num_held))

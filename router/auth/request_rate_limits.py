@@ -15,24 +15,24 @@ from cactus_actors.protocol.messages import (
     StatusRequest,
     Submit,
 )
-from cactus_actors.router.auth.rate_limiter import Allowance
+from cactus_actors.router.auth.rate_limiter import RateLimit
 
 MAX_METERED = 8192
 
 # Whoever follows many jobs asks about all of them at once when a connection has ended, a gateway for all its
 # clients: a burst is as many as there may be jobs that wait or run.
-ALLOWANCES: Mapping[type[ClientMessage], Allowance] = {
-    Submit: Allowance(rate=4000.0, burst=20_000.0),
-    Cancel: Allowance(rate=4000.0, burst=20_000.0),
-    Resume: Allowance(rate=4000.0, burst=20_000.0),
-    Fetch: Allowance(rate=2000.0, burst=20_000.0),
-    StatusRequest: Allowance(rate=2000.0, burst=4000.0),
-    Scale: Allowance(rate=10.0, burst=100.0),
-    Restart: Allowance(rate=10.0, burst=100.0),
+RATE_LIMITS: Mapping[type[ClientMessage], RateLimit] = {
+    Submit: RateLimit(rate=4000.0, burst=20_000.0),
+    Cancel: RateLimit(rate=4000.0, burst=20_000.0),
+    Resume: RateLimit(rate=4000.0, burst=20_000.0),
+    Fetch: RateLimit(rate=2000.0, burst=20_000.0),
+    StatusRequest: RateLimit(rate=2000.0, burst=4000.0),
+    Scale: RateLimit(rate=10.0, burst=100.0),
+    Restart: RateLimit(rate=10.0, burst=100.0),
 }
 
 
-class RequestRates:
+class RequestRateLimits:
     """A bucket of messages for each asker and kind, filled as time passes; what is refused takes none."""
 
     def __init__(self) -> None:
@@ -41,7 +41,7 @@ class RequestRates:
     def check(self, asker: str, message: ClientMessage, now: float) -> None:
         """Count a message; raises Overloaded, with the time until the next one is taken, for one too many."""
         kind = type(message)
-        allowance, bucket = ALLOWANCES[kind], (asker, kind)
+        allowance, bucket = RATE_LIMITS[kind], (asker, kind)
         left, counted_at = self._buckets.get(bucket, (allowance.burst, now))
         left = allowance.filled(left, now - counted_at)
         if left < 1.0:
@@ -58,7 +58,7 @@ class RequestRates:
         self._buckets = {
             (asker, kind): (left, counted_at)
             for (asker, kind), (left, counted_at) in self._buckets.items()
-            if ALLOWANCES[kind].filled(left, now - counted_at) < ALLOWANCES[kind].burst
+            if RATE_LIMITS[kind].filled(left, now - counted_at) < RATE_LIMITS[kind].burst
         }
         if len(self._buckets) >= MAX_METERED:
             self._buckets.clear()

@@ -13,11 +13,11 @@ import zmq
 from zmq.utils import z85
 
 from cactus_actors.protocol.wire import JOB_ID_LENGTH
-from cactus_actors.router.auth.accepted_keys import ROLES, KnownKeys
+from cactus_actors.router.auth.accepted_keys import ROLES, AcceptedKeys
 from cactus_actors.router.auth.bound_sockets import MAX_ENCRYPTED_FRAME
-from cactus_actors.router.auth.peer_connections import Connection, Connections
-from cactus_actors.router.auth.rate_limiter import Floods
-from cactus_actors.router.state.caller import ANYONE, Caller, Revoked, stranger
+from cactus_actors.router.auth.peer_connections import PeerConnection, PeerConnections
+from cactus_actors.router.auth.rate_limiter import RateLimiter
+from cactus_actors.router.state.caller import ANONYMOUS, Caller, RevokedKey, anonymous_connection
 
 ZAP_ENDPOINT = "inproc://zeromq.zap.01"
 ZAP_VERSION = b"1.0"
@@ -43,11 +43,11 @@ def admit_all(_caller: Caller | None, _frames: Sequence[zmq.Frame]) -> bool:
     return True
 
 
-class Gate(Protocol):
+class Authenticator(Protocol):
     """What stands before the sockets of one process; it belongs to the thread that they belong to."""
 
     @property
-    def connections(self) -> Connections:
+    def connections(self) -> PeerConnections:
         """Those that something was read of."""
         ...
 
@@ -60,7 +60,7 @@ class Gate(Protocol):
         """Stand before a socket that is not bound yet."""
         ...
 
-    def attend(self) -> Sequence[Revoked]:
+    def attend(self) -> Sequence[RevokedKey]:
         """Decide on the connections that wait, and cut those whose key is accepted no more.
 
         Whoever was cut is told: what was promised to its connections must not be kept.
@@ -78,7 +78,7 @@ class Gate(Protocol):
     def close(self) -> None: ...
 
 
-class OpenGate:
+class OpenAuthenticator:
     """Trusts whoever can reach the sockets, as long as it does not flood them.
 
     What it refuses is counted in `refused`, by reason.
@@ -87,14 +87,14 @@ class OpenGate:
     sources: Sequence[Socket] = ()
 
     def __init__(self, refused: Counter[str]) -> None:
-        self.connections = Connections()
+        self.connections = PeerConnections()
         self._domains: dict[Socket, str] = {}
-        self._floods = Floods(refused)
+        self._floods = RateLimiter(refused)
 
     def guard(self, socket: Socket, domain: str) -> None:
         self._domains[socket] = domain
 
-    def attend(self) -> Sequence[Revoked]:
+    def attend(self) -> Sequence[RevokedKey]:
         self.connections.look_again()
         return ()
 
@@ -103,7 +103,7 @@ class OpenGate:
         for frames in _waiting(lambda: _message(socket), limit):
             identity, brought = _of_peer(socket, frames)
             connection = self.connections.note(domain, "", identity, brought)
-            caller = _stranger(connection) if domain == "stream" else ANYONE
+            caller = _stranger(connection) if domain == "stream" else ANONYMOUS
             if self.connections.is_cut(connection) or _is_too_much(self._floods, caller, connection, frames):
                 continue
             if admits(caller, frames):
@@ -116,22 +116,22 @@ class OpenGate:
         pass
 
 
-class KeyGate:
+class CurveAuthenticator:
     """CURVE on every socket: nothing is read of a peer that does not prove a key known for that socket.
 
     It answers ZeroMQ's authentication requests (ZAP, RFC 27) in the router's own loop. What it refuses is
     counted in `refused`, by reason.
     """
 
-    def __init__(self, context: zmq.Context[Socket], keys: KnownKeys, refused: Counter[str]) -> None:
+    def __init__(self, context: zmq.Context[Socket], keys: AcceptedKeys, refused: Counter[str]) -> None:
         self._context = context
         self._keys = keys
         self._refused = refused
         self._next_log_at = 0.0
         self._domains: dict[Socket, str] = {}
-        self.connections = Connections()
-        self._floods = Floods(refused)
-        self._leaving: list[tuple[float, Connection]] = []
+        self.connections = PeerConnections()
+        self._floods = RateLimiter(refused)
+        self._leaving: list[tuple[float, PeerConnection]] = []
         self._monitored: list[Socket] = []
         self._monitors: list[Socket] = []
         self._requests = context.socket(zmq.REP)
@@ -158,7 +158,7 @@ class KeyGate:
         self._monitored.append(socket)
         self._monitors.append(monitor)
 
-    def attend(self) -> Sequence[Revoked]:
+    def attend(self) -> Sequence[RevokedKey]:
         self.connections.look_again()
         for request in _waiting(lambda: self._requests.recv_multipart(zmq.NOBLOCK), MAX_HANDSHAKES):
             self._requests.send_multipart(self._answer(request))
@@ -196,7 +196,7 @@ class KeyGate:
         for source in self.sources:
             source.close()
 
-    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, Connection | None]:
+    def _caller(self, socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[Caller | None, PeerConnection | None]:
         try:
             public_key = str(frames[-1].get("User-Id"))
         except zmq.ZMQError:  # ZeroMQ made the message itself: an unsubscription of a connection that ended
@@ -207,7 +207,7 @@ class KeyGate:
         identity, brought = _of_peer(socket, frames)
         return caller, self.connections.note(self._domains[socket], public_key, identity, brought)
 
-    def _cut(self, public_key: str, caller: Caller, now: float) -> Revoked:
+    def _cut(self, public_key: str, caller: Caller, now: float) -> RevokedKey:
         """End the connections of a key; those of clients a moment later, after they were told why."""
         identities: dict[str, set[bytes]] = {domain: set() for domain in ROLES}
         for connection in self.connections.take(public_key):
@@ -217,7 +217,7 @@ class KeyGate:
             else:
                 connection.cut()
         is_last = not self._keys.has_keys(caller.tenant)
-        return Revoked(caller, is_last, frozenset(identities["jobs"]), frozenset(identities["workers"]))
+        return RevokedKey(caller, is_last, frozenset(identities["jobs"]), frozenset(identities["workers"]))
 
     def _answer(self, request: list[bytes]) -> list[bytes]:
         """The reply to one ZAP request; the user id of what comes over the connection is its public key."""
@@ -242,7 +242,7 @@ class KeyGate:
 
 
 def _is_too_much(
-    floods: Floods, caller: Caller | None, connection: Connection | None, frames: Sequence[zmq.Frame]
+    floods: RateLimiter, caller: Caller | None, connection: PeerConnection | None, frames: Sequence[zmq.Frame]
 ) -> bool:
     """Count a message; whether its connection was cut for it, or for one before."""
     if connection is None or connection.domain != "stream":
@@ -261,9 +261,9 @@ def _of_peer(socket: Socket, frames: Sequence[zmq.Frame]) -> tuple[bytes, Sequen
     return (frames[0].bytes, frames[1:]) if socket.type == zmq.ROUTER else (b"", frames)
 
 
-def _stranger(connection: Connection | None) -> Caller | None:
+def _stranger(connection: PeerConnection | None) -> Caller | None:
     """Who is behind a connection where nobody has a key; None if it has ended."""
-    return None if connection is None else stranger(connection.descriptor, connection.inode)
+    return None if connection is None else anonymous_connection(connection.descriptor, connection.inode)
 
 
 def _message(socket: Socket) -> list[zmq.Frame]:

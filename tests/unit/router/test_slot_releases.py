@@ -10,7 +10,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.router.scheduling.slot_releases import Places
+from cactus_actors.router.scheduling.slot_releases import SlotReleases
 
 NUM_SLOTS = 4
 
@@ -20,10 +20,10 @@ def running(number: int, work: float) -> Any:
     return SimpleNamespace(dispatch_id=number, job=SimpleNamespace(local=[], work=work))
 
 
-def places_of(left: list[float]) -> Places:
-    places = Places()
+def places_of(left: list[float]) -> SlotReleases:
+    places = SlotReleases()
     for number, work in enumerate(left):
-        places.begins(running(number, work))
+        places.on_started(running(number, work))
     return places
 
 
@@ -39,19 +39,19 @@ def free_in_turn(left: list[float], num_ahead: int, work: float) -> float:
 @given(st.lists(st.floats(0, 100), max_size=NUM_SLOTS), st.integers(0, 20), st.floats(100, 1000))
 def test_jobs_of_one_length_are_told_exactly(left: list[float], num_ahead: int, work: float) -> None:
     expected = free_in_turn(left, num_ahead, work)
-    assert places_of(left).free_after(NUM_SLOTS, num_ahead, work) == pytest.approx(expected)
+    assert places_of(left).work_until_free(NUM_SLOTS, num_ahead, work) == pytest.approx(expected)
 
 
 def test_one_long_job_delays_nobody_behind_it_for_its_whole_time() -> None:
     places = places_of([1.0, 1.0, 1.0, 1000.0])
-    assert places.free_after(NUM_SLOTS, 0, 2.0) == 1.0
-    assert places.free_after(NUM_SLOTS, 3, 2.0) == (3 * 2.0 + 1003.0) / NUM_SLOTS
+    assert places.work_until_free(NUM_SLOTS, 0, 2.0) == 1.0
+    assert places.work_until_free(NUM_SLOTS, 3, 2.0) == (3 * 2.0 + 1003.0) / NUM_SLOTS
 
 
 def test_what_waits_at_a_worker_goes_first() -> None:
     places = places_of([3.0, 5.0, 7.0, 9.0, 20.0])
-    assert places.free_after(NUM_SLOTS, 0, 10.0) == 5.0
-    places.ends(running(0, 3.0))
-    places.ends(running(0, 3.0))
-    assert places.free_after(NUM_SLOTS, 0, 10.0) == 5.0
-    assert places.free_after(NUM_SLOTS + 1, 0, 10.0) == 0.0
+    assert places.work_until_free(NUM_SLOTS, 0, 10.0) == 5.0
+    places.on_stopped(running(0, 3.0))
+    places.on_stopped(running(0, 3.0))
+    assert places.work_until_free(NUM_SLOTS, 0, 10.0) == 5.0
+    assert places.work_until_free(NUM_SLOTS + 1, 0, 10.0) == 0.0

@@ -91,10 +91,10 @@ import sys
 sys.modules["opentelemetry"] = None
 from cactus_actors.config import RouterSettings
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.telemetry.job_reporter import books_of
-assert books_of(RouterSettings(), "") is None
+from cactus_actors.router.telemetry.job_reporter import job_reporter_of
+assert job_reporter_of(RouterSettings(), "") is None
 try:
-    books_of(RouterSettings(otlp_endpoint="http://localhost:4318"), "")
+    job_reporter_of(RouterSettings(otlp_endpoint="http://localhost:4318"), "")
 except ConfigurationInvalid as error:
     print(error)
 """

@@ -24,14 +24,14 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.router.auth.request_rates import ALLOWANCES, MAX_METERED, RequestRates
+from cactus_actors.router.auth.request_rate_limits import MAX_METERED, RATE_LIMITS, RequestRateLimits
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.edge.client_traffic import MAX_REQUESTS, ClientTraffic
-from cactus_actors.router.edge.edge_messages import FromEdge, Request, Taken
+from cactus_actors.router.edge.edge_messages import ClientRequest, FromEdge, RequestsTaken
 from cactus_actors.router.edge.edge_process import EdgeProcess
-from cactus_actors.router.effects import Effect, Recall, SendClient
+from cactus_actors.router.effects import Effect, LoadResult, SendClient
 from cactus_actors.router.lifecycle.result_loader import MAX_ABOUT_ONE_JOB, MAX_OF_ONE, MAX_READING
-from cactus_actors.router.state.caller import ANYONE, Caller
+from cactus_actors.router.state.caller import ANONYMOUS, Caller
 from tests.support.router.core_harness import Disk, RouterHarness, job_id
 
 FLOODER, NEIGHBOUR = b"flooder", b"neighbour"
@@ -47,7 +47,7 @@ ASKED: Sequence[ClientMessage] = (
 
 @pytest.mark.parametrize("message", ASKED, ids=lambda it: type(it).__name__)
 def test_one_too_many_comes_back_in_time_and_nobody_else_notices(message: ClientMessage) -> None:
-    rates, allowance = RequestRates(), ALLOWANCES[type(message)]
+    rates, allowance = RequestRateLimits(), RATE_LIMITS[type(message)]
     for _ in range(int(allowance.burst)):
         rates.check("flooder", message, 1.0)
     for _ in range(3):  # what is refused takes nothing
@@ -61,8 +61,8 @@ def test_one_too_many_comes_back_in_time_and_nobody_else_notices(message: Client
 
 
 def test_other_kinds_of_messages_are_counted_apart() -> None:
-    rates, many = RequestRates(), Scale(num_workers=1, request_id="r")
-    for _ in range(int(ALLOWANCES[Scale].burst)):
+    rates, many = RequestRateLimits(), Scale(num_workers=1, request_id="r")
+    for _ in range(int(RATE_LIMITS[Scale].burst)):
         rates.check("a", many, 0.0)
     with pytest.raises(Overloaded):
         rates.check("a", many, 0.0)
@@ -70,8 +70,8 @@ def test_other_kinds_of_messages_are_counted_apart() -> None:
 
 
 def test_whoever_floods_is_not_forgotten_among_many_others() -> None:
-    rates, many = RequestRates(), Scale(num_workers=1, request_id="r")
-    for _ in range(int(ALLOWANCES[Scale].burst)):
+    rates, many = RequestRateLimits(), Scale(num_workers=1, request_id="r")
+    for _ in range(int(RATE_LIMITS[Scale].burst)):
         rates.check("flooder", many, 0.0)
     for number in range(2 * MAX_METERED):
         now = 5e-6 * number  # in all less than the flooder needs for one more, enough for others
@@ -84,7 +84,7 @@ def test_whoever_floods_is_not_forgotten_among_many_others() -> None:
 def test_the_refusal_names_the_kind_and_the_request() -> None:
     router = RouterHarness()
     asked = StatusRequest(request_id="mine")
-    for _ in range(int(ALLOWANCES[StatusRequest].burst)):
+    for _ in range(int(RATE_LIMITS[StatusRequest].burst)):
         assert isinstance(router.client(asked)[0], Status)
     [refused] = router.client(asked)
     assert isinstance(refused, Rejected)
@@ -96,7 +96,7 @@ def test_the_refusal_names_the_kind_and_the_request() -> None:
 
 def test_connections_of_one_key_share_what_it_may_ask() -> None:
     router = RouterHarness()
-    for number in range(int(ALLOWANCES[StatusRequest].burst)):
+    for number in range(int(RATE_LIMITS[StatusRequest].burst)):
         router.client(StatusRequest(), bytes([number % 7]), ALICE)
     assert isinstance(router.client(StatusRequest(), NEIGHBOUR, ALICE)[0], Rejected)
     assert isinstance(router.client(StatusRequest(), NEIGHBOUR)[0], Status)
@@ -118,14 +118,14 @@ class Edge:
         said, self._said = self._said, []
         return said
 
-    def put(self, message: Taken) -> None:
+    def put(self, message: RequestsTaken) -> None:
         self.num_taken.append(message.num_requests)
 
 
 def test_who_asks_once_is_answered_next_whatever_others_have_asked_before() -> None:
     frames = encode(StatusRequest())
-    flood = [Request(bytes([number]), ANYONE, frames) for number in range(3) for _ in range(200)]
-    edge = Edge([*flood, Request(NEIGHBOUR, ANYONE, frames)])
+    flood = [ClientRequest(bytes([number]), ANONYMOUS, frames) for number in range(3) for _ in range(200)]
+    edge = Edge([*flood, ClientRequest(NEIGHBOUR, ANONYMOUS, frames)])
     answered: list[bytes] = []
 
     def perform(effects: Sequence[Effect]) -> None:
@@ -158,17 +158,17 @@ class Archive:
         self.replies: list[tuple[bytes, Any]] = []
 
     def ask(self, identity: bytes, message: ClientMessage) -> None:
-        self._take(self.core.on_client(identity, message, "m", self._router.now, ANYONE))
+        self._take(self.core.on_client(identity, message, "m", self._router.now, ANONYMOUS))
 
     def read_one(self) -> None:
         assert self._router.disk is not None
         known = self.reading.pop(0)
         found = self._router.disk.read(known)
-        self._take(self.core.on_recalled(known, found, self._router.now))
+        self._take(self.core.on_result_loaded(known, found, self._router.now))
 
     def _take(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
-            if isinstance(effect, Recall):
+            if isinstance(effect, LoadResult):
                 self.reading.append(effect.job_id)
             elif isinstance(effect, SendClient):
                 self.replies.append((effect.identity, effect.message))

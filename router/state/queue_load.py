@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
-from cactus_actors.router.state.prepared import Prepared
+from cactus_actors.router.state.prepared_request import PreparedRequest
 
 TOKEN_BYTES = 44
 """What a token of a prompt takes: an entry of a list, an integer, and its share of a block's hash."""
@@ -14,30 +14,30 @@ REQUEST_BYTES = 2048
 
 
 @dataclass(slots=True)
-class Load:
+class QueueLoad:
     """What requests take of the room there is: their number, tokens of prompts, and bytes of memory."""
 
     num_jobs: int = 0
     num_tokens: int = 0
     num_bytes: int = 0
 
-    def __iadd__(self, other: Load) -> Load:
+    def __iadd__(self, other: QueueLoad) -> QueueLoad:
         self.num_jobs += other.num_jobs
         self.num_tokens += other.num_tokens
         self.num_bytes += other.num_bytes
         return self
 
-    def __isub__(self, other: Load) -> Load:
+    def __isub__(self, other: QueueLoad) -> QueueLoad:
         self.num_jobs -= other.num_jobs
         self.num_tokens -= other.num_tokens
         self.num_bytes -= other.num_bytes
         return self
 
 
-def load_of(content: bytes, prepared: Prepared | None = None) -> Load:
+def load_of_request(content: bytes, prepared: PreparedRequest | None = None) -> QueueLoad:
     """The load of an encoded request, and of what was made of it."""
     if prepared is None:
-        return Load(1, 0, REQUEST_BYTES + len(content))
+        return QueueLoad(1, 0, REQUEST_BYTES + len(content))
     num_tokens = len(prepared.prompt_ids)
     num_bytes = REQUEST_BYTES + len(content) + TOKEN_BYTES * num_tokens + len(prepared.grammar)
-    return Load(1, num_tokens, num_bytes)
+    return QueueLoad(1, num_tokens, num_bytes)

@@ -8,10 +8,10 @@ from hypothesis import strategies as st
 
 from cactus_actors.protocol.block_hashes import BLOCK_SIZE, block_hashes
 from cactus_actors.protocol.worker_messages import Report
-from cactus_actors.router.scheduling.free_capacity import ANY_NUMBER, NO_OFFER, Offers
+from cactus_actors.router.scheduling.free_capacity import NO_CAPACITY, UNLIMITED_BLOCKS, FreeCapacity
 from cactus_actors.router.scheduling.job_queue import DrainRate
-from cactus_actors.router.scheduling.placement import Candidate, Placement, place
 from cactus_actors.router.scheduling.prefix_index import PrefixIndex
+from cactus_actors.router.scheduling.worker_choice import Candidate, WorkerChoice, choose_worker
 from cactus_actors.router.state.token_log import TokenLog
 from cactus_actors.router.state.worker import WorkerRecord
 from tests.support.router.core_harness import make_hello
@@ -22,9 +22,9 @@ def worker(worker_id: str, number: int = 0, num_slots: int = 100) -> WorkerRecor
     return WorkerRecord(worker_id.encode(), hello, 0.0, Report(0, 0, 0, 0, []), number)
 
 
-def offers(*free_slots: int, num_blocks: int = 100, num_slots: int = 100) -> Offers:
+def offers(*free_slots: int, num_blocks: int = 100, num_slots: int = 100) -> FreeCapacity:
     """Of workers a, b, ... with so many free slots."""
-    offered = Offers()
+    offered = FreeCapacity()
     for number, slots in enumerate(free_slots):
         offered.put(worker("abcdefgh"[number], number, num_slots), slots, num_blocks)
     return offered
@@ -48,52 +48,52 @@ def other(num_blocks: int = 1) -> Candidate:
 
 
 def test_first_come_first_served_without_prefixes() -> None:
-    assert place([other(), other()], offers(1), prefixes()) == Placement(0, "a", 0)
+    assert choose_worker([other(), other()], offers(1), prefixes()) == WorkerChoice(0, "a", 0)
 
 
 def test_nothing_to_place_or_nowhere_to_go() -> None:
-    assert place([], offers(1), prefixes()) is None
-    assert place([other()], Offers(), prefixes()) is None
+    assert choose_worker([], offers(1), prefixes()) is None
+    assert choose_worker([other()], FreeCapacity(), prefixes()) is None
 
 
 def test_without_a_prefix_the_emptiest_worker_is_served_first_and_then_who_came_first() -> None:
-    assert place([other()], offers(1, 5), prefixes(a=9)) == Placement(0, "b", 0)
-    assert place([other()], offers(5, 5), prefixes()) == Placement(0, "a", 0)
+    assert choose_worker([other()], offers(1, 5), prefixes(a=9)) == WorkerChoice(0, "b", 0)
+    assert choose_worker([other()], offers(5, 5), prefixes()) == WorkerChoice(0, "a", 0)
 
 
 def test_the_worker_that_holds_the_prefix_gets_it_though_it_is_fuller_by_a_slot_for_two_blocks() -> None:
     """The emptiest holds 2 of 9 blocks: the other one may have 3 free slots less, for 7 blocks more."""
-    assert place([prompt()], offers(7, 4), prefixes(a=2, b=9)) == Placement(0, "b", 9)
-    assert place([prompt()], offers(7, 3), prefixes(a=2, b=9)) == Placement(0, "a", 2 - 7)
-    assert place([prompt()], offers(7, 6), prefixes(b=1)) == Placement(0, "a", -1)
+    assert choose_worker([prompt()], offers(7, 4), prefixes(a=2, b=9)) == WorkerChoice(0, "b", 9)
+    assert choose_worker([prompt()], offers(7, 3), prefixes(a=2, b=9)) == WorkerChoice(0, "a", 2 - 7)
+    assert choose_worker([prompt()], offers(7, 6), prefixes(b=1)) == WorkerChoice(0, "a", -1)
 
 
 def test_no_prefix_is_worth_more_than_half_of_a_workers_slots() -> None:
-    assert place([prompt(90)], offers(16, 8, num_slots=16), prefixes(b=90)) == Placement(0, "b", 90)
-    assert place([prompt(90)], offers(16, 7, num_slots=16), prefixes(b=90)) == Placement(0, "a", -90)
+    assert choose_worker([prompt(90)], offers(16, 8, num_slots=16), prefixes(b=90)) == WorkerChoice(0, "b", 90)
+    assert choose_worker([prompt(90)], offers(16, 7, num_slots=16), prefixes(b=90)) == WorkerChoice(0, "a", -90)
 
 
 def test_of_workers_with_the_same_prefix_the_emptiest_gets_it() -> None:
-    assert place([prompt()], offers(7, 6, 5), prefixes(b=4, c=4)) == Placement(0, "b", 4)
+    assert choose_worker([prompt()], offers(7, 6, 5), prefixes(b=4, c=4)) == WorkerChoice(0, "b", 4)
 
 
 def test_the_job_goes_first_that_gains_most_and_one_whose_prefix_is_elsewhere_gives_way() -> None:
     near, far = prompt(), Candidate([*range(1, 3), *range(51, 59)], 10)
     index = prefixes(a=2)
     index.update("z", far.block_hashes, ())
-    assert place([other(), near], offers(1), index) == Placement(1, "a", 2)
-    assert place([far, other()], offers(1), index) == Placement(1, "a", 0)
-    assert place([far], offers(1), index) == Placement(0, "a", 2 - 8)
+    assert choose_worker([other(), near], offers(1), index) == WorkerChoice(1, "a", 2)
+    assert choose_worker([far, other()], offers(1), index) == WorkerChoice(1, "a", 0)
+    assert choose_worker([far], offers(1), index) == WorkerChoice(0, "a", 2 - 8)
 
 
 def test_a_job_needs_its_blocks() -> None:
-    assert place([other(200)], offers(1), prefixes()) is None
-    assert place([other(200)], offers(1, num_blocks=ANY_NUMBER), prefixes()) == Placement(0, "a", 0)
-    assert place([other(200), other()], offers(1), prefixes()) == Placement(1, "a", 0)
+    assert choose_worker([other(200)], offers(1), prefixes()) is None
+    assert choose_worker([other(200)], offers(1, num_blocks=UNLIMITED_BLOCKS), prefixes()) == WorkerChoice(0, "a", 0)
+    assert choose_worker([other(200), other()], offers(1), prefixes()) == WorkerChoice(1, "a", 0)
     mixed = offers(3)
     mixed.put(worker("large", 9), 1, 300)
-    assert place([other(200)], mixed, prefixes()) == Placement(0, "large", 0)
-    assert place([prompt(200)], mixed, prefixes(a=150)) == Placement(0, "large", -150)
+    assert choose_worker([other(200)], mixed, prefixes()) == WorkerChoice(0, "large", 0)
+    assert choose_worker([prompt(200)], mixed, prefixes(a=150)) == WorkerChoice(0, "large", -150)
 
 
 OFFERS = st.one_of(st.none(), st.tuples(st.integers(-1, 3), st.integers(0, 3)))
@@ -104,7 +104,7 @@ def test_offers_are_found_as_by_looking_at_all(
     changes: list[tuple[str, tuple[int, int] | None]], num_blocks: int
 ) -> None:
     workers = {name: worker(name, number) for number, name in enumerate("cab")}
-    offered, all_of_them = Offers(), {}
+    offered, all_of_them = FreeCapacity(), {}
     for name, offer in changes:
         if offer is None:
             offered.drop(workers[name])
@@ -116,7 +116,7 @@ def test_offers_are_found_as_by_looking_at_all(
     assert len(offered) == len(all_of_them)
     assert offered.has_blocks(num_blocks) == bool(fitting)
     for name in "abc":
-        assert offered.num_slots(name, num_blocks) == fitting.get(name, NO_OFFER)
+        assert offered.num_slots(name, num_blocks) == fitting.get(name, NO_CAPACITY)
     if fitting:
         emptiest = min(fitting, key=lambda name: (-fitting[name], workers[name].number))
         assert offered.emptiest(num_blocks) == emptiest

@@ -19,11 +19,11 @@ from cactus_actors.protocol.errors import CactusError, RequestTooComplex, Server
 from cactus_actors.protocol.messages import Accepted, ChatMessage, Rejected, Status, StatusRequest, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.wire import encode
-from cactus_actors.router.effects import Prepare
-from cactus_actors.router.preparation.preparation_pool import Outcome, PreparingLanes
+from cactus_actors.router.effects import PrepareRequest
+from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.preparation.preparer_child import limit_memory
-from cactus_actors.router.preparation.preparer_process import PreparingProcess
+from cactus_actors.router.preparation.preparer_process import PreparerProcess
 from cactus_actors.text import load_text_model
 from tests.support.router.core_harness import LetterModel, LetterTokenizer, job_id
 from tests.wire.test_router_actor import serving
@@ -51,8 +51,8 @@ REFUSED = [
 
 
 @pytest.fixture(scope="module")
-def process() -> Iterator[PreparingProcess]:
-    process = PreparingProcess(resolve_model("cactus-sprout"))
+def process() -> Iterator[PreparerProcess]:
+    process = PreparerProcess(resolve_model("cactus-sprout"))
     yield process
     process.close()
 
@@ -65,13 +65,13 @@ def outcome(work: Any, submit: Submit) -> Any:
 
 
 @pytest.mark.parametrize("submit", [*REQUESTS, *REFUSED])
-def test_the_process_makes_of_a_request_what_this_one_would(process: PreparingProcess, submit: Submit) -> None:
+def test_the_process_makes_of_a_request_what_this_one_would(process: PreparerProcess, submit: Submit) -> None:
     model = load_text_model(resolve_model("cactus-sprout"))
     expected = outcome(lambda one: prepare(one, model), submit)
     assert outcome(process.prepare, submit) == expected
 
 
-def test_a_process_that_somebody_killed_costs_no_request(process: PreparingProcess) -> None:
+def test_a_process_that_somebody_killed_costs_no_request(process: PreparerProcess) -> None:
     before = process.prepare(REQUESTS[0])
     old = process.pid
     assert old is not None
@@ -80,7 +80,7 @@ def test_a_process_that_somebody_killed_costs_no_request(process: PreparingProce
     assert process.pid != old
 
 
-def test_a_process_that_was_killed_is_replaced_before_the_next_request(process: PreparingProcess) -> None:
+def test_a_process_that_was_killed_is_replaced_before_the_next_request(process: PreparerProcess) -> None:
     process.make_ready()
     old = process.pid
     assert old is not None
@@ -96,15 +96,15 @@ def test_a_process_that_cannot_start_costs_a_request_and_nothing_else(
     def fail(*_: Any, **__: Any) -> None:
         raise OSError(errno.EMFILE, "Too many open files")
 
-    process = PreparingProcess(resolve_model("cactus-sprout"))
+    process = PreparerProcess(resolve_model("cactus-sprout"))
     answers: queue.SimpleQueue[tuple[int, Outcome]] = queue.SimpleQueue()
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", fail)
-        lanes = PreparingLanes(process, process, lambda *told: answers.put(told))
+        lanes = PreparationPool(process, process, lambda *told: answers.put(told))
         content = encode(REQUESTS[0])[1]
-        lanes.add(Prepare(1, content))
+        lanes.add(PrepareRequest(1, content))
         assert isinstance(answers.get(timeout=60.0)[1], ServerFailure)
-    lanes.add(Prepare(2, content))
+    lanes.add(PrepareRequest(2, content))
     ticket, outcome = answers.get(timeout=60.0)
     process.close()
     lanes.close()
@@ -113,7 +113,7 @@ def test_a_process_that_cannot_start_costs_a_request_and_nothing_else(
 
 
 def test_a_request_that_takes_too_long_is_refused_and_the_next_one_is_not() -> None:
-    process = PreparingProcess(resolve_model("cactus-sprout"))
+    process = PreparerProcess(resolve_model("cactus-sprout"))
     try:
         process.prepare(REQUESTS[0])
         assert process.pid is not None
@@ -130,7 +130,7 @@ def test_a_request_that_takes_too_long_is_refused_and_the_next_one_is_not() -> N
 
 
 def test_a_process_that_rests_is_there_again_when_it_is_needed() -> None:
-    process = PreparingProcess(resolve_model("cactus-sprout"))
+    process = PreparerProcess(resolve_model("cactus-sprout"))
     try:
         assert process.pid is None
         process.make_ready()

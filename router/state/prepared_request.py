@@ -13,7 +13,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import CloudRequest
 
 
-class Prepared(msgspec.Struct, frozen=True, array_like=True):
+class PreparedRequest(msgspec.Struct, frozen=True, array_like=True):
     """A valid request, ready to run; `block_hashes` chain over the full blocks of the prompt.
 
     `prompt_text` stands in front of the answer. `tool_markup` is set where the answer may hold calls, or

@@ -12,7 +12,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.router.telemetry.rotating_file import LineFile
+from cactus_actors.router.telemetry.rotating_file import RotatingFile
 
 
 def line(number: int) -> bytes:
@@ -21,7 +21,7 @@ def line(number: int) -> bytes:
 
 def test_it_is_put_aside_at_its_size_and_the_oldest_is_forgotten(tmp_path: Path) -> None:
     path = tmp_path / "logs" / "jobs.jsonl"
-    file = LineFile(path, max_bytes=1000, num_kept=2)
+    file = RotatingFile(path, max_bytes=1000, num_kept=2)
     for number in range(35):
         file.append(line(number))
     file.close()
@@ -37,10 +37,10 @@ def test_it_is_put_aside_at_its_age_and_removed_at_the_same_age(tmp_path: Path) 
     now = time.time()
     path = tmp_path / "jobs.jsonl"
 
-    def opened() -> LineFile:
-        return LineFile(path, max_age_s=100.0, time_of=lambda line: float(line) if line else None, now=lambda: now)
+    def opened() -> RotatingFile:
+        return RotatingFile(path, max_age_s=100.0, time_of=lambda line: float(line) if line else None, now=lambda: now)
 
-    def append(file: LineFile) -> None:
+    def append(file: RotatingFile) -> None:
         file.append(f"{now}\n".encode())
         os.utime(path, (now, now))  # the clock of the test is the file's, too
 
@@ -67,7 +67,7 @@ def test_it_is_put_aside_at_its_age_and_removed_at_the_same_age(tmp_path: Path) 
 
 def test_a_file_that_was_moved_or_deleted_is_made_anew(tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
-    file = LineFile(path)
+    file = RotatingFile(path)
     file.append(line(1))
     path.rename(tmp_path / "moved")
     file.append(line(2))
@@ -82,7 +82,7 @@ def test_writers_of_one_path_lose_and_tear_nothing(tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
 
     def write(first: int) -> None:
-        file = LineFile(path, max_bytes=2000, num_kept=60)
+        file = RotatingFile(path, max_bytes=2000, num_kept=60)
         for number in range(first, first + 300):
             file.append(line(number))
         file.close()
@@ -98,7 +98,7 @@ def test_writers_of_one_path_lose_and_tear_nothing(tmp_path: Path) -> None:
 
 def test_a_line_that_does_not_fit_on_the_disk_leaves_nothing_behind(tmp_path: Path) -> None:
     path = tmp_path / "jobs.jsonl"
-    file = LineFile(path)
+    file = RotatingFile(path)
     file.append(line(1))
     limits = resource.getrlimit(resource.RLIMIT_FSIZE)
     resource.setrlimit(resource.RLIMIT_FSIZE, (len(line(1)) + 40, limits[1]))  # the kernel takes 40 bytes
@@ -116,7 +116,7 @@ def test_a_pipe_takes_whole_lines_until_it_is_full(tmp_path: Path) -> None:
     path = tmp_path / "pipe"
     os.mkfifo(path)
     reader = os.open(path, os.O_RDONLY | os.O_NONBLOCK)
-    file = LineFile(path)
+    file = RotatingFile(path)
     num_written = 0
     with contextlib.suppress(BlockingIOError):
         for num_written in range(10_000):
@@ -134,4 +134,4 @@ def test_a_path_where_no_file_can_be_is_named_at_the_start(tmp_path: Path) -> No
     (tmp_path / "file").touch()
     for path in (tmp_path, tmp_path / "file" / "jobs.jsonl", tmp_path / ("x" * 300)):
         with pytest.raises(ConfigurationInvalid, match=str(path)):
-            LineFile(path)
+            RotatingFile(path)
