@@ -1,0 +1,62 @@
+"""The actors' folders are imported as cactus_actors.router and cactus_actors.workers, and installed so."""
+
+from __future__ import annotations
+
+import ast
+import shutil
+import subprocess
+import sys
+import zipfile
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[3]
+TOP_LEVEL = {"router", "workers"}
+BUILT_FROM = ("pyproject.toml", "README.md", "LICENSE", "cactus_actors", "router", "workers")
+
+
+def imported_modules(path: Path) -> list[str]:
+    found: list[str] = []
+    for node in ast.walk(ast.parse(path.read_bytes(), str(path))):
+        if isinstance(node, ast.Import):
+            found += [name.name for name in node.names]
+        elif isinstance(node, ast.ImportFrom) and node.module and not node.level:
+            found.append(node.module)
+    return found
+
+
+def test_no_file_imports_them_from_the_top_level() -> None:
+    listed = subprocess.run(["git", "ls-files", "*.py"], cwd=ROOT, capture_output=True, text=True, check=True)
+    paths = [ROOT / name for name in listed.stdout.splitlines()]
+    assert len(paths) > 500
+    offenders = [
+        f"{path.relative_to(ROOT)}: {module}"
+        for path in paths
+        if path.is_file()
+        for module in imported_modules(path)
+        if module.partition(".")[0] in TOP_LEVEL
+    ]
+    assert offenders == []
+
+
+def test_a_wheel_has_one_top_level_package_with_the_actors_in_it(tmp_path: Path) -> None:
+    source = tmp_path / "source"
+    source.mkdir()
+    for name in BUILT_FROM:
+        if (ROOT / name).is_dir():
+            ignored = shutil.ignore_patterns("__pycache__")
+            shutil.copytree(ROOT / name, source / name, symlinks=True, ignore=ignored)
+        else:
+            shutil.copy(ROOT / name, source)
+    command = [sys.executable, "-m", "pip", "wheel", str(source), "--no-deps", "--no-build-isolation"]
+    built = subprocess.run([*command, "--wheel-dir", str(tmp_path)], capture_output=True, text=True, check=False)
+    if built.returncode:
+        pytest.fail(built.stdout + built.stderr)
+    [wheel] = tmp_path.glob("*.whl")
+    names = set(zipfile.ZipFile(wheel).namelist())
+    assert {name.split("/")[0] for name in names if ".dist-info/" not in name} == {"cactus_actors"}
+    for actor in TOP_LEVEL:
+        files = {path.relative_to(ROOT) for path in (ROOT / actor).rglob("*.py")}
+        assert {f"cactus_actors/{path}" for path in files} <= names
+    assert {"cactus_actors/py.typed", "cactus_actors/router/core.py"} <= names
