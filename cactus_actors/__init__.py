@@ -4,9 +4,11 @@
 """
 
 from importlib import import_module
-from typing import TYPE_CHECKING, Any
 
+TYPE_CHECKING = False  # typing itself takes longer to import than all that is here
 if TYPE_CHECKING:
+    from typing import Any
+
     from cactus_actors.client import AsyncClient, AsyncTokenStream, Client, TokenStream
     from cactus_actors.protocol.errors import (
         AuthenticationFailed,
@@ -64,7 +66,7 @@ _MODULES = {
 """Where a name is that is no error's."""
 
 
-def __getattr__(name: str) -> Any:
+def __getattr__(name: str) -> "Any":
     """Import what is asked for when it is first used: processes of the service need little of it."""
     if name not in __all__:
         raise AttributeError(f"module {__name__!r} has no attribute {name!r}")

@@ -9,18 +9,21 @@ from cactus_actors.calibration.report import Calibration, SignalReport, Threshol
 from cactus_actors.calibration.thresholds import Cut
 
 WARNING = (
-    "Estimates from these answers, by which the thresholds were chosen, too: of other questions what stays",
-    "may be right less often. The interval is exact for a threshold that was chosen without these answers.",
+    "Estimates from these answers, by which the thresholds were chosen, too: of other",
+    "questions what stays may be right less often. The interval is exact for a",
+    "threshold that was chosen without these answers.",
+)
+_HEAD = (
+    f"{'signal':15} {'AUROC':>5} {'threshold':>9} {'handed':>6} {'estimate':>8} {CONFIDENCE:>12.0%} {'right':>12}",
+    f"{'':15} {'':5} {'':9} {'off':>6} {'':8} {'interval':>12} {'of kept':>12}",
 )
 
 
 def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[str]:
-    """A head, a line for each signal, and what the figures are."""
-    interval = f"{CONFIDENCE:.0%} interval"
-    yield (
-        f"{'signal':16} {'AUROC':>6} {'threshold':>10} {'handed off':>11} {'estimate':>9} {interval:>16} "
-        f"{'right of kept':>14} {'all right':>10}"
-    ).rstrip()
+    """A head, a line for each signal, and what the figures are; lines of 80 columns at most."""
+    has_second = calibration.second_accuracy is not None
+    for line, of_all in zip(_HEAD, ("all", "right"), strict=True):
+        yield f"{line} {of_all:>6}" if has_second else line
     for signal in calibration.signals:
         yield _line(signal, target)
     if calibration.accuracy in (0.0, 1.0):
@@ -31,21 +34,21 @@ def report_lines(calibration: Calibration, target: ThresholdTarget) -> Iterator[
 
 def _line(signal: SignalReport, target: ThresholdTarget) -> str:
     auroc = "-" if signal.auroc is None else f"{signal.auroc:.3f}"
-    line = f"{signal.name:16} {auroc:>6}"
+    line = f"{signal.name:15} {auroc:>5}"
     if signal.cut is not None:
-        line += f" {signal.cut.threshold:>10.6g} {signal.cut.handed_off:>11.1%} {_estimate(signal.cut)}"
+        line += f" {signal.cut.threshold:>9.6g} {signal.cut.handed_off:>6.1%} {_estimate(signal.cut)}"
         if signal.accuracy_of_all is not None:
-            line += f" {signal.accuracy_of_all:>10.1%}"
+            line += f" {signal.accuracy_of_all:>6.1%}"
         return line
     if signal.surest is None:
-        return f"{line}  a measure, which no threshold of a service is compared with"
+        return f"{line}  a measure; no threshold of a service is compared with it"
     surest = signal.surest
     return (
-        f"{line}  no threshold reaches {target.precision or 1.0:.1%}: at best {surest.num_right} of the surest "
-        f"{surest.num_kept} answers are right ({surest.accuracy:.1%})"
+        f"{line}  nothing reaches {target.precision or 1.0:.1%}: at best {surest.num_right} of {surest.num_kept} "
+        f"right ({surest.accuracy:.1%})"
     )
 
 
 def _estimate(cut: Cut) -> str:
     low, high = cut.interval
-    return f"{cut.accuracy:>9.1%} {f'{low:.1%} to {high:.1%}':>16} {f'{cut.num_right} of {cut.num_kept}':>14}"
+    return f"{cut.accuracy:>8.1%} {f'{low * 100:.1f}-{high:.1%}':>12} {f'{cut.num_right} of {cut.num_kept}':>12}"

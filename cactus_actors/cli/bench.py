@@ -18,7 +18,7 @@ def bench(
         str | None, typer.Option(help="Embedded model name, directory, GGUF file, or owner/name on the hub.")
     ] = None,
     random: Annotated[
-        str | None, typer.Option(help="Seeded random weights instead, as llama:hidden=576,ffn=1536,...")
+        str | None, typer.Option(help="Seeded random weights instead, as llama:hidden=64,... (FAMILY:KEY=N,KEY=N)")
     ] = None,
     weights: Annotated[WeightFormat, typer.Option(help="How weights are held in memory.")] = "int8",
     kv_cache: Annotated[CacheFormat, typer.Option(help="How keys and values are held in memory.")] = "auto",

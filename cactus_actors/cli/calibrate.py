@@ -162,6 +162,7 @@ def _print(calibration: Calibration, target: ThresholdTarget, *, as_json: bool) 
         return
     failed = f", {calibration.num_failed} could not be answered" if calibration.num_failed else ""
     beside = "" if calibration.second_accuracy is None else f" (second service {calibration.second_accuracy:.1%})"
-    typer.echo(f"{calibration.num_answers} answers, {calibration.accuracy:.1%} right{beside}{failed}")
+    answers = "1 answer" if calibration.num_answers == 1 else f"{calibration.num_answers} answers"
+    typer.echo(f"{answers}, {calibration.accuracy:.1%} right{beside}{failed}")
     for line in report_lines(calibration, target):
         typer.echo(line)

@@ -84,7 +84,7 @@ def serve(
     journal: Annotated[bool | None, _setting(_STATE, "journal", "--journal/--no-journal")] = None,
     drain_timeout: Annotated[float | None, _setting(_STATE, "drain_timeout_s")] = None,
     ready_timeout: Annotated[float | None, _setting(_STATE, "ready_timeout_s")] = None,
-    job_log: Annotated[str | None, _setting(_STATE, "job_log", default="STATE_DIR/jobs.jsonl")] = None,
+    job_log: Annotated[str | None, _setting(_STATE, "job_log", default="jobs.jsonl in STATE_DIR")] = None,
     log_format: Annotated[LogFormat | None, _setting(_STATE, "log_format")] = None,
     otlp_endpoint: Annotated[str | None, _setting(_STATE, "otlp_endpoint")] = None,
     placement: Annotated[

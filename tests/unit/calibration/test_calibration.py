@@ -318,18 +318,28 @@ def test_the_services_own_probe_is_judged_beside_the_others() -> None:
 
 
 def lines_of(answers: list[ExampleOutcome], target: ThresholdTarget) -> dict[str, str]:
-    lines = report_lines(Calibration.of(answers, target), target)
+    lines = list(report_lines(Calibration.of(answers, target), target))
+    assert max(map(len, lines)) <= 80
     return {line.split("  ")[0]: " ".join(line.split()) for line in lines}
 
 
 def test_the_table_says_on_how_many_answers_an_estimate_stands() -> None:
     lines = lines_of(outcomes(), ThresholdTarget(precision=0.9))
-    assert lines["signal"].startswith("signal AUROC threshold handed off estimate 95% interval right of kept")
+    assert lines["signal"].startswith("signal AUROC threshold handed estimate 95% right")
     # 40 right and 4 wrong ones stay
     low, high = exact_interval(40, 44)
-    assert f"90.9% {low:.1%} to {high:.1%} 40 of 44" in lines["entropy"]
+    assert f"90.9% {low * 100:.1f}-{high:.1%} 40 of 44" in lines["entropy"]
     assert "a measure" in lines["entropy_max"]
     assert any(line.startswith("Estimates from these answers") for line in lines)
+
+
+def test_the_table_of_many_answers_and_a_second_service_fits_a_terminal() -> None:
+    answers = outcomes() * 150
+    target = ThresholdTarget(precision=0.9)
+    lines = list(report_lines(Calibration.of(answers, target, answers), target))
+    assert max(map(len, lines)) == 80
+    assert "6000 of 6600" in " ".join(lines)
+    assert lines[0].endswith("  all")
 
 
 def test_a_wish_that_nothing_reaches_is_told_in_words() -> None:
@@ -338,7 +348,7 @@ def test_a_wish_that_nothing_reaches_is_told_in_words() -> None:
     entropy = next(signal for signal in calibration.signals if signal.name == "entropy")
     assert (entropy.cut, entropy.surest) == (None, Cut(0.0, 10, 10, 5))
     line = lines_of(answers, ThresholdTarget(precision=0.97))["entropy"]
-    assert line.endswith("no threshold reaches 97.0%: at best 5 of the surest 10 answers are right (50.0%)")
+    assert line.endswith("nothing reaches 97.0%: at best 5 of 10 right (50.0%)")
 
 
 @pytest.mark.parametrize(("is_right", "word"), [(True, "right"), (False, "wrong")])

@@ -77,6 +77,13 @@ def test_every_command_has_help_with_an_example(cactus: Callable[..., typer.test
     assert f"Example: cactus {command}" in result.stdout
 
 
+@pytest.mark.parametrize("command", COMMANDS)
+def test_help_fits_a_terminal_of_80_columns_and_cuts_no_word(command: str) -> None:
+    _, shown, _ = run_main(*command.split(), "--help", environment={"COLUMNS": "80", "TERMINAL_WIDTH": "80"})
+    assert max(map(len, shown.splitlines())) <= 80
+    assert "…" not in shown, shown
+
+
 def test_version_and_help(cactus: Callable[..., typer.testing.Result]) -> None:
     assert cactus("--version").stdout == f"cactus-actors {importlib.metadata.version('cactus-actors')}\n"
     assert "Small language models" in cactus("-h").stdout

@@ -25,3 +25,18 @@ def test_an_interrupt_while_a_command_is_loaded(loaded: str) -> None:
     told.append(rest)
     assert "Traceback" not in "".join(told)
     assert process.returncode in (130, 69)  # 69: it was done loading, and no service is there
+
+
+def test_almost_nothing_is_loaded_where_an_interrupt_still_has_a_traceback() -> None:
+    """The program's `main` ends Ctrl-C quietly; before it is there, only Python's own start is."""
+    shown = subprocess.run(
+        [sys.executable, "-X", "importtime", "-c", "print(end='', flush=True); import cactus_actors.cli.__main__"],
+        stderr=subprocess.PIPE,
+        text=True,
+        check=True,
+    ).stderr
+    loaded = [line.split("|")[-1].strip() for line in shown.splitlines()]
+    after_start = loaded[loaded.index("site") + 1 :]
+    foreign = {name for name in after_start if not name.startswith(("cactus_actors", "importlib", "__future__"))}
+    assert "cactus_actors.cli.__main__" in after_start
+    assert foreign <= {"_abc", "abc", "_warnings", "warnings"}, foreign
