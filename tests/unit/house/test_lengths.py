@@ -1,0 +1,9 @@
+"""Lines fit on a screen, and files on a few."""
+
+from __future__ import annotations
+
+from tests.support.house.lines import median_lines
+
+
+def test_half_of_the_product_s_files_have_at_most_a_hundred_lines() -> None:
+    assert median_lines() <= 100

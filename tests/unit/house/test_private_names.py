@@ -1,0 +1,16 @@
+"""What begins with an underscore is for the folder that defines it."""
+
+from __future__ import annotations
+
+from tests.support.house.privates import reads_across_packages, reads_by_tests
+
+MOST_READS_BY_TESTS = 147
+"""It only falls: whoever removes some lowers it."""
+
+
+def test_no_folder_of_the_product_reads_private_names_of_another() -> None:
+    assert reads_across_packages() == []
+
+
+def test_tests_read_no_more_private_names_than_before() -> None:
+    assert len(reads_by_tests()) <= MOST_READS_BY_TESTS
