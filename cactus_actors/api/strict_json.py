@@ -22,10 +22,19 @@ _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
 def decode_strictly(text: bytes, what: str) -> Any:
-    """The value that `text` is, in UTF-8; raises InvalidJSON about `what`, with the place where it can."""
+    """The value of a JSON text in UTF-8; raises InvalidJSON about `what`, with the position where it is known."""
+    try:
+        value = _STRICT.decode(text.decode())
+    except (ValueError, RecursionError, InvalidJSON):
+        return _explained(text, what)
+    return _explained(text, what) if _SURROGATE.search(text) else value  # json decodes half of a pair, too
+
+
+def _explained(text: bytes, what: str) -> Any:
+    """Decode with msgspec for its messages, which come before that of a repeated name."""
     try:
         value = msgspec.json.decode(text)
-        _TELLING_NAMES_APART.decode(text.decode())
+        _STRICT.decode(text.decode())
     except msgspec.ValidationError as error:
         reason = _number_out_of_range(text) or mismatch_of(error).message
         raise InvalidJSON(f"{what} is not JSON that is taken here: {reason}") from None
@@ -50,7 +59,18 @@ def _distinct(pairs: list[tuple[str, Any]]) -> dict[str, Any]:
     return fields
 
 
-_TELLING_NAMES_APART = json.JSONDecoder(object_pairs_hook=_distinct)
+def _finite(text: str) -> float:
+    number = float(text)
+    if math.isinf(number):
+        raise ValueError("a number is out of range")
+    return number
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not JSON")
+
+
+_STRICT = json.JSONDecoder(object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_refuse_constant)
 
 
 def _placed(reason: str, text: bytes) -> str:

@@ -10,11 +10,11 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.openai import BodyRequest, JobIds, request_from_body
-from cactus_actors.api.option_rules import with_defaults
+from cactus_actors.api.option_rules import with_defaults, with_seed
 from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.batch.batch_errors import InputInvalid
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, Format, RawLine
-from cactus_actors.client.submit import make_submit, ready_to_send
+from cactus_actors.client.submit import make_submit
 from cactus_actors.protocol.errors import InvalidJSON, InvalidRequest
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.options import Options
@@ -92,7 +92,10 @@ def request_of_line(
         submit = _submit_of_native_line(line.value, job_id_of(0), as_chat=as_chat, system=system)
         options = with_defaults(submit.options, defaults)
         request = BodyRequest.of(msgspec.structs.replace(submit, options=options))
-    return msgspec.structs.replace(request, submits=[ready_to_send(submit) for submit in request.submits])
+    seeded = [
+        msgspec.structs.replace(submit, options=with_seed(submit.options, submit.job_id)) for submit in request.submits
+    ]
+    return msgspec.structs.replace(request, submits=seeded)
 
 
 def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: str | None) -> Submit:

@@ -11,7 +11,7 @@ from hypothesis import strategies as st
 
 from cactus_actors.api.openai import BodyRequest, request_from_body
 from cactus_actors.batch.batch_errors import InputInvalid
-from cactus_actors.batch.input_scan import Scanner
+from cactus_actors.batch.input_scan import InputScanner
 from cactus_actors.batch.prompt_file import PromptFile, RawLine
 from cactus_actors.batch.prompt_lines import decode_line, request_of_line
 from cactus_actors.client.submit import new_job_id, ready_to_send
@@ -206,7 +206,7 @@ def test_prompt_files(folder: Path, content: bytes) -> None:
 
     def read() -> None:
         with PromptFile(path) as file:
-            scanner = Scanner(file, "jsonl")
+            scanner = InputScanner(file, "jsonl")
             while scanner.step():
                 pass
 
