@@ -7,20 +7,13 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.field_names import OPTION_ALIASES
 from cactus_actors.api.option_ranges import check_num_logprobs
 from cactus_actors.api.profiles import Profile
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.exact_integers import RANDOM_SEED, seed_of, seed_of_job
 from cactus_actors.protocol.options import Options
 
-ALIASES: Mapping[str, str] = {
-    "max_completion_tokens": "max_tokens",
-    "random_seed": "seed",
-    "repetition_penalty": "repeat_penalty",
-    "safe_mode": "safe_prompt",
-    "stop_sequences": "stop",
-}
-"""Alias -> the field that it spells."""
 _RESPONSE_FORMATS = ("text", "json_object", "json_schema")
 
 
@@ -31,7 +24,7 @@ def given_options(options: Options) -> dict[str, Any]:
     """
     given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
     given |= {name: seed_of(given[name]) for name in ("seed", "random_seed") if name in given}
-    for alias, name in ALIASES.items():
+    for alias, name in OPTION_ALIASES.items():
         if alias not in given:
             continue
         value = given.pop(alias)
@@ -45,11 +38,11 @@ def given_options(options: Options) -> dict[str, Any]:
 def with_defaults(options: Options, defaults: Options) -> Options:
     """`options`, and from `defaults` the fields that it leaves out under every spelling."""
     given = {name: value for name, value in msgspec.structs.asdict(options).items() if value is not None}
-    spelled = {ALIASES.get(name, name) for name in given}
+    spelled = {OPTION_ALIASES.get(name, name) for name in given}
     others = {
         name: value
         for name, value in msgspec.structs.asdict(defaults).items()
-        if ALIASES.get(name, name) not in spelled
+        if OPTION_ALIASES.get(name, name) not in spelled
     }
     return msgspec.structs.replace(options, **others)
 

@@ -7,6 +7,7 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.field_names import errors_name_fields_as_given, option_names
 from cactus_actors.api.option_ranges import check_ranges
 from cactus_actors.api.option_rules import check_structure, given_options, num_logprobs
 from cactus_actors.api.profiles import PROFILES, Profile
@@ -49,14 +50,15 @@ def resolve_options(
 
     `context_left` is the number of tokens that the context has room for after the prompt; `max_tokens` is
     clamped to it. `logit_bias` is checked and left out: its texts need a tokenizer. Raises InvalidRequest
-    with `param` set on the first field that is wrong.
+    with `param` set on the first field that is wrong, under the name that `options` give it.
     """
-    given = given_options(options)
-    check_ranges(given, profile)
-    check_structure(given)
-    tool_choice(given)
-    reasoning_request(given)
-    return _sampling_params(given, profile, context_left, penalise_prompt), _policy(given)
+    with errors_name_fields_as_given(option_names(options)):
+        given = given_options(options)
+        check_ranges(given, profile)
+        check_structure(given)
+        tool_choice(given)
+        reasoning_request(given)
+        return _sampling_params(given, profile, context_left, penalise_prompt), _policy(given)
 
 
 def _sampling_params(

@@ -8,6 +8,7 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.api.option_ranges import RANGES
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.sampling_params import UNLIMITED
@@ -35,6 +36,12 @@ def reasoning_request(given: Mapping[str, Any]) -> ReasoningRequest:
     """What the options say together; raises InvalidRequest where they contradict each other."""
     variables = dict(given.get("chat_template_kwargs", {}))
     _check_variables(variables)
+    names = {name: f"chat_template_kwargs.{name}" for name in _SPELLINGS if name in variables and name not in given}
+    with errors_name_fields_as_given(names):
+        return _reasoning_request(given, variables)
+
+
+def _reasoning_request(given: Mapping[str, Any], variables: dict[str, Any]) -> ReasoningRequest:
     effort = _said_once(given, variables, "reasoning_effort")
     if effort is not None and effort not in EFFORTS:
         raise InvalidRequest(f"reasoning_effort must be one of {', '.join(EFFORTS)}", param="reasoning_effort")

@@ -13,6 +13,7 @@ from typing import NamedTuple
 
 import msgspec
 
+from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.batch.batch_journal import BatchRun
 from cactus_actors.batch.batch_request import BatchRequest
 from cactus_actors.batch.prompt_lines import PromptLine, request_of_line
@@ -97,7 +98,8 @@ class LineRunner:
         job_id_of = partial(self._job_id, line, as_chat=as_chat)
         try:
             request = request_of_line(line, job_id_of, self._options, self._model, as_chat=as_chat, system=self._system)
-            results = await self._results(request.submits, job_id_of)
+            with errors_name_fields_as_given(request.field_names):
+                results = await self._results(request.submits, job_id_of)
             fingerprint = await self._system_fingerprint()
             rendered = render_result(line, request, results, self._run.created, fingerprint)
             return LineOutcome(rendered, results, succeeded=True)

@@ -6,6 +6,7 @@ from typing import Any, NamedTuple
 
 import msgspec
 
+from cactus_actors.api.field_names import errors_name_fields_as_given, option_names
 from cactus_actors.api.option_rules import given_options, structure_of
 from cactus_actors.api.params import JobPolicy, resolve_options
 from cactus_actors.api.profiles import PROFILES, Profile
@@ -49,8 +50,13 @@ def prepare(submit: Submit, model: PromptModel) -> PreparedRequest:
     """The job of `submit`, ready to run.
 
     A service of one model takes any model name that could be one. Raises InvalidRequest and its kinds, with
-    `param`, and ModelNotFound.
+    the name in `param` that the request gives the field, and ModelNotFound.
     """
+    with errors_name_fields_as_given(option_names(submit.options)):
+        return _prepared(submit, model)
+
+
+def _prepared(submit: Submit, model: PromptModel) -> PreparedRequest:
     if len(submit.model or "") > MAX_MODEL_NAME:
         raise ModelNotFound(f"no model {(submit.model or '')[:MAX_MODEL_NAME]!r}...", param="model")
     if not 0 <= submit.choice <= MAX_EXACT:  # workers have it in 64 bits, without a sign

@@ -11,7 +11,7 @@ from typing import Any
 import httpx
 import pytest
 
-from cactus_actors.client.router_connection import Connection
+from cactus_actors.client.router_connection import RouterConnection
 from cactus_actors.gateway.openapi.document import OPERATIONS, document
 from cactus_actors.gateway.routes import (
     batches,
@@ -205,7 +205,7 @@ def test_after_a_507_there_is_no_health_until_a_later_status(
     with played_service(tmp_path) as service, service.http() as http:
         paths = ("/health", "/readyz")
         assert [http.get(path).status_code for path in paths] == [200, 200]
-        monkeypatch.setattr(Connection, "follow", refuse)
+        monkeypatch.setattr(RouterConnection, "follow", refuse)
         refused = http.post("/v1/completions", json={"prompt": "a", "stream": stream})
         assert (refused.status_code, refused.json()["error"]["type"]) == (507, "storage_error")
         assert [http.get(path).status_code for path in paths] == [503, 503]

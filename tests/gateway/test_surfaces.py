@@ -11,7 +11,7 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.http.api_keys import digest_of
-from cactus_actors.gateway.http.unserved_paths import instead_of
+from cactus_actors.gateway.http.unserved_paths import suggestion_for
 from cactus_actors.gateway.openapi.document import OPERATIONS
 from cactus_actors.protocol.errors import ModelFailure
 from tests.support.services.played_service import PlayedService, played_service
@@ -75,10 +75,10 @@ def test_a_foreign_path_is_told_whose_it_is_and_what_to_use(
 
 
 def test_other_paths() -> None:
-    assert "the base URL and the path both have /v1; use /v1/models" in instead_of("GET", "/v1/v1/models", [])
-    assert "did you mean /v1/chat/completions?" in instead_of("POST", "/v1/chat/completion", SERVED)
-    assert "there is nothing like it here" in instead_of("POST", "/v1/audio/speech", SERVED)
-    unknown = instead_of("GET", "/" + "x" * 5000, SERVED)
+    assert "the base URL and the path both have /v1; use /v1/models" in suggestion_for("GET", "/v1/v1/models", [])
+    assert "did you mean /v1/chat/completions?" in suggestion_for("POST", "/v1/chat/completion", SERVED)
+    assert "there is nothing like it here" in suggestion_for("POST", "/v1/audio/speech", SERVED)
+    unknown = suggestion_for("GET", "/" + "x" * 5000, SERVED)
     assert "OpenAI's and llama.cpp's" in unknown
     assert len(unknown) < 250
 

@@ -18,7 +18,8 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
 
     Choice `i` is job `submits[i]`: prompt `i // n`, choice `i % n` of it. All have one seed. `model` is as
     the request spelled it, `ignored` names the fields of the body that are not known here.
-    `reasoning_format` says where the reasoning of an answer stands.
+    `reasoning_format` says where the reasoning of an answer stands. Errors of the jobs are told with
+    `field_names`.
     """
 
     endpoint: Endpoint
@@ -30,6 +31,7 @@ class BodyRequest(msgspec.Struct, frozen=True, kw_only=True):
     return_raw_tokens: bool = False
     ignored: tuple[str, ...] = ()
     reasoning_format: ReasoningFormat = "apart"
+    field_names: dict[str, str] = {}
 
     @classmethod
     def of(cls, submit: Submit) -> BodyRequest:

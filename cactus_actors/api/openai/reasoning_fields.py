@@ -49,25 +49,32 @@ class ReasoningFields(msgspec.Struct, frozen=True):
     reasoning_format: str | None = None
 
 
-def with_spelled_options(body: Mapping[str, Any], asked: ReasoningFields) -> dict[str, Any]:
-    """The body with the options that `reasoning` and `thinking` spell; raises InvalidRequest."""
-    said: dict[str, Any] = {}
+def with_spelled_options(body: Mapping[str, Any], asked: ReasoningFields) -> tuple[dict[str, Any], dict[str, str]]:
+    """The body with the options that `reasoning` and `thinking` spell, and the paths of those options.
+
+    Raises InvalidRequest for two spellings of one option with different values.
+    """
+    options: dict[str, Any] = {}
+    paths: dict[str, str] = {}
     reasoning, thinking = asked.reasoning or ReasoningObject(), asked.thinking or ThinkingObject()
     if thinking.type is not None and thinking.type not in SWITCHES:
         raise InvalidRequest(f"thinking.type must be one of {', '.join(SWITCHES)}", param="thinking.type")
-    for place, name, value in (
+    for path, name, value in (
         ("reasoning.enabled", "enable_thinking", reasoning.enabled),
         ("reasoning.effort", "reasoning_effort", reasoning.effort),
         ("reasoning.max_tokens", "thinking_budget", reasoning.max_tokens),
         ("thinking.type", "enable_thinking", SWITCHES[thinking.type or "auto"]),
         ("thinking.budget_tokens", "thinking_budget", thinking.budget_tokens),
     ):
-        known = said.get(name, body.get(name))
-        if value is not None and known not in (None, value):
-            raise InvalidRequest(f"{name} and {place} are one field and were given two values", param=place)
-        if value is not None:
-            said[name] = value
-    return {**body, **said}
+        if value is None:
+            continue
+        if options.get(name, body.get(name)) not in (None, value):
+            first = paths.get(name, name)
+            raise InvalidRequest(f"{first} and {path} are one field and were given two values", param=path)
+        options[name] = value
+        if body.get(name) is None:
+            paths.setdefault(name, path)
+    return {**body, **options}, paths
 
 
 def reasoning_format(asked: ReasoningFields) -> ReasoningFormat:

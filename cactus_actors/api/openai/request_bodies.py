@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 
 from cactus_actors.api.conversion import converted
+from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.api.openai.body_request import BodyRequest, Endpoint
 from cactus_actors.api.openai.prompt_field import prompts_of
 from cactus_actors.api.openai.reasoning_fields import ReasoningFields, reasoning_format, with_spelled_options
@@ -114,20 +115,22 @@ def request_from_chat(
         raise InvalidRequest("messages is required", param="messages")
     if not chat.messages:
         raise InvalidRequest("messages must not be empty", param="messages")
-    fields = with_spelled_options(fields, reasoning)
+    fields, names = with_spelled_options(fields, reasoning)
+    with errors_name_fields_as_given(names):
+        options = _options(fields, profile, defaults)
     job = Submit(
         job_id="",
         messages=[_chat_message(message) for message in chat.messages],
         tools=normalised_tools(chat.tools),
         model=chat.model,
-        options=_options(fields, profile, defaults),
+        options=options,
         profile=profile,
     )
     for name in ("echo", "suffix"):
         if fields.get(name) not in (None, False):
             raise InvalidRequest(f"{name} goes with a prompt, not with messages", param=name)
     request = _request("chat", [job], chat, job_id_of, ignored)
-    return msgspec.structs.replace(request, reasoning_format=reasoning_format(reasoning))
+    return msgspec.structs.replace(request, reasoning_format=reasoning_format(reasoning), field_names=names)
 
 
 def request_from_completion(

@@ -10,6 +10,7 @@ from typing import Any, Protocol
 import msgspec
 from msgspec import UNSET
 
+from cactus_actors.api.field_names import FieldNames, name_as_given
 from cactus_actors.api.openai import error_body
 from cactus_actors.gateway.answers.choices import ChoiceStreams, StreamEvent
 from cactus_actors.gateway.answers.streaming_response import DONE, PING, event
@@ -51,11 +52,13 @@ class AnswerStream:
         submits: Sequence[Submit],
         chunks: ChunkMaker,
         *,
+        names: FieldNames,
         done: bytes = DONE,
     ) -> None:
         self._gateway = gateway
         self._identity = identity
         self._chunks = chunks
+        self._names = names
         self._done = done
         self._choices = ChoiceStreams(gateway.client, submits)
         self._seen = identity.positions_of(len(submits))
@@ -99,6 +102,8 @@ class AnswerStream:
             yield b"".join([event(chunk) for chunk in self._chunks.usage()]) + self._done
         except Exception as failure:
             self._gateway.note_failure(failure)
+            if isinstance(failure, CactusError):
+                name_as_given(failure, self._names)
             request_id = self._identity.request_id
             body = error_body(info_of(failure, request_id), request_id=request_id, is_mistral=self._gateway.is_mistral)
             yield event(body | _local_answer(failure)) + self._done

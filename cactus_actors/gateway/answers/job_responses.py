@@ -8,6 +8,7 @@ from typing import Any
 import msgspec
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_given
 from cactus_actors.gateway.answers.answer_stream import AnswerStream, ChunkMaker
 from cactus_actors.gateway.answers.choices import results_of
 from cactus_actors.gateway.answers.disconnects import unless_disconnected
@@ -59,13 +60,16 @@ async def whole_answer(
     identity: Identity,
     submits: Sequence[Submit],
     render: Callable[[Sequence[Result]], Any],
+    *,
+    names: FieldNames,
 ) -> ASGIResponse:
-    """All results in one body."""
+    """All results in one body; errors name fields by `names`."""
     owned = [identity.owned(submit) for submit in submits]
     work = results_of(gateway.client, owned)
-    results = await unless_disconnected(
-        gateway, request.receive, work, survives_disconnect=identity.survives_disconnect
-    )
+    with errors_name_fields_as_given(names):
+        results = await unless_disconnected(
+            gateway, request.receive, work, survives_disconnect=identity.survives_disconnect
+        )
     return json_response(render(results))
 
 
@@ -76,12 +80,14 @@ async def streamed_answer(
     submits: Sequence[Submit],
     chunks: ChunkMaker,
     *,
+    names: FieldNames,
     done: bytes = DONE,
 ) -> ASGIResponse:
-    """The answer as it grows."""
+    """The answer as it grows; errors name fields by `names`."""
     owned = [identity.owned(submit) for submit in submits]
     if identity.positions:
         gateway.metrics.note_resumed()
-    stream = AnswerStream(gateway, identity, owned, chunks, done=done)
-    await unless_disconnected(gateway, request.receive, stream.begin())
+    stream = AnswerStream(gateway, identity, owned, chunks, names=names, done=done)
+    with errors_name_fields_as_given(names):
+        await unless_disconnected(gateway, request.receive, stream.begin())
     return EventStreamResponse(stream.frames())

@@ -6,10 +6,10 @@ from typing import Any
 
 import msgspec
 
+from cactus_actors.api.field_names import OPTION_ALIASES
 from cactus_actors.api.openai.reasoning_fields import FORMATS, SWITCHES, ReasoningFields
 from cactus_actors.api.openai.request_bodies import MAX_N
 from cactus_actors.api.option_ranges import MAX_LABEL, MAX_LOGIT_BIAS, RANGES
-from cactus_actors.api.option_rules import ALIASES
 from cactus_actors.api.reasoning_options import EFFORTS, MAX_TEMPLATE_VARIABLES
 from cactus_actors.gateway.openapi.response_schemas import (
     BOOLEAN,
@@ -120,7 +120,7 @@ def _options(written: dict[str, Schema]) -> dict[str, Schema]:
         "reasoning_effort": {"enum": [*EFFORTS]},
         "chat_template_kwargs": {"maxProperties": MAX_TEMPLATE_VARIABLES},
     }
-    limits |= {alias: limits[name] for alias, name in ALIASES.items() if name in limits}
+    limits |= {alias: limits[name] for alias, name in OPTION_ALIASES.items() if name in limits}
     for name, limit in limits.items():
         written[name]["anyOf"][0] |= limit
     for name in ("stop", "stop_sequences"):

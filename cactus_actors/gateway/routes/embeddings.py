@@ -11,6 +11,7 @@ import msgspec
 from litestar import post
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.api.openai.prompt_field import Prompt, prompts_of
 from cactus_actors.gateway.answers.job_responses import check_serves, model_asked_for, whole_answer
 from cactus_actors.gateway.context import gateway_of
@@ -23,6 +24,7 @@ from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 
 MAX_INPUTS = 1024
+_NAMES = {"prompt": "input"}
 
 EncodingFormat = Literal["float", "base64"]
 
@@ -78,14 +80,12 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
             "usage": {"prompt_tokens": num_tokens, "total_tokens": num_tokens},
         }
 
-    return await whole_answer(gateway, request, identity, submits, render)
+    return await whole_answer(gateway, request, identity, submits, render, names=_NAMES)
 
 
 def _inputs(value: object) -> list[Prompt]:
-    try:
+    with errors_name_fields_as_given(_NAMES):
         prompts = prompts_of(value)
-    except InvalidRequest as error:
-        raise InvalidRequest(error.message.replace("prompt", "input"), param="input") from None
     if len(prompts) > MAX_INPUTS:
         raise InvalidRequest(f"{len(prompts)} inputs, at most {MAX_INPUTS} are taken at once", param="input")
     return prompts

@@ -50,8 +50,11 @@ async def infill(request: HttpRequest) -> ASGIResponse:
     """Write what stands between a prefix and a suffix, in llama.cpp's shapes."""
     gateway = gateway_of(request)
     body = await read_json(request, gateway.settings.max_body_bytes)
-    ids = infill_ids(typed(body, InfillBody), gateway.text)
-    return await complete(gateway, request, without_infill(body) | {"prompt": ids})
+    fields = typed(body, InfillBody)
+    texts = {"input_prefix": fields.input_prefix, "input_suffix": fields.input_suffix, "prompt": fields.prompt}
+    longest = max(texts, key=lambda name: len(texts[name]))
+    ids = infill_ids(fields, gateway.text)
+    return await complete(gateway, request, without_infill(body) | {"prompt": ids}, prompt_name=longest)
 
 
 def infill_ids(body: InfillBody, model: TextModel) -> list[int]:

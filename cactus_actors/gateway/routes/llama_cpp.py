@@ -8,6 +8,7 @@ from typing import Any
 from litestar import post
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.api.field_names import errors_name_fields_as_given, given_names
 from cactus_actors.api.openai import request_from_completion
 from cactus_actors.gateway.answers.job_responses import check_serves, streamed_answer, whole_answer, with_model
 from cactus_actors.gateway.answers.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
@@ -17,8 +18,8 @@ from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.results import Result
 
-# theirs -> ours
-_NAMES = {"n_predict": "max_tokens", "n_probs": "logprobs", "t_max_predict_ms": "timeout_ms"}
+ALIASES = {"n_predict": "max_tokens", "n_probs": "logprobs", "t_max_predict_ms": "timeout_ms"}
+"""llama.cpp's name -> ours"""
 
 
 @post(["/completion", "/completions"], status_code=200)
@@ -28,33 +29,37 @@ async def completion(request: HttpRequest) -> ASGIResponse:
     return await complete(gateway, request, await read_json(request, gateway.settings.max_body_bytes))
 
 
-async def complete(gateway: Gateway, request: HttpRequest, body: dict[str, Any]) -> ASGIResponse:
-    """The answer to a body in llama.cpp's words."""
+async def complete(
+    gateway: Gateway, request: HttpRequest, body: dict[str, Any], prompt_name: str = "prompt"
+) -> ASGIResponse:
+    """The answer to a body in llama.cpp's words, whose prompt the client gave as `prompt_name`."""
     identity = Identity.of(request)
-    asked = request_from_completion(
-        with_model(gateway, in_our_words(body)),
-        identity.job_id,
-        profile=gateway.settings.completions_profile,
-        strict=gateway.settings.strict,
-    )
+    names = given_names(body, ALIASES) | {"prompt": prompt_name}
+    with errors_name_fields_as_given(names):
+        asked = request_from_completion(
+            with_model(gateway, in_our_words(body)),
+            identity.job_id,
+            profile=gateway.settings.completions_profile,
+            strict=gateway.settings.strict,
+        )
     await check_serves(gateway, identity)
     gateway.metrics.note_ignored(asked.ignored)
     written = LlamaCppBody(asked, gateway.model, returns_tokens=bool(body.get("return_tokens")))
     if asked.stream:
         chunks = LlamaCppChunks(written)
-        return await streamed_answer(gateway, request, identity, asked.submits, chunks, done=b"")
+        return await streamed_answer(gateway, request, identity, asked.submits, chunks, names=names, done=b"")
 
     def render(results: Sequence[Result]) -> Any:
         bodies = [written.whole(choice, result) for choice, result in enumerate(results)]
         return bodies[0] if len(bodies) == 1 else bodies
 
-    return await whole_answer(gateway, request, identity, asked.submits, render)
+    return await whole_answer(gateway, request, identity, asked.submits, render, names=names)
 
 
 def in_our_words(body: dict[str, Any]) -> dict[str, Any]:
     """The body of /v1/completions that asks for the same; raises InvalidRequest for a field given twice."""
-    ours = {name: value for name, value in body.items() if name not in _NAMES and name != "return_tokens"}
-    for theirs, name in _NAMES.items():
+    ours = {name: value for name, value in body.items() if name not in ALIASES and name != "return_tokens"}
+    for theirs, name in ALIASES.items():
         value = body.get(theirs)
         if value is None or (theirs == "n_probs" and value == 0):
             continue

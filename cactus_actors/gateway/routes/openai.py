@@ -68,7 +68,7 @@ async def _answer(
         is_llama_cpp = asked.endpoint == "completion" and asked.submits[0].profile == "llamacpp"
         fingerprint = None if is_llama_cpp else gateway.fingerprint
         chunks = chunks_of(asked, completion_id=completion_id, created=created, system_fingerprint=fingerprint)
-        return await streamed_answer(gateway, request, identity, asked.submits, chunks)
+        return await streamed_answer(gateway, request, identity, asked.submits, chunks, names=asked.field_names)
 
     def render(results: Sequence[Result]) -> dict[str, Any]:
         return completion_body(
@@ -79,7 +79,7 @@ async def _answer(
             system_fingerprint=gateway.fingerprint,
         )
 
-    return await whole_answer(gateway, request, identity, asked.submits, render)
+    return await whole_answer(gateway, request, identity, asked.submits, render, names=asked.field_names)
 
 
 HANDLERS = [completions, chat_completions]

@@ -67,7 +67,7 @@ def test_a_seed_may_be_its_digits(name: str) -> None:
     assert resolve_options(msgspec.convert({name: "-1"}, Options))[0].seed <= MAX_EXACT
     with pytest.raises(InvalidRequest) as refused:
         resolve_options(msgspec.convert({name: str(LARGEST + 1)}, Options))
-    assert refused.value.param == "seed"
+    assert refused.value.param == name
 
 
 @pytest.mark.parametrize("wrong", ["", "seven", "-2", "1e3", "0x1", "٣", "1" * 21])

@@ -76,7 +76,7 @@ def test_what_the_options_say_together(
     [
         ({"thinking_budget": -2}, "thinking_budget"),
         ({"thinking_budget": 2**31}, "thinking_budget"),
-        ({"chat_template_kwargs": {"thinking_budget": -2}}, "thinking_budget"),
+        ({"chat_template_kwargs": {"thinking_budget": -2}}, "chat_template_kwargs.thinking_budget"),
         ({"chat_template_kwargs": {"thinking_budget": True}}, "chat_template_kwargs.thinking_budget"),
         ({"chat_template_kwargs": {"enable_thinking": "yes"}}, "chat_template_kwargs.enable_thinking"),
         ({"reasoning_effort": "enormous"}, "reasoning_effort"),
@@ -136,7 +136,7 @@ def test_other_apis_spellings_are_the_options(fields: dict[str, Any], options: d
         ({"thinking": True}, "thinking"),
         ({"reasoning": {"max_tokens": 1}, "thinking": {"budget_tokens": 2}}, "thinking.budget_tokens"),
         ({"enable_thinking": True, "reasoning": {"enabled": False}}, "reasoning.enabled"),
-        ({"reasoning": {"effort": "enormous"}}, "reasoning_effort"),
+        ({"reasoning": {"effort": "enormous"}}, "reasoning.effort"),
         ({"reasoning_format": "xml"}, "reasoning_format"),
         ({"messages": [{"role": "assistant", "reasoning_content": 5}]}, "messages[0].reasoning_content"),
     ],

@@ -1,0 +1,64 @@
+"""Errors name a field as the client wrote it, whatever the field is called after conversion."""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping
+from contextlib import contextmanager
+from typing import Any, TypeAlias
+
+import msgspec
+
+from cactus_actors.protocol.errors import CactusError
+from cactus_actors.protocol.options import Options
+
+FieldNames: TypeAlias = Mapping[str, str]
+"""Field -> the path that the client gave it under, where that is another."""
+
+OPTION_ALIASES: FieldNames = {
+    "max_completion_tokens": "max_tokens",
+    "random_seed": "seed",
+    "repetition_penalty": "repeat_penalty",
+    "safe_mode": "safe_prompt",
+    "stop_sequences": "stop",
+}
+"""Alias -> the option that it spells."""
+
+_ENGLISH = frozenset({"logprobs", "prompt", "seed", "stop"})
+"""Fields whose names are words: a message about another field may mean the word."""
+
+
+def given_names(fields: Mapping[str, Any], aliases: FieldNames, prefix: str = "") -> dict[str, str]:
+    """The names of `fields` that are aliases; a field that is given under its own name too keeps that one."""
+    return {
+        name: f"{prefix}{alias}"
+        for alias, name in aliases.items()
+        if fields.get(alias) is not None and fields.get(name) is None
+    }
+
+
+def option_names(options: Options) -> dict[str, str]:
+    """The aliases among the options of a request."""
+    return given_names(msgspec.structs.asdict(options), OPTION_ALIASES)
+
+
+def name_as_given(error: CactusError, names: FieldNames) -> None:
+    """Rewrite `param` and the message of an error in the client's names."""
+    head = re.split(r"[.\[]", error.param or "", maxsplit=1)[0]
+    for name, given in names.items():
+        if name in _ENGLISH and name != head:
+            continue
+        error.message = re.sub(rf"(?<![\w.]){name}(?!\w)", given, error.message)
+        error.args = (error.message,)
+    if error.param is not None and head in names:
+        error.param = names[head] + error.param[len(head) :]
+
+
+@contextmanager
+def errors_name_fields_as_given(names: FieldNames) -> Iterator[None]:
+    """Rewrite errors raised inside, see `name_as_given`."""
+    try:
+        yield
+    except CactusError as error:
+        name_as_given(error, names)
+        raise
