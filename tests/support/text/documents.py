@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from tests.support.paths import DOCS, ROOT
+from tests.support.paths import DOCS, ROOT, TESTS
 
 DOCUMENTS = sorted(
     [
@@ -10,6 +10,8 @@ DOCUMENTS = sorted(
         *DOCS.rglob("*.md"),
         *(ROOT / "deploy").glob("*.md"),
         *(ROOT / "training").glob("*.md"),
+        *TESTS.glob("*.md"),
+        *(TESTS / "goldens").glob("*.md"),
         *(ROOT / "cactus_actors" / "models").glob("*/README.md"),
     ]
 )
