@@ -22,6 +22,22 @@ DEFAULT_MAX_IN_FLIGHT = 64
 
 
 @dataclass(frozen=True, kw_only=True)
+class BatchLimits:
+    """How long a run waits for the service, and how far it reads ahead.
+
+    The service may be unreachable for `service_lost_s`, as during a restart; a full one is waited for without
+    limit. A refused job is sent again after `retry_s`, unless the refusal names a time.
+    """
+
+    service_lost_s: float = 120.0
+    retry_s: float = 1.0
+    max_ahead_bytes: int = 1 << 20
+
+
+DEFAULT_LIMITS = BatchLimits()
+
+
+@dataclass(frozen=True, kw_only=True)
 class BatchRequest:
     """What to run and how.
 
@@ -43,6 +59,7 @@ class BatchRequest:
     overwrite: bool = False
     one_model: bool = True
     account: str = ""
+    limits: BatchLimits = DEFAULT_LIMITS
 
     @property
     def paths(self) -> BatchPaths:

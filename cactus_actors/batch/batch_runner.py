@@ -156,7 +156,9 @@ class _Runner:
     async def run(self) -> BatchProgress:
         self._tell(None, None)
         with PromptFile(self._request.source) as file:
-            lines = PendingLines(file, self._form, self._scanned, self._output.has)
+            lines = PendingLines(
+                file, self._form, self._scanned, self._output.has, self._request.limits.max_ahead_bytes
+            )
             try:
                 async with asyncio.TaskGroup() as tasks:
                     syncing = tasks.create_task(self._keep_synced())

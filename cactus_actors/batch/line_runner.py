@@ -35,9 +35,7 @@ from cactus_actors.protocol.results import Result
 
 BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
 MAX_ATTEMPTS = 100  # each interrupted run of a line is one, and the router remembers them all
-SERVICE_LOST_S = 120.0  # a service may be away for so long, as while it is started again; a full one for any time
 REPEAT_NOTICE_S = 10.0
-DEFAULT_RETRY_S = 1.0
 MAX_RETRY_S = 30.0
 _log = logging.getLogger(__name__)
 
@@ -71,6 +69,7 @@ class LineRunner:
         self._system = request.system
         self._model = model
         self._account = request.account
+        self._limits = request.limits
         self._plain_is_chat = not request.raw
         options = request.options
         if options.priority is None:
@@ -154,22 +153,26 @@ class LineRunner:
             except Overloaded as error:
                 self._on_reply()
                 _check_time(submit, first_tried_at, error)
-                await _pause(error)
+                await self._pause(error)
             except (Unavailable, StorageFailure) as error:
                 # One that cannot be asked may have the result.
                 if error.result is not None or isinstance(error, StorageFailure):
                     _check_time(submit, first_tried_at, error)
-                if time.monotonic() - self._last_reply_at > SERVICE_LOST_S:
+                if time.monotonic() - self._last_reply_at > self._limits.service_lost_s:
                     raise
                 self._on_unavailable(error)
                 attempt += error.result is not None  # a job that was ended so stays so
-                await _pause(error)
+                await self._pause(error)
             else:
                 # An interrupted run has cancelled what it had in flight, and the router remembers.
                 if result.finish_reason != "cancelled":
                     return result
                 attempt += 1
         raise ServerFailure("the job was cancelled again and again")
+
+    async def _pause(self, error: CactusError) -> None:
+        wait_s = min(error.retry_after or self._limits.retry_s, MAX_RETRY_S)
+        await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)
 
     def _on_reply(self) -> None:
         self._last_reply_at = time.monotonic()
@@ -179,7 +182,7 @@ class LineRunner:
         """Say once what is waited for, and how long; a service that drains still answers in between."""
         now = time.monotonic()
         if not self._is_unavailable and now - self._notice_at >= REPEAT_NOTICE_S:
-            _log.warning("%s; waiting up to %.0f s for the service", error, SERVICE_LOST_S)
+            _log.warning("%s; waiting up to %.0f s for the service", error, self._limits.service_lost_s)
             self._notice_at = now
         self._is_unavailable = True
 
@@ -196,8 +199,3 @@ def _check_time(submit: Submit, first_tried_at: float, error: CactusError) -> No
     if timeout_ms is not None and time.monotonic() - first_tried_at >= timeout_ms / 1000:
         message = f"the service had no room for this line within {timeout_ms} ms: {error.message}"
         raise DeadlineExceeded(message, param="timeout_ms") from error
-
-
-async def _pause(error: CactusError) -> None:
-    wait_s = min(error.retry_after or DEFAULT_RETRY_S, MAX_RETRY_S)
-    await asyncio.sleep(wait_s * random.uniform(1.0, 1.5))  # noqa: S311  (spreads retries)

@@ -10,8 +10,6 @@ from cactus_actors.batch.input_scan import LINES_A_STEP, InputScan, changed, che
 from cactus_actors.batch.prompt_file import Format, PromptFile
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line
 
-MAX_AHEAD_BYTES = 1 << 20
-
 
 class PendingLines:
     """Gives every line of `file` that `is_done` does not know, in order, to any number of tasks.
@@ -19,11 +17,14 @@ class PendingLines:
     What the scan did not see is never given: the file is read again here, and may have changed since.
     """
 
-    def __init__(self, file: PromptFile, form: Format, scanned: InputScan, is_done: Callable[[str], bool]) -> None:
+    def __init__(
+        self, file: PromptFile, form: Format, scanned: InputScan, is_done: Callable[[str], bool], max_ahead_bytes: int
+    ) -> None:
         self._file = file
         self._form = form
         self._scanned = scanned
         self._is_done = is_done
+        self._max_ahead_bytes = max_ahead_bytes
         self._steps = self._read()
         self._ready: deque[PromptLine] = deque()
         self._reading = asyncio.Lock()
@@ -49,7 +50,7 @@ class PendingLines:
             line = decode_line(raw, self._form)
             if not self._is_done(line.custom_id):
                 lines.append(line)
-            if num_bytes > MAX_AHEAD_BYTES or num_before % LINES_A_STEP == 0:
+            if num_bytes > self._max_ahead_bytes or num_before % LINES_A_STEP == 0:
                 yield lines
                 lines, num_bytes = [], 0
         yield lines

@@ -3,18 +3,33 @@
 from __future__ import annotations
 
 import contextlib
+from dataclasses import dataclass
 from typing import Any
 
 from cactus_actors.placement.interface import Actor, ActorExit, ActorFuture
 from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import CactusError
 
-HUNG_AFTER_S = 10.0
 HEALTH_INTERVAL_S = 1.0
 LATE_AFTER_S = 1.0
 """An answer that takes longer is looked at more closely."""
 MAX_STEP_S = 0.5
 """What counts between two looks: they are half of that apart, unless the supervisor itself was held up."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class HealthTimeouts:
+    """Seconds in which an actor could have answered, after which it is replaced.
+
+    `hung_s` is for an answer to `health`. `stuck_s` is for the main loop of a worker whose other threads answer: a
+    step is kept shorter than a heartbeat, and takes longer where many workers share a core.
+    """
+
+    hung_s: float = 10.0
+    stuck_s: float = 20.0
+
+
+DEFAULT_HEALTH_TIMEOUTS = HealthTimeouts()
 
 
 class ActorHandle:
@@ -23,8 +38,9 @@ class ActorHandle:
     Of the time that an answer takes only the seconds count in which the actor was let run.
     """
 
-    def __init__(self, actor: Actor) -> None:
+    def __init__(self, actor: Actor, timeouts: HealthTimeouts) -> None:
         self.actor = actor
+        self._timeouts = timeouts
         self._question: ActorFuture | None = None
         self._asked_at = float("-inf")
         self._late: FairSeconds | None = None
@@ -47,9 +63,9 @@ class ActorHandle:
         return None
 
     def is_hung(self, now: float) -> bool:
-        """Whether it has owed an answer for HUNG_AFTER_S: it is stopped, or holds its interpreter."""
+        """Whether an answer is overdue by `hung_s`: the process is stopped, or holds its interpreter."""
         if self._question is None or now - self._asked_at < LATE_AFTER_S:
             return False
         if self._late is None:
             self._late = FairSeconds(self.actor.pid, now, MAX_STEP_S)
-        return self._late.look(now) > HUNG_AFTER_S - LATE_AFTER_S
+        return self._late.look(now) > self._timeouts.hung_s - LATE_AFTER_S

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Callable
 from typing import Any
 
-from cactus_actors.fleet.actor_handle import ActorHandle
+from cactus_actors.fleet.actor_handle import DEFAULT_HEALTH_TIMEOUTS, ActorHandle, HealthTimeouts
 from cactus_actors.placement.interface import Actor, PlacementLost
 from cactus_actors.process.backoff import Backoff
 from cactus_actors.protocol.errors import CactusError
@@ -25,7 +25,9 @@ class Singleton:
         begin: Callable[[Actor], None],
         announce: Callable[[str], None],
         on_lost: Callable[[], None] = lambda: None,
+        timeouts: HealthTimeouts = DEFAULT_HEALTH_TIMEOUTS,
     ) -> None:
+        self._timeouts = timeouts
         self._what = what
         self._place = place
         self._begin = begin
@@ -43,7 +45,7 @@ class Singleton:
     def place(self, now: float) -> None:
         """Place it, so that it gets ready to begin; raises CactusError."""
         self._started_at = now
-        self._handle = ActorHandle(self._place())
+        self._handle = ActorHandle(self._place(), self._timeouts)
 
     def begin(self) -> None:
         """Have it begin; raises CactusError, with nothing left running."""

@@ -4,7 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Callable, Collection
 
-from cactus_actors.fleet.actor_handle import HEALTH_INTERVAL_S, MAX_STEP_S, ActorHandle
+from cactus_actors.fleet.actor_handle import (
+    DEFAULT_HEALTH_TIMEOUTS,
+    HEALTH_INTERVAL_S,
+    MAX_STEP_S,
+    ActorHandle,
+    HealthTimeouts,
+)
 from cactus_actors.fleet.fleet import DrainWorker, Fleet, StartWorker
 from cactus_actors.fleet.start_phases import StartPhase
 from cactus_actors.placement.interface import Actor, ActorExit, PlacementLost
@@ -12,8 +18,6 @@ from cactus_actors.process.health import WorkerHealth
 from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import Unavailable
 
-STUCK_AFTER_S = 20.0
-"""A step is kept shorter than a heartbeat; a worker that shares its core with many others takes longer."""
 LOADING_INTERVAL_S = 0.2
 STALLED_AFTER_S = 2.0
 """A loop that has not turned for longer is looked at more closely."""
@@ -32,7 +36,9 @@ class WorkerPool:
         launch: Callable[[str], Actor],
         on_lost: Callable[[str], None],
         announce: Callable[[str], None],
+        timeouts: HealthTimeouts = DEFAULT_HEALTH_TIMEOUTS,
     ) -> None:
+        self._timeouts = timeouts
         self.fleet = Fleet(desired=desired)
         self._launch = launch
         self._on_lost = on_lost
@@ -72,7 +78,7 @@ class WorkerPool:
 
     def _start(self, worker_id: str, now: float) -> None:
         try:
-            self._handles[worker_id] = ActorHandle(self._launch(worker_id))
+            self._handles[worker_id] = ActorHandle(self._launch(worker_id), self._timeouts)
             self.loading[worker_id] = StartPhase(worker_id, "placing")
         except PlacementLost:
             raise
@@ -122,7 +128,7 @@ class WorkerPool:
         if health is not None and (health.state == "loading" or health.last_tick_s < STALLED_AFTER_S):
             self._stalled.pop(worker_id, None)
         elif still is not None:
-            return still.look(now) > STUCK_AFTER_S - STALLED_AFTER_S
+            return still.look(now) > self._timeouts.stuck_s - STALLED_AFTER_S
         elif health is not None:
             pid = self._handles[worker_id].actor.pid
             self._stalled[worker_id] = FairSeconds(pid, now, MAX_STEP_S)

@@ -77,11 +77,18 @@ class CloudClient:
     choose where a request goes.
     """
 
-    def __init__(self, settings: HandoffSettings, breaker: CircuitBreaker, budget: RequestBudget) -> None:
+    def __init__(
+        self,
+        settings: HandoffSettings,
+        breaker: CircuitBreaker,
+        budget: RequestBudget,
+        rest_wait_s: float = REST_WAIT_S,
+    ) -> None:
         url = check_base_url(settings.base_url)
         self._settings = settings
         self._breaker = breaker
         self._budget = budget
+        self._rest_wait_s = rest_wait_s
         self._url = settings.base_url.rstrip("/") + "/chat/completions"
         self.provider = f"{url.host}/{settings.model}"
         self._client = httpx.AsyncClient(
@@ -202,26 +209,25 @@ class CloudClient:
             if not response.headers.get("content-type", "").lower().startswith("text/event-stream"):
                 raise CloudFailure("cloud_protocol_error", "the answer is not an event stream")
             exchange.meter.has_begun = True
-            await _read_answer(response, exchange, reader, deadline)
+            await self._read_events(response, exchange, reader, deadline)
 
+    async def _read_events(
+        self, response: httpx.Response, exchange: _Exchange, reader: AnswerReader, deadline: asyncio.Timeout
+    ) -> None:
+        """Read until the end, which is not waited for for long once the answer is complete.
 
-async def _read_answer(
-    response: httpx.Response, exchange: _Exchange, reader: AnswerReader, deadline: asyncio.Timeout
-) -> None:
-    """Read until the end, which is not waited for for long once the answer is complete.
-
-    Of the time up to the deadline half is left to bring the answer home.
-    """
-    is_complete = False
-    async with contextlib.aclosing(_events_of(response)) as events:
-        async for data in events:
-            exchange.take(reader.read(data))
-            if reader.is_done:
-                return
-            if reader.is_complete and not is_complete:
-                is_complete = True
-                now = asyncio.get_running_loop().time()
-                deadline.reschedule(now + min(REST_WAIT_S, max(0.0, exchange.ends_at - now) / 2))
+        Of the time up to the deadline half is left to bring the answer home.
+        """
+        is_complete = False
+        async with contextlib.aclosing(_events_of(response)) as events:
+            async for data in events:
+                exchange.take(reader.read(data))
+                if reader.is_done:
+                    return
+                if reader.is_complete and not is_complete:
+                    is_complete = True
+                    now = asyncio.get_running_loop().time()
+                    deadline.reschedule(now + min(self._rest_wait_s, max(0.0, exchange.ends_at - now) / 2))
 
 
 async def _events_of(response: httpx.Response) -> AsyncGenerator[bytes]:

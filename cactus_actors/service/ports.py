@@ -15,12 +15,12 @@ WAIT_S = 5.0
 POLL_S = 0.1
 
 
-def check_ports(config: ServeConfig) -> None:
+def check_ports(config: ServeConfig, wait_s: float = WAIT_S) -> None:
     """Raises ConfigurationInvalid for a port that somebody else listens on, naming the option for another.
 
     What cannot be told here, such as a host that is none, is left to whoever listens there.
     """
-    until = time.monotonic() + WAIT_S
+    until = time.monotonic() + wait_s
     for option, endpoint, address in _addresses(config):
         while _is_taken(address):
             if time.monotonic() >= until:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Sequence
 
 from cactus_actors.config import NO_OVERRIDES, ServeConfig
+from cactus_actors.fleet.actor_handle import DEFAULT_HEALTH_TIMEOUTS, HealthTimeouts
 from cactus_actors.fleet.readiness import StallTimeout, await_result
 from cactus_actors.fleet.singleton import Singleton
 from cactus_actors.fleet.start_phases import PhaseAnnouncer, ShowPhase, StartPhase
@@ -19,7 +20,7 @@ from cactus_actors.fleet.worker_pool import WorkerPool
 from cactus_actors.handoff.configured import is_cloud_configured
 from cactus_actors.models.catalog import list_models, resolve_model
 from cactus_actors.placement.actor_kinds import GATEWAY, HANDOFF, ROUTER, WORKER
-from cactus_actors.placement.interface import Actor, Placement
+from cactus_actors.placement.interface import Actor, ActorKind, Placement
 from cactus_actors.process.health import Endpoints, RouterHealth
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.service.actor_settings import ActorSettings, overrides_of
@@ -55,22 +56,27 @@ class Service:
         announce: Callable[[str], None] = lambda _: None,
         log_line: Callable[[str], None] = lambda _: None,
         show_phase: ShowPhase | None = None,
+        *,
+        worker_kind: ActorKind = WORKER,
+        timeouts: HealthTimeouts = DEFAULT_HEALTH_TIMEOUTS,
     ) -> None:
+        self._worker_kind = worker_kind
         self._config = config
         self._announce = announce
         self._log_line = log_line
         self._show_phase = show_phase or PhaseAnnouncer(announce)
         self._uses_ray = uses_ray(config)
-        self._router = Singleton("the router", self._place_router, self._begin_router, announce)
+        self._router = Singleton("the router", self._place_router, self._begin_router, announce, timeouts=timeouts)
         self._handoff = Singleton(
             "the handoff actor",
             self._place_handoff,
             self._begin_handoff,
             announce,
             on_lost=lambda: self._on_worker_lost(config.handoff.worker_id),
+            timeouts=timeouts,
         )
-        self._gateway = Singleton("the gateway", self._place_gateway, self._begin_gateway, announce)
-        self._workers = WorkerPool(config.workers, self._launch_worker, self._on_worker_lost, announce)
+        self._gateway = Singleton("the gateway", self._place_gateway, self._begin_gateway, announce, timeouts=timeouts)
+        self._workers = WorkerPool(config.workers, self._launch_worker, self._on_worker_lost, announce, timeouts)
         self._placement_or_none: Placement | None = None
         self._http: str | None = None
         self._endpoints: Endpoints | None = None
@@ -290,7 +296,7 @@ class Service:
 
     def _launch_worker(self, worker_id: str) -> Actor:
         settings = self._settings.worker(worker_id)
-        worker = self._placement.start(WORKER, settings, name=worker_id, num_cpus=self._config.threads)
+        worker = self._placement.start(self._worker_kind, settings, name=worker_id, num_cpus=self._config.threads)
         worker.run(self._workers_endpoint)
         return worker
 

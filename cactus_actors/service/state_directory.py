@@ -32,7 +32,7 @@ class StateDirectory:
     cannot be made, or that another service has: with the process and the endpoint of that one.
     """
 
-    def __init__(self, directory: Path, endpoint: str, announce: Callable[[str], None]) -> None:
+    def __init__(self, directory: Path, endpoint: str, announce: Callable[[str], None], wait_s: float = WAIT_S) -> None:
         self._directory = directory
         try:
             make_private(directory)
@@ -44,7 +44,7 @@ class StateDirectory:
                 param="state_dir",
             ) from None
         try:
-            self._take_lock()
+            self._take_lock(wait_s)
         except ConfigurationInvalid:
             os.close(self._lock)
             raise
@@ -61,8 +61,8 @@ class StateDirectory:
             os.close(self._lock)
             self._lock = -1
 
-    def _take_lock(self) -> None:
-        until = time.monotonic() + WAIT_S
+    def _take_lock(self, wait_s: float) -> None:
+        until = time.monotonic() + wait_s
         while True:
             try:
                 fcntl.flock(self._lock, fcntl.LOCK_EX | fcntl.LOCK_NB)

@@ -48,7 +48,7 @@ async def test_a_reset_stream_that_is_not_resumed(
 ) -> None:
     if not resumes:  # nor notices that it should
         monkeypatch.setattr(JobFollower, "_resume", lambda *_: None)
-        monkeypatch.setattr(JobFollower, "_on_delta", lambda self, delta, _: self._put_out(delta))
+        monkeypatch.setattr(JobFollower, "_on_delta", lambda self, delta, _: self._emit(delta))
     async with (
         staged(tmp_path, processes.jobs, processes.stream) as stage,
         proxied(processes.stream) as stream,

@@ -74,7 +74,7 @@ class Running:
 
 
 @contextmanager
-def running_service(config: ServeConfig) -> Iterator[Running]:
+def running_service(config: ServeConfig, **arguments: Any) -> Iterator[Running]:
     """Start a service from `config`, tend it in a thread, and stop it at the end."""
     from cactus_actors.service.service import Service
 
@@ -85,7 +85,7 @@ def running_service(config: ServeConfig) -> Iterator[Running]:
         said_at.append(time.monotonic())
         lines.append(line)
 
-    service = Service(config, announce=announce)
+    service = Service(config, announce=announce, **arguments)
     service.start()
     stop = threading.Event()
     tending = threading.Thread(target=service.reconcile, args=(stop,))

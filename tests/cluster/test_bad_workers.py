@@ -14,6 +14,7 @@ from typing import Any
 import pytest
 
 from cactus_actors.config import ServeConfig
+from cactus_actors.fleet.actor_handle import HealthTimeouts
 from cactus_actors.models.catalog import resolve_model
 from tests.cluster.conftest import Running, running_service
 from tests.cluster.test_service import OPTIONS, STORY, local_workers, parent_of, wait_until
@@ -25,7 +26,9 @@ pytestmark = pytest.mark.chaos
 
 
 @contextmanager
-def two_workers(place: dict[str, Any], state_dir: Path, **changes: Any) -> Iterator[Running]:
+def two_workers(
+    place: dict[str, Any], state_dir: Path, service: dict[str, Any] | None = None, **changes: Any
+) -> Iterator[Running]:
     config = ServeConfig(
         workers=2,
         jobs_endpoint="tcp://127.0.0.1:*",
@@ -35,7 +38,7 @@ def two_workers(place: dict[str, Any], state_dir: Path, **changes: Any) -> Itera
         **place,
         **changes,
     )
-    with running_service(config) as running:
+    with running_service(config, **(service or {})) as running:
         yield running
 
 
@@ -106,12 +109,10 @@ def loading(known: set[int], starters: set[int]) -> set[int]:
 
 @pytest.mark.parametrize(("token", "trap"), [(HANGS_ONCE, "hang"), (SLEEPS_ONCE, "sleep")])
 def test_a_worker_that_hangs_in_a_step_is_ended_and_replaced(
-    place: dict[str, Any], tmp_path: Path, monkeypatch: pytest.MonkeyPatch, token: int, trap: str
+    place: dict[str, Any], tmp_path: Path, token: int, trap: str
 ) -> None:
-    monkeypatch.setattr("cactus_actors.service.service.WORKER", TRAPPED)
-    monkeypatch.setattr("cactus_actors.fleet.worker_pool.STUCK_AFTER_S", 5.0)
-    monkeypatch.setattr("cactus_actors.fleet.actor_handle.HUNG_AFTER_S", 5.0)
-    with two_workers(place, tmp_path) as running:
+    impatient = {"worker_kind": TRAPPED, "timeouts": HealthTimeouts(hung_s=5.0, stuck_s=5.0)}
+    with two_workers(place, tmp_path, impatient) as running:
         undisturbed = running.client.complete(prompt=STORY, **OPTIONS)
         before = {worker.pid for worker in running.client.status().workers if worker.kind == "local"}
         (traps() / trap).touch()

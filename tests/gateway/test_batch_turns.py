@@ -11,7 +11,7 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.batch import line_runner as answering
+from cactus_actors.batch.batch_request import DEFAULT_LIMITS, BatchLimits
 from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.files import batch_runner as batches_module
 from cactus_actors.gateway.files.batch_record import BatchRecord
@@ -47,9 +47,11 @@ def refuse(router: ScriptedRouter, account: str, error: CactusError) -> None:
 class Tenants:
     """Batches of tenants, as the gateway keeps them."""
 
-    def __init__(self, directory: Path, client: AsyncClient, in_flight: int) -> None:
+    def __init__(self, directory: Path, client: AsyncClient, in_flight: int, limits: BatchLimits) -> None:
         self.files = FileStore(directory / "files")
-        self.batches = BatchRunner(directory / "batches", self.files, client, in_flight=in_flight, unix_offset=0.0)
+        self.batches = BatchRunner(
+            directory / "batches", self.files, client, in_flight=in_flight, unix_offset=0.0, limits=limits
+        )
 
     async def create(self, tenant: str, num_lines: int = 1, **body: Any) -> BatchRecord:
         lines = [
@@ -70,9 +72,11 @@ class Tenants:
 
 
 @asynccontextmanager
-async def tenants(directory: Path, router: ScriptedRouter, in_flight: int = 2) -> AsyncIterator[Tenants]:
+async def tenants(
+    directory: Path, router: ScriptedRouter, in_flight: int = 2, limits: BatchLimits = DEFAULT_LIMITS
+) -> AsyncIterator[Tenants]:
     async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=30.0) as client:
-        kept = Tenants(directory, client, in_flight)
+        kept = Tenants(directory, client, in_flight, limits)
         working = asyncio.create_task(kept.batches.run())
         try:
             yield kept
@@ -143,10 +147,9 @@ async def test_a_batch_that_waits_is_cancelled_at_once(tmp_path: Path, router: S
 async def test_a_batch_that_is_tried_again_later_holds_up_nobody_else(
     tmp_path: Path, router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(answering, "SERVICE_LOST_S", -1.0)
     monkeypatch.setattr(batches_module, "RETRY_S", 3600.0)
     refuse(router, "ann", Unavailable("no worker"))
-    async with tenants(tmp_path, router) as kept:
+    async with tenants(tmp_path, router, limits=BatchLimits(service_lost_s=-1.0)) as kept:
         blocked = await kept.create("ann")
         await comes(lambda: f"{blocked.batch_id} waits" in caplog.text)
         other = await kept.create("bob")

@@ -14,10 +14,9 @@ import msgspec
 import pytest
 
 from cactus_actors.config import HandoffSettings
-from cactus_actors.handoff import cloud_client as handoff_cloud
 from cactus_actors.handoff.answer_reader import AnswerPiece, CloudAnswer
 from cactus_actors.handoff.circuit_breaker import CircuitBreaker
-from cactus_actors.handoff.cloud_client import CloudClient
+from cactus_actors.handoff.cloud_client import REST_WAIT_S, CloudClient
 from cactus_actors.handoff.cloud_failures import CloudFailure
 from cactus_actors.handoff.cloud_key import CloudKey
 from cactus_actors.handoff.metering import Meter
@@ -61,11 +60,11 @@ QUICK = HandoffSettings(
 class Asker:
     """Asks a fake cloud, and keeps what was forwarded."""
 
-    def __init__(self, base_url: str, **changes: Any) -> None:
+    def __init__(self, base_url: str, *, rest_wait_s: float = REST_WAIT_S, **changes: Any) -> None:
         settings = msgspec.structs.replace(QUICK, base_url=base_url, **changes)
         self.breaker = CircuitBreaker(max_failures=settings.breaker_failures, open_s=settings.breaker_open_s)
         self.budget = RequestBudget(max_concurrent=settings.max_concurrent, max_requests=settings.max_requests)
-        self.cloud = CloudClient(settings, self.breaker, self.budget)
+        self.cloud = CloudClient(settings, self.breaker, self.budget, rest_wait_s)
         self.chunks: list[str] = []
 
     async def ask(
@@ -348,11 +347,8 @@ async def test_an_answer_with_a_finish_reason_is_complete(asker_of: MakeAsker, a
     assert len(cloud.requests) == 1
 
 
-async def test_a_complete_answer_is_not_lost_to_the_deadline(
-    asker_of: MakeAsker, monkeypatch: pytest.MonkeyPatch
-) -> None:
+async def test_a_complete_answer_is_not_lost_to_the_deadline(asker_of: MakeAsker) -> None:
     """Also where nothing runs from the finish_reason until the deadline is over."""
-    monkeypatch.setattr(handoff_cloud, "REST_WAIT_S", 60.0)
 
     def starve(piece: AnswerPiece) -> None:
         if piece.text == "is":
@@ -360,7 +356,7 @@ async def test_a_complete_answer_is_not_lost_to_the_deadline(
 
     async with fake_cloud(stays_behind_its_end) as cloud:
         for forward in (None, starve):
-            asker = asker_of(cloud, total_timeout_s=3.0, read_timeout_s=60.0, breaker_failures=1)
+            asker = asker_of(cloud, rest_wait_s=60.0, total_timeout_s=3.0, read_timeout_s=60.0, breaker_failures=1)
             assert await asker.ask(forward=forward) == CloudAnswer("stop", None)
             assert asker.breaker_state == "closed"
 

@@ -17,7 +17,7 @@ import msgspec
 
 from cactus_actors.batch.batch_errors import InputInvalid, OutputFailed, OutputLocked
 from cactus_actors.batch.batch_output import BatchOutput, num_results, publish
-from cactus_actors.batch.batch_request import BatchProgress, BatchRequest
+from cactus_actors.batch.batch_request import DEFAULT_LIMITS, BatchLimits, BatchProgress, BatchRequest
 from cactus_actors.batch.batch_runner import run_batch
 from cactus_actors.batch.prompt_file import PromptFile
 from cactus_actors.batch.prompt_lines import decode_line
@@ -57,9 +57,17 @@ class BatchRunner:
     """
 
     def __init__(
-        self, directory: Path, files: FileStore, client: AsyncClient, *, in_flight: int, unix_offset: float
+        self,
+        directory: Path,
+        files: FileStore,
+        client: AsyncClient,
+        *,
+        in_flight: int,
+        unix_offset: float,
+        limits: BatchLimits = DEFAULT_LIMITS,
     ) -> None:
         self._directory = directory
+        self._limits = limits
         self._files = files
         self._client = client
         self._in_flight = in_flight
@@ -251,6 +259,7 @@ class BatchRunner:
             resume=True,
             one_model=False,
             account=record.tenant,
+            limits=self._limits,
         )
 
     def _write_off(self, record: BatchRecord) -> None:

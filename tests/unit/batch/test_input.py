@@ -15,9 +15,9 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from cactus_actors.batch import pending_lines as open_lines
 from cactus_actors.batch.batch_errors import InputChanged, InputInvalid
 from cactus_actors.batch.input_scan import InputScan, scan
+from cactus_actors.batch.pending_lines import PendingLines
 from cactus_actors.batch.prompt_file import MAX_LINE_BYTES, PromptFile, RawLine
 from cactus_actors.batch.prompt_lines import PromptLine, decode_line, request_of_line
 from cactus_actors.protocol.errors import InvalidRequest, NotSupported
@@ -225,9 +225,8 @@ async def test_scan_counts_lines_and_finds_the_model(tmp_path: Path) -> None:
     ],
 )
 async def test_a_line_that_the_scan_did_not_see_is_never_given(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, content: bytes, given: list[str]
+    tmp_path: Path, content: bytes, given: list[str]
 ) -> None:
-    monkeypatch.setattr(open_lines, "MAX_AHEAD_BYTES", 1)
     original = b'"a"\n"b"\n"c"\n'
     path = write(tmp_path, original)
     with PromptFile(path) as file:
@@ -237,7 +236,7 @@ async def test_a_line_that_the_scan_did_not_see_is_never_given(
     with PromptFile(path) as file, contextlib.ExitStack() as stack:
         if content != original:
             stack.enter_context(pytest.raises(InputChanged, match="input_changed"))
-        lines = open_lines.PendingLines(file, "jsonl", seen, lambda _: False)
+        lines = PendingLines(file, "jsonl", seen, lambda _: False, max_ahead_bytes=1)
         while (line := await lines.next()) is not None:
             got.append(line.value)
     assert got == given

@@ -13,7 +13,6 @@ import threading
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import Any
-from unittest import mock
 
 import msgspec
 import pytest
@@ -30,9 +29,8 @@ from cactus_actors.batch import (
     run_batch,
 )
 from cactus_actors.batch import batch_runner as runner
-from cactus_actors.batch import line_runner as answering
-from cactus_actors.batch import pending_lines as open_lines
 from cactus_actors.batch.batch_output import BatchOutput
+from cactus_actors.batch.batch_request import BatchLimits
 from cactus_actors.batch.paths import BatchPaths
 from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import (
@@ -365,8 +363,8 @@ def test_a_service_that_fails_as_a_whole_fails_no_line(
             router.reply(identity, Rejected(error=error.info(), job_id=submit.job_id))
 
     on_submit, router.on_submit = router.on_submit, refuse_later  # type: ignore[method-assign]
-    with mock.patch.object(answering, "SERVICE_LOST_S", 0.0), pytest.raises(type(error)):
-        run(max_in_flight=2)
+    with pytest.raises(type(error)):
+        run(max_in_flight=2, limits=BatchLimits(service_lost_s=0.0))
     assert (tmp_path / "out.errors.jsonl.partial").read_bytes() == b""
     router.on_submit = on_submit  # type: ignore[method-assign]
     assert run(resume=True).num_succeeded == 20
@@ -470,13 +468,9 @@ def test_a_line_with_a_timeout_outlives_a_service_that_is_away(
 
 
 def test_a_service_that_is_away_for_a_while_is_waited_for(
-    run: Callable[..., BatchProgress],
-    router: ScriptedRouter,
-    monkeypatch: pytest.MonkeyPatch,
-    caplog: pytest.LogCaptureFixture,
+    run: Callable[..., BatchProgress], router: ScriptedRouter, caplog: pytest.LogCaptureFixture
 ) -> None:
     """Longer than a first answer may take, and longer than nothing was heard of the lines in flight."""
-    monkeypatch.setattr(answering, "DEFAULT_RETRY_S", 0.05)
 
     def go_away(identity: bytes, submit: Submit) -> None:
         on_submit(identity, submit)
@@ -490,7 +484,7 @@ def test_a_service_that_is_away_for_a_while_is_waited_for(
         router.is_silent.clear()
 
     on_submit, router.on_submit = router.on_submit, go_away  # type: ignore[method-assign]
-    assert run(timeout=2.0, max_in_flight=2).num_succeeded == 20
+    assert run(timeout=2.0, max_in_flight=2, limits=BatchLimits(retry_s=0.05)).num_succeeded == 20
     assert WAITS in caplog.text
 
 
@@ -621,8 +615,8 @@ def interrupted(run: Callable[..., BatchProgress], router: ScriptedRouter, after
                 router.reply(identity, job.finish(success=False, error=error, finish_reason="error"))
 
     end, router.end = router.end, go_away  # type: ignore[method-assign]
-    with mock.patch.object(answering, "SERVICE_LOST_S", 0.0), pytest.raises(Unavailable):
-        run(max_in_flight=2)
+    with pytest.raises(Unavailable):
+        run(max_in_flight=2, limits=BatchLimits(service_lost_s=0.0))
     router.end = end  # type: ignore[method-assign]
     router.restart()
 
@@ -729,13 +723,11 @@ def test_an_input_that_changes_under_the_run_is_noticed(
     router: ScriptedRouter,
     source: Path,
     tmp_path: Path,
-    monkeypatch: pytest.MonkeyPatch,
     change: Callable[[bytes], bytes],
     is_read_ahead: bool,
 ) -> None:
     """Only what the run began with is answered, and so it goes on once that is there again."""
-    if not is_read_ahead:
-        monkeypatch.setattr(open_lines, "MAX_AHEAD_BYTES", 1)
+    limits = BatchLimits() if is_read_ahead else BatchLimits(max_ahead_bytes=1)
     original = source.read_bytes()
 
     def change_it(identity: bytes, submit: Submit) -> None:
@@ -745,7 +737,7 @@ def test_an_input_that_changes_under_the_run_is_noticed(
 
     on_submit, router.on_submit = router.on_submit, change_it  # type: ignore[method-assign]
     with pytest.raises(InputInvalid) as caught:
-        run(max_in_flight=1)
+        run(max_in_flight=1, limits=limits)
     assert "input_changed" in caught.value.message or "not_text" in caught.value.message
     assert not (tmp_path / "out.jsonl").exists()
     asked = {submit.prompt for submit in router.received_of(Submit)}  # type: ignore[union-attr]

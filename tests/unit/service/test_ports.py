@@ -10,7 +10,6 @@ import pytest
 
 from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.service import ports
 from cactus_actors.service.ports import check_ports
 
 ANY = {"jobs_endpoint": "tcp://127.0.0.1:*", "stream_endpoint": "tcp://127.0.0.1:0", "http": ""}
@@ -31,13 +30,10 @@ def listener() -> Iterator[socket.socket]:
         ("http", "--http", "127.0.0.1:{}"),
     ],
 )
-def test_a_port_in_use_is_named_with_its_option(
-    field: str, option: str, form: str, listener: socket.socket, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(ports, "WAIT_S", 0.0)
+def test_a_port_in_use_is_named_with_its_option(field: str, option: str, form: str, listener: socket.socket) -> None:
     endpoint = form.format(listener.getsockname()[1])
     with pytest.raises(ConfigurationInvalid) as refused:
-        check_ports(ServeConfig(**{**ANY, field: endpoint}))
+        check_ports(ServeConfig(**{**ANY, field: endpoint}), wait_s=0.0)
     assert endpoint in refused.value.message
     assert option in refused.value.message
 

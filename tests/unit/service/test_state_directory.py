@@ -36,10 +36,7 @@ def opened(directory: Path) -> list[str]:
     return lines
 
 
-def test_a_second_service_is_told_who_has_it_and_the_next_has_it_at_once(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr(state_directory, "WAIT_S", 0.0)
+def test_a_second_service_is_told_who_has_it_and_the_next_has_it_at_once(tmp_path: Path) -> None:
     holder = subprocess.Popen(
         [sys.executable, "-c", HOLDER, str(tmp_path)], stdin=subprocess.PIPE, stdout=subprocess.PIPE
     )
@@ -48,7 +45,7 @@ def test_a_second_service_is_told_who_has_it_and_the_next_has_it_at_once(
             assert holder.stdout is not None
             assert holder.stdout.readline() == b"held\n"
             with pytest.raises(ConfigurationInvalid) as refused:
-                opened(tmp_path)
+                StateDirectory(tmp_path, "tcp://127.0.0.1:1", print, wait_s=0.0)
             assert f"{tmp_path} is in use by another service" in refused.value.message
             assert f"process {holder.pid} at tcp://127.0.0.1:5555" in refused.value.message
             assert refused.value.param == "state_dir"
