@@ -170,7 +170,7 @@ class _Run:
                 ) as client:
                     return await run_batch(self._request, client, observe)
 
-            return await interruptible(work(), _say_how_it_ends)
+            return await interruptible(work(), say_how_it_ends)
 
     def so_far(self) -> str:
         """What is done, and how to go on."""
@@ -182,12 +182,10 @@ class _Run:
         )
 
 
-def _say_how_it_ends() -> None:
-    typer.secho(
-        "interrupted: cancelling what is in flight and saving what is done; a second signal ends at once",
-        fg=typer.colors.YELLOW,
-        err=True,
-    )
+def say_how_it_ends() -> None:
+    text = "interrupted: cancelling what is in flight and saving what is done; a second signal ends at once"
+    # rich puts a line of sys.stderr above its bar; click would write past it, into the bar's line
+    print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
 
 def _report(progress: BatchProgress, request: BatchRequest, *, as_json: bool) -> None:

@@ -1,0 +1,46 @@
+"""What `cactus batch` says at a signal stands on a line of its own, not in that of the bar."""
+
+from __future__ import annotations
+
+import io
+import re
+import sys
+import time
+
+import pytest
+
+from cactus_actors.batch import BatchProgress
+from cactus_actors.cli.batch import say_how_it_ends
+from cactus_actors.cli.batch_progress import shown_progress
+
+ESCAPE = re.compile(r"\x1b\[[0-9;?]*[A-Za-z]")
+
+
+class Terminal(io.TextIOWrapper):
+    def __init__(self) -> None:
+        self.screen = io.BytesIO()
+        super().__init__(self.screen, encoding="utf-8", line_buffering=True)
+
+    def isatty(self) -> bool:
+        return True
+
+
+def test_the_message_of_an_interrupt_begins_a_line(monkeypatch: pytest.MonkeyPatch) -> None:
+    terminal = Terminal()
+    monkeypatch.setattr(sys, "stderr", terminal)
+    monkeypatch.setenv("TERM", "xterm")
+    monkeypatch.setenv("COLUMNS", "80")
+    with shown_progress("questions.txt", terminal) as show:
+        show(BatchProgress(400, 100, 0, 0, completion_tokens=9, started=time.monotonic() - 1))
+        say_how_it_ends()
+    lines = re.split(r"[\r\n]", ESCAPE.sub("", terminal.screen.getvalue().decode()))
+    assert any("questions.txt" in line for line in lines)
+    [told] = [line for line in lines if "interrupted" in line]
+    assert told.startswith("interrupted: cancelling")
+
+
+def test_in_a_log_it_has_no_colour(capsys: pytest.CaptureFixture[str]) -> None:
+    say_how_it_ends()
+    shown = capsys.readouterr().err
+    assert shown.startswith("interrupted: cancelling")
+    assert "\x1b" not in shown
