@@ -1,4 +1,4 @@
-"""An actor under watch: whether it still answers."""
+"""A handle to a running actor that polls its health."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cactus_actors.protocol.errors import CactusError
 
 HEALTH_INTERVAL_S = 1.0
 LATE_AFTER_S = 1.0
-"""An answer that takes longer is looked at more closely."""
+"""An answer later than this is timed with FairSeconds."""
 MAX_STEP_S = 0.5
-"""What counts between two looks: they are half of that apart, unless the supervisor itself was held up."""
+"""The most that counts between two polls, which are half of it apart unless the supervisor itself was delayed."""
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -33,9 +33,9 @@ DEFAULT_HEALTH_TIMEOUTS = HealthTimeouts()
 
 
 class ActorHandle:
-    """Asks an actor for its health again and again; time is an argument.
+    """Polls the health of an actor; time is an argument.
 
-    Of the time that an answer takes only the seconds count in which the actor was let run.
+    Only the seconds in which the actor's process could run count towards a timeout.
     """
 
     def __init__(self, actor: Actor, timeouts: HealthTimeouts) -> None:
@@ -46,11 +46,11 @@ class ActorHandle:
         self._late: FairSeconds | None = None
 
     def exit_info(self) -> ActorExit | None:
-        """How it ended; None while it lives."""
+        """How the actor ended; None while it runs."""
         return self.actor.exit_info()
 
     def health(self, now: float, interval_s: float = HEALTH_INTERVAL_S) -> Any | None:
-        """Its answer to `health`, asked for every `interval_s`, each once; None while there is no new one."""
+        """A new answer to `health`, which is requested every `interval_s`; None if there is no new one."""
         if self._question is None:
             if self.actor.is_placed and now - self._asked_at >= interval_s:
                 self._question, self._asked_at = self.actor.ask("health"), now

@@ -1,4 +1,4 @@
-"""Which workers should exist: wishes in, starts and drains out; a crash loop backs off."""
+"""Decides which workers exist: the desired number in, starts and drains out. Repeated failures back off."""
 
 from __future__ import annotations
 
@@ -9,19 +9,19 @@ from typing import Literal
 from cactus_actors.process.backoff import Backoff
 
 REPLACEMENT_TIMEOUT_S = 30.0
-"""How long an old worker is kept for a new one that does not get ready, such as one that has no free CPU."""
+"""How long an old worker is kept while its replacement does not become ready, for example without a free CPU."""
 
 
 @dataclass(frozen=True)
 class StartWorker:
-    """Start a worker under a name that was never used before."""
+    """Start a worker under a name that was not used before."""
 
     worker_id: str
 
 
 @dataclass(frozen=True)
 class DrainWorker:
-    """Let a worker finish what it runs and leave."""
+    """Let a worker finish its jobs and exit."""
 
     worker_id: str
 
@@ -41,10 +41,10 @@ class Member:
 
 @dataclass
 class Fleet:
-    """The wished number of workers against those that exist; time is an argument, in seconds.
+    """Compares the desired number of workers with the existing ones; time is an argument, in seconds.
 
-    Workers that die young delay the next start ever longer. Old workers are replaced one at a time: the new
-    one is ready before the old one drains.
+    Workers that fail soon after their start delay the next start, longer each time. Old workers are replaced one
+    at a time: the replacement is ready before the old worker drains.
     """
 
     desired: int
@@ -54,16 +54,16 @@ class Fleet:
     _backoff: Backoff = field(default_factory=Backoff)
 
     def replace_all(self) -> None:
-        """Every worker that runs now is old."""
+        """Mark every running worker as old."""
         for member in self._running():
             member.is_old = True
 
     def plan(self, now: float, ready: Collection[str] = ()) -> list[Action]:
-        """The actions that bring the fleet to its wished size and age; they count as done once returned.
+        """Return the actions that bring the fleet to its desired size and age; the caller must carry them out.
 
         `ready` names the workers that take jobs.
         """
-        running = sorted(self._running(), key=lambda member: member.is_old)  # the old ones go first
+        running = sorted(self._running(), key=lambda member: member.is_old)  # old workers are drained first
         num_desired = self.desired + any(member.is_old for member in running)
         surplus = running[num_desired:]
         if not surplus and len(running) == num_desired > self.desired and self._may_drain(running, ready, now):
@@ -79,18 +79,18 @@ class Fleet:
         return [member for member in self.members.values() if member.state == "running"]
 
     def _may_drain(self, running: list[Member], ready: Collection[str], now: float) -> bool:
-        """Whether an old worker can be spared."""
+        """Whether an old worker may be drained."""
         return all(
             member.is_old or member.worker_id in ready or now - member.started_at > REPLACEMENT_TIMEOUT_S
             for member in running
         )
 
     def on_left(self, worker_id: str) -> None:
-        """A worker drained and said goodbye."""
+        """A worker has drained and exited."""
         self.members.pop(worker_id, None)
 
     def on_died(self, worker_id: str, now: float) -> float:
-        """A worker is gone without a goodbye; returns the seconds until its replacement may start."""
+        """A worker has failed; returns the seconds until its replacement may start."""
         member = self.members.pop(worker_id, None)
         if member is None or member.state == "draining":
             return 0.0

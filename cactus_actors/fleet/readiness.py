@@ -1,4 +1,4 @@
-"""Waiting for a start, as long as something goes on."""
+"""Waiting for actors to become ready, as long as there is progress."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ POLL_INTERVAL_S = 0.02
 
 
 class StallTimeout:
-    """Bounds how long nothing may go on; time is an argument, and counts less on a machine under pressure."""
+    """A timeout that progress resets. Time is an argument, and counts less while the machine is under CPU pressure."""
 
     def __init__(self, limit_s: float, now: float) -> None:
         self._limit_s = limit_s
@@ -22,20 +22,20 @@ class StallTimeout:
         self._stalled = FairSeconds(None, now, MAX_STEP_S)
 
     def check(self, now: float, seen: object, what: str) -> None:
-        """Raises Unavailable, naming `what` is waited for, once `seen` has not changed for too long."""
+        """Raise Unavailable, naming `what` is awaited, if `seen` has not changed within the limit."""
         if seen != self._seen:
             self._seen, self._stalled = seen, FairSeconds(None, now, MAX_STEP_S)
         elif self._stalled.look(now) > self._limit_s:
             raise Unavailable(
-                f"nothing went on for {self._limit_s:g} s: {what} "
+                f"no progress for {self._limit_s:g} s: {what} "
                 "(--ready-timeout, or ready_timeout_s in the configuration, allows more)"
             )
 
 
 def await_result(answer: ActorFuture, limit_s: float, what: str) -> Any:
-    """The answer; raises what it raises, and Unavailable once `what` is waited for in vain."""
-    patience = StallTimeout(limit_s, time.monotonic())
+    """Wait for a result; raises the call's error, and Unavailable after `limit_s` seconds without it."""
+    timeout = StallTimeout(limit_s, time.monotonic())
     while not answer.done():
-        patience.check(time.monotonic(), None, what)
+        timeout.check(time.monotonic(), None, what)
         time.sleep(POLL_INTERVAL_S)
     return answer.result(0.0)

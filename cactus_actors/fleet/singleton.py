@@ -1,4 +1,4 @@
-"""An actor of which a service has exactly one."""
+"""An actor that a service runs exactly once."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cactus_actors.protocol.errors import CactusError
 
 
 class Singleton:
-    """Starts one actor, and another in its place when it ends or hangs; `what` is its name in sentences.
+    """Starts one actor and replaces it when it ends or hangs; `what` is its name in messages.
 
-    `place` places it; `begin` has it start and begins its `run`. Both raise CactusError. `on_lost` is
-    called when it has ended.
+    `place` starts its process; `begin` calls its `start` and `run`. Both raise CactusError. `on_lost` is called
+    after it has ended.
     """
 
     def __init__(
@@ -39,16 +39,16 @@ class Singleton:
 
     @property
     def actor(self) -> Actor | None:
-        """The one that is placed, if there is one."""
+        """The placed actor, if there is one."""
         return None if self._handle is None else self._handle.actor
 
     def place(self, now: float) -> None:
-        """Place it, so that it gets ready to begin; raises CactusError."""
+        """Start its process; raises CactusError."""
         self._started_at = now
         self._handle = ActorHandle(self._place(), self._timeouts)
 
     def begin(self) -> None:
-        """Have it begin; raises CactusError, with nothing left running."""
+        """Call its `start` and `run`; raises CactusError, with nothing left running."""
         assert self._handle is not None
         try:
             self._begin(self._handle.actor)
@@ -58,7 +58,7 @@ class Singleton:
             raise
 
     def reconcile(self, now: float) -> Any | None:
-        """Replace it if that is needed; returns its health if there is news of it. Raises PlacementLost."""
+        """Replace the actor if needed; returns new health information, if any. Raises PlacementLost."""
         if self._handle is None:
             if now >= self._backoff.not_before:
                 self._restart(now)
@@ -78,7 +78,7 @@ class Singleton:
         return self._handle.health(now)
 
     def notify(self, method: str, *arguments: object) -> None:
-        """Call a method whose answer does not matter, if there is somebody to call."""
+        """Call a method without waiting for its result, if the actor is placed."""
         if self._handle is not None:
             self._handle.actor.notify(method, *arguments)
 

@@ -1,4 +1,4 @@
-"""The phases of a start, as they are told to whoever waits for it."""
+"""The phases of a start, for progress displays."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ TEXTS: dict[PhaseName, str] = {
 
 @dataclass(frozen=True)
 class StartPhase:
-    """What somebody does until he is ready; `share_done` is how much of that is done, if it is known."""
+    """What an actor is doing before it is ready; `share_done` is the completed share, if known."""
 
     who: str
     name: PhaseName
@@ -26,7 +26,7 @@ class StartPhase:
 
     @property
     def text(self) -> str:
-        """As a line for people."""
+        """The phase as a line of text."""
         return f"{self.who}: {TEXTS[self.name]}"
 
 
@@ -34,7 +34,7 @@ ShowPhase = Callable[[StartPhase], None]
 
 
 class PhaseAnnouncer:
-    """Announces each phase of each once."""
+    """Announces each phase of each actor once."""
 
     def __init__(self, announce: Callable[[str], None]) -> None:
         self._announce = announce

@@ -20,14 +20,14 @@ from cactus_actors.protocol.errors import Unavailable
 
 LOADING_INTERVAL_S = 0.2
 STALLED_AFTER_S = 2.0
-"""A loop that has not turned for longer is looked at more closely."""
+"""A main loop without an iteration for longer is timed with FairSeconds."""
 
 
 class WorkerPool:
-    """Carries out what a Fleet plans; time is an argument.
+    """Carries out the plans of a Fleet; time is an argument.
 
-    `launch` places a worker of that name and begins its `run`; `on_lost` is told of each that is gone
-    without a goodbye. `loading` is what each that is not ready yet does.
+    `launch` places a worker of a given name and calls its `run`; `on_lost` is called for each failed worker.
+    `loading` holds the start phase of each worker that is not ready.
     """
 
     def __init__(
@@ -46,20 +46,20 @@ class WorkerPool:
         self._handles: dict[str, ActorHandle] = {}
         self.loading: dict[str, StartPhase] = {}
         self._stalled: dict[str, FairSeconds] = {}
-        """Of each worker whose loop stands still: the seconds in which it could have turned."""
+        """For each worker with a stalled main loop: the seconds in which it could have run."""
 
     @property
     def actors(self) -> list[Actor]:
-        """All that were launched and not seen to end."""
+        """All launched actors that have not been seen to end."""
         return [handle.actor for handle in self._handles.values()]
 
     def unreported_exits(self) -> list[ActorExit]:
-        """How those ended that nobody has tended since."""
+        """Exits that `reconcile` has not handled yet."""
         unreported_exits = (handle.exit_info() for handle in self._handles.values())
         return [exit_info for exit_info in unreported_exits if exit_info is not None]
 
     def reconcile(self, now: float, ready: Collection[str]) -> None:
-        """Replace those that died or hang, and follow the plan; `ready` are those that take jobs.
+        """Replace failed and hanging workers and follow the plan; `ready` names the workers that take jobs.
 
         Raises PlacementLost.
         """
@@ -120,9 +120,9 @@ class WorkerPool:
         self._on_lost(worker_id)
 
     def _is_stuck(self, worker_id: str, health: WorkerHealth | None, now: float) -> bool:
-        """Whether the loop of a worker whose other threads still answer has stopped.
+        """Whether the main loop has stopped although other threads of the worker answer.
 
-        `health` is None where there is no news of it.
+        `health` is None if there is no new information.
         """
         still = self._stalled.get(worker_id)
         if health is not None and (health.state == "loading" or health.last_tick_s < STALLED_AFTER_S):

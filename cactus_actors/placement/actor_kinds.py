@@ -1,4 +1,4 @@
-"""The actors of a service."""
+"""The actor classes of a service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What the service asks of a placement, whether that is `local` or `ray`."""
+"""The interface of a placement, which `local` and `ray` implement."""
 
 from __future__ import annotations
 
@@ -10,19 +10,19 @@ from cactus_actors.protocol.errors import CactusError, Unavailable
 
 
 class ActorLost(Unavailable):
-    """The actor's process, or the node that it was to run on, is gone without a word."""
+    """The actor's process or its node was lost without an error message."""
 
 
 class PlacementLost(Unavailable):
-    """Nothing can be placed any more: the service ends, and finds its jobs when it is started again."""
+    """No actor can be placed any more: the service ends, and finds its jobs in the journal after a restart."""
 
 
 @dataclass(frozen=True)
 class ActorKind:
-    """A class of actors, by where it is imported from; whoever places it need not import it.
+    """An actor class, named by module so that the placement need not import it.
 
-    Its constructor takes its settings, a msgspec struct. `answers` has the types that its methods return,
-    by their names; the others return nothing. `run` lasts as long as the actor and returns why it ended.
+    Its constructor takes its settings, a msgspec struct. `answers` maps method names to return types; other methods
+    return nothing. `run` lasts as long as the actor and returns why it ended.
     """
 
     module: str
@@ -30,79 +30,79 @@ class ActorKind:
     answers: Mapping[str, Any]
 
     def answer_type(self, method: str) -> Any:
-        """What `method` returns."""
+        """The return type of `method`."""
         return str if method == "run" else self.answers.get(method, type(None))
 
 
 @dataclass(frozen=True)
 class ActorExit:
-    """How an actor ended: `error` is what its `run` raised, an ActorLost if nothing told why."""
+    """How an actor ended: `error` is what its `run` raised, or ActorLost if the process was lost."""
 
     reason: str
     error: CactusError | None = None
 
     @property
     def is_lost(self) -> bool:
-        """Whether its process, or the node that it was to run on, is gone without a word."""
+        """Whether its process or its node was lost without an error message."""
         return isinstance(self.error, ActorLost)
 
 
 class ActorFuture(Protocol):
-    """An actor's answer to a call, which may be still to come."""
+    """The result of a call to an actor, which may be pending."""
 
     def done(self) -> bool:
-        """Whether `value` returns or raises at once."""
+        """Whether `result` returns or raises at once."""
 
     def result(self, timeout_s: float) -> Any:
-        """What the method returned.
+        """Wait for what the method returns.
 
-        Raises the CactusError that the method raised, one of type `server_error` for any other exception of
-        it, ActorLost, and Unavailable when no answer comes within the time.
+        Raises the CactusError of the method, ServerFailure for any other exception, ActorLost, and Unavailable
+        after `timeout_s` seconds.
         """
 
 
 class Actor(Protocol):
-    """One placed actor; every method may be called from any thread, and but for `end` none waits for it."""
+    """A placed actor. Methods may be called from any thread; only `terminate` blocks."""
 
     @property
     def is_placed(self) -> bool:
-        """Whether it has a process: one that waits for a free CPU owes no answer."""
+        """Whether it has a process; an actor that waits for a free CPU has none and need not answer."""
 
     @property
     def pid(self) -> int | None:
-        """Its process on this machine, as far as that is known."""
+        """Its process id on this machine, if known."""
 
     def run(self, *arguments: object) -> None:
-        """Begin its `run`, after what was asked of it before."""
+        """Start its `run` after the calls made before."""
 
     def ask(self, method: str, *arguments: object) -> ActorFuture:
-        """Call a method beside its `run`; `start` is called in the thread of `run`, before it."""
+        """Call a method concurrently with `run`; `start` is called in the thread of `run`, before it."""
 
     def notify(self, method: str, *arguments: object) -> None:
-        """Call a method whose answer does not matter, nor whether the actor still lives."""
+        """Call a method and ignore its result; the actor may have ended."""
 
     def exit_info(self) -> ActorExit | None:
-        """How it ended; None while it lives."""
+        """How it ended; None while it runs."""
 
     def terminate(self) -> None:
-        """End its process and all that it started, and wait for that a little: what it holds gets free."""
+        """Kill its process and all that it started, and wait briefly, so that its resources are released."""
 
 
 class Placement(Protocol):
-    """Places actors and ends all of them with itself."""
+    """Places actors, and ends all of them when it is closed."""
 
     def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> Actor:
-        """Place an actor; `name` is for people.
+        """Place an actor; `name` is for messages.
 
-        Without `num_cpus` it runs on this machine, otherwise wherever so many CPUs are free. Raises
-        Unavailable if it cannot be placed now, and PlacementLost.
+        Without `num_cpus` it runs on this machine, otherwise on any node with as many free CPUs. Raises Unavailable
+        if it cannot be placed now, and PlacementLost.
         """
 
     def workers_endpoint(self) -> str:
-        """Where the router listens for workers unless the configuration says."""
+        """The default endpoint on which the router listens for workers."""
 
     def can_start(self, now: float) -> bool:
-        """Whether actors can be placed just now; raises PlacementLost."""
+        """Whether actors can be placed now; raises PlacementLost."""
 
     def close(self) -> None:
-        """End every actor; a second time changes nothing."""
+        """End every actor; a second call does nothing."""

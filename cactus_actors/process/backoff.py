@@ -1,4 +1,4 @@
-"""How long to wait before something that failed is tried again."""
+"""Delays between restarts of a failing process."""
 
 from __future__ import annotations
 
@@ -11,16 +11,16 @@ STABLE_AFTER_S = 30.0
 
 @dataclass
 class Backoff:
-    """No delay after the first failure, then 1 s, and twice as long each time.
+    """No delay after the first failure, then 1 s, doubling up to MAX_BACKOFF_S.
 
-    What lived for STABLE_AFTER_S clears the delay. Time is an argument, in seconds.
+    A run of STABLE_AFTER_S resets the delay. Time is an argument, in seconds.
     """
 
     not_before: float = 0.0
     _next_delay_s: float = 0.0
 
     def on_failed(self, now: float, lived_s: float) -> float:
-        """Something ended after so long; returns the seconds until it may be started again."""
+        """A process ended after `lived_s` seconds; returns the seconds until it may be started again."""
         if lived_s >= STABLE_AFTER_S:
             self._next_delay_s = 0.0
         delay = self._next_delay_s

@@ -1,4 +1,4 @@
-"""What actors answer to the process that supervises them."""
+"""The answers of actors to the process that supervises them."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ import msgspec
 
 
 class Endpoints(msgspec.Struct, frozen=True):
-    """Where the router listens, ports resolved."""
+    """The router's endpoints, with ports resolved."""
 
     jobs: str
     stream: str
@@ -16,9 +16,9 @@ class Endpoints(msgspec.Struct, frozen=True):
 
 
 class RouterHealth(msgspec.Struct, frozen=True):
-    """A recent count of what the router holds.
+    """Recent counts of the router's jobs and workers.
 
-    `desired_workers` is what clients wish for; they wished `num_restarts_requested` times for new workers.
+    `desired_workers` and `num_restarts_requested` are what operators have asked for so far.
     """
 
     epoch: int
@@ -33,10 +33,9 @@ LoadingPhase = Literal["loading", "packing", "compiling"]
 
 
 class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What a worker says about itself; `last_tick_s` is the age of its loop's last turn.
+    """The state of a worker; `last_tick_s` is the age of the last iteration of its main loop.
 
-    While its state is `loading`, `phase` says what it does, and `share_done` how much of that is done, if it
-    is known.
+    While `state` is `loading`, `phase` says what it is doing, and `share_done` the completed share, if known.
     """
 
     worker_id: str
@@ -48,7 +47,7 @@ class WorkerHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """What the gateway says about itself."""
+    """The state of the gateway."""
 
     pid: int
     address: str
@@ -56,7 +55,7 @@ class GatewayHealth(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class HandoffHealth(msgspec.Struct, frozen=True, kw_only=True):
-    """The handoff at a glance; `num_requests` counts HTTP requests, the others jobs, `num_failed` by kind."""
+    """The state of the handoff actor; `num_requests` counts HTTP requests, the others jobs, `num_failed` by kind."""
 
     worker_id: str
     connected: bool

@@ -12,10 +12,10 @@ _PR_SET_PDEATHSIG = 1
 
 
 def end_with_parent(parent: int) -> None:
-    """Have the kernel kill this process as soon as `parent`, which started it, is gone.
+    """Have the kernel kill this process when `parent`, which started it, ends.
 
-    Ends this process at once if it is gone already. Where the system has no such signal nothing is asked of
-    it: a child then finds the end of its connection to the parent.
+    Exits at once if the parent has ended already. On systems without such a signal nothing happens; a child then
+    notices that its connection to the parent is closed.
     """
     if sys.platform == "linux":
         ctypes.CDLL(None).prctl(_PR_SET_PDEATHSIG, signal.SIGKILL, 0, 0, 0)

@@ -6,9 +6,9 @@ from pathlib import Path
 
 
 def make_private(directory: Path) -> None:
-    """Make a directory, and those that it lies in, with mode 0700; what is there keeps its mode.
+    """Create a directory and its parents with mode 0700; existing ones keep their mode.
 
-    `Path.mkdir` would give its mode to the last one only. Raises OSError.
+    `Path.mkdir` would apply the mode to the last one only. Raises OSError.
     """
     for path in reversed((directory, *directory.parents)):
         path.mkdir(mode=0o700, exist_ok=True)

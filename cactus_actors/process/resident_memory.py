@@ -1,4 +1,4 @@
-"""Memory of this process that is in RAM, and giving back what of it is free."""
+"""The resident memory of this process, and returning freed memory to the system."""
 
 from __future__ import annotations
 
@@ -13,7 +13,7 @@ STATM = Path("/proc/self/statm")
 
 
 def resident_bytes() -> int:
-    """Memory of this process that is in RAM; 0 where the system does not say."""
+    """Resident memory of this process; 0 where the system does not report it."""
     try:
         return int(STATM.read_bytes().split()[1]) * resource.getpagesize()
     except OSError:
@@ -26,7 +26,7 @@ def resident_mb() -> float:
 
 
 def give_back_memory() -> None:
-    """Give the system what was freed here; a C library other than GNU's does so by itself, or never."""
+    """Return freed memory to the system; C libraries other than GNU's do so by themselves, or never."""
     with contextlib.suppress(OSError, AttributeError):
         ctypes.CDLL(None).malloc_trim(0)
 

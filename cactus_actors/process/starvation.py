@@ -1,8 +1,8 @@
-"""How long processes waited for a processor: a process that is not let run is slow, not dead.
+"""Measures how long processes waited for a CPU: a starved process is slow, not dead.
 
-Linux tells for each thread how long it was ready to run and did not (`schedstat`), and for the whole machine
-the time during which some thread was (pressure stall information, `/proc/pressure/cpu`). Elsewhere nothing is
-known, and every second counts.
+Linux reports for each thread how long it was runnable without running (`schedstat`), and for the machine the time
+during which any thread was (pressure stall information, `/proc/pressure/cpu`). Elsewhere nothing is known, and every
+second counts.
 """
 
 from __future__ import annotations
@@ -13,24 +13,24 @@ from pathlib import Path
 PROCESSES = Path("/proc")
 PRESSURE_FILES = (Path("/proc/pressure/cpu"), Path("/sys/fs/cgroup/cpu.pressure"))
 STALLED_WEIGHT = 0.2
-"""What a second counts in which some thread of the machine always waited, where no more is known."""
+"""The weight of a second in which some thread always waited, if no more is known."""
 _NANOSECONDS = 1e9
 _MICROSECONDS = 1e6
 
 ThreadTimes = tuple[int, int, bool]
-"""Nanoseconds on a processor and in wait for one; whether the thread waits now, for that or for a disk."""
+"""Nanoseconds running and waiting for a CPU; whether the thread waits now, for a CPU or a disk."""
 
 
 class MachinePressure:
-    """The time during which some thread waited for a processor, on this machine or in this container."""
+    """The time during which some thread waited for a CPU, on this machine or in this container."""
 
     def __init__(self, files: Sequence[Path] | None = None) -> None:
-        """`files` stand in for those of the system."""
+        """`files` replace the pressure files of the system."""
         self._files = PRESSURE_FILES if files is None else files
         self._stalled_s = self._read()
 
     def stalled_s(self) -> float:
-        """Seconds since the last call during which some thread waited; 0 where the system does not say."""
+        """Seconds since the last call during which some thread waited; 0 where the system does not report it."""
         before, self._stalled_s = self._stalled_s, self._read()
         return max((now - then for then, now in zip(before, self._stalled_s, strict=True)), default=0.0)
 
@@ -39,11 +39,11 @@ class MachinePressure:
 
 
 class FairSeconds:
-    """Counts the seconds in which a process could have done something; time is an argument.
+    """Counts the seconds in which a process could have run; time is an argument.
 
-    Neither the time counts that its threads waited to run, nor more than `max_step_s` between two looks: who
-    looks late was not let run himself. `pid` None is a process that cannot be seen from here; then seconds
-    count less while the machine is under pressure.
+    Time in which its threads waited for a CPU does not count, nor more than `max_step_s` between two calls: a late
+    caller was starved itself. With `pid` None the process is not visible from here; then seconds count less while
+    the machine is under pressure.
     """
 
     def __init__(self, pid: int | None, now: float, max_step_s: float) -> None:
@@ -55,7 +55,7 @@ class FairSeconds:
         self.seconds = 0.0
 
     def look(self, now: float) -> float:
-        """The seconds since the start that count."""
+        """The counted seconds since the start."""
         elapsed, self._looked_at = now - self._looked_at, now
         before, self._threads = self._threads, _thread_times(self._pid)
         stalled_s = self._pressure.stalled_s()
@@ -68,16 +68,16 @@ class FairSeconds:
 
 
 def _waited_s(before: ThreadTimes | None, after: ThreadTimes, elapsed: float) -> float:
-    """How much of the `elapsed` seconds a thread was ready to run and did not."""
+    """The part of the `elapsed` seconds in which a thread was runnable and did not run."""
     ran_before, waited_before, _ = before or (0, 0, False)
     ran, waited, is_waiting = after
-    if is_waiting and ran == ran_before:  # what it waits for now is added when it is over
+    if is_waiting and ran == ran_before:  # the kernel adds the current wait when it ends
         return elapsed
     return (waited - waited_before) / _NANOSECONDS
 
 
 def _thread_times(pid: int | None) -> dict[str, ThreadTimes]:
-    """By the number of each thread of a process; nothing where that cannot be read."""
+    """The times of each thread of a process, by thread id; empty where they cannot be read."""
     if pid is None:
         return {}
     found = {}
@@ -86,7 +86,7 @@ def _thread_times(pid: int | None) -> dict[str, ThreadTimes]:
             ran, waited, _ = (task / "schedstat").read_text().split()
             state = (task / "stat").read_text().rpartition(")")[2].split()[0]
             found[task.name] = int(ran), int(waited), state in "RD"
-    except (OSError, ValueError):  # it has ended, or the kernel does not say
+    except (OSError, ValueError):  # the process has ended, or the kernel does not report it
         return {}
     return found
 

@@ -1,4 +1,4 @@
-"""Unix time for what is kept on disk, by a clock that nobody sets."""
+"""Unix time for records on disk, unaffected by changes of the wall clock."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ import msgspec
 from cactus_actors.process.private_directories import make_private
 
 FILE_NAME = "clock.json"
-_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # random(4): another one each time the machine starts
+_BOOT_ID = Path("/proc/sys/kernel/random/boot_id")  # random(4): a new id at each boot
 
 
 class _Kept(msgspec.Struct, frozen=True):
@@ -20,11 +20,10 @@ class _Kept(msgspec.Struct, frozen=True):
 
 
 def unix_offset(directory: Path) -> float:
-    """What added to the monotonic clock gives Unix seconds, for all who keep something in `directory`.
+    """The offset from the monotonic clock to Unix seconds, shared by all users of `directory`.
 
-    It is the same until the machine is started again: a wall clock that is set meanwhile moves no deadline
-    and no retention, across restarts of their process either. Where the machine does not tell that, or the
-    directory cannot be written, it is what the wall clock says now.
+    It is constant until the next boot: setting the wall clock moves no deadline and no retention, even across
+    restarts of a process. Without a boot id, or if the directory cannot be written, it follows the wall clock.
     """
     path = directory / FILE_NAME
     now = time.time() - time.monotonic()

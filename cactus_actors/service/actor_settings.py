@@ -1,4 +1,4 @@
-"""What each actor is built from: the service's configuration, and what its start has settled."""
+"""The settings of each actor, from the service's configuration and what was resolved at its start."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ from cactus_actors.service.service_keys import ServiceKeys
 
 
 def overrides_of(config: ServeConfig) -> ChatOverrides:
-    """What a configuration tells in place of the model's own chat template and tool format."""
+    """The overrides of the model's chat template and tool format."""
     template = config.chat_template
     return ChatOverrides(
         chat_template=None if template is None else str(template.expanduser().resolve()),
@@ -32,9 +32,9 @@ def overrides_of(config: ServeConfig) -> ChatOverrides:
 
 @dataclass(frozen=True, kw_only=True)
 class ActorSettings:
-    """`model` is what every actor finds the same files under; `job_log` is a path, None for no log.
+    """`model` names the same files for every actor; `job_log` is a path, None for no log.
 
-    `api_keys` are the digests of the API keys that the gateway accepts, and the terms of each.
+    `api_keys` maps the digests of accepted API keys to their grants.
     """
 
     config: ServeConfig
@@ -46,7 +46,7 @@ class ActorSettings:
     otlp_endpoint: str | None
 
     def router(self, *, jobs: str, stream: str, workers: str, desired_workers: int, has_cloud: bool) -> RouterSettings:
-        """A router that listens on these endpoints."""
+        """The router's settings."""
         config = self.config
         return RouterSettings(
             model=self.model,
@@ -77,7 +77,7 @@ class ActorSettings:
         )
 
     def worker(self, worker_id: str) -> WorkerSettings:
-        """A local worker of this name."""
+        """The settings of a local worker."""
         config = self.config
         return WorkerSettings(
             worker_id=worker_id,
@@ -93,14 +93,14 @@ class ActorSettings:
         )
 
     def handoff(self) -> HandoffSettings:
-        """The cloud worker."""
+        """The settings of the handoff actor."""
         spending_file = self.config.handoff.spending_file or str(
             self.config.state_dir.expanduser().resolve() / "cloud-spending.json"
         )
         return msgspec.structs.replace(self.config.handoff, key_file=self.keys.worker, spending_file=spending_file)
 
     def gateway(self, listen: str) -> GatewaySettings:
-        """A gateway that listens there, HOST:PORT."""
+        """The gateway's settings; `listen` is HOST:PORT."""
         config = self.config
         return msgspec.structs.replace(
             config.gateway,

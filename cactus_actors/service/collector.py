@@ -1,4 +1,4 @@
-"""Which OpenTelemetry collector the service tells of its jobs."""
+"""The OpenTelemetry collector that receives spans of jobs."""
 
 from __future__ import annotations
 
@@ -13,10 +13,10 @@ DISABLED_VARIABLE = "OTEL_SDK_DISABLED"
 
 
 def otlp_endpoint(config: ServeConfig, environment: Mapping[str, str], announce: Callable[[str], None]) -> str | None:
-    """The configured one, else the one of the environment.
+    """The configured endpoint, otherwise the one of the environment.
 
-    Raises ConfigurationInvalid for a configured one that is no address. The environment may speak to all
-    programs of a machine: what is missing for it is said, and no error.
+    Raises ConfigurationInvalid for an invalid configured endpoint. An environment variable may be meant for other
+    programs: a missing exporter is then announced, and no error.
     """
     if config.otlp_endpoint is not None:
         if config.otlp_endpoint:

@@ -1,4 +1,4 @@
-"""Whether the endpoints of a service are endpoints at all."""
+"""Checks the syntax of the service's endpoints."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ MAX_PORT = 65_535
 
 
 def check_forms(config: ServeConfig) -> None:
-    """Raises ConfigurationInvalid for what is no endpoint, naming its option."""
+    """Raise ConfigurationInvalid for an invalid endpoint, naming its option."""
     endpoints = {
         "--jobs-endpoint": config.jobs_endpoint,
         "--stream-endpoint": config.stream_endpoint,
@@ -19,7 +19,7 @@ def check_forms(config: ServeConfig) -> None:
     for option, endpoint in endpoints.items():
         if endpoint is not None and not _is_endpoint(endpoint):
             raise ConfigurationInvalid(
-                f"{option}: {endpoint!r} is no endpoint; one looks like tcp://127.0.0.1:5555, "
+                f"{option}: {endpoint!r} is not an endpoint; use tcp://127.0.0.1:5555, "
                 "tcp://127.0.0.1:* for any free port, or ipc:///directory/socket",
                 param=option.removeprefix("--").replace("-", "_"),
             )

@@ -1,4 +1,4 @@
-"""Where the router writes its job log, and how it comes to the standard error of another process."""
+"""Where the router writes its job log: a file, or the standard error of this process."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ _MAX_READ = 65_536
 
 
 class JobLogTarget:
-    """The path that the router is given.
+    """The path that the router writes to.
 
-    For standard error it is a pipe of this process, whose lines are handed to `say`.
+    For standard error the path is a pipe of this process, whose lines are passed to `say`.
     """
 
     def __init__(self, config: ServeConfig, say: Callable[[str], None]) -> None:
         self._writer = -1
         self.path: str | None = None
         if config.job_log == STANDARD_ERROR:
-            # Without a name on the disk nothing is left of it, however this process ends.
+            # A pipe without a name leaves no file behind, however this process ends.
             self._reader, self._writer = os.pipe()
             self.path = f"/proc/{os.getpid()}/fd/{self._writer}"
             self._thread = threading.Thread(target=self._relay, args=(say,), name="job log", daemon=True)
@@ -37,11 +37,11 @@ class JobLogTarget:
             self.path = str(Path(config.job_log).expanduser().absolute())
 
     def close(self) -> None:
-        """Hand on what was written, and no more; a second time changes nothing."""
+        """Pass on what was written, then stop; a second call does nothing."""
         if self._writer < 0:
             return
         os.set_blocking(self._writer, False)
-        with contextlib.suppress(BlockingIOError):  # nobody reads standard error either
+        with contextlib.suppress(BlockingIOError):  # nothing reads standard error either
             os.write(self._writer, b"\n")  # an empty line: the last one
         self._thread.join(1.0)
         os.close(self._writer)

@@ -1,4 +1,4 @@
-"""Where a service keeps the jobs that it has accepted."""
+"""The directory of a service's journal of accepted jobs."""
 
 from __future__ import annotations
 
@@ -11,9 +11,9 @@ from cactus_actors.config import ServeConfig
 
 
 def journal_directory(config: ServeConfig) -> Path:
-    """Found again by the next service on the same endpoint.
+    """The journal directory, which the next service on the same endpoint uses again.
 
-    Nobody finds a service again whose port was free to choose: its journal serves its own restarts only.
+    A service on an automatically chosen port has a directory of its own, for restarts of its router only.
     """
     endpoint = config.jobs_endpoint
     if is_reusable(endpoint):
@@ -24,5 +24,5 @@ def journal_directory(config: ServeConfig) -> Path:
 
 
 def is_reusable(endpoint: str) -> bool:
-    """Whether the next service on this endpoint is where this one was."""
+    """Whether the endpoint is fixed, so that the next service can use the same one."""
     return not endpoint.endswith((":*", ":0"))

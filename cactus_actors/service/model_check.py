@@ -1,4 +1,4 @@
-"""Reading a model's files before anything is placed, in a process that takes its libraries with it."""
+"""Checks a model's files before actors are placed, in a process of its own to save this one the libraries."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ from cactus_actors.protocol.errors import CactusError, error_from_info
 
 PROGRAM = "cactus_actors.service.model_check"
 REFUSED = 3
-"""An exit code that no interpreter has by itself."""
+"""An exit code that the Python interpreter does not use."""
 
 
 class _Question(msgspec.Struct, frozen=True, kw_only=True):
@@ -27,7 +27,7 @@ class _Question(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def check_model(path: Path, overrides: ChatOverrides = NO_OVERRIDES) -> str | None:
-    """The model's name, None if it could not be asked for.
+    """Check a model and return its name; None if the check itself failed.
 
     Raises ModelFileInvalid or ConfigurationInvalid for files that no worker and no router could load.
     Headers, configuration, tokenizer and chat template are read, weights are not.
@@ -37,7 +37,7 @@ def check_model(path: Path, overrides: ChatOverrides = NO_OVERRIDES) -> str | No
         [sys.executable, "-P", "-m", PROGRAM, msgspec.json.encode(question).decode()],
         stdin=subprocess.DEVNULL,
         stdout=subprocess.PIPE,
-        stderr=subprocess.DEVNULL,  # whoever loads the model warns of it
+        stderr=subprocess.DEVNULL,  # the actors that load the model print warnings
         process_group=0,
         env=environment_of_children(),
         check=False,
@@ -46,11 +46,11 @@ def check_model(path: Path, overrides: ChatOverrides = NO_OVERRIDES) -> str | No
         raise error_from_info(msgspec.json.decode(checked.stdout, type=ErrorInfo))
     if checked.returncode == 0:
         return checked.stdout.decode()
-    return None  # however else it ended says nothing of the files; who loads them will
+    return None  # any other exit says nothing about the files; the actors will report errors
 
 
 def main() -> None:
-    """Answer the question of the arguments: exit code REFUSED with the error on standard output, or 0."""
+    """Check the model named in the arguments; exit code REFUSED with the error on standard output, or 0."""
     question = msgspec.json.decode(sys.argv[1], type=_Question)
     end_with_parent(question.parent)
     from cactus_actors.text import load_text_model

@@ -1,4 +1,4 @@
-"""Which placement a configuration asks for."""
+"""Chooses the placement that a configuration asks for."""
 
 from __future__ import annotations
 
@@ -11,22 +11,22 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def uses_ray(config: ServeConfig) -> bool:
-    """Whether Ray places the actors; raises ConfigurationInvalid for settings that contradict each other."""
+    """Whether Ray places the actors; raises ConfigurationInvalid for contradicting settings."""
     if config.placement == "local" and config.ray_address is not None:
         raise ConfigurationInvalid(
-            "--placement local runs on this machine alone: leave out --ray-address, or say --placement ray",
+            "--placement local runs on this machine alone: leave out --ray-address, or use --placement ray",
             param="placement",
         )
     return config.placement == "ray" or config.ray_address is not None
 
 
 def make_placement(config: ServeConfig, announce: Callable[[str], None]) -> Placement:
-    """The placement, ready to start actors; raises ConfigurationInvalid and Unavailable."""
+    """Open the placement; raises ConfigurationInvalid and Unavailable."""
     state_dir = config.state_dir.expanduser()
     if not uses_ray(config):
         announce("placing: actors are processes of this machine")
         return LocalPlacement(state_dir, announce)
-    # Ray takes its time and its memory: whoever does without it does not import it.
+    # Ray is slow and large: it is imported only where it is used.
     if config.ray_address is None:
         from cactus_actors.placement.ray.ray_environment import prepare_environment
 

@@ -1,4 +1,4 @@
-"""Whether the ports of a service are free: better known before everything starts than at the end of it."""
+"""Checks that the ports of a service are free, before anything is started."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ from cactus_actors.config import ServeConfig
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
 WAIT_S = 5.0
-"""How long those of a service that has just died are waited for."""
+"""How long to wait for the ports of a service that has just ended."""
 POLL_S = 0.1
 
 
 def check_ports(config: ServeConfig, wait_s: float = WAIT_S) -> None:
-    """Raises ConfigurationInvalid for a port that somebody else listens on, naming the option for another.
+    """Raise ConfigurationInvalid for a port in use, naming its option.
 
-    What cannot be told here, such as a host that is none, is left to whoever listens there.
+    Other problems, such as an unknown host, are left to the actor that binds the port.
     """
     until = time.monotonic() + wait_s
     for option, endpoint, address in _addresses(config):
@@ -31,7 +31,7 @@ def check_ports(config: ServeConfig, wait_s: float = WAIT_S) -> None:
 
 
 def _addresses(config: ServeConfig) -> Iterator[tuple[str, str, tuple[str, int]]]:
-    """The option, what it says, and where that is, of each port that is not free to choose."""
+    """Option, endpoint and address of each fixed port."""
     endpoints = {
         "--jobs-endpoint": config.jobs_endpoint,
         "--stream-endpoint": config.stream_endpoint,
@@ -53,6 +53,6 @@ def _is_taken(address: tuple[str, int]) -> bool:
             probe.bind(address)
     except OSError as error:
         return error.errno == errno.EADDRINUSE
-    except UnicodeError:  # the host cannot be one
+    except UnicodeError:  # not a valid host name
         return False
     return False

@@ -1,4 +1,4 @@
-"""What can be known to be wrong with a configuration before anything is made, started or placed."""
+"""Checks a configuration before anything is created or started."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cactus_actors.service.service_keys import check_endpoints
 
 
 def check_settings(config: ServeConfig, environment: Mapping[str, str]) -> dict[str, KeyGrants]:
-    """The terms of the API keys, by digest; raises ConfigurationInvalid and leaves nothing behind.
+    """Check the settings and return the grants of the API keys by digest. Raises ConfigurationInvalid; creates nothing.
 
-    First what the settings say by themselves, then the files that they name; on a cluster these may lie on
-    the node of whoever reads them, who then says what is wrong with them.
+    The settings come first, then the files that they name. On a cluster these files may be on another node, and
+    the actor that reads them reports errors.
     """
     check_forms(config)
     check_endpoints(config)

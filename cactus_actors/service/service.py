@@ -1,6 +1,6 @@
 """One running service: router, workers, handoff actor and HTTP gateway, placed and supervised.
 
-The placement carries calls and health only; jobs and tokens travel over ZeroMQ between the actors themselves.
+The placement transports calls and health checks only; jobs and tokens travel over ZeroMQ between the actors.
 """
 
 from __future__ import annotations
@@ -43,11 +43,11 @@ ANSWER_TIMEOUT_S = 1.0
 
 
 class Service:
-    """Starts the actors, keeps the wished number of workers alive, and stops everything.
+    """Starts the actors, keeps the desired number of workers running, and stops everything.
 
-    `announce` is told, in one line each, what a person running the service wants to know; `log_line` gets the
-    lines of a job log that goes to standard error. `show_phase` is told what a start waits for, again
-    and again; by default each phase is announced.
+    `announce` receives messages for the operator, one line each; `log_line` receives the lines of a job log that
+    goes to standard error. `show_phase` receives the current phases of a start repeatedly; by default each phase
+    is announced once.
     """
 
     def __init__(
@@ -81,7 +81,7 @@ class Service:
         self._http: str | None = None
         self._endpoints: Endpoints | None = None
         self._ready_workers: tuple[str, ...] = ()
-        self._num_restarts_heard = 0
+        self._num_restarts_seen = 0
         self._journal_dir = journal_directory(config) if config.journal else None
         self._job_log: JobLogTarget | None = None
         self._state: StateDirectory | None = None
@@ -90,18 +90,18 @@ class Service:
 
     @property
     def endpoints(self) -> Endpoints:
-        """Where clients and workers connect, ports resolved; the service must have started."""
+        """The endpoints for clients and workers, with ports resolved; the service must have started."""
         assert self._endpoints is not None
         return self._endpoints
 
     @property
     def http(self) -> str | None:
-        """Where the gateway listens, as HOST:PORT with the port resolved; None without a gateway."""
+        """The gateway's address, HOST:PORT with the port resolved; None without a gateway."""
         return self._http
 
     @property
     def model_name(self) -> str:
-        """What clients know the model as; the service must have started."""
+        """The model's name for clients; the service must have started."""
         return self._config.alias or self._model_name
 
     @property
@@ -116,13 +116,13 @@ class Service:
 
     @property
     def _has_cloud(self) -> bool:
-        """Whether the handoff actor is needed; on a cluster it may find a key that is not here."""
+        """Whether the handoff actor is needed; on a cluster it may find a cloud key on its own node."""
         configured = is_cloud_configured(self._config.handoff, os.environ)
         return configured or self._config.ray_address is not None
 
     @property
     def _workers_endpoint(self) -> str:
-        """Where workers report, whether or not the router listens there already."""
+        """The workers endpoint, whether or not the router listens already."""
         return self.endpoints.workers if self._endpoints else self._configured_workers_endpoint
 
     @property
@@ -130,7 +130,7 @@ class Service:
         return self._config.workers_endpoint or self._placement.workers_endpoint()
 
     def start(self) -> None:
-        """Start every actor and return once jobs are accepted and the wished workers are ready.
+        """Start every actor; returns when jobs are accepted and the desired workers are ready.
 
         Raises ConfigurationInvalid or Unavailable, with nothing left running.
         """
@@ -160,20 +160,20 @@ class Service:
             raise
 
     def reconcile(self, stop: threading.Event) -> None:
-        """Replace what dies or hangs, and follow the wished number of workers, until `stop` is set.
+        """Replace failed and hanging actors and follow the desired number of workers, until `stop` is set.
 
-        Raises PlacementLost when nothing can be replaced any more.
+        Raises PlacementLost when no actor can be placed any more.
         """
         while not stop.wait(RECONCILE_INTERVAL_S):
             self._reconcile_all()
 
     def refuse(self) -> None:
-        """Take no new work from now on; may be called from any thread."""
+        """Accept no new jobs from now on; may be called from any thread."""
         self._gateway.notify("drain")
         self._router.notify("drain", 0.0)
 
     def drain(self, timeout_s: float) -> bool:
-        """Refuse new jobs and reconcile those that run; whether all had ended within `timeout_s` seconds."""
+        """Refuse new jobs and supervise the running ones; returns whether all ended within `timeout_s` seconds."""
         give_up_at = time.monotonic() + timeout_s
         while not self._is_drained():
             if time.monotonic() >= give_up_at:
@@ -183,12 +183,12 @@ class Service:
         return True
 
     def stop(self) -> None:
-        """End every actor and leave the placement.
+        """Stop every actor and close the placement.
 
-        Jobs that run are left to the next service on the same endpoint if the journal holds them, and end
-        with an error otherwise; so do HTTP requests, whose jobs are left if their sender can come back.
+        Running jobs are left to the next service on the same endpoint if the journal holds them; otherwise they
+        end with an error. HTTP requests end with an error; their jobs are left if the client can reconnect to them.
         """
-        _end([self._gateway.actor])  # before those who could still answer its requests
+        _end([self._gateway.actor])  # before the actors that could still answer its requests
         leaves_jobs = self._journal_dir is not None and is_reusable(self._config.jobs_endpoint)
         _end([self._router.actor], leaves_jobs)
         _end([*self._workers.actors, self._handoff.actor])
@@ -202,7 +202,7 @@ class Service:
             self._state.close()
 
     def _start_actors(self) -> None:
-        """All at once, as far as they need not know where the others are."""
+        """Place all actors at once, as far as they need not know each other's endpoints."""
         now = time.monotonic()
         self._router.place(now)
         if self._config.http:
@@ -221,7 +221,7 @@ class Service:
     def _reconcile_all(self) -> None:
         now = time.monotonic()
         if not self._placement.can_start(now):
-            return  # whatever is asked of Ray now may not come back
+            return  # a call to Ray now may never return
         health: RouterHealth | None = self._router.reconcile(now)
         if health is not None:
             self._on_router_health(health)
@@ -234,13 +234,13 @@ class Service:
     def _on_router_health(self, health: RouterHealth) -> None:
         self._workers.fleet.desired = health.desired_workers
         self._ready_workers = health.ready_workers
-        if health.num_restarts_requested > self._num_restarts_heard:
-            self._announce("every worker is replaced, one after the other")
+        if health.num_restarts_requested > self._num_restarts_seen:
+            self._announce("every worker is replaced, one at a time")
             self._workers.fleet.replace_all()
-        self._num_restarts_heard = health.num_restarts_requested
+        self._num_restarts_seen = health.num_restarts_requested
 
     def _is_drained(self) -> bool:
-        """Tell those who take work, restarted ones too, to take no more; whether they have none left."""
+        """Tell gateway and router, restarted ones too, to accept no more work; returns whether they have none left."""
         answers = []
         if self._gateway.actor is not None:
             answers.append(self._gateway.actor.ask("drain"))
@@ -252,7 +252,7 @@ class Service:
             return False
 
     def _find_model(self) -> str:
-        """Have the model's files here; by what name the actors find the very same."""
+        """Fetch the model's files; returns the name under which every actor finds the same files."""
         path = resolve_model(self._config.model, self._announce)
         overrides = overrides_of(self._config)
         if self._config.model not in list_models() or overrides != NO_OVERRIDES:
@@ -304,7 +304,7 @@ class Service:
         self._router.notify("worker_lost", worker_id)
 
     def _await_workers(self) -> None:
-        patience = StallTimeout(self._config.ready_timeout_s, time.monotonic())
+        timeout = StallTimeout(self._config.ready_timeout_s, time.monotonic())
         while (num_ready := self._num_ready()) < self._config.workers:
             self._check_losses()
             now = time.monotonic()
@@ -312,7 +312,7 @@ class Service:
             phases = tuple(self._workers.loading.values())
             for phase in phases:
                 self._show_phase(phase)
-            patience.check(now, (num_ready, phases), self._wait_reason(num_ready, phases))
+            timeout.check(now, (num_ready, phases), self._wait_reason(num_ready, phases))
             time.sleep(POLL_INTERVAL_S)
 
     def _num_ready(self) -> int:
@@ -330,7 +330,7 @@ class Service:
         return "; ".join(parts)
 
     def _check_losses(self) -> None:
-        """Raises what a worker raised that is not ready yet, and when too many of them are lost."""
+        """Raise the error of a worker that failed before it was ready, or Unavailable after too many losses."""
         for exit_info in self._workers.unreported_exits():
             num_lost = self._workers.fleet.num_restarts
             if not exit_info.is_lost or num_lost >= MAX_LOSSES_PER_WORKER * self._config.workers:
@@ -338,12 +338,12 @@ class Service:
 
 
 def _end(actors: Sequence[Actor | None], *arguments: object) -> None:
-    """Let actors end by themselves, soon, and end those that do not."""
-    there = [actor for actor in actors if actor is not None]
-    for actor in there:
+    """Ask actors to stop, and terminate those that do not within STOP_TIMEOUT_S."""
+    running = [actor for actor in actors if actor is not None]
+    for actor in running:
         actor.notify("stop", *arguments)
     until = time.monotonic() + STOP_TIMEOUT_S
-    while any(actor.exit_info() is None for actor in there) and time.monotonic() < until:
+    while any(actor.exit_info() is None for actor in running) and time.monotonic() < until:
         time.sleep(POLL_INTERVAL_S / 5)
-    for actor in there:
+    for actor in running:
         actor.terminate()

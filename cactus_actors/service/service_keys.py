@@ -1,4 +1,4 @@
-"""Which key files the actors of a service are given; only paths travel, and each actor reads its own."""
+"""The CURVE key files of a service's actors; only paths are passed, and each actor reads its own file."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ WORKER_KEY, GATEWAY_KEY = "service-workers", "service-gateway"
 
 @dataclass(frozen=True)
 class ServiceKeys:
-    """Paths; all None for a service that asks for no keys."""
+    """Paths of key files; all None for a service without CURVE."""
 
     directory: str | None = None
     worker: str | None = None
@@ -22,10 +22,9 @@ class ServiceKeys:
 
 
 def service_keys(config: ServeConfig) -> ServiceKeys:
-    """Make what keys the service itself needs.
+    """Create the keys that the service itself needs.
 
-    Raises ConfigurationInvalid for an endpoint that others can reach without a key, or where no client has
-    one.
+    Raises ConfigurationInvalid for an endpoint that others can reach without a key, or if no client has a key.
     """
     check_endpoints(config)
     if not config.curve:
@@ -37,7 +36,7 @@ def service_keys(config: ServeConfig) -> ServiceKeys:
 
 
 def check_endpoints(config: ServeConfig) -> None:
-    """Raises ConfigurationInvalid as `service_keys` does, and makes nothing."""
+    """Raise ConfigurationInvalid like `service_keys`, and create nothing."""
     endpoints = (config.jobs_endpoint, config.stream_endpoint, config.workers_endpoint)
     check_exposure([it for it in endpoints if it is not None], has_keys=config.curve)
     if not config.curve or is_private(config.jobs_endpoint):

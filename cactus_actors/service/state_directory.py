@@ -1,4 +1,4 @@
-"""The state directory of a service: private, and one service's at a time."""
+"""The state directory of a service: private, and locked by one service at a time."""
 
 from __future__ import annotations
 
@@ -25,11 +25,11 @@ _OWN_BEGINNINGS = ("jobs.jsonl", "ray", "chat-history")
 
 
 class StateDirectory:
-    """Holds the lock of the directory, made with mode 0700 if need be, until `close` or its process ends.
+    """Creates the directory with mode 0700 if needed, and holds its lock until `close` or the process ends.
 
-    The kernel releases the lock (flock(2)), so that no stale file keeps the next service from starting.
-    `announce` is told of what is changed, or ought to be. Raises ConfigurationInvalid for a directory that
-    cannot be made, or that another service has: with the process and the endpoint of that one.
+    The kernel releases the lock (flock(2)), so that no stale file blocks the next service. `announce` receives
+    changes of the mode, made or advised. Raises ConfigurationInvalid for a directory that cannot be created, or that
+    another service has locked, naming its process and endpoint.
     """
 
     def __init__(self, directory: Path, endpoint: str, announce: Callable[[str], None], wait_s: float = WAIT_S) -> None:
@@ -51,12 +51,12 @@ class StateDirectory:
         self.name(endpoint)
 
     def name(self, endpoint: str) -> None:
-        """Say where the service that has the directory can be reached."""
+        """Write the endpoint of this service into the lock file."""
         os.ftruncate(self._lock, 0)
         os.pwrite(self._lock, f"process {os.getpid()} at {endpoint}\n".encode(), 0)
 
     def close(self) -> None:
-        """Let the next service have it; a second time changes nothing."""
+        """Release the lock; a second call does nothing."""
         if self._lock >= 0:
             os.close(self._lock)
             self._lock = -1
@@ -90,9 +90,9 @@ class StateDirectory:
 
 
 def _close_to_others(directory: Path, announce: Callable[[str], None]) -> None:
-    """Tighten a directory of a service that was made when others could still enter.
+    """Close a service's directory that others can enter.
 
-    What has more in it than a service leaves there is somebody's own business, and only told of.
+    A directory that holds other files is not changed; that is only announced.
     """
     mode = stat.S_IMODE(directory.stat().st_mode)
     if not mode & 0o077:
@@ -100,10 +100,10 @@ def _close_to_others(directory: Path, announce: Callable[[str], None]) -> None:
     if not _is_services_own(directory):
         announce(
             f"others can enter {directory} (mode {mode:04o}), which is not changed, "
-            "since more is in it than a service's own files"
+            "because it holds files that are not the service's"
         )
         return
-    with contextlib.suppress(PermissionError):  # another user's: what is made in it is private all the same
+    with contextlib.suppress(PermissionError):  # owned by another user: files created in it are private anyway
         directory.chmod(0o700)
         announce(f"others could enter {directory} (mode {mode:04o}): its mode is 0700 now")
 

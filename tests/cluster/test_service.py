@@ -190,7 +190,7 @@ def test_a_start_that_stands_still_says_what_it_waited_for(place: dict[str, Any]
         ready_timeout_s=0.01,
         **place,
     )
-    with pytest.raises(Unavailable, match=r"nothing went on for 0.01 s: the router starts \(--ready-timeout"):
+    with pytest.raises(Unavailable, match=r"no progress for 0.01 s: the router starts \(--ready-timeout"):
         Service(config).start()
 
 

@@ -1,4 +1,4 @@
-"""What the processes of actors write, as lines of the service."""
+"""Passes the output of actor processes on as messages of the service."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ import os
 import time
 from collections.abc import Callable
 
-LINES_A_SECOND = 20
+MAX_LINES_PER_SECOND = 20
 MAX_LINE_BYTES = 2000
 _MAX_READ = 65_536
 
 
 class ActorOutput:
-    """Hands on, with the actor's name, the lines that are written to a pipe; of many only the first."""
+    """Announces lines written to a pipe, with the actor's name, at most MAX_LINES_PER_SECOND per second."""
 
     def __init__(self, name: str, announce: Callable[[str], None]) -> None:
         self._name = name
@@ -22,10 +22,10 @@ class ActorOutput:
         self.has_ended = False
         self.reader, self.writer = os.pipe()
         os.set_blocking(self.reader, False)
-        os.set_blocking(self.writer, False)  # an actor never waits for who reads this
+        os.set_blocking(self.writer, False)  # an actor never blocks on its output
 
     def read(self) -> bool:
-        """Hand on the whole lines that are there; whether anything was."""
+        """Announce the complete lines received; returns whether anything was read."""
         try:
             received = os.read(self.reader, _MAX_READ)
         except BlockingIOError:
@@ -34,17 +34,17 @@ class ActorOutput:
         *lines, rest = (self._rest + received).split(b"\n")
         self._rest = rest[:MAX_LINE_BYTES]
         for line in lines:
-            self._hand_on(line)
+            self._announce_line(line)
         return bool(received)
 
     def close(self) -> None:
-        """Hand on all that is left."""
+        """Announce the rest and close the pipe."""
         while self.read():
             pass
-        self._hand_on(self._rest)
+        self._announce_line(self._rest)
         os.close(self.reader)
 
-    def _hand_on(self, line: bytes) -> None:
+    def _announce_line(self, line: bytes) -> None:
         text = line[:MAX_LINE_BYTES].decode(errors="replace").rstrip()
         if not text:
             return
@@ -52,7 +52,7 @@ class ActorOutput:
         if second != self._second:
             self._second, self._num_lines = second, 0
         self._num_lines += 1
-        if self._num_lines <= LINES_A_SECOND:
+        if self._num_lines <= MAX_LINES_PER_SECOND:
             self._announce(f"{self._name}: {text}")
-        elif self._num_lines == LINES_A_SECOND + 1:
+        elif self._num_lines == MAX_LINES_PER_SECOND + 1:
             self._announce(f"{self._name}: more lines are left out")

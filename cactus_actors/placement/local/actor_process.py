@@ -1,7 +1,7 @@
 """The process of one actor: `python -m cactus_actors.placement.local.actor_process KIND NAME FD PARENT`.
 
-FD is a socket to the placement in the process PARENT, with which it ends. KIND and NAME are for those who
-look at the list of processes.
+FD is a socket to the placement in the process PARENT; the actor ends with it. KIND and NAME only identify the
+process in listings.
 """
 
 from __future__ import annotations
@@ -24,7 +24,7 @@ from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 
 CONTROL_THREADS = 2
-"""So that an actor can be stopped while it owes an answer to somebody else."""
+"""Two, so that an actor can be stopped while another call is pending."""
 MAX_READ = 65_536
 
 _decode_spec = msgspec.msgpack.Decoder(ActorSpec).decode
@@ -32,7 +32,7 @@ _decode_call = msgspec.msgpack.Decoder(Call).decode
 
 
 class ActorProcess:
-    """Takes calls from a socket: `start` and `run` for the main thread, all others for threads beside it.
+    """Receives calls from a socket and runs `start` and `run` in the main thread, all others in control threads.
 
     The process ends when the socket does.
     """
@@ -45,15 +45,15 @@ class ActorProcess:
         self._control: queue.SimpleQueue[Call] = queue.SimpleQueue()
 
     def serve(self) -> None:
-        """Build the actor and carry out calls, until its `run` ends."""
+        """Construct the actor and execute calls until its `run` ends."""
         spec, calls = self._receive_spec()
         threading.Thread(target=self._receive_calls, args=(calls,), name="calls", daemon=True).start()
         try:
-            actor = _actor_of(spec)
+            actor = _make_actor(spec)
         except Exception as error:
-            actor = _NotBuilt(error)
+            actor = _FailedActor(error)
         for _ in range(CONTROL_THREADS):
-            threading.Thread(target=self._take_control, args=(actor,), name="control", daemon=True).start()
+            threading.Thread(target=self._run_control_calls, args=(actor,), name="control", daemon=True).start()
         while True:
             call = self._main.get()
             self._answer(actor, call)
@@ -73,7 +73,7 @@ class ActorProcess:
             messages = list(self._frames.messages(self._read()))
 
     def _read(self) -> bytes:
-        """What the placement sent; this process ends with it."""
+        """Received bytes; the process exits when the placement is gone."""
         try:
             received = self._connection.recv(MAX_READ)
         except OSError:
@@ -82,7 +82,7 @@ class ActorProcess:
             os._exit(os.EX_UNAVAILABLE)
         return received
 
-    def _take_control(self, actor: Any) -> None:
+    def _run_control_calls(self, actor: Any) -> None:
         while True:
             self._answer(actor, self._control.get())
 
@@ -99,8 +99,8 @@ class ActorProcess:
             self._connection.sendall(frame_of(reply))
 
 
-class _NotBuilt:
-    """Stands for an actor that could not be built: that is the answer to every call."""
+class _FailedActor:
+    """Replaces an actor whose constructor failed: every call raises that error."""
 
     def __init__(self, error: Exception) -> None:
         self._error = _as_cactus_error(error)
@@ -109,14 +109,14 @@ class _NotBuilt:
         raise self._error
 
 
-def _actor_of(spec: ActorSpec) -> Any:
+def _make_actor(spec: ActorSpec) -> Any:
     settings_type = getattr(importlib.import_module(spec.settings_module), spec.settings_name)
     kind = getattr(importlib.import_module(spec.module), spec.name)
     return kind(msgspec.msgpack.decode(spec.settings, type=settings_type))
 
 
 def _as_cactus_error(error: Exception) -> CactusError:
-    """The error that is told; of one that nobody foresaw the traceback goes to standard error."""
+    """The error to report; the traceback of an unexpected one goes to standard error."""
     if isinstance(error, CactusError):
         return error
     traceback.print_exception(error)
@@ -127,13 +127,13 @@ def main() -> None:
     _, _, descriptor, parent = sys.argv[1:]
     end_with_parent(int(parent))
     faulthandler.enable()
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service ends its actors itself
+    signal.signal(signal.SIGINT, signal.SIG_IGN)  # the service stops its actors itself
     connection = socket.socket(fileno=int(descriptor))
-    connection.set_inheritable(False)  # a process that the actor starts must not keep it open
+    connection.set_inheritable(False)  # child processes of the actor must not inherit it
     ActorProcess(connection).serve()
     sys.stdout.flush()
     sys.stderr.flush()
-    os._exit(os.EX_OK)  # a control call that hangs must not keep it
+    os._exit(os.EX_OK)  # a hanging control call must not block the exit
 
 
 if __name__ == "__main__":

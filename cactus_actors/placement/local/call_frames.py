@@ -42,19 +42,19 @@ class CallReply(msgspec.Struct, frozen=True, array_like=True):
 
 
 def frame_of(message: object) -> bytes:
-    """A message as it is sent."""
+    """A message with its length prefix."""
     body = msgspec.msgpack.encode(message)
     return len(body).to_bytes(_LENGTH_BYTES, "big") + body
 
 
 class FrameDecoder:
-    """Cuts received bytes into whole messages."""
+    """Splits received bytes into messages."""
 
     def __init__(self) -> None:
         self._waiting = bytearray()
 
     def messages(self, received: bytes) -> Iterator[bytes]:
-        """The messages that are whole by now."""
+        """The messages that are complete now."""
         self._waiting += received
         while len(self._waiting) >= _LENGTH_BYTES:
             end = _LENGTH_BYTES + int.from_bytes(self._waiting[:_LENGTH_BYTES], "big")

@@ -1,4 +1,4 @@
-"""One actor's process, as the placement that started it sees it."""
+"""An actor's process, seen from the placement that started it."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _decode_reply = msgspec.msgpack.Decoder(CallReply).decode
 
 
 class LocalFuture:
-    """The answer to a call, `what` for people."""
+    """The pending result of a call; `what` names it in messages."""
 
     def __init__(self, what: str) -> None:
         self.future: Future[Any] = Future()
@@ -43,7 +43,7 @@ class LocalFuture:
 
 
 class LocalActor:
-    """A process and the socket to it; the placement's thread reads the socket and buries the process."""
+    """A process and its socket. The placement's thread reads the socket and reaps the process."""
 
     def __init__(self, kind: ActorKind, name: str, process: subprocess.Popen[bytes], connection: socket.socket) -> None:
         connection.settimeout(SEND_TIMEOUT_S)
@@ -52,8 +52,8 @@ class LocalActor:
         self.connection = connection
         self._kind = kind
         self._frames = FrameDecoder()
-        self._changing = threading.Lock()
-        self._sending = threading.Lock()
+        self._state_lock = threading.Lock()
+        self._send_lock = threading.Lock()
         self._num_calls = 0
         self._waiting: dict[int, tuple[LocalFuture, str]] = {}
         self._exit: ActorExit | None = None
@@ -72,7 +72,7 @@ class LocalActor:
 
     def ask(self, method: str, *arguments: object) -> LocalFuture:
         answer = LocalFuture(f"{self.name}: {method}")
-        with self._changing:
+        with self._state_lock:
             self._num_calls += 1
             number = self._num_calls
             if self._exit is not None:
@@ -93,23 +93,23 @@ class LocalActor:
         self._gone.wait(END_TIMEOUT_S)
 
     def kill(self) -> None:
-        """Kill its process and all that it started, which are in its group."""
-        with self._changing, contextlib.suppress(ProcessLookupError):
-            if not self._gone.is_set():  # its number may be another's after that
+        """Kill its process group: the process and all that it started."""
+        with self._state_lock, contextlib.suppress(ProcessLookupError):
+            if not self._gone.is_set():  # afterwards the process id may be reused
                 os.killpg(self.process.pid, signal.SIGKILL)
 
     def send(self, frame: bytes) -> None:
-        """One that does not read for so long, while everything fits into the socket's buffer, is ended."""
+        """Send a frame; kill an actor that does not read for SEND_TIMEOUT_S."""
         try:
-            with self._sending:
+            with self._send_lock:
                 self.connection.sendall(frame)
         except TimeoutError:
             self.kill()
-        except OSError:  # it has ended, which is noticed elsewhere
+        except OSError:  # it has ended, which the watcher thread notices
             pass
 
     def read(self) -> bool:
-        """Take the answers that are there; False when there will be no more."""
+        """Handle received replies; returns False at the end of the stream."""
         try:
             received = self.connection.recv(MAX_READ)
         except OSError:
@@ -119,13 +119,13 @@ class LocalActor:
         return bool(received)
 
     def reap(self) -> None:
-        """Its process has ended, or must: collect it and everything of it."""
+        """Kill the process if needed, wait for it, and fail its pending calls."""
         self.kill()
         exit_code = self.process.wait()
-        while self.read():  # what it said last
+        while self.read():  # its last replies
             pass
         self.connection.close()
-        with self._changing:
+        with self._state_lock:
             self._gone.set()
             if self._exit is None:
                 lost = ActorLost(_exit_reason(exit_code))
@@ -135,7 +135,7 @@ class LocalActor:
             answer.future.set_exception(self._lost())
 
     def _on_reply(self, reply: CallReply) -> None:
-        with self._changing:
+        with self._state_lock:
             answer, method = self._waiting.pop(reply.number)
             value, error = self._outcome(method, reply)
             if method == "run":

@@ -1,4 +1,4 @@
-"""The `local` placement: each actor is a process of its own, in a process group of its own."""
+"""The `local` placement: each actor is a process in a process group of its own."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ PROGRAM = "cactus_actors.placement.local.actor_process"
 
 
 class LocalPlacement:
-    """Starts processes that end with this one, however it ends, and sees at once when one is gone.
+    """Starts processes that end with this one, however it ends, and notices their ends at once.
 
-    Their sockets are in a private directory below `state_dir`; what they write is announced.
+    Their sockets are in a private directory in `state_dir`; their output is announced.
     """
 
     def __init__(self, state_dir: Path, announce: Callable[[str], None]) -> None:
@@ -42,7 +42,7 @@ class LocalPlacement:
         settings: object,
         *,
         name: str,
-        num_cpus: int | None = None,  # noqa: ARG002  how many share the cores is their user's choice
+        num_cpus: int | None = None,  # noqa: ARG002  this placement does not reserve CPUs
     ) -> LocalActor:
         spec = ActorSpec(
             module=kind.module,
@@ -112,7 +112,7 @@ class LocalPlacement:
         return actor
 
     def _watch(self, actor: LocalActor, output: ActorOutput) -> None:
-        """Have its answers taken and its output announced, until its process has ended."""
+        """Handle its replies and its output until its process has ended."""
         death = _process_descriptor(actor.pid)
         thread = self._thread
 
@@ -142,14 +142,14 @@ class LocalPlacement:
 
 
 def _process_descriptor(pid: int) -> int | None:
-    """What gets readable when the process ends; None where there is none, and its socket must tell."""
+    """A pidfd, readable when the process ends; None where unsupported, and its closed socket is noticed instead."""
     with contextlib.suppress(AttributeError, OSError):
         return os.pidfd_open(pid)
     return None
 
 
 def environment_of_children() -> dict[str, str]:
-    """Ours, and the same modules; no library makes threads that nobody asked it for."""
+    """This process's environment with the same module path, and without implicit library threads."""
     return {
         "OMP_NUM_THREADS": "1",
         "OPENBLAS_NUM_THREADS": "1",

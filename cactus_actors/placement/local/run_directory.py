@@ -1,4 +1,4 @@
-"""The directory of one running service: its sockets, for this user alone, gone however the service ends."""
+"""The private directory of a running service for its sockets, removed however the service ends."""
 
 from __future__ import annotations
 
@@ -21,10 +21,10 @@ _REMOVE = 'read _; rm -rf -- "$1"'
 
 
 class RunDirectory:
-    """A directory below `state_dir` of mode 0700; directories of services that are gone are removed first.
+    """A directory of mode 0700 in `state_dir`; directories of ended services are removed first.
 
-    A small process outlives this one to remove the directory, `remover`, None where there is no shell.
-    Raises ConfigurationInvalid if it cannot be made.
+    A shell process, `remover`, outlives this one and removes the directory; None without a shell. Raises
+    ConfigurationInvalid if the directory cannot be created.
     """
 
     def __init__(self, state_dir: Path) -> None:
@@ -42,21 +42,21 @@ class RunDirectory:
         self.remover = self.start_remover()
 
     def socket_path(self, name: str) -> str:
-        """Where a socket of that name is; a path that would be too long goes over an open descriptor."""
+        """The path of a socket; a path that is too long goes through /proc/PID/fd."""
         path = str(self.path / name)
         if len(os.fsencode(path)) <= MAX_SOCKET_PATH:
             return path
         if not Path("/proc/self/fd").is_dir():
-            raise ConfigurationInvalid(f"{self.path} is too long for a socket", param="state_dir")
+            raise ConfigurationInvalid(f"{self.path} is too long for a Unix socket", param="state_dir")
         return f"/proc/{os.getpid()}/fd/{self._descriptor}/{name}"
 
     def start_remover(self) -> subprocess.Popen[bytes] | None:
-        """Start the process that waits for the end of this one."""
+        """Start the process that waits for the end of this one and removes the directory."""
         with contextlib.suppress(OSError):
             return subprocess.Popen(
                 ["/bin/sh", "-c", _REMOVE, "sh", str(self.path)],
                 stdin=subprocess.PIPE,
-                process_group=0,  # what is typed at the terminal is not meant for it
+                process_group=0,  # signals of the terminal are not meant for it
             )
         return None
 
@@ -71,7 +71,7 @@ class RunDirectory:
 
 @contextlib.contextmanager
 def _changing(parent: Path) -> Iterator[None]:
-    """Nobody else makes or removes directories there meanwhile."""
+    """Hold the lock under which directories in `parent` are created and removed."""
     descriptor = os.open(parent, os.O_RDONLY | os.O_DIRECTORY | os.O_CLOEXEC)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
@@ -81,7 +81,7 @@ def _changing(parent: Path) -> Iterator[None]:
 
 
 def _locked(directory: Path) -> int:
-    """A descriptor that holds the directory's lock; raises BlockingIOError while somebody else does."""
+    """A descriptor that holds the directory's lock; raises BlockingIOError if it is held already."""
     descriptor = os.open(directory / LOCK, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC | os.O_NOFOLLOW, 0o600)
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
@@ -93,7 +93,7 @@ def _locked(directory: Path) -> int:
 
 def _remove_stale(parent: Path) -> None:
     for directory in parent.iterdir():
-        with contextlib.suppress(OSError):  # somebody lives there, or it is gone meanwhile
+        with contextlib.suppress(OSError):  # in use, or removed meanwhile
             descriptor = _locked(directory)
             shutil.rmtree(directory, ignore_errors=True)
             os.close(descriptor)

@@ -1,4 +1,4 @@
-"""One thread that looks at file descriptors, and that starts what must not outlive it."""
+"""A thread that polls file descriptors, and starts the processes that must end with it."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ T = TypeVar("T")
 
 
 class WatcherThread:
-    """Calls back when there is something to read.
+    """Calls back when a descriptor is readable.
 
-    A process that asked the kernel to end with its parent ends with the *thread* that started it, so all
-    processes of a placement are started here.
+    A process with a parent-death signal ends with the *thread* that started it, so all processes of a placement
+    are started here.
     """
 
     def __init__(self, name: str) -> None:
@@ -33,16 +33,16 @@ class WatcherThread:
         self._thread.start()
 
     def watch(self, descriptor: int, on_readable: Callable[[], None]) -> None:
-        """From now on call `on_readable`, in this thread; for calls in this thread only, as `unwatch`."""
+        """Call `on_readable` in this thread from now on. Must be called in this thread, like `unwatch`."""
         self._selector.register(descriptor, selectors.EVENT_READ, on_readable)
 
     def unwatch(self, descriptor: int) -> None:
-        """Look no more at a descriptor, which must still be open."""
+        """Stop watching a descriptor, which must still be open."""
         with contextlib.suppress(KeyError):
             self._selector.unregister(descriptor)
 
     def do(self, action: Callable[[], T]) -> Future[T]:
-        """Have `action` called in this thread, soon."""
+        """Call `action` in this thread, soon."""
         future: Future[T] = Future()
 
         def call() -> None:
@@ -52,12 +52,12 @@ class WatcherThread:
                 future.set_exception(error)
 
         self._calls.put(call)
-        with contextlib.suppress(BlockingIOError):  # a full pipe wakes as well
+        with contextlib.suppress(BlockingIOError):  # a full pipe wakes the thread as well
             os.write(self._writer, b"\0")
         return future
 
     def close(self) -> None:
-        """End, after what was asked before."""
+        """End the thread after the actions given before."""
         self.do(self._set_closing)
         self._thread.join()
         self._selector.close()
@@ -75,7 +75,7 @@ class WatcherThread:
         while not self._is_closing:
             for key, _ in self._selector.select():
                 on_readable: Any = key.data
-                # An earlier callback of this round may have ended the watch, or another took its number.
+                # An earlier callback of this round may have removed the watch, or reused its number.
                 if self._selector.get_map().get(key.fd) is key:
                     on_readable()
             while not self._calls.empty():

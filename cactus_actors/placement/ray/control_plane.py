@@ -1,4 +1,4 @@
-"""Whether Ray's own server answers: without it nothing is placed, and nothing is known of what has died."""
+"""Probes Ray's GCS server: without it nothing is placed, and failures are not reported."""
 
 from __future__ import annotations
 
@@ -10,11 +10,11 @@ from cactus_actors.placement.interface import PlacementLost
 POLL_INTERVAL_S = 1.0
 PROBE_TIMEOUT_S = 1.0
 LOST_AFTER_S = 30.0
-"""Ray ends every node, and its driver's process, 60 s after the server was last there."""
+"""Ray ends every node and the driver's process 60 s after the last contact with the server."""
 
 
 class ControlPlane:
-    """Ray's server (the GCS) at HOST:PORT, looked at once a second; time is an argument."""
+    """Ray's GCS server at HOST:PORT, probed once a second; time is an argument."""
 
     def __init__(self, address: str, announce: Callable[[str], None]) -> None:
         host, _, port = address.rpartition(":")
@@ -24,9 +24,9 @@ class ControlPlane:
         self._missing_since: float | None = None
 
     def is_there(self, now: float) -> bool:
-        """Whether actors can be started; announces each change.
+        """Whether actors can be placed; announces each change.
 
-        Raises PlacementLost once the server was missing for so long that the service must end in order.
+        Raises PlacementLost after LOST_AFTER_S without the server, so that the service can still stop in order.
         """
         if now >= self._next_probe_at:
             self._next_probe_at = now + POLL_INTERVAL_S
@@ -40,7 +40,9 @@ class ControlPlane:
             self._missing_since = None
         elif self._missing_since is None:
             self._missing_since = now
-            self._announce("control_plane_down: Ray's server does not answer; what runs goes on, nothing is replaced")
+            self._announce(
+                "control_plane_down: Ray's server does not answer; running actors continue, none is replaced"
+            )
         elif now - self._missing_since > LOST_AFTER_S:
             raise PlacementLost(
                 f"control_plane_down: Ray's server did not answer for {LOST_AFTER_S:.0f} s; the service ends, "

@@ -1,4 +1,4 @@
-"""A Ray cluster of two nodes on this machine, for showing what becomes of a service that loses one."""
+"""A Ray cluster of two nodes on this machine, to demonstrate the loss of one."""
 
 from __future__ import annotations
 
@@ -17,11 +17,10 @@ from cactus_actors.placement.ray.shared_memory import check_shared_memory
 
 
 class PrivateCluster:
-    """Ends with this process, however that ends; until it is closed this process is in its session.
+    """Ends with this process, however that ends. Until it is closed this process is connected to it.
 
-    This process is on the first node, which has CPUs for all of `num_workers` but one; the last worker finds
-    its place on `added`. What Ray prints goes to a file in `state_dir`. The environment is that of
-    `prepare_environment`. Raises as PrivateRay, and whatever Ray raises when it is joined.
+    The first node has CPUs for all of `num_workers` but one, which is placed on `added`. Ray's output goes to a file
+    in `state_dir`. `prepare_environment` must have been called. Raises like PrivateRay, and Ray's own errors.
     """
 
     def __init__(self, num_workers: int, state_dir: Path, announce: Callable[[str], None]) -> None:
@@ -32,7 +31,7 @@ class PrivateCluster:
             first = PrivateRay(output, announce, num_workers - 1)
             stack.callback(first.close)
             self.address = first.address
-            ray_session.connect(first.address)  # before there is another node here that would be joined
+            ray_session.connect(first.address)  # before a second node exists that Ray could choose
             stack.callback(ray_session.disconnect)
             self.added = AddedNode(first.address, 1, output)
             stack.callback(self.added.kill)

@@ -1,4 +1,4 @@
-"""A Ray of this service alone: `ray start --block` in a session of processes and a directory of its own."""
+"""A private Ray: `ray start --block` in a process session and a directory of its own."""
 
 from __future__ import annotations
 
@@ -18,22 +18,21 @@ from cactus_actors.placement.ray.reaper import Reaper, dead_child
 from cactus_actors.protocol.errors import Unavailable
 
 START_TIMEOUT_S = 600.0
-"""A starved machine needs minutes for what takes seconds; a start that failed is tried again until then."""
+"""A starved machine may need minutes; a failed start is tried again within this time."""
 SLOW_START_S = 15.0
 POLL_INTERVAL_S = 0.2
 PARTS = ("gcs_server", "raylet")
-"""Programs without which Ray does not start, however long it is waited for."""
+"""Programs without which Ray never starts."""
 MAX_REASON = 120
-# Nothing big ever crosses Ray: tokens go over ZeroMQ and weights through the page cache.
+# Ray transports no large objects: tokens go over ZeroMQ and weights through the page cache.
 OBJECT_STORE_BYTES = 80 * 1024 * 1024
 
 
 class PrivateRay:
-    """Started by the constructor; ends with this process, however that ends.
+    """Starts in the constructor; ends with this process, however that ends.
 
-    Its node has `num_cpus`, by default those of the machine. What it prints goes to `output`; `announce` is
-    told what a person who waits for it wants to know. Raises ConfigurationInvalid where it has no place, and
-    Unavailable when it cannot be started.
+    Its node has `num_cpus`, by default those of the machine. Its output goes to `output`; `announce` receives
+    progress messages. Raises ConfigurationInvalid if it has no directory, and Unavailable if it cannot be started.
     """
 
     def __init__(self, output: RayOutput, announce: Callable[[str], None], num_cpus: int | None = None) -> None:
@@ -48,11 +47,11 @@ class PrivateRay:
             raise
 
     def has_ended(self) -> bool:
-        """Whether its server or its node is gone: the others of its processes then end too."""
+        """Whether its server or its node has ended; its other processes then end too."""
         return self._process.poll() is not None
 
     def close(self) -> None:
-        """End all its processes and remove its directory; a second time changes nothing."""
+        """End all its processes and remove its directory; a second call does nothing."""
         self._reaper.reap()
         self._process.wait()
 
@@ -64,12 +63,12 @@ class PrivateRay:
             stdin=subprocess.DEVNULL,
             stdout=self._output.descriptor,
             stderr=self._output.descriptor,
-            start_new_session=True,  # what is typed at this process's terminal is not meant for it
+            start_new_session=True,  # signals of the terminal are not meant for it
         )
         self._reaper = Reaper(self._process.pid, directory)
 
     def _wait(self) -> str:
-        """Its address; as long as it lives it is waited for, and when it ends it is started again."""
+        """Wait for its address, without limit while it runs; start it again when it ends."""
         started_at = time.monotonic()
         give_up_at = started_at + START_TIMEOUT_S
         tell_at = started_at + SLOW_START_S
@@ -88,7 +87,7 @@ class PrivateRay:
         return address
 
     def _failure(self) -> str:
-        """Why this start has failed; "" as long as it may succeed."""
+        """Why this start has failed; "" while it may still succeed."""
         if self.has_ended():
             return self._output.last_words()[:MAX_REASON] or f"exit status {self._process.returncode}"
         name = dead_child(self._process.pid, PARTS)
@@ -101,7 +100,7 @@ def _command(directory: Path, num_cpus: int | None) -> list[str]:
     words += ["--include-log-monitor=false", f"--temp-dir={directory}"]
     words += [f"--object-store-memory={OBJECT_STORE_BYTES}", f"--system-config={json.dumps(RAY_TIMEOUTS)}"]
     if importlib.util.find_spec("grpc") is not None:
-        words.append("--ray-client-server-port=0")  # with this library installed, a port for everybody
+        words.append("--ray-client-server-port=0")  # with grpc installed, Ray would open a port to everybody
     return [sys.executable, "-m", "ray.scripts.scripts", *words]
 
 

@@ -1,4 +1,4 @@
-"""The `ray` placement on one machine: a Ray of this service alone, which is started anew when it ends."""
+"""The `ray` placement on one machine: a private Ray, which is restarted when it ends."""
 
 from __future__ import annotations
 
@@ -22,15 +22,15 @@ CONNECT_ATTEMPTS = 3
 
 
 class PrivateRayPlacement:
-    """Starts a Ray that ends with this process, in the environment that `prepare_environment` has made.
+    """Starts a Ray that ends with this process. `prepare_environment` must have been called.
 
-    What it prints goes to a file in `state_dir`. Raises ConfigurationInvalid when it cannot write where it
-    needs to, or this process is in another Ray's session, and Unavailable when it cannot be started.
+    Ray's output goes to a file in `state_dir`. Raises ConfigurationInvalid if a directory is not writable or this
+    process is connected to another Ray, and Unavailable if Ray cannot be started.
     """
 
     def __init__(self, state_dir: Path, announce: Callable[[str], None]) -> None:
         if ray.is_initialized():
-            raise ConfigurationInvalid("this process is in a session of Ray: give its address (ray_address)")
+            raise ConfigurationInvalid("this process is connected to a Ray already: give its address (ray_address)")
         self._announce = announce
         check_shared_memory()
         self._output = RayOutput(state_dir, announce, sys.stdout)
@@ -45,10 +45,10 @@ class PrivateRayPlacement:
             self._close_output()
             raise
 
-    def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:  # noqa: ARG002  how many share the cores is their user's choice
+    def start(self, kind: ActorKind, settings: object, *, name: str, num_cpus: int | None = None) -> RayActor:  # noqa: ARG002  this placement does not reserve CPUs
         if self._ray.has_ended() or not ray_session.is_local_node_alive():
             self._ray.close()
-            raise Unavailable("Ray has ended on this machine; it is started anew")
+            raise Unavailable("Ray has ended on this machine; it is restarted")
         here = ray_session.local_node()
         return RayActor(kind, settings, name, where=here, num_cpus=0, has_ended=self._ray.has_ended)
 
@@ -60,7 +60,7 @@ class PrivateRayPlacement:
             return True
         if now < self._backoff.not_before:
             return False
-        self._announce("Ray has ended, and all actors with it; all are started anew")
+        self._announce("Ray has ended, and all actors with it; all are restarted")
         self._leave()
         try:
             self._ray = self._started()
@@ -83,7 +83,7 @@ class PrivateRayPlacement:
         self._ray.close()
 
     def _started(self) -> PrivateRay:
-        """A Ray that this process is a driver of; one that ends before that is started again."""
+        """Start a Ray and connect to it; a Ray that ends before that is started again."""
         for attempt in range(CONNECT_ATTEMPTS):
             private = PrivateRay(self._output, self._announce)
             try:
@@ -93,7 +93,7 @@ class PrivateRayPlacement:
                 private.close()
                 if not isinstance(error, Exception) or attempt + 1 == CONNECT_ATTEMPTS:
                     raise
-                self._announce(f"Ray ended while it was joined ({_first_line(error)}); it is started again")
+                self._announce(f"Ray ended during the connection ({_first_line(error)}); it is started again")
         raise AssertionError("every attempt returns or raises")
 
     def _close_output(self) -> None:

@@ -1,4 +1,4 @@
-"""An actor placed by Ray, and its answers."""
+"""An actor placed by Ray."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ HasEnded = Callable[[], bool]
 
 
 class RayFuture:
-    """The answer to a call, `what` for people."""
+    """The pending result of a call; `what` names it in messages."""
 
     def __init__(self, reference: Any, what: str, has_ended: HasEnded) -> None:
         self._reference = reference
@@ -48,9 +48,9 @@ class RayFuture:
 
 
 class RayActor:
-    """An actor placed by Ray, with threads for control calls apart from its `run`.
+    """An actor placed by Ray, with separate threads for `run` and for control calls.
 
-    `has_ended` says whether the Ray that it is on is gone: nothing more is then asked of either.
+    `has_ended` says whether its Ray has ended: no more calls are made then.
     """
 
     def __init__(
@@ -105,19 +105,19 @@ class RayActor:
             return None
         try:
             return ActorExit(str(ray.get(self._run)))
-        except Exception as error:  # whatever ended the actor, the service goes on
+        except Exception as error:  # whatever ended the actor, the service continues
             told = _as_cactus_error(error)
             return ActorExit(told.message, told)
 
     def terminate(self) -> None:
-        """A call that Ray lost looks like a process that died: it is killed in any case."""
+        """A call that Ray lost looks like a dead process: the actor is killed in any case."""
         if not self._has_ended():
             with contextlib.suppress(RayError):
                 ray.kill(self._actor)
 
 
 def _as_cactus_error(error: Exception) -> CactusError:
-    """What a call's failure says: the actor's own error, that it is gone, or what else happened."""
+    """The error of a failed call: the actor's own error, ActorLost, or ServerFailure."""
     cause = getattr(error, "cause", None)
     if isinstance(cause, CactusError):
         return cause

@@ -1,7 +1,7 @@
-"""The directory of a private Ray: for this user alone, short enough for sockets, gone with that Ray.
+"""The private directory of a Ray: short enough for sockets, removed with that Ray.
 
-Ray opens the directory that it is given to everybody (`try_to_create_directory` in ray/_private/utils.py sets
-mode 0777): it is given one, OPEN, inside of one that only this user can enter.
+Ray sets the mode of its directory to 0777 (`try_to_create_directory` in ray/_private/utils.py). Its directory, OPEN,
+is therefore inside one that only this user can enter.
 """
 
 from __future__ import annotations
@@ -25,18 +25,18 @@ _RANDOM_LETTERS = 8
 
 
 def make_ray_directory(environment: Mapping[str, str] = os.environ) -> Path:
-    """A new directory of mode 0700 below RAY_TMPDIR; without it below TMPDIR or, if that is too long, /tmp.
+    """Create a directory of mode 0700 in RAY_TMPDIR; without it in TMPDIR or, if that is too long, in /tmp.
 
-    Raises ConfigurationInvalid naming what is wrong.
+    Raises ConfigurationInvalid.
     """
     parent = _parent(environment)
-    with contextlib.suppress(OSError):  # then it is not there
+    with contextlib.suppress(OSError):  # mkdtemp reports it
         parent.mkdir(parents=True, exist_ok=True)
     try:
         path = Path(tempfile.mkdtemp(prefix=PREFIX, dir=parent)).resolve()
     except OSError as error:
         reason = error.strerror or error
-        raise ConfigurationInvalid(f"{parent}: {reason}; Ray has its files there, or in RAY_TMPDIR") from None
+        raise ConfigurationInvalid(f"{parent}: {reason}; Ray needs a directory there, or in RAY_TMPDIR") from None
     try:
         check_way_to(path)
     except ConfigurationInvalid:

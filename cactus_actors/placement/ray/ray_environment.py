@@ -1,4 +1,4 @@
-"""What a private Ray is told by the environment: it reads it once, in each process where it is imported."""
+"""Environment variables for a private Ray, which reads them when it is imported."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from pathlib import Path
 from cactus_actors.placement.ray.ray_token import make_token
 
 RAY_TIMEOUTS = {
-    # All of Ray runs here, and its end is noticed at once: who does not answer is slow and not gone.
+    # All of Ray runs on this machine and its end is noticed at once: a missing answer means it is slow.
     "worker_register_timeout_seconds": 600,
     "agent_register_timeout_ms": 600_000,
     "gcs_server_request_timeout_seconds": 600,
@@ -17,13 +17,13 @@ RAY_TIMEOUTS = {
     "gcs_rpc_server_reconnect_timeout_s": 600,
     "raylet_start_wait_time_s": 600,
     "health_check_timeout_ms": 600_000,
-    # Nobody looks at its tasks; with them a driver waits 5 s for a server that is gone.
+    # Task events are not used; with them a driver waits 5 s for an ended server.
     "task_events_report_interval_ms": 0,
 }
 SETTINGS = {
-    # Ray runs its workers at nice 15: router and models would wait for everything else on the machine.
+    # Ray runs its workers at nice 15, behind everything else on the machine.
     "RAY_worker_niceness": "0",
-    # Its autoscaler serves its metrics to everybody, without a token, unless there can be no such port.
+    # The autoscaler serves metrics to everybody without a token, unless its port is invalid.
     "AUTOSCALER_METRIC_PORT": "-1",
     "RAY_gcs_server_port_wait_time_s": "600",
     **{f"RAY_{name}": str(value) for name, value in RAY_TIMEOUTS.items()},
@@ -31,9 +31,9 @@ SETTINGS = {
 
 
 def prepare_environment(state_dir: Path, environment: MutableMapping[str, str] = os.environ) -> None:
-    """Before `import ray`: its token, and its settings but for those that the environment has already.
+    """Set Ray's token and settings before `import ray`; variables that are set already are kept.
 
-    Raises ConfigurationInvalid as `make_token`.
+    Raises ConfigurationInvalid like `make_token`.
     """
     make_token(state_dir, environment)
     for name, value in SETTINGS.items():

@@ -1,4 +1,4 @@
-"""What Ray prints: whole in a file, and of each message its first line for whoever runs the service."""
+"""Redirects Ray's output to a file, and announces the first line of each message."""
 
 from __future__ import annotations
 
@@ -18,17 +18,17 @@ FILE_NAME = "ray.log"
 MAX_FILE_BYTES = 16 * 1024 * 1024
 MAX_LINE = 300
 RAYS_THREADS = "ray_"
-"""How the names begin of the threads in which Ray prints (ray/_private/worker.py)."""
+"""The prefix of the names of threads in which Ray prints (ray/_private/worker.py)."""
 _COLOUR = re.compile(r"\x1b\[[0-9;]*m")
 _MESSAGE = re.compile(r"\([^)]*\) ")
-"""Ray begins each message with who says it, such as `(raylet) `; a dump goes on with lines of its own."""
+"""Ray starts each message with its source, such as `(raylet) `; continuation lines have none."""
 
 
 class RayOutput(io.TextIOBase):
-    """Stands for standard output: what Ray's threads print goes to a file, all else on to `others`.
+    """Replaces standard output: text printed by Ray's threads goes to a file, all other text to `others`.
 
-    `announce` is told the first line of each message of Ray. The file is begun anew, for this user alone, and
-    is not written beyond MAX_FILE_BYTES. Raises ConfigurationInvalid if it cannot be.
+    `announce` receives the first line of each message of Ray. The file is truncated, private to this user, and not
+    written beyond MAX_FILE_BYTES. Raises ConfigurationInvalid if it cannot be opened.
     """
 
     def __init__(self, state_dir: Path, announce: Callable[[str], None], others: TextIO) -> None:
@@ -57,7 +57,7 @@ class RayOutput(io.TextIOBase):
 
     @contextlib.contextmanager
     def captured(self) -> Iterator[None]:
-        """What this thread prints meanwhile is Ray's too."""
+        """Within the context, output of this thread counts as Ray's."""
         self._captured_thread = threading.get_ident()
         try:
             yield
@@ -68,7 +68,7 @@ class RayOutput(io.TextIOBase):
         self._others.flush()
 
     def last_words(self) -> str:
-        """The last line of the file that says something."""
+        """The last line of the file that is not blank."""
         lines = self.path.read_text(errors="replace").splitlines()
         return next((line.strip() for line in reversed(lines) if line.strip()), "")
 

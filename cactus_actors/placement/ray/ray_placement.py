@@ -1,4 +1,4 @@
-"""The `ray` placement on a cluster: actors on the nodes of somebody else's Ray."""
+"""The `ray` placement on a cluster: actors on the nodes of an existing Ray."""
 
 from __future__ import annotations
 
@@ -24,9 +24,9 @@ POLL_INTERVAL_S = PROBE_TIMEOUT_S = 1.0
 
 
 class RayPlacement:
-    """Joins the cluster at `ray_address`, unless this process is in a session already, which is then kept.
+    """Connects to the cluster at `ray_address`; an existing connection of this process is kept.
 
-    What Ray prints goes to a file in `state_dir`. Raises Unavailable and ConfigurationInvalid.
+    Ray's output goes to a file in `state_dir`. Raises Unavailable and ConfigurationInvalid.
     """
 
     def __init__(self, ray_address: str, state_dir: Path, announce: Callable[[str], None]) -> None:
@@ -52,7 +52,7 @@ class RayPlacement:
         return "tcp://127.0.0.1:*"
 
     def can_start(self, now: float) -> bool:
-        if now >= self._next_probe_at:  # the server would find out later, if it is not gone itself
+        if now >= self._next_probe_at:  # the GCS server would notice later
             self._next_probe_at = now + POLL_INTERVAL_S
             if not _listens(self._node_socket):
                 raise PlacementLost(NODE_LOST)
@@ -63,7 +63,7 @@ class RayPlacement:
 
 
 def _listens(path: str) -> bool:
-    """Whether there is a process behind a Unix socket; one that is slow to accept is there."""
+    """Whether a process listens on a Unix socket; a slow one counts as listening."""
     with socket.socket(socket.AF_UNIX) as probe:
         probe.settimeout(PROBE_TIMEOUT_S)
         try:

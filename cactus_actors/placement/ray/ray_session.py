@@ -1,4 +1,4 @@
-"""This process's connection to a Ray: that of a cluster, or one of its own."""
+"""This process's connection to a Ray."""
 
 from __future__ import annotations
 
@@ -20,9 +20,9 @@ CONNECT_TIMEOUT_S = 5.0
 
 
 def join(ray_address: str) -> None:
-    """Join the cluster at `ray_address`.
+    """Connect to the cluster at `ray_address`.
 
-    Raises Unavailable when no cluster answers there, ConfigurationInvalid when it would not ask for a token.
+    Raises Unavailable if no cluster answers, and ConfigurationInvalid if it would not require a token.
     """
     _check_reachable(ray_address)
     check_token()
@@ -30,13 +30,13 @@ def join(ray_address: str) -> None:
         connect(ray_address)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise Unavailable(
-            f"no Ray cluster at {ray_address}: {_first_line(error)}; is its token ours "
-            f"({token_source()}), and its version?"
+            f"no Ray cluster at {ray_address}: {_first_line(error)}; do its token "
+            f"({token_source()}) and its version match?"
         ) from None
 
 
 def connect(address: str) -> None:
-    """Become a driver of the Ray at `address`; raises whatever Ray does."""
+    """Become a driver of the Ray at `address`; raises Ray's errors."""
     with _own_handlers():
         ray.init(address, log_to_driver=False, logging_level=logging.ERROR)
 
@@ -47,31 +47,31 @@ def local_node() -> NodeAffinitySchedulingStrategy:
 
 
 def server_address() -> str:
-    """HOST:PORT of the cluster's server, which knows of every node and actor."""
+    """HOST:PORT of the cluster's GCS server."""
     return str(ray.get_runtime_context().gcs_address)
 
 
 def is_local_node_alive() -> bool:
-    """Whether Ray's own process on this machine lives: nothing can be placed here without it."""
+    """Whether Ray's process on this machine runs; nothing can be placed here without it."""
     here = ray.get_runtime_context().get_node_id()
     nodes: list[dict[str, Any]] = ray.nodes()  # type: ignore[no-untyped-call]
     return any(node["NodeID"] == here and node["Alive"] for node in nodes)
 
 
 def node_socket() -> str:
-    """The path of the socket at which Ray's own process on this machine listens."""
+    """The path of the socket on which Ray's process on this machine listens."""
     node: Any = ray._private.worker._global_node
     return str(node.raylet_socket_name)
 
 
 def disconnect() -> None:
-    """Leave it."""
+    """Disconnect from Ray."""
     ray.shutdown()
 
 
 @contextmanager
 def _own_handlers() -> Iterator[None]:
-    """Keep this process's way to end on SIGTERM: Ray's own aborts it."""
+    """Keep this process's SIGTERM handler: Ray's own aborts the process."""
     handler = signal.getsignal(signal.SIGTERM)
     try:
         yield
@@ -81,7 +81,7 @@ def _own_handlers() -> Iterator[None]:
 
 
 def _check_reachable(ray_address: str) -> None:
-    """Fail fast: Ray itself tries for more than a minute and fills the terminal meanwhile."""
+    """Fail fast: Ray itself retries for more than a minute and floods the terminal."""
     host, separator, port = ray_address.rpartition(":")
     if not separator:
         return  # "auto", or a name that Ray resolves

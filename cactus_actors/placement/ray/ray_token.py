@@ -1,4 +1,4 @@
-"""Ray's token: who has it runs code on every node, so none is used without it, nor with an open one."""
+"""Ray's authentication token: its owner can run code on every node, so a private token is required."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ _RAYS_OWN_PATH = Path("~/.ray/auth_token")
 
 
 def make_token(state_dir: Path, environment: MutableMapping[str, str] = os.environ) -> None:
-    """Let a local Ray ask for a token that is in `state_dir`; one that the environment names is kept.
+    """Make a local Ray require a token from `state_dir`; a token that the environment names is kept.
 
-    Ray asks for one by itself (since 2.59), but its own is in a file that every user can read. Raises
-    ConfigurationInvalid if the environment tells it not to ask, or names an open file.
+    Ray requires one by default (since 2.59), but its own is in a file that every user can read. Raises
+    ConfigurationInvalid if the environment disables tokens or names an open file.
     """
     if environment.get(MODE, "token") != "token":
         raise ConfigurationInvalid(f"{MODE}={environment[MODE]} would let every user of this machine in")

@@ -1,8 +1,8 @@
-"""A process that outlives its parent only to end what the parent's Ray leaves behind.
+"""A process that outlives its parent to end what the parent's Ray leaves behind.
 
-Ray's own processes end with the driver, but two agents first try for a minute to tell a server that is gone
-(`publish_error_to_driver` in ray/_private/utils.py). This file runs as a script with nothing imported that it
-does not need, and its standard input closes when the parent ends, however it does.
+Ray's processes end with the driver, but two agents first try for a minute to reach the ended server
+(`publish_error_to_driver` in ray/_private/utils.py). This file runs as a script with few imports. Its standard input
+closes when the parent ends, however that happens.
 """
 
 from __future__ import annotations
@@ -29,9 +29,9 @@ _STATE, _PARENT, _SESSION, _START = (
 
 
 class Reaper:
-    """Ends a session and removes a directory: at `reap`, or as soon as this process is gone, however it ends.
+    """Ends a process session and removes a directory: at `reap`, or when this process ends.
 
-    `leader` is the process that began the session. Where there is no /proc only the leader is ended.
+    `leader` is the session leader. Without /proc only the leader is ended.
     """
 
     def __init__(self, leader: int, directory: Path) -> None:
@@ -41,28 +41,28 @@ class Reaper:
         self._process = subprocess.Popen(
             [sys.executable, "-I", "-S", __file__, str(leader), self._start, str(directory)],
             stdin=subprocess.PIPE,
-            start_new_session=True,  # what is typed at the parent's terminal is not meant for it
+            start_new_session=True,  # signals of the terminal are not meant for it
         )
 
     def processes(self) -> set[int]:
-        """Those of the session, and what they have started, that have not ended."""
+        """The running processes of the session and their descendants."""
         return _members(self._leader, self._start)
 
     def reap(self) -> None:
-        """Nothing is left when it returns; a second time changes nothing."""
+        """End the session and remove the directory; a second call does nothing."""
         end_session(self._leader, self._start)
         shutil.rmtree(self._directory, ignore_errors=True)
         self._process.communicate()
 
 
 def start_of(pid: int) -> str:
-    """When a process started, which tells it from a later one of its number; "" once it is gone."""
+    """The start time of a process, which detects reuse of its id; "" once it has ended."""
     fields = _stat(PROCESSES / str(pid))
     return fields[_START] if fields else ""
 
 
 def dead_child(parent: int, names: Collection[str]) -> str:
-    """A program of these names that `parent` ran and that has ended, though `parent` has not; "" if none."""
+    """The name of an ended child of `parent` among `names`; "" if there is none."""
     for process in PROCESSES.glob("[0-9]*"):
         fields = _stat(process)
         if fields and fields[_STATE] == "Z" and int(fields[_PARENT]) == parent:
@@ -74,12 +74,12 @@ def dead_child(parent: int, names: Collection[str]) -> str:
 
 
 def end_session(leader: int, start: str) -> None:
-    """Kill the session that `leader` began, which started then, and all that descends from its processes."""
+    """Kill the session of `leader`, which started at `start`, and all descendants of its processes."""
     if not PROCESSES.is_dir():
         with contextlib.suppress(ProcessLookupError):
             os.kill(leader, signal.SIGKILL)
     give_up_at = time.monotonic() + KILL_WITHIN_S
-    while members := _members(leader, start):  # again: what is killed may just have started another
+    while members := _members(leader, start):  # again: a killed process may have just started another
         for pid in members:
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, signal.SIGKILL)
@@ -89,9 +89,9 @@ def end_session(leader: int, start: str) -> None:
 
 
 def _members(leader: int, start: str) -> set[int]:
-    """Those of the session that have not ended, and their descendants."""
+    """The running processes of the session and their descendants."""
     if start_of(leader) not in ("", start):
-        return set()  # the number is another's: nobody of the session is left
+        return set()  # the id was reused: the session has ended
     stats = {int(path.name): _stat(path) for path in PROCESSES.glob("[0-9]*")}
     living = {pid: fields for pid, fields in stats.items() if fields and fields[_STATE] not in "ZX"}
     members = {pid for pid, fields in living.items() if int(fields[_SESSION]) == leader}
@@ -105,7 +105,7 @@ def _members(leader: int, start: str) -> set[int]:
 
 
 def _stat(process: Path) -> list[str]:
-    """The fields of a process's stat, proc_pid_stat(5), from the state on; none once it is gone."""
+    """The fields of /proc/PID/stat, proc_pid_stat(5), from the state on; none once it has ended."""
     try:
         return (process / "stat").read_text().rpartition(")")[2].split()
     except OSError:

@@ -36,7 +36,7 @@ def test_a_start_may_last_as_long_as_something_goes_on() -> None:
     patience = StallTimeout(2.0, 0.0)
     for step in range(100):
         patience.check(step * MAX_STEP_S, step // 4, "it packs")
-    with pytest.raises(Unavailable, match=r"nothing went on for 2 s: it packs .*ready_timeout_s"):
+    with pytest.raises(Unavailable, match=r"no progress for 2 s: it packs .*ready_timeout_s"):
         stand_still(patience, 100)
 
 

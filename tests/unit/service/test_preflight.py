@@ -43,7 +43,7 @@ def refusal_of(**settings: object) -> str:
 @pytest.mark.parametrize("name", ["jobs_endpoint", "stream_endpoint", "workers_endpoint"])
 def test_what_is_no_endpoint_is_named_with_its_option(name: str, endpoint: str) -> None:
     message = refusal_of(**{name: endpoint})
-    assert message.startswith(f"--{name.replace('_', '-')}: {endpoint!r} is no endpoint")
+    assert message.startswith(f"--{name.replace('_', '-')}: {endpoint!r} is not an endpoint")
     assert "--curve" not in message
 
 
