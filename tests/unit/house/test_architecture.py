@@ -1,0 +1,116 @@
+"""The tables and the general statements of the architecture page are true."""
+
+from __future__ import annotations
+
+import ast
+import re
+import subprocess
+import sys
+import tomllib
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from tests.support.paths import ROOT
+from tests.support.text.documents import page
+
+CONTRACTS = tomllib.loads((ROOT / "pyproject.toml").read_text())["tool"]["importlinter"]["contracts"]
+LAYERS = {one["containers"][0]: one["layers"] for one in CONTRACTS if one["type"] == "layers"}
+CONTAINERS = ["cactus_actors", "cactus_actors.router", "cactus_actors.workers", "cactus_actors.gateway"]
+SECTION = page("internals/architecture.md").split("\n## Layers")[1].split("\n## ")[0]
+
+NETWORK = {"zmq", "socket", "selectors", "httpx", "ray"}
+THREADS = {"threading", "multiprocessing", "subprocess", "concurrent", "asyncio"}
+CLOCKS_AND_DISKS = {"time", "datetime", "sqlite3"}
+WITHOUT = {
+    "router/core.py": NETWORK | THREADS | CLOCKS_AND_DISKS,
+    "router/effects.py": NETWORK | THREADS | CLOCKS_AND_DISKS,
+    "router/lifecycle": NETWORK | THREADS | CLOCKS_AND_DISKS,
+    "router/scheduling": NETWORK | THREADS | CLOCKS_AND_DISKS,
+    "router/cascade": NETWORK | THREADS | CLOCKS_AND_DISKS,
+    "router/state": NETWORK | THREADS | CLOCKS_AND_DISKS,
+    "workers/engine": NETWORK | THREADS,
+    "workers/session.py": NETWORK | THREADS,
+    "workers/report_window.py": NETWORK | THREADS,
+    "cactus_actors/fleet": NETWORK | THREADS,
+}
+"""Modules that files must not import, by file or folder."""
+
+MESSAGE_FILES = {
+    "cactus_actors/protocol/messages.py",
+    "cactus_actors/protocol/worker_messages.py",
+    "router/edge/edge_messages.py",
+    "router/preparation/preparer_frames.py",
+}
+
+
+def tables() -> list[list[set[str]]]:
+    """The layers of each table of the page, from the top: the names of each row."""
+    found: list[list[set[str]]] = []
+    for line in SECTION.splitlines():
+        if line.startswith("| layer |"):
+            found.append([])
+        elif line.startswith("| `"):
+            names = re.findall(r"`([^`]+)`", line.split(" | ")[0])
+            found[-1].append({name.rstrip("/").removesuffix(".py") for name in names})
+    return found
+
+
+def in_contract(layer: str) -> set[str]:
+    """The names of one layer of a contract, without those that have only a place."""
+    assert ":" not in layer  # names on one line may not import each other
+    return {name.strip() for name in layer.split("|") if not name.strip().startswith("(")}
+
+
+@pytest.mark.parametrize(("place", "container"), [*enumerate(CONTAINERS)])
+def test_a_table_of_layers_is_that_of_its_contract(place: int, container: str) -> None:
+    assert tables()[place] == [in_contract(layer) for layer in LAYERS[container]]
+
+
+def test_the_actors_are_held_apart() -> None:
+    [contract] = [one for one in CONTRACTS if one["type"] == "independence"]
+    assert set(contract["modules"]) == {f"cactus_actors.{name}" for name in ("router", "workers", "handoff", "gateway")}
+
+
+def python_files(path: str) -> list[Path]:
+    place = ROOT / path
+    return [place] if place.is_file() else sorted(place.rglob("*.py"))
+
+
+def imported(path: Path) -> set[str]:
+    """The top-level names of the modules that a file imports."""
+    names: set[str] = set()
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.Import):
+            names |= {alias.name.split(".")[0] for alias in node.names}
+        elif isinstance(node, ast.ImportFrom) and node.module:
+            names.add(node.module.split(".")[0])
+    return names
+
+
+@pytest.mark.parametrize("path", WITHOUT)
+def test_state_machines_do_no_input_and_output(path: str) -> None:
+    files = python_files(path)
+    assert files
+    assert {file.name: imported(file) & WITHOUT[path] for file in files if imported(file) & WITHOUT[path]} == {}
+
+
+def tagged_messages(path: Path) -> Iterator[str]:
+    """The structs of a file that a decoder tells apart by a tag."""
+    for node in ast.walk(ast.parse(path.read_text())):
+        if isinstance(node, ast.ClassDef) and any(keyword.arg == "tag" for keyword in node.keywords):
+            yield node.name
+
+
+def test_messages_are_in_the_files_that_the_page_names() -> None:
+    files = [file for room in ("cactus_actors", "router", "workers") for file in python_files(room)]
+    with_messages = {file.relative_to(ROOT).as_posix() for file in files if any(tagged_messages(file))}
+    assert with_messages == MESSAGE_FILES
+    assert all(f"`{name}`" in page("internals/architecture.md") for name in MESSAGE_FILES)
+
+
+def test_the_package_alone_loads_neither_ray_nor_numba() -> None:
+    program = "import sys, cactus_actors; cactus_actors.Client; print(*sys.modules)"
+    loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
+    assert {"ray", "numba"} & {*loaded.stdout.split()} == set()
