@@ -19,6 +19,7 @@ from numba import njit, types
 
 from cactus_actors.workers.kernels.aligned_memory import aligned_zeros
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet, choose_instruction_set
+from cactus_actors.workers.kernels.llvm_loops import counted, variables
 from cactus_actors.workers.kernels.matrix import Matrix, PackedFormat, encode_row, matmul, num_blocks
 from cactus_actors.workers.kernels.simd import (
     FLOATS,
@@ -27,11 +28,12 @@ from cactus_actors.workers.kernels.simd import (
     INTEGERS,
     address,
     constant,
+    index,
     multiply_add,
     primitive,
     splat,
 )
-from cactus_actors.workers.kernels.tiles import at, counted, variables
+from cactus_actors.workers.kernels.tiles import at
 from cactus_actors.workers.kernels.weight_formats import FORMATS
 
 NUM_CHAINS = 12
@@ -42,9 +44,9 @@ def _read(typing: Any, data: Any, start: Any, num_bytes: Any) -> Any:
     """The sum of all bytes of a range, a multiple of 512, as 32-bit words: a plain read."""
 
     def generate(context: Any, builder: ir.IRBuilder, _signature: Any, given: Any) -> ir.Value:
-        sums = variables(builder, constant(INTEGERS, 0), 8)
+        sums = variables(builder, [constant(INTEGERS, 0)] * 8)
         memory = address(context, builder, data, given[0], given[1], I8)
-        with counted(builder, given[2], 512) as (offset, _):
+        with counted(builder, index(0), given[2], 512) as (offset, _):
             for number, total in enumerate(sums):
                 line = at(builder, builder.gep(memory, [offset]), 64 * number, INTEGERS)
                 builder.store(builder.add(builder.load(total), builder.load(line, align=64)), total)
@@ -61,8 +63,8 @@ def _make_peak(instructions: InstructionSet | None) -> Callable[[int, int], int]
         def generate(_context: Any, builder: ir.IRBuilder, _signature: Any, given: Any) -> ir.Value:
             inputs = builder.trunc(given[1], I32)
             lanes = splat(builder, inputs, 16)
-            sums = variables(builder, lanes, NUM_CHAINS)
-            with counted(builder, given[0], 1):
+            sums = variables(builder, [lanes] * NUM_CHAINS)
+            with counted(builder, index(0), given[0]):
                 for total in sums:
                     before = builder.load(total)
                     if instructions:

@@ -14,15 +14,14 @@ from cactus_actors.workers.kernels.attention_tiles import (
     SCALES,
     CacheArrays,
     call_shared,
-    counted,
     dtype_of,
     each_height,
     member_of,
-    variables,
     vector_at,
     wide_vectors,
 )
 from cactus_actors.workers.kernels.cache_formats import widen
+from cactus_actors.workers.kernels.llvm_loops import counted, variables
 from cactus_actors.workers.kernels.simd import (
     F32,
     FLOATS,
@@ -101,9 +100,7 @@ def score(
             blocks = [builder.gep(keys, [member_of(builder, places, number, 0)]) for number in numbers]
             next_values = [builder.gep(values, [member_of(builder, places, number, 1)]) for number in numbers]
             lines = [builder.gep(queries, [builder.mul(query_width, index(row))]) for row in range(rows)]
-            sums = variables(builder, rows * width)
-            for total in sums:
-                builder.store(constant(FLOATS, 0.0), total)
+            sums = variables(builder, [constant(FLOATS, 0.0)] * (rows * width))
             for number in numbers if scaled else ():
                 for array in (scales, value_scales):
                     prefetch(builder, builder.gep(array, [member_of(builder, places, number, 2)]))

@@ -13,7 +13,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
 
 from cactus_actors.workers.kernels.cache_formats import field
 from cactus_actors.workers.kernels.instruction_sets import cpu_features
@@ -44,16 +43,6 @@ SCALES = ("key_scales", "value_scales")
 def wide_vectors() -> int:
     """Vectors side by side in a tile: others than AVX-512 lack the registers for more than one."""
     return CHUNK_VECTORS if "avx512f" in cpu_features() else 1
-
-
-def counted(builder: ir.IRBuilder, start: ir.Value, stop: ir.Value, step: int = 1) -> Any:
-    """A loop, as a context that yields the counter."""
-    return cgutils.for_range_slice(builder, start, stop, index(step), intp=INDEX)
-
-
-def variables(builder: ir.IRBuilder, count: int) -> list[ir.Value]:
-    """Vectors that a loop changes, which LLVM keeps in registers."""
-    return [cgutils.alloca_once(builder, FLOATS) for _ in range(count)]
 
 
 def vector_at(builder: ir.IRBuilder, pointer: ir.Value, offset: ir.Value) -> ir.Value:

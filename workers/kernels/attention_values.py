@@ -12,17 +12,16 @@ from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK,
     CacheArrays,
     call_shared,
-    counted,
     dtype_of,
     each_height,
     larger_index,
     member_of,
     smaller_index,
-    variables,
     vector_at,
     wide_vectors,
 )
 from cactus_actors.workers.kernels.cache_formats import stored_bytes, widen
+from cactus_actors.workers.kernels.llvm_loops import counted, variables
 from cactus_actors.workers.kernels.simd import (
     F32,
     INDEX,
@@ -88,9 +87,7 @@ def mix(
                 for row in range(rows)
                 for column in range(count)
             ]
-            totals = variables(builder, rows * count)
-            for total, target in zip(totals, targets, strict=True):
-                builder.store(builder.load(target, align=4), total)
+            totals = variables(builder, [builder.load(target, align=4) for target in targets])
             with counted(builder, first_vector, stop_vector) as (number, _):
                 begin = builder.mul(number, index(LANES))
                 low = larger_index(builder, builder.sub(first, begin), index(0))

@@ -15,12 +15,12 @@ from cactus_actors.workers.kernels.attention_tiles import (
     CHUNK_VECTORS,
     CacheArrays,
     call_shared,
-    counted,
     member_of,
     smaller_index,
     vector_at,
 )
 from cactus_actors.workers.kernels.cache_formats import widen
+from cactus_actors.workers.kernels.llvm_loops import counted
 from cactus_actors.workers.kernels.simd import (
     F32,
     FLOATS,

@@ -1,4 +1,3 @@
-# ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 """Tiles of float32 rows and of weights that become float32 when they are loaded.
 
 An element of the product is one chain of multiply-adds over k = 0, 1, 2, ... A group of a tile of h rows
@@ -11,12 +10,15 @@ from collections.abc import Callable
 from typing import Any
 
 from llvmlite import ir
+from numba.extending import register_jitable
 
 from cactus_actors.workers.kernels.byte_access import store_float
+from cactus_actors.workers.kernels.llvm_loops import counted, variables
 from cactus_actors.workers.kernels.matrix import BlockLayout
 from cactus_actors.workers.kernels.simd import F32, FLOATS, I8, constant, index, multiply_add, splat
-from cactus_actors.workers.kernels.tiles import Reduce, at, counted, fetch_ahead, make_find_tile, variables
+from cactus_actors.workers.kernels.tiles import Reduce, at, fetch_ahead
 
+INPUTS = 16  # of a group
 UNROLL = 4  # divides the inputs of a group
 
 LoadWeights = Callable[[ir.IRBuilder, ir.Value, int], list[ir.Value]]
@@ -34,8 +36,9 @@ def make_float_reduce(layout: BlockLayout, load_weights: LoadWeights) -> Reduce:
         num_groups: ir.Value,
         ahead: ir.Value | None,
     ) -> list[list[ir.Value]]:
-        totals = [variables(builder, constant(FLOATS, 0.0), len(blocks)) for _ in range(height)]
-        with counted(builder, builder.mul(num_groups, index(layout.inputs)), UNROLL) as (first, _):
+        totals = [variables(builder, [constant(FLOATS, 0.0)] * len(blocks)) for _ in range(height)]
+        stop = builder.mul(num_groups, index(layout.inputs))
+        with counted(builder, index(0), stop, UNROLL) as (first, _):
             inputs = at(builder, rows, builder.mul(first, index(4 * height)), I8)
             offset = builder.mul(first, index(layout.group_bytes // layout.inputs))
             first_group = at(builder, blocks[0], offset, I8)
@@ -52,27 +55,8 @@ def make_float_reduce(layout: BlockLayout, load_weights: LoadWeights) -> Reduce:
     return reduce
 
 
-def make_encode_row(layout: BlockLayout, max_height: int) -> Callable[..., None]:
-    """An implementation of `encode_row` for rows that stay float32."""
-    find_tile = make_find_tile(max_height)
-    inputs, row_group_bytes = layout.inputs, layout.row_group_bytes
-
-    def encode_row(
-        weights: Any,
-        rows: Any,
-        rows_start: int,
-        num_rows: int,
-        row: int,
-        num_columns: int,
-        source: Any,
-        source_start: int,
-        first: int,
-        last: int,
-    ) -> None:
-        num_groups = (num_columns + inputs - 1) // inputs
-        top, height = find_tile(row, num_rows)
-        write = rows_start + top * num_groups * row_group_bytes + 4 * (row - top)
-        for k in range(first, min(last, num_groups * inputs)):
-            store_float(rows, write + 4 * k * height, source[source_start + k])
-
-    return encode_row
+@register_jitable(inline="always")
+def write_group(rows: Any, start: int, place: int, height: int, source: Any, read: int) -> None:
+    """A group of a row, as float32."""
+    for k in range(INPUTS):
+        store_float(rows, start + 4 * (place + k * height), source[read + k])

@@ -18,7 +18,8 @@ from cactus_actors.workers.kernels.byte_access import load_float, store_float
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
 from cactus_actors.workers.kernels.integer_tiles import QUADS, IntegerWeights, make_integer_reduce
 from cactus_actors.workers.kernels.matrix import BlockLayout, Kernels, make_formats
-from cactus_actors.workers.kernels.quantised_rows import GROUP_SIZE, make_encode_row, store_quads
+from cactus_actors.workers.kernels.quantised_rows import GROUP_SIZE, make_write_group, store_quads
+from cactus_actors.workers.kernels.row_encoding import make_encode_row
 from cactus_actors.workers.kernels.simd import (
     FLOATS,
     I8,
@@ -171,7 +172,7 @@ def _make_kernels(instructions: InstructionSet) -> Kernels:
 
     weights = IntegerWeights(LAYOUT, PARTS, QUAD_BYTES, _load_scales, load_quads, has_output_scales=True)
     return Kernels(
-        make_encode_row(LAYOUT, instructions.max_height, PARTS, ZERO_POINT),
+        make_encode_row(LAYOUT, instructions.max_height, make_write_group(PARTS, ZERO_POINT)),
         # Parts keep so many values alive that wider tiles spill.
         make_matmul(make_integer_reduce(weights, instructions), LAYOUT, instructions, max_width=1),
         _decode_row,

@@ -21,9 +21,10 @@ from cactus_actors.workers.kernels.quantised_rows import (
     GROUP_SIZE,
     SMALLEST_GROUP,
     largest_of_group,
-    make_encode_row,
+    make_write_group,
     store_quads,
 )
+from cactus_actors.workers.kernels.row_encoding import make_encode_row
 from cactus_actors.workers.kernels.simd import FLOATS, I8, broadcast, load
 from cactus_actors.workers.kernels.tiles import at, make_matmul
 
@@ -92,7 +93,7 @@ _WEIGHTS = IntegerWeights(LAYOUT, 1, QUAD_BYTES, _load_scales, _load_quads)
 
 def _make_kernels(instructions: InstructionSet) -> Kernels:
     return Kernels(
-        make_encode_row(LAYOUT, instructions.max_height, 1, ZERO_POINT),
+        make_encode_row(LAYOUT, instructions.max_height, make_write_group(1, ZERO_POINT)),
         # What cores fetch by themselves ends with a page.
         make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, ahead_of_lone_row=4096),
         _decode_row,

@@ -14,9 +14,10 @@ from dataclasses import dataclass
 from llvmlite import ir
 
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
+from cactus_actors.workers.kernels.llvm_loops import counted, variables
 from cactus_actors.workers.kernels.matrix import BlockLayout
 from cactus_actors.workers.kernels.simd import F32, FLOATS, I8, I32, INTEGERS, constant, index, multiply_add, splat
-from cactus_actors.workers.kernels.tiles import Reduce, at, counted, fetch_ahead, variables
+from cactus_actors.workers.kernels.tiles import Reduce, at, fetch_ahead
 
 QUADS = 16
 SUMS = 8
@@ -54,16 +55,16 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
         ahead: ir.Value | None,
     ) -> list[list[ir.Value]]:
         places = [(row, block) for row in range(height) for block in range(len(blocks))]
-        totals = dict(zip(places, variables(builder, constant(FLOATS, 0.0), len(places)), strict=True))
+        totals = dict(zip(places, variables(builder, [constant(FLOATS, 0.0)] * len(places)), strict=True))
         num_chains = max(1, SUMS // (len(places) * parts))
 
         def sum_of_part(inputs: ir.Value, groups: list[ir.Value], part: int) -> dict[tuple[int, int], ir.Value]:
-            chains = {place: variables(builder, constant(INTEGERS, 0), num_chains) for place in places}
+            chains = {place: variables(builder, [constant(INTEGERS, 0)] * num_chains) for place in places}
             for row, block in places:
                 correction = builder.load(at(builder, inputs, 4 * ((1 + part) * height + row), I32), align=4)
                 builder.store(splat(builder, correction, layout.outputs), chains[row, block][0])
             first_input = (4 + 4 * parts) * height + 4 * part_quads * part
-            with counted(builder, index(part_quads), unroll) as (quad, _):
+            with counted(builder, index(0), index(part_quads), unroll) as (quad, _):
                 fours = at(builder, inputs, builder.add(index(first_input), builder.mul(quad, index(4))), I8)
                 start = first_quad + part * part_quads * weights.quad_bytes
                 offset = builder.add(index(start), builder.mul(quad, index(weights.quad_bytes)))
@@ -81,7 +82,7 @@ def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -
                     sums[place] = builder.add(sums[place], builder.load(chain))
             return sums
 
-        with counted(builder, num_groups, 1) as (group, _):
+        with counted(builder, index(0), num_groups) as (group, _):
             inputs = at(builder, rows, builder.mul(group, index(layout.row_group_bytes * height)), I8)
             offset = builder.add(builder.mul(group, index(layout.group_bytes)), index(layout.header_bytes))
             groups = [at(builder, block, offset, I8) for block in blocks]

@@ -3,15 +3,15 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable
 from functools import reduce
 from typing import Any
 
 import numpy as np
 from llvmlite import ir
 from numba import types
+from numba.extending import register_jitable
 
-from cactus_actors.workers.kernels.matrix import BlockLayout
+from cactus_actors.workers.kernels.row_encoding import WriteGroup
 from cactus_actors.workers.kernels.simd import (
     F32,
     FLOATS,
@@ -28,7 +28,7 @@ from cactus_actors.workers.kernels.simd import (
     splat,
     vector,
 )
-from cactus_actors.workers.kernels.tiles import at, make_find_tile
+from cactus_actors.workers.kernels.tiles import at
 
 SMALL = ir.VectorType(I8, LANES)
 GROUP_SIZE = 64
@@ -78,9 +78,11 @@ def _largest_of(builder: ir.IRBuilder, vectors: list[ir.Value]) -> ir.Value:
     return builder.bitcast(call(builder, "llvm.vector.reduce.smax.v16i32", I32, bits[0]), F32)
 
 
-def _make_write_group(parts: int, zero_point: int) -> Any:
+def make_write_group(parts: int, zero_point: int) -> WriteGroup:
+    """Groups of rows as `integer_tiles` says."""
+
     @primitive
-    def write_group(typing: Any, rows: Any, scale: Any, stride: Any, write: Any, source: Any, read: Any) -> Any:
+    def write_integers(typing: Any, rows: Any, scale: Any, stride: Any, write: Any, source: Any, read: Any) -> Any:
         """A group of a row: its scale, the corrections `stride` bytes apart behind it, its integers."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
@@ -107,33 +109,9 @@ def _make_write_group(parts: int, zero_point: int) -> Any:
 
         return types.void(rows, types.intp, types.intp, types.intp, source, types.intp), generate
 
-    return write_group
+    @register_jitable(inline="always")
+    def write_group(rows: Any, start: int, place: int, height: int, source: Any, read: int) -> None:
+        write = start + (4 + 4 * parts) * height + GROUP_SIZE * place
+        write_integers(rows, start + 4 * place, 4 * height, write, source, read)
 
-
-def make_encode_row(layout: BlockLayout, max_height: int, parts: int, zero_point: int) -> Callable[..., None]:
-    """An implementation of `encode_row`: rows as `integer_tiles` says."""
-    find_tile, write_group = make_find_tile(max_height), _make_write_group(parts, zero_point)
-    row_group_bytes, header = layout.row_group_bytes, 4 + 4 * parts
-
-    def encode_row(
-        weights: Any,
-        rows: Any,
-        rows_start: int,
-        num_rows: int,
-        row: int,
-        num_columns: int,
-        source: Any,
-        source_start: int,
-        first: int,
-        last: int,
-    ) -> None:
-        num_groups = (num_columns + GROUP_SIZE - 1) // GROUP_SIZE
-        top, height = find_tile(row, num_rows)
-        tile_start = rows_start + top * num_groups * row_group_bytes
-        for group in range(first // GROUP_SIZE, min(last // GROUP_SIZE, num_groups)):
-            start = tile_start + group * height * row_group_bytes
-            scale = start + 4 * (row - top)
-            write = start + header * height + GROUP_SIZE * (row - top)
-            write_group(rows, scale, 4 * height, write, source, source_start + group * GROUP_SIZE)
-
-    return encode_row
+    return write_group  # type: ignore[no-any-return]  # numba is untyped

@@ -95,36 +95,40 @@ def rotate(values: Any, start: int, rotary_dim: int, cosines: Any, sines: Any, t
 
 
 @internal(error_model="numpy")
-def gate_silu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int) -> None:
-    """A slice of out = silu(gate) * up (Shazeer 2020).
-
-    There are `num_columns` of gate, then as many of up, unpadded between.
-    """
-    whole, rest = _whole_and_rest(num_columns, last)
-    up_start = start + num_columns
-    for column in range(first, whole, 16):
-        gate, up = load(gate_up, start + column), load(gate_up, up_start + column)
-        store(out, out_start + column, _silu(gate) * up)
-    if rest:
-        gate = load_first(gate_up, start + whole, rest)
-        up = load_first(gate_up, up_start + whole, rest)
-        store(out, out_start + whole, _silu(gate) * up)
-    _clear_padding(out, out_start, num_columns, last)
+def _silu(x: Any) -> Any:
+    """x / (1 + e^-x) (Shazeer 2020)."""
+    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
+    return divide(x, one + exponential(zero - x))
 
 
 @internal(error_model="numpy")
-def gate_gelu(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int) -> None:
-    """`gate_silu` with gelu in its tanh form in the place of silu (Hendrycks and Gimpel 2016)."""
-    whole, rest = _whole_and_rest(num_columns, last)
-    up_start = start + num_columns
-    for column in range(first, whole, 16):
-        gate, up = load(gate_up, start + column), load(gate_up, up_start + column)
-        store(out, out_start + column, _gelu(gate) * up)
-    if rest:
-        gate = load_first(gate_up, start + whole, rest)
-        up = load_first(gate_up, up_start + whole, rest)
-        store(out, out_start + whole, _gelu(gate) * up)
-    _clear_padding(out, out_start, num_columns, last)
+def _gelu(x: Any) -> Any:
+    """0.5 x (1 + tanh u) = x / (1 + e^-2u), which does not cancel for negative x (Hendrycks and Gimpel 2016)."""
+    one = broadcast(np.float32(1))
+    outer, inner = broadcast(np.float32(-2 * math.sqrt(2 / math.pi))), broadcast(np.float32(0.044715))
+    return divide(x, one + exponential(outer * x * fma(inner * x, x, one)))
+
+
+def _make_gate(activation: Any) -> Any:
+    @internal(error_model="numpy")
+    def gate_row(gate_up: Any, start: int, num_columns: int, out: Any, out_start: int, first: int, last: int) -> None:
+        """A slice of out = activation(gate) * up; `num_columns` of gate, then as many of up, unpadded between."""
+        whole, rest = _whole_and_rest(num_columns, last)
+        up_start = start + num_columns
+        for column in range(first, whole, 16):
+            gate, up = load(gate_up, start + column), load(gate_up, up_start + column)
+            store(out, out_start + column, activation(gate) * up)
+        if rest:
+            gate = load_first(gate_up, start + whole, rest)
+            up = load_first(gate_up, up_start + whole, rest)
+            store(out, out_start + whole, activation(gate) * up)
+        _clear_padding(out, out_start, num_columns, last)
+
+    return gate_row
+
+
+gate_silu = _make_gate(_silu)
+gate_gelu = _make_gate(_gelu)
 
 
 @internal(error_model="numpy")
@@ -140,28 +144,33 @@ def add_row(target: Any, target_start: int, source: Any, source_start: int, num_
         store_first(target, target_start + whole, total, rest)
 
 
-@internal(error_model="numpy")
-def scale_row(values: Any, start: int, num_columns: int, scale: float) -> None:
-    """values *= scale."""
-    whole, rest = num_columns // 16 * 16, num_columns % 16
-    factor = broadcast(np.float32(scale))
-    for column in range(0, whole, 16):
-        store(values, start + column, load(values, start + column) * factor)
-    if rest:
-        store_first(values, start + whole, load_first(values, start + whole, rest) * factor, rest)
+@internal(error_model="numpy", inline="always")
+def _scaled(x: Any, factor: Any) -> Any:
+    return x * factor
 
 
-@internal(error_model="numpy")
-def softcap_row(values: Any, start: int, num_columns: int, cap: float) -> None:
-    """values = cap * tanh(values / cap) (Gemma 2, 2024)."""
-    whole, rest = num_columns // 16 * 16, num_columns % 16
-    limit = broadcast(np.float32(cap))
-    for column in range(0, whole, 16):
-        inside = divide(load(values, start + column), limit)
-        store(values, start + column, hyperbolic_tangent(inside) * limit)
-    if rest:
-        inside = divide(load_first(values, start + whole, rest), limit)
-        store_first(values, start + whole, hyperbolic_tangent(inside) * limit, rest)
+@internal(error_model="numpy", inline="always")
+def _softcapped(x: Any, cap: Any) -> Any:
+    """cap * tanh(x / cap) (Gemma 2, 2024)."""
+    return hyperbolic_tangent(divide(x, cap)) * cap
+
+
+def _make_change(change: Any) -> Any:
+    @internal(error_model="numpy")
+    def change_row(values: Any, start: int, num_columns: int, number: float) -> None:
+        """values = change(values, number)."""
+        whole, rest = num_columns // 16 * 16, num_columns % 16
+        lanes = broadcast(np.float32(number))
+        for column in range(0, whole, 16):
+            store(values, start + column, change(load(values, start + column), lanes))
+        if rest:
+            store_first(values, start + whole, change(load_first(values, start + whole, rest), lanes), rest)
+
+    return change_row
+
+
+scale_row = _make_change(_scaled)
+softcap_row = _make_change(_softcapped)
 
 
 @internal(error_model="numpy")
@@ -183,20 +192,6 @@ def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> A
         squares = fma(part, part, squares)
     mean = sum_of_lanes(squares) / np.float32(num_columns)
     return np.float32(1) / np.float32(math.sqrt(mean + np.float32(epsilon)))
-
-
-@internal(error_model="numpy")
-def _silu(x: Any) -> Any:
-    one, zero = broadcast(np.float32(1)), broadcast(np.float32(0))
-    return divide(x, one + exponential(zero - x))
-
-
-@internal(error_model="numpy")
-def _gelu(x: Any) -> Any:
-    """0.5 x (1 + tanh u) = x / (1 + e^-2u), which does not cancel for negative x."""
-    one = broadcast(np.float32(1))
-    outer, inner = broadcast(np.float32(-2 * math.sqrt(2 / math.pi))), broadcast(np.float32(0.044715))
-    return divide(x, one + exponential(outer * x * fma(inner * x, x, one)))
 
 
 @internal(error_model="numpy")

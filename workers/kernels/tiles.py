@@ -12,8 +12,6 @@ from typing import Any
 
 from llvmlite import ir
 from numba import types
-from numba.core import cgutils
-from numba.extending import register_jitable
 
 from cactus_actors.workers.kernels.aligned_memory import CACHE_LINE
 from cactus_actors.workers.kernels.instruction_sets import InstructionSet
@@ -21,7 +19,6 @@ from cactus_actors.workers.kernels.matrix import BlockLayout
 from cactus_actors.workers.kernels.simd import (
     F32,
     I8,
-    INDEX,
     address,
     constant,
     index,
@@ -50,24 +47,6 @@ def fetch_ahead(builder: ir.IRBuilder, group: ir.Value, ahead: ir.Value | None, 
     """Ask for the lines of `num_bytes` that lie `ahead` bytes behind a group."""
     for line in range(0, num_bytes if ahead is not None else 0, CACHE_LINE):
         prefetch(builder, at(builder, group, builder.add(ahead, index(line)), I8))
-
-
-def make_find_tile(max_height: int) -> Callable[[int, int], tuple[int, int]]:
-    """(row, number of rows) -> first row and height of its tile.
-
-    As many tiles of the greatest height as fit, then at most one of each lower power of two.
-    """
-
-    @register_jitable
-    def find_tile(row: int, num_rows: int) -> tuple[int, int]:
-        first, height = row // max_height * max_height, max_height
-        while first + height > num_rows:
-            height //= 2
-            if first + height <= num_rows and row >= first + height:
-                first += height
-        return first, height
-
-    return find_tile  # type: ignore[no-any-return]  # numba is untyped
 
 
 def make_matmul(
@@ -190,16 +169,3 @@ def _make_tile(
         return signature, generate
 
     return tile
-
-
-def variables(builder: ir.IRBuilder, initial: ir.Value, count: int) -> list[ir.Value]:
-    """`count` variables of a loop, which LLVM keeps in registers."""
-    slots = [cgutils.alloca_once(builder, initial.type) for _ in range(count)]
-    for slot in slots:
-        builder.store(initial, slot)
-    return slots
-
-
-def counted(builder: ir.IRBuilder, stop: ir.Value, step: int) -> Any:
-    """A loop over 0, step, 2 step, ... below `stop`, as a context that yields the counter."""
-    return cgutils.for_range_slice(builder, index(0), stop, index(step), intp=INDEX)

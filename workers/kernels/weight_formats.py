@@ -3,8 +3,7 @@
 from __future__ import annotations
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
-from cactus_actors.workers.kernels.bfloat16 import BFLOAT16
-from cactus_actors.workers.kernels.float32 import FLOAT32
+from cactus_actors.workers.kernels.float_formats import BFLOAT16, FLOAT32
 from cactus_actors.workers.kernels.instruction_sets import choose_instruction_set
 from cactus_actors.workers.kernels.int4 import INT4
 from cactus_actors.workers.kernels.int8 import INT8
