@@ -21,6 +21,7 @@ from cactus_actors.models.catalog import resolve_model
 from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S
 from cactus_actors.workers.loading.load_model import load_model
 
@@ -134,13 +135,14 @@ class CactusSide:
             self._engine = None  # its memory is free before the next takes more
             self._engine = Engine(
                 self._model,
-                PlaceholderTokenizer(),
-                frozenset(),
-                cache_blocks=batch * (longest // BLOCK_SIZE + 2),
-                block_size=BLOCK_SIZE,
-                max_sequences=batch,
-                token_budget=max(TOKEN_BUDGET, batch),
-                max_step_s=MAX_STEP_S if paced else math.inf,
+                TextOptions(PlaceholderTokenizer(), frozenset()),
+                EngineLimits(
+                    cache_blocks=batch * (longest // BLOCK_SIZE + 2),
+                    block_size=BLOCK_SIZE,
+                    max_sequences=batch,
+                    token_budget=max(TOKEN_BUDGET, batch),
+                    max_step_s=MAX_STEP_S if paced else math.inf,
+                ),
             )
             self._kind = kind
         return self._engine

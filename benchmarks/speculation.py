@@ -18,6 +18,7 @@ from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.text import TextModel, load_text_model
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model
 
 CODE = """def total(items):
@@ -69,11 +70,10 @@ def run(model: Model, text: TextModel, prompts: list[list[int]], params: Samplin
     num_tokens = sum(map(len, prompts)) + len(prompts) * params.max_tokens
     engine = Engine(
         model,
-        text.tokenizer,
-        text.eos_ids,
-        cache_blocks=num_tokens // 16 + 2 * len(prompts) + 1,
-        max_sequences=len(prompts),
-        max_drafts=drafts,
+        TextOptions(text.tokenizer, text.eos_ids),
+        EngineLimits(
+            cache_blocks=num_tokens // 16 + 2 * len(prompts) + 1, max_sequences=len(prompts), max_drafts=drafts
+        ),
     )
     tokens: list[list[int]] = [[] for _ in prompts]
     for number, prompt in enumerate(prompts):

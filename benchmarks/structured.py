@@ -93,6 +93,7 @@ def _others(mask: NDArray[np.int32], eos_ids: frozenset[int]) -> NDArray[np.int6
 def print_decode(name: str, weights: WeightFormat, threads: int) -> None:
     """Tokens a second of sequences with a grammar and without, in turns."""
     from cactus_actors.workers.engine.engine import Engine
+    from cactus_actors.workers.engine.options import EngineLimits, TextOptions
     from cactus_actors.workers.loading.load_model import load_model
 
     path = resolve_model(name)
@@ -100,11 +101,8 @@ def print_decode(name: str, weights: WeightFormat, threads: int) -> None:
     model = load_model(path, weights=weights, threads=threads)
     engine = Engine(
         model,
-        text.tokenizer,
-        text.eos_ids,
-        cache_blocks=NUM_SEQUENCES * 32,
-        max_sequences=NUM_SEQUENCES,
-        new_constraint=Matchers(text.tokenizer, text.eos_ids),
+        TextOptions(text.tokenizer, text.eos_ids, new_constraint=Matchers(text.tokenizer, text.eos_ids)),
+        EngineLimits(cache_blocks=NUM_SEQUENCES * 32, max_sequences=NUM_SEQUENCES),
     )
     schema = {"type": "array", "items": {"type": "string", "minLength": 30}, "minItems": 50}
     grammar = compile_request(Options(json_schema=schema), text.tokenizer)

@@ -11,6 +11,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, SequenceDelta
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model
 from training.answering import MAX_ANSWER_TOKENS, Answer, Question
 
@@ -44,11 +45,12 @@ class EngineBackend:
         self._model = load_model(directory, weights=weights, threads=threads)
         self._engine = Engine(
             self._model,
-            self._text.tokenizer,
-            self._text.eos_ids,
-            cache_blocks=MAX_SEQUENCES * (self._text.max_context // BLOCK_SIZE + 2),
-            block_size=BLOCK_SIZE,
-            max_sequences=MAX_SEQUENCES,
+            TextOptions(self._text.tokenizer, self._text.eos_ids),
+            EngineLimits(
+                cache_blocks=MAX_SEQUENCES * (self._text.max_context // BLOCK_SIZE + 2),
+                block_size=BLOCK_SIZE,
+                max_sequences=MAX_SEQUENCES,
+            ),
         )
 
     def answers(self, questions: Sequence[Question]) -> list[Answer]:

@@ -29,6 +29,7 @@ from cactus_actors.workers.router_link import RouterLink
 if TYPE_CHECKING:
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.model import Model
+    from cactus_actors.workers.engine.options import EngineLimits, TextOptions
     from cactus_actors.workers.loading.packing import OnProgress
     from cactus_actors.workers.session import WorkerSession
 
@@ -79,15 +80,19 @@ def load_engine_from(
     )
     engine = Engine(
         model,
-        text.tokenizer,
-        text.eos_ids,
-        cache_blocks=max(1, settings.cache_tokens // settings.block_size),
-        block_size=settings.block_size,
-        max_sequences=settings.max_sequences,
-        token_budget=settings.token_budget,
-        max_drafts=settings.speculation,
-        new_constraint=Matchers(text.tokenizer, text.eos_ids),
-        pooling=pooling_of(path),
+        TextOptions(
+            text.tokenizer,
+            text.eos_ids,
+            new_constraint=Matchers(text.tokenizer, text.eos_ids),
+            pooling=pooling_of(path),
+        ),
+        EngineLimits(
+            cache_blocks=max(1, settings.cache_tokens // settings.block_size),
+            block_size=settings.block_size,
+            max_sequences=settings.max_sequences,
+            token_budget=settings.token_budget,
+            max_drafts=settings.speculation,
+        ),
     )
     return LoadedEngine(engine, model, text.fingerprint)
 

@@ -21,6 +21,7 @@ from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.detokenizer import TokenBytes
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model, random_model
 
 BLOCK_SIZE = 16
@@ -129,13 +130,14 @@ class Bench:
         self._longest = longest
         self._engine = Engine(
             model,
-            tokenizer,
-            frozenset(),
-            cache_blocks=batch * (longest // BLOCK_SIZE + 2),
-            block_size=BLOCK_SIZE,
-            max_sequences=batch,
-            token_budget=max(token_budget, batch),
-            max_step_s=math.inf,  # every step takes the whole budget
+            TextOptions(tokenizer, frozenset()),
+            EngineLimits(
+                cache_blocks=batch * (longest // BLOCK_SIZE + 2),
+                block_size=BLOCK_SIZE,
+                max_sequences=batch,
+                token_budget=max(token_budget, batch),
+                max_step_s=math.inf,
+            ),
         )
 
     def run_round(self, seed: int) -> BenchRound:

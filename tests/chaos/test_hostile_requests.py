@@ -27,6 +27,7 @@ from cactus_actors.router.preparation.preparer_child import MEMORY_BYTES
 from cactus_actors.router.preparation.preparer_process import LIMIT_S, PreparerProcess
 from cactus_actors.text import load_text_model
 from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import load_model
 from tests.support.processes.separate_actors import Processes
 from tests.support.router.core_harness import job_id
@@ -109,7 +110,7 @@ class Decoding(threading.Thread):
         text = load_text_model(path)
         self._prompt = text.tokenizer.encode("Once upon a time", add_special=True)
         self._model = load_model(path, weights="int8", threads=1)
-        self._engine = Engine(self._model, text.tokenizer, [], cache_blocks=256)
+        self._engine = Engine(self._model, TextOptions(text.tokenizer, []), EngineLimits(cache_blocks=256))
 
     def run(self) -> None:
         last = time.monotonic()

@@ -12,6 +12,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 from tests.numerics.test_llama_forward import reference_hidden
@@ -35,7 +36,11 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
 
 
 def make_engine(model: Model, *, cache_blocks: int = 32, token_budget: int = 256, pooling: Pooling = "mean") -> Engine:
-    return Engine(model, NoBytes(), [], cache_blocks=cache_blocks, token_budget=token_budget, pooling=pooling)
+    return Engine(
+        model,
+        TextOptions(NoBytes(), [], pooling=pooling),
+        EngineLimits(cache_blocks=cache_blocks, token_budget=token_budget),
+    )
 
 
 def embedding_job(dispatch_id: int = 1, prompt_ids: list[int] = PROMPT, **params: object) -> Dispatch:

@@ -17,6 +17,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import model_from_tensors
 from cactus_actors.workers.loading.random_weights import parse_random_spec, random_tensors
 from cactus_actors.workers.spec.model_config import Experts, Layer
@@ -105,13 +106,8 @@ class Outcome:
 def make_engine(model: Model, *, cache_blocks: int = 128, token_budget: int = 256, max_drafts: int = 0) -> Engine:
     return Engine(
         model,
-        LetterTokenizer(),
-        [END_IDS[model.config.family]],
-        cache_blocks=cache_blocks,
-        max_sequences=8,
-        token_budget=token_budget,
-        max_drafts=max_drafts,
-        new_constraint=InTurns,
+        TextOptions(LetterTokenizer(), [END_IDS[model.config.family]], new_constraint=InTurns),
+        EngineLimits(cache_blocks=cache_blocks, max_sequences=8, token_budget=token_budget, max_drafts=max_drafts),
     )
 
 

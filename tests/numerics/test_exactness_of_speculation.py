@@ -2,7 +2,8 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import time
+from collections.abc import Callable, Iterator
 from itertools import pairwise
 
 import pytest
@@ -13,6 +14,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import random_model
 
 # So few tokens that what came before often comes again, and as often is followed by something else.
@@ -32,16 +34,21 @@ def model(request: pytest.FixtureRequest) -> Iterator[Model]:
     model.close()
 
 
-def make_engine(model: Model, *, max_drafts: int, cache_blocks: int = 64, token_budget: int = 64) -> Engine:
+def make_engine(
+    model: Model,
+    *,
+    max_drafts: int,
+    cache_blocks: int = 64,
+    token_budget: int = 64,
+    clock: Callable[[], float] = time.perf_counter,
+) -> Engine:
     return Engine(
         model,
-        OneLetterEach(),
-        [END_ID],
-        cache_blocks=cache_blocks,
-        block_size=8,
-        max_sequences=6,
-        token_budget=token_budget,
-        max_drafts=max_drafts,
+        TextOptions(OneLetterEach(), [END_ID]),
+        EngineLimits(
+            cache_blocks=cache_blocks, block_size=8, max_sequences=6, token_budget=token_budget, max_drafts=max_drafts
+        ),
+        clock,
     )
 
 
@@ -116,14 +123,13 @@ def test_speculation_changes_nothing(
     assert engine.free_blocks == cache_blocks
 
 
-def test_right_and_wrong_drafts_are_both_among_the_cases(model: Model, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.workers.engine.engine.time.perf_counter", lambda: 0.0)  # costs unknown
+def test_right_and_wrong_drafts_are_both_among_the_cases(model: Model) -> None:
     params = [
         SamplingParams(max_tokens=60, temperature=temperature, seed=5, ignore_eos=True) for temperature in (0.0, 0.7)
     ]
     jobs = [Dispatch(i, f"{i:032x}", [1, 2, 4, 5], [], each) for i, each in enumerate(params)]
     expected = [run(make_engine(model, max_drafts=0), [job])[0] for job in jobs]
-    engine = make_engine(model, max_drafts=4)
+    engine = make_engine(model, max_drafts=4, clock=lambda: 0.0)  # costs unknown
     assert run(engine, jobs) == expected
     counters = engine.counters
     assert 10 < counters.accepted_draft_tokens < counters.draft_tokens - 10

@@ -34,6 +34,7 @@ from cactus_actors.protocol.worker_messages import (
 )
 from cactus_actors.workers.actor import MAX_REPORTS_AHEAD, LoadedEngine, WorkerActor
 from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.loading.load_model import random_model
 from cactus_actors.workers.loading.progress import LoadingProgress
 
@@ -50,10 +51,8 @@ def load_random(settings: WorkerSettings, _: LoadingProgress) -> LoadedEngine:
     model = random_model(SPEC, weights="float32", threads=settings.threads, seed=1)
     engine = Engine(
         model,
-        LetterTokenizer(),
-        [],
-        cache_blocks=settings.cache_tokens // settings.block_size,
-        max_sequences=settings.max_sequences,
+        TextOptions(LetterTokenizer(), []),
+        EngineLimits(cache_blocks=settings.cache_tokens // settings.block_size, max_sequences=settings.max_sequences),
     )
     return LoadedEngine(engine, model)
 

@@ -3,17 +3,16 @@
 from __future__ import annotations
 
 import time
-from collections.abc import Callable, Collection
+from collections.abc import Callable
 
 import numpy as np
 from numpy.typing import NDArray
 
-from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.errors import CactusError, ContextExceeded, ModelFailure
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta, SequenceExtras
 from cactus_actors.workers.engine.block_pool import BlockPool, CacheEvents
-from cactus_actors.workers.engine.detokenizer import TokenBytes
 from cactus_actors.workers.engine.model import Model
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.sampler import Sampler, Samples
 from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
@@ -28,9 +27,8 @@ from cactus_actors.workers.engine.sequence_deltas import (
 )
 from cactus_actors.workers.engine.sequence_factory import SequenceFactory
 from cactus_actors.workers.engine.step_batch import Batch, SequenceChunk
-from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S, StepTimeLimiter
+from cactus_actors.workers.engine.step_time_limiter import StepTimeLimiter
 from cactus_actors.workers.engine.stop_conditions import StopConditions, length_finish
-from cactus_actors.workers.engine.token_constraint import NewConstraint
 
 Commit = Callable[[], list[SequenceDelta]]
 """Accounts for what a step has computed, and says what it added."""
@@ -47,41 +45,25 @@ class Engine:
     def __init__(
         self,
         model: Model,
-        tokenizer: TokenBytes,
-        eos_ids: Collection[int],
-        *,
-        cache_blocks: int,
-        block_size: int = 16,
-        max_sequences: int = 16,
-        token_budget: int = 256,
-        max_step_s: float = MAX_STEP_S,
-        max_drafts: int = 0,
-        new_constraint: NewConstraint | None = None,
-        pooling: Pooling = "mean",
+        text: TextOptions,
+        limits: EngineLimits,
+        clock: Callable[[], float] = time.perf_counter,
     ) -> None:
         self._model = model
-        self._stop_conditions = StopConditions(eos_ids)
-        self._sequence_factory = SequenceFactory(
-            tokenizer,
-            self._stop_conditions,
-            vocab_size=model.config.vocab_size,
-            max_context=min(model.config.max_context, cache_blocks * block_size),
-            block_size=block_size,
-            max_drafts=max_drafts,
-            new_constraint=new_constraint,
-            pooling=pooling,
-        )
-        self._max_sequences = max_sequences
-        self._cache = model.new_cache(cache_blocks, block_size)
-        self._block_pool = BlockPool(cache_blocks)
+        self._clock = clock
+        self._stop_conditions = StopConditions(text.eos_ids)
+        self._sequence_factory = SequenceFactory(text, limits, self._stop_conditions, model.config)
+        self._max_sequences = limits.max_sequences
+        self._cache = model.new_cache(limits.cache_blocks, limits.block_size)
+        self._block_pool = BlockPool(limits.cache_blocks)
         self.counters = Counters()
-        self._step_time_limiter = StepTimeLimiter(token_budget, model.num_weights, max_step_s)
+        self._step_time_limiter = StepTimeLimiter(limits.token_budget, model.num_weights, limits.max_step_s)
         self._scheduler = Scheduler(
             self._block_pool,
             self.counters,
-            max_sequences=max_sequences,
+            max_sequences=limits.max_sequences,
             token_budget=self._step_time_limiter.token_budget,
-            max_drafts=max_drafts,
+            max_drafts=limits.max_drafts,
         )
         self._sampler = Sampler(self._stop_conditions.eos_ids)
         self._sequences: dict[int, Sequence] = {}
@@ -152,13 +134,13 @@ class Engine:
 
         A step that fails is computed again one sequence at a time: whichever fails alone ends with an error.
         """
-        started = time.perf_counter()
+        started = self._clock()
         schedule = self._scheduler.schedule()
         deltas = self._take_ended(schedule)
         generating = [chunk for chunk in schedule.chunks if chunk.sequence.pooler is None]
         embedding = [chunk for chunk in schedule.chunks if chunk.sequence.pooler is not None]
         deltas += self._compute(generating, self._generate) + self._compute(embedding, self._embed)
-        seconds = time.perf_counter() - started
+        seconds = self._clock() - started
         self.counters.step_seconds += seconds
         self._scheduler.on_step(schedule, seconds)
         return deltas
@@ -171,13 +153,13 @@ class Engine:
             return []
         try:
             batch = Batch.of(chunks)
-            started = time.perf_counter()
+            started = self._clock()
             commit = run(chunks, batch)
         except Exception as error:  # the worker outlives a step that fails
             if len(chunks) > 1:
                 return [delta for chunk in chunks for delta in self._compute([chunk], run)]
             return [self._end(chunks[0].sequence, error_finish(error, "a step failed"))]
-        seconds = time.perf_counter() - started
+        seconds = self._clock() - started
         self.counters.kernel_seconds += seconds
         self._step_time_limiter.on_step(len(batch.token_ids), seconds)
         self._scheduler.token_budget = self._step_time_limiter.token_budget

@@ -2,51 +2,40 @@
 
 from __future__ import annotations
 
-from cactus_actors.models.pooling import Pooling
 from cactus_actors.protocol.errors import ContextExceeded, InvalidRequest, NotSupported
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.reasoning import MARKUPS
-from cactus_actors.workers.engine.detokenizer import Detokenizer, TokenBytes
+from cactus_actors.workers.engine.detokenizer import Detokenizer
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.stop_conditions import StopConditions
-from cactus_actors.workers.engine.token_constraint import NewConstraint, TokenConstraint
+from cactus_actors.workers.engine.token_constraint import TokenConstraint
+from cactus_actors.workers.spec.model_config import ModelConfig
 
 
 class SequenceFactory:
-    """Makes the sequences of one engine; `max_context` tokens fit it."""
+    """Creates the sequences of one engine."""
 
     def __init__(
-        self,
-        tokenizer: TokenBytes,
-        stop_conditions: StopConditions,
-        *,
-        vocab_size: int,
-        max_context: int,
-        block_size: int,
-        max_drafts: int,
-        new_constraint: NewConstraint | None,
-        pooling: Pooling,
+        self, text: TextOptions, limits: EngineLimits, stop_conditions: StopConditions, config: ModelConfig
     ) -> None:
-        self._tokenizer = tokenizer
+        self._text = text
+        self._limits = limits
         self._stop_conditions = stop_conditions
-        self._vocab_size = vocab_size
-        self._max_context = max_context
-        self._block_size = block_size
-        self._max_drafts = max_drafts
-        self._new_constraint = new_constraint
-        self._pooling = pooling
+        self._vocab_size = config.vocab_size
+        self._max_context = min(config.max_context, limits.cache_tokens)
 
     def create(self, dispatch: Dispatch) -> Sequence:
         """The sequence that goes on where `dispatch` says; raises InvalidRequest."""
         self._check(dispatch)
         sequence = Sequence(
             dispatch,
-            Detokenizer(self._tokenizer, dispatch.params),
+            Detokenizer(self._text.tokenizer, dispatch.params),
             max_context=self._max_context,
-            block_size=self._block_size,
-            max_drafts=self._max_drafts,
+            block_size=self._limits.block_size,
+            max_drafts=self._limits.max_drafts,
             constraint=self._constraint_of(dispatch),
-            pooling=self._pooling,
+            pooling=self._text.pooling,
         )
         for token_id in dispatch.emitted_ids:  # their text was sent by an earlier attempt
             self._stop_conditions.advance(sequence, token_id)
@@ -74,6 +63,6 @@ class SequenceFactory:
     def _constraint_of(self, dispatch: Dispatch) -> TokenConstraint | None:
         if not dispatch.grammar:
             return None
-        if self._new_constraint is None:
+        if self._text.new_constraint is None:
             raise NotSupported("this worker cannot hold text to a grammar", param="grammar")
-        return self._new_constraint(dispatch.grammar)
+        return self._text.new_constraint(dispatch.grammar)

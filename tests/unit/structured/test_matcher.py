@@ -262,15 +262,14 @@ def test_forced_text_is_tokenised_without_an_added_space() -> None:
 def run(grammars: Sequence[str], text: TextModel, **params: Any) -> list[tuple[str, SequenceDelta]]:
     """The text and last delta of one sequence a grammar, all run together by the embedded model."""
     from cactus_actors.workers.engine.engine import Engine
+    from cactus_actors.workers.engine.options import EngineLimits, TextOptions
     from cactus_actors.workers.loading.load_model import load_model
 
     model = load_model(SPROUT, weights="float32", threads=1)
     engine = Engine(
         model,
-        text.tokenizer,
-        text.eos_ids,
-        cache_blocks=256,
-        new_constraint=Matchers(text.tokenizer, text.eos_ids),
+        TextOptions(text.tokenizer, text.eos_ids, new_constraint=Matchers(text.tokenizer, text.eos_ids)),
+        EngineLimits(cache_blocks=256),
     )
     prompt = text.tokenizer.encode("Tell me about Ada.", add_special=True)
     for number, grammar in enumerate(grammars):

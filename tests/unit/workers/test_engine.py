@@ -10,6 +10,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 from cactus_actors.workers.spec.rotary import Rope
@@ -70,12 +71,8 @@ class LetterTokenizer:
 def make_engine(*, cache_blocks: int = 32, max_sequences: int = 4, token_budget: int = 32) -> Engine:
     return Engine(
         CountingModel(),
-        LetterTokenizer(),
-        [END_ID],
-        cache_blocks=cache_blocks,
-        block_size=4,
-        max_sequences=max_sequences,
-        token_budget=token_budget,
+        TextOptions(LetterTokenizer(), [END_ID]),
+        EngineLimits(cache_blocks=cache_blocks, block_size=4, max_sequences=max_sequences, token_budget=token_budget),
     )
 
 
@@ -227,7 +224,9 @@ def test_a_token_without_text_fails_its_sequence_and_no_other() -> None:
                 raise IndexError(token_id)
             return super().token_bytes(token_id)
 
-    engine = Engine(CountingModel(), SmallVocabulary(), [END_ID], cache_blocks=32, block_size=4)
+    engine = Engine(
+        CountingModel(), TextOptions(SmallVocabulary(), [END_ID]), EngineLimits(cache_blocks=32, block_size=4)
+    )
     deltas = run(engine, dispatch([27], dispatch_id=1), dispatch([3], dispatch_id=2))
     bad = [delta for delta in deltas if delta.dispatch_id == 1]
     assert ([d.token_ids for d in bad], error_type(bad[-1])) == ([[28], [29], []], "model_error")
@@ -304,12 +303,8 @@ def test_the_batch_lays_tokens_out_by_sequence() -> None:
 
     engine = Engine(
         Recorder(),
-        LetterTokenizer(),
-        [END_ID],
-        cache_blocks=32,
-        block_size=4,
-        max_sequences=4,
-        token_budget=8,
+        TextOptions(LetterTokenizer(), [END_ID]),
+        EngineLimits(cache_blocks=32, block_size=4, max_sequences=4, token_budget=8),
     )
     engine.add(dispatch([10, 11], dispatch_id=1))
     engine.add(dispatch([20, 21, 22, 23, 24, 25, 26], dispatch_id=2))
@@ -327,7 +322,7 @@ def test_the_batch_lays_tokens_out_by_sequence() -> None:
     assert all(array.dtype == np.int32 for array in (first.token_ids, first.positions, first.block_tables))
 
 
-def test_no_step_after_the_first_lasts_longer_than_a_heartbeat(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_no_step_after_the_first_lasts_longer_than_a_heartbeat() -> None:
     now = 0.0
     sizes = []
 
@@ -338,8 +333,12 @@ def test_no_step_after_the_first_lasts_longer_than_a_heartbeat(monkeypatch: pyte
             now += 0.1 * len(batch.token_ids)
             return super().forward(batch, cache)
 
-    monkeypatch.setattr("cactus_actors.workers.engine.engine.time.perf_counter", lambda: now)
-    engine = Engine(SlowModel(), LetterTokenizer(), [END_ID], cache_blocks=32, block_size=4, token_budget=32)
+    engine = Engine(
+        SlowModel(),
+        TextOptions(LetterTokenizer(), [END_ID]),
+        EngineLimits(cache_blocks=32, block_size=4, token_budget=32),
+        clock=lambda: now,
+    )
     deltas = run(engine, dispatch([1] * 60, max_tokens=2))
     assert [token for delta in deltas for token in delta.token_ids] == [2, 3]
     assert sizes == [32, 10, 10, 8, 1]

@@ -10,6 +10,7 @@ from numpy.typing import NDArray
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.worker_messages import Dispatch, Finish
 from cactus_actors.workers.engine.engine import Engine
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from tests.unit.workers.test_engine import (
     END_ID,
     VOCAB,
@@ -57,12 +58,8 @@ def make_engine(*, max_drafts: int = 0) -> Engine:
     made.clear()
     return Engine(
         CountingModel(),
-        LetterTokenizer(),
-        [END_ID],
-        cache_blocks=32,
-        block_size=4,
-        max_drafts=max_drafts,
-        new_constraint=Listed,
+        TextOptions(LetterTokenizer(), [END_ID], new_constraint=Listed),
+        EngineLimits(cache_blocks=32, block_size=4, max_drafts=max_drafts),
     )
 
 
@@ -139,6 +136,10 @@ def test_a_grammar_that_is_refused_or_cannot_be_obeyed_is_answered() -> None:
         raise InvalidRequest("no such thing", param="grammar")
 
     for new_constraint, kind in ((refuse, "invalid_request_error"), (None, "not_supported_error")):
-        engine = Engine(CountingModel(), LetterTokenizer(), [END_ID], cache_blocks=8, new_constraint=new_constraint)
+        engine = Engine(
+            CountingModel(),
+            TextOptions(LetterTokenizer(), [END_ID], new_constraint=new_constraint),
+            EngineLimits(cache_blocks=8),
+        )
         (delta,) = run(engine, constrained("9"))
         assert error_type(delta) == kind

@@ -11,6 +11,7 @@ from cactus_actors.protocol.sampling_params import ReasoningParams, SamplingPara
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import KVCache
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.step_batch import Batch
 from tests.unit.workers.test_engine import CONFIG, CountingModel, error_type
 
@@ -47,11 +48,8 @@ def ids_of(*pieces: str | int) -> list[int]:
 def make_engine(*script: str | int, max_drafts: int = 0) -> Engine:
     return Engine(
         ScriptedModel(ids_of(*script)),
-        PieceTokenizer(),
-        [END_ID],
-        cache_blocks=32,
-        block_size=4,
-        max_drafts=max_drafts,
+        TextOptions(PieceTokenizer(), [END_ID]),
+        EngineLimits(cache_blocks=32, block_size=4, max_drafts=max_drafts),
     )
 
 

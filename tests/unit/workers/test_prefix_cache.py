@@ -12,6 +12,7 @@ from cactus_actors.protocol.sampling_params import SamplingParams
 from cactus_actors.protocol.worker_messages import Dispatch
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.step_batch import Batch
 from cactus_actors.workers.spec.model_config import Layer, ModelConfig
 
@@ -103,13 +104,14 @@ class Bench:
     def __init__(self, *, cache_blocks: int, token_budget: int = 64, max_drafts: int = 0) -> None:
         self.engine = Engine(
             ChainModel(),
-            NoBytes(),
-            [],
-            cache_blocks=cache_blocks,
-            block_size=BLOCK_SIZE,
-            max_sequences=6,
-            token_budget=token_budget,
-            max_drafts=max_drafts,
+            TextOptions(NoBytes(), []),
+            EngineLimits(
+                cache_blocks=cache_blocks,
+                block_size=BLOCK_SIZE,
+                max_sequences=6,
+                token_budget=token_budget,
+                max_drafts=max_drafts,
+            ),
         )
         self.dispatches: list[Dispatch] = []
         self.said: dict[int, list[int]] = {}

@@ -16,6 +16,7 @@ from cactus_actors.workers.engine.block_pool import BlockPool
 from cactus_actors.workers.engine.detokenizer import Detokenizer
 from cactus_actors.workers.engine.engine import Engine
 from cactus_actors.workers.engine.kv_cache import CacheShape, KVCache
+from cactus_actors.workers.engine.options import EngineLimits, TextOptions
 from cactus_actors.workers.engine.scheduler import Counters, Schedule, Scheduler
 from cactus_actors.workers.engine.sequence import Sequence
 from cactus_actors.workers.engine.speculation import (
@@ -301,11 +302,8 @@ class LetterTokenizer:
 def run(max_drafts: int, model: LoopModel | None = None, end_id: int = END_ID, **params: object) -> list[SequenceDelta]:
     engine = Engine(
         model or LoopModel(),
-        LetterTokenizer(),
-        [end_id],
-        cache_blocks=50,
-        block_size=4,
-        max_drafts=max_drafts,
+        TextOptions(LetterTokenizer(), [end_id]),
+        EngineLimits(cache_blocks=50, block_size=4, max_drafts=max_drafts),
     )
     options = {"max_tokens": 20, **params}
     engine.add(Dispatch(1, "0" * 32, [*LOOP, *LOOP], [], SamplingParams(**options)))  # type: ignore[arg-type]

@@ -1,0 +1,38 @@
+"""How an engine treats text, and how much it may use."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+from dataclasses import dataclass
+
+from cactus_actors.models.pooling import Pooling
+from cactus_actors.workers.engine.detokenizer import TokenBytes
+from cactus_actors.workers.engine.step_time_limiter import MAX_STEP_S
+from cactus_actors.workers.engine.token_constraint import NewConstraint
+
+
+@dataclass(frozen=True)
+class TextOptions:
+    """The text side of a model: its tokens, its grammars (None: not supported) and its embeddings."""
+
+    tokenizer: TokenBytes
+    eos_ids: Collection[int]
+    new_constraint: NewConstraint | None = None
+    pooling: Pooling = "mean"
+
+
+@dataclass(frozen=True, kw_only=True)
+class EngineLimits:
+    """Limits of one engine: cache, sequences at a time, and tokens, drafts and seconds of a step."""
+
+    cache_blocks: int
+    block_size: int = 16
+    max_sequences: int = 16
+    token_budget: int = 256
+    max_step_s: float = MAX_STEP_S
+    max_drafts: int = 0
+
+    @property
+    def cache_tokens(self) -> int:
+        """Tokens whose keys and values fit the cache."""
+        return self.cache_blocks * self.block_size
