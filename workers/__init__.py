@@ -1,1 +1,1 @@
-"""Model workers: a numba inference runtime with a paged KV cache behind one actor."""
+"""Model workers: an actor with an inference engine on numba and a paged KV cache."""

@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 
 IDLE_WAIT_S = 0.2
 MAX_REPORTS_AHEAD = 32
-"""Steps that are computed before the router has taken what they brought: it may be busy for a moment."""
+"""Reports that the router may have left unread while the worker computes the next steps."""
 
 
 @dataclass(frozen=True)
@@ -52,7 +52,7 @@ class LoadedEngine:
 
 
 def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> LoadedEngine:
-    """The model of `settings`, ready to run; raises ModelFileInvalid or ConfigurationInvalid."""
+    """Load the model of `settings`; raises ModelFileInvalid or ConfigurationInvalid."""
     path = resolve_model(settings.model)
     progress = progress or LoadingProgress()
     compile_process = CompileProcess()
@@ -66,7 +66,7 @@ def load(settings: WorkerSettings, progress: LoadingProgress | None = None) -> L
 def load_engine_from(
     path: Path, text: TextModel, settings: WorkerSettings, on_packed: OnProgress = lambda *_: None
 ) -> LoadedEngine:
-    """`load` for a model whose files are found and whose text side is known."""
+    """`load` for a model whose path and text model are known."""
     from cactus_actors.structured.matcher import Matchers
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.loading.load_model import load_model
@@ -98,7 +98,7 @@ def load_engine_from(
 
 
 def hello_message(settings: WorkerSettings, loaded: LoadedEngine) -> Hello:
-    """How the worker of a loaded model presents itself."""
+    """The Hello message of a worker."""
     config, num_blocks = loaded.model.config, loaded.engine.free_blocks
     return Hello(
         worker_id=settings.worker_id,
@@ -122,13 +122,13 @@ Load = Callable[[WorkerSettings, LoadingProgress], LoadedEngine]
 
 
 class WorkerActor:
-    """Says Hello to the router and runs what it dispatches, until it is drained or stopped.
+    """Registers with the router and runs its dispatches until it is drained or stopped.
 
-    `run` belongs to one thread; `drain`, `stop` and `health` may be called from any other meanwhile.
+    `run` belongs to one thread; `drain`, `stop` and `health` may be called from any thread.
     """
 
     def __init__(self, settings: WorkerSettings, load: Load = load) -> None:
-        # Before numba is imported: Ray limits OpenMP's threads to what it placed here, but not numba's.
+        # Set before numba is imported: Ray limits the threads of OpenMP to the placed CPUs, but not those of numba.
         os.environ["NUMBA_NUM_THREADS"] = str(settings.threads)
         self._settings = settings
         self._load = load
@@ -139,9 +139,9 @@ class WorkerActor:
         self._ticked_at = time.monotonic()
 
     def run(self, router_endpoint: str) -> str:
-        """Load the model and serve; returns why it left: "drained" or "stopped".
+        """Load the model and serve; returns the reason for leaving: "drained" or "stopped".
 
-        Raises ConfigurationInvalid, naming the difference, if the router's service is of another model.
+        Raises ConfigurationInvalid, which names the difference, if the router serves another model.
         """
         from cactus_actors.workers.session import WorkerSession
 
@@ -149,7 +149,7 @@ class WorkerActor:
         credentials = None if key_file is None else read_key_file(Path(key_file))
         loaded = self._load(self._settings, self._progress)
         gc.collect()
-        gc.freeze()  # what the model holds lives as long as the process
+        gc.freeze()  # objects of the model live as long as the process
         try:
             hello = msgspec.structs.replace(hello_message(self._settings, loaded), max_reports_ahead=MAX_REPORTS_AHEAD)
             self._core = WorkerSession(loaded.engine, hello)
@@ -159,15 +159,15 @@ class WorkerActor:
             loaded.close()
 
     def drain(self) -> None:
-        """Finish what runs, take nothing new, then leave."""
+        """Finish running dispatches, accept no new ones, then leave."""
         self._must_drain.set()
 
     def stop(self) -> None:
-        """Leave at once; the router runs what is unfinished elsewhere."""
+        """Leave at once; the router runs unfinished dispatches elsewhere."""
         self._must_stop.set()
 
     def health(self) -> WorkerHealth:
-        """How it does, without waiting for a step."""
+        """The state of the worker, without waiting for a step."""
         return WorkerHealth(
             worker_id=self._settings.worker_id,
             pid=os.getpid(),
@@ -178,14 +178,14 @@ class WorkerActor:
         )
 
     def _serve(self, core: WorkerSession, link: RouterLink) -> str:
-        """Receive, step, report, until it has left."""
+        """Receive, step and report until the session has ended."""
         link.send(core.begin(time.monotonic()))
         while not core.has_left:
             self._ticked_at = now = time.monotonic()
             try:
                 for command in link.receive(0.0 if core.has_work else IDLE_WAIT_S):
                     link.send(core.on_command(command, now))
-            except InvalidMessage:  # it may have been a dispatch: begin anew, so that the router knows
+            except InvalidMessage:  # it may have been a dispatch: start a new session, so that the router knows
                 link.send(core.begin(now))
             if self._must_stop.is_set():
                 link.send(core.leave())
@@ -193,5 +193,5 @@ class WorkerActor:
             if self._must_drain.is_set():
                 link.send(core.drain())
             if not link.send(core.on_tick(time.monotonic())):
-                core.begin(now)  # nobody has read for long; a later Hello finds whoever does
+                core.begin(now)  # the router has not read for long: start a new session
         return "drained"

@@ -1,4 +1,4 @@
-"""The engine in process, without Ray or sockets: how fast it prefills and decodes."""
+"""Benchmark of the engine in process, without Ray or sockets: prefill and decode speed."""
 
 from __future__ import annotations
 
@@ -29,9 +29,9 @@ NUM_ROUNDS = 3
 
 
 class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """One batch size; rates are totals over the batch, medians of the rounds.
+    """Results of one batch size; rates are totals over the batch, medians of the rounds.
 
-    `step_ms_p50` is a decode step's. `share_outside_kernels` is the part of the decode time that is not
+    `step_ms_p50` is that of decode steps. `share_outside_kernels` is the part of the decode time outside
     compiled code: scheduling, text and accounting.
     """
 
@@ -50,7 +50,7 @@ class BenchRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 @dataclass(frozen=True, slots=True)
 class BenchRound:
-    """What one round measured, in seconds."""
+    """Measurements of one round, in seconds."""
 
     prefill_s: float
     step_s: list[float]  # of each decode step
@@ -58,7 +58,7 @@ class BenchRound:
 
 
 class PlaceholderTokenizer:
-    """Stands in for the tokenizer of a model that has none: some text for every token."""
+    """A tokenizer for models without one: some text for every token."""
 
     def token_bytes(self, token_id: int) -> bytes:
         return bytes([32 + token_id % 95])

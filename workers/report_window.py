@@ -1,19 +1,19 @@
-"""When a step is reported to the router, alone or together with steps before it."""
+"""Flow control of reports: each step is reported at once, or several together when the router lags."""
 
 from __future__ import annotations
 
 from cactus_actors.protocol.worker_messages import ReportsTaken, SequenceDelta
 
 MAX_HELD_STEPS = 8
-"""Steps that one report may bring; a worker that holds so many waits for the router before the next one."""
+"""Steps in one report; a worker that holds as many runs no step until the router has read."""
 
 
 class ReportWindow:
-    """Holds what steps have added until it is reported: at once, as long as the router keeps up.
+    """Holds the deltas of steps until they are reported: at once, as long as the router keeps up.
 
-    The router says what it has taken of the reports, and how many more may be on their way. Once three
-    quarters of those are, reports bring MAX_HELD_STEPS steps each, which costs the router less a token; what
-    is held would otherwise wait in the socket. `max_ahead` of 0 or less is no limit.
+    The router acknowledges reports and says how many may be in flight. When three quarters of them are, a
+    report carries MAX_HELD_STEPS steps, which costs the router less per token; held deltas would otherwise wait
+    in the socket. `max_ahead` of 0 or less is no limit.
     """
 
     def __init__(self, max_ahead: int) -> None:
@@ -21,7 +21,7 @@ class ReportWindow:
         self.reset()
 
     def reset(self) -> None:
-        """A session begins: nothing is held, and nothing is on its way."""
+        """Start a session: nothing is held, and nothing is in flight."""
         self._max_ahead = self._max_ahead_at_first
         self._num_sent = self.num_taken = self._num_held_steps = 0
         self._held: dict[int, list[SequenceDelta]] = {}
@@ -35,19 +35,19 @@ class ReportWindow:
 
     @property
     def may_step(self) -> bool:
-        """Whether there is room for what a step adds."""
+        """True if there is room for the deltas of one more step."""
         return self._num_held_steps < MAX_HELD_STEPS or self.may_report
 
     @property
     def may_report(self) -> bool:
-        """Whether a report may be sent now with what is held."""
+        """True if the held deltas may be reported now."""
         num_ahead = self._num_sent - self.num_taken
         if self._max_ahead_at_first <= 0 or 4 * num_ahead < 3 * self._max_ahead:
             return True
         return num_ahead < self._max_ahead and self._num_held_steps >= MAX_HELD_STEPS
 
     def hold_step(self, deltas: list[SequenceDelta]) -> None:
-        """Keep what a step has added until it is reported."""
+        """Keep the deltas of a step until they are reported."""
         self._num_held_steps += 1
         for delta in deltas:
             held = self._held.setdefault(delta.dispatch_id, [])
@@ -57,19 +57,19 @@ class ReportWindow:
                 held.append(delta)
 
     def take(self) -> list[SequenceDelta]:
-        """What is held, for a report."""
+        """Remove and return the held deltas, for a report."""
         deltas = [delta for held in self._held.values() for delta in held]
         self._held.clear()
         self._num_held_steps = 0
         return deltas
 
     def on_sent(self) -> None:
-        """A report is sent, with what was held or, as a heartbeat, without."""
+        """A report was sent, with the held deltas or, as a heartbeat, without."""
         self._num_sent += 1
 
 
 def can_merge(delta: SequenceDelta, following: SequenceDelta) -> bool:
-    """Whether both can be said as one: tokens of an answer one after the other, and nothing told besides."""
+    """True for two deltas with consecutive tokens of an answer and nothing else."""
     return (
         bool(delta.token_ids and following.token_ids)
         and delta.position + len(delta.token_ids) == following.position
@@ -80,7 +80,7 @@ def can_merge(delta: SequenceDelta, following: SequenceDelta) -> bool:
 
 
 def merged(delta: SequenceDelta, following: SequenceDelta) -> SequenceDelta:
-    """Both as one; each token keeps its own text."""
+    """One delta for both; each token keeps its own text."""
     end = len(delta.text)
     return SequenceDelta(
         dispatch_id=delta.dispatch_id,
@@ -96,5 +96,5 @@ def merged(delta: SequenceDelta, following: SequenceDelta) -> SequenceDelta:
 
 
 def _cuts(delta: SequenceDelta) -> list[int]:
-    """Where the texts of its tokens end; untold, all text is the last token's."""
+    """The ends of the texts of its tokens; without cuts all text is that of the last token."""
     return delta.cuts or [0] * (len(delta.token_ids) - 1)

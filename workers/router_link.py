@@ -30,7 +30,7 @@ _REFUSALS = zmq.EVENT_HANDSHAKE_FAILED_AUTH | zmq.EVENT_HANDSHAKE_FAILED_PROTOCO
 
 
 class RouterLink:
-    """A DEALER socket connected to the router; never blocks longer than it is told to."""
+    """A DEALER socket connected to the router; blocks only as long as its caller allows."""
 
     def __init__(self, endpoint: str, credentials: Credentials | None = None) -> None:
         self._context = zmq.Context()
@@ -54,7 +54,7 @@ class RouterLink:
         self._context.term()
 
     def send(self, messages: Sequence[WorkerMessage]) -> bool:
-        """Queue messages; False if the router has not read for so long that one did not fit."""
+        """Queue messages; False if the queue is full because the router has not read for long."""
         try:
             for message in messages:
                 self._socket.send_multipart(encode(message), zmq.DONTWAIT)
@@ -63,9 +63,9 @@ class RouterLink:
         return True
 
     def receive(self, wait_s: float) -> list[RouterCommand]:
-        """The commands that are there, after waiting up to `wait_s` for the first.
+        """Commands received, after waiting up to `wait_s` for the first.
 
-        Raises InvalidMessage, and AuthenticationFailed once the router has refused this worker.
+        Raises InvalidMessage, and AuthenticationFailed after the router has refused this worker.
         """
         commands: list[RouterCommand] = []
         if wait_s > 0 and not self._socket.poll(int(wait_s * 1000)):

@@ -1,4 +1,4 @@
-"""A worker's side of the conversation with the router: commands and time in, messages out."""
+"""The worker's session with the router: commands and time in, messages out."""
 
 from __future__ import annotations
 
@@ -32,14 +32,13 @@ HELLO_RETRY_S = 3.0
 
 
 class WorkerSession:
-    """Runs an engine on a router's behalf; no sockets, no clock, one thread.
+    """Runs an engine for a router, without sockets and clocks, on one thread.
 
-    A session begins with a Welcome: whatever was dispatched before it is void, and counts start at zero. A
-    worker asks for one with Hello. A Welcome that it did not ask for means that the router does not know it
-    (any more), so it says Hello. Outside a session it says nothing else.
+    A session begins with a Welcome: earlier dispatches are void, and counts start at zero. A worker requests a
+    session with Hello. An unrequested Welcome means that the router does not know the worker, so it sends
+    Hello. Outside a session it sends nothing else.
 
-    It computes no further ahead of what the router has taken of its reports than it may, and then is alive
-    without a step.
+    It stops computing when too many of its reports are unread by the router, and then sends heartbeats only.
     """
 
     def __init__(self, engine: Engine, hello: Hello) -> None:
@@ -57,27 +56,27 @@ class WorkerSession:
 
     @property
     def has_work(self) -> bool:
-        """Whether a tick would compute something."""
+        """True if a tick would run a step."""
         return self._engine.has_work and self._reports.may_step
 
     @property
     def state(self) -> Literal["ready", "draining", "left"]:
-        """Draining: it finishes what it runs, then it has left."""
+        """A draining worker finishes its dispatches, then it has left."""
         if self.has_left:
             return "left"
         return "draining" if self._is_draining else "ready"
 
     def begin(self, now: float) -> list[WorkerMessage]:
-        """Ask for a session, at the start and whenever the last one may be broken; what ran is void."""
+        """Request a session, at the start and whenever the last one may be broken; running dispatches are void."""
         self._void()
         self._is_welcome = False
         self._said_hello_at = now
         return [self._hello]
 
     def on_command(self, command: RouterCommand, now: float) -> list[WorkerMessage]:
-        """What the router says; returns what must be answered at once.
+        """Handle a command of the router; returns immediate answers.
 
-        Raises ConfigurationInvalid if it refuses this worker.
+        Raises ConfigurationInvalid if the router refuses this worker.
         """
         match command:
             case Dispatch():
@@ -96,20 +95,20 @@ class WorkerSession:
         return []
 
     def drain(self) -> list[WorkerMessage]:
-        """Finish what runs, then leave; dispatches that are on their way are still taken."""
+        """Finish running dispatches, then leave; dispatches already sent by the router are still accepted."""
         if self._is_draining:
             return []
         self._is_draining = True
         return [Draining()] if self._is_welcome else []
 
     def leave(self) -> list[WorkerMessage]:
-        """Leave now; what runs must run elsewhere."""
+        """Leave now; running dispatches must run elsewhere."""
         self._engine.abort_all()
         self.has_left = True
         return [Goodbye()]
 
     def on_tick(self, now: float) -> list[WorkerMessage]:
-        """Run a step if there is work; report what it added, or that the worker is alive."""
+        """Run a step if there is work; report its deltas, or send a heartbeat."""
         if self.has_work:
             self._reports.hold_step(self._engine.step())
         messages: list[WorkerMessage] = []
@@ -131,7 +130,7 @@ class WorkerSession:
         return messages
 
     def _is_news(self, report: Report) -> bool:
-        """Whether it says more than the last one, apart from what was heard of reports being taken."""
+        """True if the report differs from the last one in more than `num_taken`."""
         last = self._last_report
         return last is None or report != replace(last, num_taken=report.num_taken)
 

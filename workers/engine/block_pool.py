@@ -1,4 +1,4 @@
-"""The blocks of the KV cache: who holds them, and which prefixes they still know."""
+"""The blocks of the KV cache: reference counts and prefix cache."""
 
 from __future__ import annotations
 
@@ -9,21 +9,21 @@ from typing import NamedTuple
 from cactus_actors.workers.engine.sequence import BlockHash
 
 MAX_EVENTS = 1 << 16
-"""Blocks that are told of at once, so that a message stays small."""
+"""Blocks in one list of events, so that a message stays small."""
 
 
 class CacheEvents(NamedTuple):
-    """Contents that can be found from now on, and those that can be no more."""
+    """Hashes of blocks added to and removed from the prefix cache."""
 
     stored: list[BlockHash]
     evicted: list[BlockHash]
 
 
 class BlockPool:
-    """`num_blocks` blocks, counted by reference; a released block keeps its content until it is needed.
+    """`num_blocks` blocks with reference counts; a released block keeps its content until it is reused.
 
-    Free blocks stand in the order of their reuse: blocks without a known content first, then by the time of
-    their release. A published block is found by its hash until it is allocated again.
+    Free blocks are in order of reuse: blocks without published content first, then by time of release. A
+    published block is found by its hash until it is allocated again.
     """
 
     def __init__(self, num_blocks: int) -> None:
@@ -36,11 +36,11 @@ class BlockPool:
 
     @property
     def num_free(self) -> int:
-        """Blocks that nobody holds, whether or not their content is known."""
+        """Blocks without references, with or without published content."""
         return len(self._free)
 
     def find_prefix(self, hashes: Sequence[BlockHash]) -> list[int]:
-        """The blocks of the longest known beginning of `hashes`; they are not held yet."""
+        """Blocks of the longest published prefix of `hashes`; they get no reference."""
         found: list[int] = []
         for block_hash in hashes:
             block = self._block_of_hash.get(block_hash)
@@ -50,7 +50,7 @@ class BlockPool:
         return found
 
     def num_free_among(self, blocks: Sequence[int]) -> int:
-        """How many of `blocks` would leave the free ones if they were held."""
+        """Number of free blocks among `blocks`."""
         return sum(1 for block in blocks if not self._num_references[block])
 
     def hold(self, blocks: Sequence[int]) -> None:
@@ -60,7 +60,7 @@ class BlockPool:
             self._num_references[block] += 1
 
     def allocate(self, num_blocks: int) -> list[int]:
-        """Hold `num_blocks` free blocks and forget what they contained."""
+        """Take `num_blocks` free blocks, with one reference each, and remove their content from the prefix cache."""
         assert num_blocks <= self.num_free, "ask num_free first"
         blocks = [self._free.popitem(last=False)[0] for _ in range(num_blocks)]
         for block in blocks:
@@ -72,7 +72,7 @@ class BlockPool:
         return blocks
 
     def publish(self, block: int, block_hash: BlockHash) -> None:
-        """Say what a held block contains; of two blocks with one content the first is the known one."""
+        """Register the content of a held block; of two blocks with one content only the first is found."""
         assert self._num_references[block] > 0, "a free block's content may be overwritten"
         if block not in self._hash_of_block and block_hash not in self._block_of_hash:
             self._hash_of_block[block] = block_hash
@@ -80,7 +80,7 @@ class BlockPool:
             self._record_event(block_hash, True)
 
     def take_events(self) -> CacheEvents:
-        """What has become known, and what unknown, since this was asked last; at most MAX_EVENTS of it."""
+        """Changes of the prefix cache since the last call, at most MAX_EVENTS."""
         events, self._events = self._events, {}
         if len(events) > MAX_EVENTS:
             items = list(events.items())
@@ -95,7 +95,7 @@ class BlockPool:
         self._events = dict.fromkeys(self._block_of_hash, True)
 
     def release(self, block_table: Sequence[int]) -> None:
-        """Drop a reference to each block of a sequence; a prefix's end is reused before its beginning."""
+        """Drop a reference to each block of a sequence; the end of a prefix is reused before its beginning."""
         for block in reversed(block_table):
             self._num_references[block] -= 1
             assert self._num_references[block] >= 0, "released more often than held"

@@ -1,4 +1,4 @@
-"""Tokens in, text out: whole characters only, and nothing that may still become a stop string."""
+"""Incremental detokenization: whole characters only, and no text that may become a stop string."""
 
 from __future__ import annotations
 
@@ -12,15 +12,15 @@ from cactus_actors.workers.engine.reasoning_tracker import ReasoningTracker
 
 
 class TokenBytes(Protocol):
-    """The part of a tokenizer that is needed here."""
+    """The method of a tokenizer that detokenization needs."""
 
     def token_bytes(self, token_id: int) -> bytes:
-        """The bytes that a token stands for; empty for control tokens."""
+        """The bytes of a token; empty for control tokens."""
         ...
 
 
 class TextDelta(NamedTuple):
-    """What can be shown: of the answer, and of the reasoning before it."""
+    """New text of the answer, and of the reasoning before it."""
 
     text: str = ""
     reasoning: str = ""
@@ -38,15 +38,14 @@ class StopMatch:
 class Detokenizer:
     """The text of one sequence, incrementally.
 
-    What it says after n tokens depends on those n tokens alone: replaying them through a new detokenizer
-    reaches the same state. The texts returned by `feed`, followed by that of `flush`, are the completion's.
+    Its state after n tokens depends on those n tokens alone: replaying them through a new detokenizer reaches
+    the same state. The texts returned by `feed`, then that of `flush`, make up the completion.
 
-    A control token of `params.visible_tokens` stands for the text that is given there. With
-    `params.reasoning` what the model thinks is told apart from its answer, by `reasoning`.
+    A control token in `params.visible_tokens` has the text given there. With `params.reasoning`, `reasoning`
+    splits reasoning from the answer.
 
-    Stop strings are looked for in the answer only, and there in the text of token number `min_tokens`
-    (counted from 1) and later; text before that is neither searched nor held back. The match that is complete
-    first wins, the longer one on ties.
+    Stop strings are searched in the answer only, from token number `min_tokens` (counted from 1) on; earlier
+    text is neither searched nor held back. The match that is complete first wins, the longer one on ties.
     """
 
     def __init__(self, tokenizer: TokenBytes, params: SamplingParams) -> None:
@@ -62,7 +61,7 @@ class Detokenizer:
         self.reasoning = None if params.reasoning is None else ReasoningTracker(params.reasoning)
 
     def feed(self, token_id: int) -> TextDelta:
-        """Add a token; returns the text that can be shown now. After a stop match nothing more is shown."""
+        """Add a token; returns the text released by it. After a stop match no more text is released."""
         self._num_tokens += 1
         visible = self._visible.get(token_id)
         content = self._tokenizer.token_bytes(token_id) if visible is None else visible
@@ -79,7 +78,7 @@ class Detokenizer:
             self.reasoning.feed("", is_whole=True)
 
     def flush(self) -> TextDelta:
-        """The text still held back, as the sequence ends; an incomplete character becomes U+FFFD."""
+        """The text held back at the end of a sequence; an incomplete character becomes U+FFFD."""
         text, reasoning = self._decoder.decode(b"", final=True), ""
         if self.reasoning is not None:
             reasoning, text = self.reasoning.finish(text)

@@ -31,15 +31,15 @@ from cactus_actors.workers.engine.step_time_limiter import StepTimeLimiter
 from cactus_actors.workers.engine.stop_conditions import StopConditions, length_finish
 
 Commit = Callable[[], list[SequenceDelta]]
-"""Accounts for what a step has computed, and says what it added."""
+"""Updates the sequences of a computed step and returns their deltas."""
 
 
 class Engine:
     """Runs the sequences of many dispatches together, one step at a time; not thread-safe.
 
-    For one machine and model what a dispatch's deltas say depends on its prompt, parameters, seed and choice
-    alone: not on what else runs, how its tokens are chunked, what the prefix cache holds, which drafts were
-    made, or at which token an earlier attempt ended. Drafts change only how many tokens come in one delta.
+    On one machine and model, the deltas of a dispatch depend on its prompt, parameters, seed and choice alone:
+    not on other sequences, chunked prefill, prefix cache, drafts, or the token at which an earlier attempt
+    ended. Drafts change only the number of tokens in a delta.
     """
 
     def __init__(
@@ -71,12 +71,12 @@ class Engine:
 
     @property
     def has_work(self) -> bool:
-        """Whether a step would do anything."""
+        """True if a step would do anything."""
         return bool(self._sequences or self._ended)
 
     @property
     def num_sequences(self) -> int:
-        """Sequences held, running or waiting for a place."""
+        """Sequences, running or waiting."""
         return len(self._sequences)
 
     @property
@@ -86,24 +86,24 @@ class Engine:
 
     @property
     def free_slots(self) -> int:
-        """Places left in the running batch; negative while dispatches wait on deck."""
+        """Slots left in the running batch; negative while sequences wait."""
         return self._max_sequences - len(self._sequences)
 
     @property
     def free_blocks(self) -> int:
-        """Cache blocks that no sequence holds."""
+        """Cache blocks not held by any sequence."""
         return self._block_pool.num_free
 
     def take_cache_events(self) -> CacheEvents:
-        """What the prefix cache has got and lost since this was asked last."""
+        """Blocks stored in and evicted from the prefix cache since the last call."""
         return self._block_pool.take_events()
 
     def republish_cache_events(self) -> None:
-        """Let the next news be of all that the prefix cache holds."""
+        """Make the next events list all blocks of the prefix cache."""
         self._block_pool.republish()
 
     def add(self, dispatch: Dispatch) -> None:
-        """Take a dispatch; one that cannot run is answered by the next step, one already held is ignored."""
+        """Add a dispatch; the next step answers one that cannot run, one already held is ignored."""
         if dispatch.dispatch_id in self._sequences:
             return
         try:
@@ -118,7 +118,7 @@ class Engine:
         self._scheduler.add(sequence)
 
     def abort(self, dispatch_id: int) -> None:
-        """Forget a dispatch; nothing more is said about it."""
+        """Forget a dispatch; it gets no more deltas."""
         self._ended = [delta for delta in self._ended if delta.dispatch_id != dispatch_id]
         if dispatch_id in self._sequences:
             self._remove(self._sequences[dispatch_id])
@@ -130,9 +130,9 @@ class Engine:
             self._remove(sequence)
 
     def step(self) -> list[SequenceDelta]:
-        """Compute the next tokens of the running batch; returns what it added to each sequence.
+        """Compute the next tokens of the running batch; returns the deltas of its sequences.
 
-        A step that fails is computed again one sequence at a time: whichever fails alone ends with an error.
+        A failed step is computed again one sequence at a time: a sequence that fails alone ends with an error.
         """
         started = self._clock()
         schedule = self._scheduler.schedule()
@@ -148,14 +148,14 @@ class Engine:
     def _compute(
         self, chunks: list[SequenceChunk], run: Callable[[list[SequenceChunk], Batch], Commit]
     ) -> list[SequenceDelta]:
-        """Forward and what follows from it, then commit."""
+        """Run the forward pass and sampling or pooling, then commit."""
         if not chunks:
             return []
         try:
             batch = Batch.of(chunks)
             started = self._clock()
             commit = run(chunks, batch)
-        except Exception as error:  # the worker outlives a step that fails
+        except Exception as error:  # a failed step must not end the worker
             if len(chunks) > 1:
                 return [delta for chunk in chunks for delta in self._compute([chunk], run)]
             return [self._end(chunks[0].sequence, error_finish(error, "a step failed"))]
@@ -175,12 +175,12 @@ class Engine:
         return lambda: self._commit_hidden(chunks, hidden)
 
     def _commit_hidden(self, chunks: list[SequenceChunk], hidden: NDArray[np.float32]) -> list[SequenceDelta]:
-        """Add the hidden states of each chunk to its vector, which is told when the prompt is through."""
+        """Pool the hidden states of each chunk; the embedding is reported when the prompt is complete."""
         deltas = []
         first_row = 0
         for chunk in chunks:
             sequence, pooler = chunk.sequence, chunk.sequence.pooler
-            assert pooler is not None, "it is being embedded"
+            assert pooler is not None, "the chunks of _embed have a pooler"
             if sequence.num_computed_tokens == 0:
                 pooler.restart()
             pooler.add(hidden[first_row : first_row + len(chunk.prompt_rows)])
@@ -196,20 +196,20 @@ class Engine:
         return deltas
 
     def _finish_before(self, sequence: Sequence) -> Finish | None:
-        """Why there is nothing to do for a sequence, or None."""
+        """The finish of a sequence that ended in an earlier attempt, or None."""
         if sequence.pooler is not None or sequence.num_completion_tokens == 0:
             return None
         return self._stop_conditions.finish_for(sequence, int(sequence.token_ids[-1]))
 
     def _commit(self, chunks: list[SequenceChunk], samples: Samples) -> list[SequenceDelta]:
-        """Account for what was computed and turn samples into deltas, ending what is complete."""
+        """Turn samples into deltas; end complete sequences."""
         deltas = []
         first_row = 0
         for chunk in chunks:
             sequence, position = chunk.sequence, chunk.sequence.num_completion_tokens
             try:
                 delta = self._commit_chunk(chunk, samples, first_row)
-            except Exception as error:  # such as a token that the tokenizer does not know
+            except Exception as error:  # for example a token unknown to the tokenizer
                 self._remove(sequence)
                 finish = error_finish(error, "a token could not be taken")
                 delta = empty_final_delta(sequence.dispatch_id, position, finish)
@@ -224,14 +224,14 @@ class Engine:
         if chunk.num_rows:
             return self._extend(chunk, samples, first_row + len(chunk.prompt_rows), told)
         self._scheduler.commit(chunk)
-        if sequence.num_uncomputed_tokens == 0:  # nothing was asked for beyond the prefill
+        if sequence.num_uncomputed_tokens == 0:  # the request was for the prefill only
             return self._end(sequence, length_finish(sequence), told)
         return extras_delta(sequence, told) if told is not None else None
 
     def _extend(
         self, chunk: SequenceChunk, samples: Samples, first_row: int, told: SequenceExtras | None
     ) -> SequenceDelta:
-        """Append what was sampled up to the first token that was not drafted, and end what is complete."""
+        """Append the sampled tokens up to the first that differs from its draft; end the sequence if complete."""
         sequence = chunk.sequence
         drafts = sequence.span(sequence.num_tokens, sequence.num_tokens + chunk.num_drafts).tolist()
         tokens = DeltaBuilder(sequence)
@@ -257,10 +257,10 @@ class Engine:
         return tokens.delta(finish, extras_for(sequence, samples, rows, told))
 
     def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
-        """The last deltas of dispatches that never run: refused ones, and those larger than the cache."""
+        """The final deltas of dispatches that never ran: invalid ones, and those larger than the cache."""
         ended, self._ended = self._ended, []
         for sequence in schedule.too_large:
-            del self._sequences[sequence.dispatch_id]  # the scheduler let go of it already
+            del self._sequences[sequence.dispatch_id]  # the scheduler has removed it already
             error = ContextExceeded(
                 f"{sequence.num_tokens} tokens need {sequence.num_blocks_needed} cache blocks, "
                 f"this worker has {self._block_pool.num_blocks}",
@@ -270,7 +270,7 @@ class Engine:
         return ended
 
     def _end(self, sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
-        """The last delta of a sequence that ends without a new token."""
+        """Remove a sequence that ends without a new token; returns its final delta."""
         self._remove(sequence)
         return final_delta(sequence, finish, extras)
 

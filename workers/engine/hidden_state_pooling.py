@@ -1,4 +1,4 @@
-"""One vector for a text: its tokens' hidden states, pooled."""
+"""Embeddings: the pooled hidden states of a text."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cactus_actors.protocol.errors import ModelFailure
 
 
 class HiddenStatePooler:
-    """Takes hidden states token by token, so that it does not matter in how many steps they come."""
+    """Pools hidden states token by token, so that the result does not depend on chunked prefill."""
 
     def __init__(self, kind: Pooling) -> None:
         self._kind = kind
@@ -22,7 +22,7 @@ class HiddenStatePooler:
         self._total, self._num_tokens = None, 0
 
     def add(self, hidden: NDArray[np.float32]) -> None:
-        """The next tokens' hidden states, (tokens, hidden)."""
+        """Add the hidden states of the next tokens, (tokens, hidden)."""
         if not len(hidden):
             return
         if self._kind == "lasttoken":
@@ -36,10 +36,10 @@ class HiddenStatePooler:
         self._num_tokens += len(hidden)
 
     def embedding(self) -> tuple[list[float], float]:
-        """The vector at length 1, and its own length; raises ModelFailure where it has no direction."""
+        """The unit vector and the length before normalisation; raises ModelFailure for a zero vector."""
         assert self._total is not None, "a prompt has a token"
         vector = self._total / self._num_tokens if self._kind == "mean" else self._total
         length = float(np.linalg.norm(vector))
         if not (np.isfinite(length) and length > 0):
-            raise ModelFailure("the hidden states have no direction together")
+            raise ModelFailure("the pooled hidden states have no direction: their length is zero or not finite")
         return [float(value) for value in vector / length], length

@@ -1,4 +1,4 @@
-"""The paged store of keys and values of all sequences of one worker."""
+"""The paged KV cache of one worker."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ _ELEMENTS: dict[str, Any] = {"float32": np.float32, "float16": np.uint16, "int8"
 
 @dataclass(frozen=True, slots=True)
 class CacheShape:
-    """What a model keeps of every token."""
+    """The values that a model caches per token."""
 
     num_layers: int  # of attention
     num_kv_heads: int
@@ -29,7 +29,7 @@ class CacheShape:
     state_size: int = 0
 
     def arrays(self, num_blocks: int, block_size: int, format: str) -> dict[str, tuple[tuple[int, ...], Any]]:
-        """Shape and dtype of every array of a cache, by name; ConfigurationInvalid for what cannot be."""
+        """Shape and dtype of every array of a cache, by name; raises ConfigurationInvalid for unsupported formats."""
         if format not in FORMATS:
             names = ", ".join(FORMATS)
             raise ConfigurationInvalid(f"no cache format {format!r}: there are {names}", param="kv_cache")
@@ -57,15 +57,15 @@ class CacheShape:
 class KVCache:
     """Blocks of `block_size` positions for every layer and key-value head.
 
-    Keys stand with the positions of a block side by side, so that one vector holds the scores of sixteen
-    positions; both are padded with zeros to whole vectors. The block tables say which block is whose.
+    The keys of the positions of a block are adjacent, so that one vector holds the scores of sixteen positions;
+    keys and values are padded with zeros to whole vectors. Block tables map sequences to blocks.
     """
 
     arrays: Arrays
 
     @classmethod
     def allocate(cls, shape: CacheShape, num_blocks: int, block_size: int = 16, format: str = "float32") -> KVCache:
-        """A zeroed cache; its pages are taken from the system when they are first written."""
+        """A zeroed cache; the system allocates its pages when they are first written."""
         arrays = {
             name: aligned_zeros(extents, dtype)
             for name, (extents, dtype) in shape.arrays(num_blocks, block_size, format).items()
@@ -85,7 +85,7 @@ class KVCache:
 
     @property
     def num_blocks(self) -> int:
-        """How many blocks there are."""
+        """Number of blocks."""
         return int(self.arrays.keys.shape[1])
 
     @property
@@ -95,5 +95,5 @@ class KVCache:
 
     @property
     def num_bytes(self) -> int:
-        """Memory of all blocks, once written."""
+        """Memory of all blocks, when written."""
         return sum(array.nbytes for array in self.arrays)

@@ -1,4 +1,4 @@
-"""The model as the engine sees it."""
+"""The interface of models that an engine runs."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ if TYPE_CHECKING:
 
 
 class Model(Protocol):
-    """Computes steps; holds threads, so `close` it."""
+    """Computes forward passes; `close` stops its threads."""
 
     @property
     def config(self) -> ModelConfig:
@@ -22,11 +22,11 @@ class Model(Protocol):
 
     @property
     def num_weights(self) -> int:
-        """How many numbers the model consists of."""
+        """Number of weights."""
 
     @property
     def kernels(self) -> str:
-        """The instruction set that its kernels use, for people."""
+        """Name of the instruction set of its kernels."""
 
     def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
         """An empty cache for this model's keys and values."""
@@ -38,7 +38,7 @@ class Model(Protocol):
         """Statistics of the last logits (see `logit_stats_width`), a view; None: the sampler computes them."""
 
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
-        """Instead of their logits the rows behind the last norm, (rows, hidden), a view as well."""
+        """Hidden states of `batch.logit_rows` after the last norm, (rows, hidden), a view as well."""
 
     def close(self) -> None:
         """Stop the threads."""

@@ -1,4 +1,4 @@
-"""How an engine treats text, and how much it may use."""
+"""Options and limits of an engine."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Which tokens of a sequence are reasoning, and where a budget ends it."""
+"""Reasoning tokens of a sequence, and the thinking budget."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from cactus_actors.protocol.sampling_params import UNLIMITED, ReasoningParams
 from cactus_actors.reasoning import Split, splitter_of
 
 MAX_REST_OF_CHARACTER = 3
-"""Tokens by which reasoning may be longer than its budget, so that no character is cut."""
+"""Tokens by which reasoning may exceed its budget, so that no character is cut."""
 
 
 class ReasoningTracker:
-    """Takes the text of each token in turn; what it says follows from the tokens alone.
+    """Takes the text of each token in turn; its state depends on the tokens alone.
 
-    A token is reasoning if the text is in it, or in a message's heading, before or after the token: the marks
-    count as well. Where that is not certain at once the token is taken for reasoning and told again.
+    A token is reasoning if the text before or after it is inside reasoning or a message heading; marks count as
+    well. An uncertain token counts as reasoning and is reported again when it is certain.
     """
 
     def __init__(self, params: ReasoningParams) -> None:
@@ -29,7 +29,7 @@ class ReasoningTracker:
 
     @property
     def forced_id(self) -> int | None:
-        """The token that must come next, because the reasoning is as long as it may be."""
+        """The token that must come next, because the budget is spent; None otherwise."""
         if self._num_forced:
             return self._close_ids[self._num_forced]
         if self._budget == UNLIMITED or self._splitter.state != "reasoning":
@@ -39,11 +39,11 @@ class ReasoningTracker:
 
     @property
     def may_force(self) -> bool:
-        """Whether a token may yet be forced."""
+        """True if a token may still be forced."""
         return self._budget != UNLIMITED and not self._splitter.is_over
 
     def feed(self, text: str, *, is_whole: bool) -> Split:
-        """Go on by a token, which added `text`; `is_whole` says that no character is begun."""
+        """Add a token with its text; `is_whole` is false in the middle of a character."""
         before, is_forced = self._splitter.state, self.forced_id is not None
         told = self._splitter.feed(text)
         after = self._splitter.state
@@ -64,13 +64,13 @@ class ReasoningTracker:
         return told
 
     def finish(self, text: str) -> Split:
-        """The rest, when the last token has come and left `text`."""
+        """The remaining text after the last token; `text` is what the decoder held."""
         first, last = self._splitter.feed(text), self._splitter.finish()
         self._settle(is_reasoning=self._splitter.has_reasoned)
         return Split(first.reasoning + last.reasoning, first.text + last.text)
 
     def told(self) -> list[int]:
-        """1 for each of the last tokens that is reasoning, as far back as there is something new to tell."""
+        """1 for each reasoning token, 0 for others, from the first token whose flag is new or changed."""
         flags = [] if self._first_untold is None else list(self._flags[self._first_untold :])
         self._first_untold = None
         return flags
@@ -83,7 +83,7 @@ class ReasoningTracker:
             self._tell_from(len(self._flags) - 1)
 
     def _settle(self, *, is_reasoning: bool) -> None:
-        """What was uncertain is known now."""
+        """Settle the flags of uncertain tokens."""
         if self._num_uncertain and not is_reasoning:
             first = len(self._flags) - self._num_uncertain
             self._flags[first:] = bytes(self._num_uncertain)

@@ -1,4 +1,4 @@
-"""Choosing the next token of every sequence that reached its end."""
+"""Samples the next token of each sequence whose known tokens are computed."""
 
 from __future__ import annotations
 
@@ -24,7 +24,7 @@ from cactus_actors.workers.kernels.sampling_scratch import OUTCOME, new_scratch
 
 
 class Sample(NamedTuple):
-    """What came of one row, in the order of OUTCOME; where it is not finite the rest means nothing."""
+    """The result of one row, in the order of OUTCOME; other fields are undefined if it is not finite."""
 
     token_id: int
     entropy: float  # of the raw softmax, in units of ln V
@@ -35,18 +35,18 @@ class Sample(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class Samples:
-    """What was sampled, one entry a row; a row of a prompt has the token that follows there."""
+    """Sampled tokens, one entry a row; the row of a prompt token has the token that follows it."""
 
     rows: NDArray[Any]  # (rows,) OUTCOME
-    top_ids: NDArray[np.int32]  # (rows, most that any row asks for), -1 behind the last
+    top_ids: NDArray[np.int32]  # (rows, most that any row asks for), -1 after the last
     top_logprobs: NDArray[np.float64]  # the same shape
 
     def of(self, first_row: int, num_rows: int) -> list[Sample]:
-        """What came of these rows."""
+        """The results of these rows."""
         return [Sample(*row) for row in self.rows[first_row : first_row + num_rows].tolist()]
 
     def top(self, row: int) -> list[tuple[int, float]]:
-        """The likeliest tokens of a row and their log probabilities, in falling order."""
+        """The most likely tokens of a row and their log probabilities, in descending order."""
         pairs = zip(self.top_ids[row].tolist(), self.top_logprobs[row].tolist(), strict=True)
         return [(token_id, logprob) for token_id, logprob in pairs if token_id >= 0]
 
@@ -54,7 +54,7 @@ class Samples:
 class Sampler:
     """Samples the rows of a step by the rules of each row's sequence (see `sample_rows`).
 
-    Randomness is a function of (seed, choice, position), so a token does not depend on what ran before.
+    Randomness is a function of (seed, choice, position), so a token does not depend on earlier steps.
     """
 
     def __init__(self, end_ids: Iterable[int]) -> None:
@@ -71,8 +71,8 @@ class Sampler:
     ) -> Samples:
         """One token for each row of `logits` (rows, V), which belong to `chunks` as in their Batch.
 
-        A row after drafts is sampled as if they were the sequence's tokens. `logits` is written to meanwhile
-        and is the same again on return. `logit_stats` are those of the rows, if they are known.
+        A row after drafts is sampled as if the drafts were tokens of the sequence. `logits` is written to
+        during the call and restored. `logit_stats` are those of the rows, if known.
         """
         wanted = SamplingRowsBuilder(self._end_ids)
         for chunk in chunks:

@@ -1,4 +1,4 @@
-"""The rows of a step as the sampler's compiled code reads them."""
+"""Builds the input of the compiled sampler."""
 
 from __future__ import annotations
 
@@ -13,11 +13,11 @@ from cactus_actors.workers.kernels.sampling_scratch import SAMPLING_ROW
 
 _NO_TOKENS = np.empty(0, dtype=np.int32)
 _NO_BIASES = np.empty(0, dtype=np.float64)
-_WORDS_PER_CHUNK = 2  # of the chunks that kernels read logits in
+_WORDS_PER_CHUNK = 2  # of the chunks of logits
 
 
 class SamplingRowsBuilder:
-    """Gathers rows; most have only a position of their own."""
+    """Collects the rows of a step; most rows of a sequence differ in their position only."""
 
     def __init__(self, end_ids: NDArray[np.int32]) -> None:
         self._end_ids = end_ids
@@ -32,17 +32,17 @@ class SamplingRowsBuilder:
         self.max_top = 0
 
     def add_given(self, sequence: Sequence, token_id: int) -> None:
-        """A row that tells how likely this token of the prompt is."""
+        """Add a row that computes the log probability of this token of the prompt."""
         self._add(sequence, 0)
         self._set(given=token_id)
 
     def add_sampled(self, sequence: Sequence, num_drafts: int) -> None:
-        """A row that samples the token behind the sequence's known ones and so many drafts."""
+        """Add a row that samples the token after the known tokens and `num_drafts` drafts."""
         params, position = sequence.params, sequence.num_completion_tokens + num_drafts
         self._add(sequence, position)
         if sequence.uses_mirostat:
             self._set(mu=sequence.mirostat_mu)
-        if (forced_id := sequence.forced_id) is not None:  # nothing else is let through, so no rule counts
+        if (forced_id := sequence.forced_id) is not None:  # no other token is allowed, so no rule applies
             self._set_mask(mask_allowing(np.array([forced_id], dtype=np.int32)))
             return
         if sequence.bias_ids.size:
@@ -81,7 +81,7 @@ class SamplingRowsBuilder:
         self.max_top = max(self.max_top, sequence.params.num_logprobs)
 
     def _set(self, **fields: float) -> None:
-        """Fields of the row that was added last."""
+        """Set fields of the last row."""
         self._special += [(len(self._static) - 1, name, value) for name, value in fields.items()]
 
     def _add_biases(self, sequence: Sequence) -> None:
@@ -102,7 +102,7 @@ class SamplingRowsBuilder:
     def _add_mask(self, constraint: TokenConstraint) -> NDArray[np.int32]:
         mask = mask_allowing(self._end_ids) if constraint.is_finished else constraint.bitmask()
         if not mask.any():
-            raise ModelFailure("the text can neither go on nor end as it was asked to")
+            raise ModelFailure("the constraint allows no token here, not even the end")
         self._set_mask(mask)
         return mask
 
@@ -112,7 +112,7 @@ class SamplingRowsBuilder:
 
 
 def sampling_row(sequence: Sequence) -> bytes:
-    """The SAMPLING_ROW of a sequence, with nothing special about the row."""
+    """The SAMPLING_ROW of a sequence with default values of the fields of one row."""
     params = sequence.params
     row = np.zeros((), dtype=SAMPLING_ROW)
     for name in (
@@ -137,24 +137,24 @@ def sampling_row(sequence: Sequence) -> bytes:
 
 
 def mask_allowing(token_ids: NDArray[np.int32]) -> NDArray[np.int32]:
-    """The mask that lets these tokens come."""
+    """The mask that allows these tokens."""
     mask = np.zeros(int(token_ids.max(initial=-1)) // 32 + 1, dtype=np.int32)
     np.bitwise_or.at(mask, token_ids // 32, np.int32(1) << token_ids % 32)
     return mask
 
 
 def allows_more_than_ends(mask: NDArray[np.int32], end_ids: NDArray[np.int32]) -> bool:
-    """Whether a mask allows anything but ends."""
+    """True if a mask allows a token that is not an end token."""
     words, ends = mask.copy(), end_ids[end_ids < 32 * mask.size]
     np.bitwise_and.at(words, ends // 32, ~(np.int32(1) << ends % 32))
     return bool(words.any())
 
 
 def penalty_windows(sequence: Sequence, num_drafts: int = 0) -> tuple[NDArray[np.int32], NDArray[np.int32]]:
-    """What repeat_penalty sees, and what presence and frequency count, of prompt, completion and drafts.
+    """The tokens under repeat_penalty, and those counted by presence and frequency penalties.
 
-    The last `repeat_last_n` tokens for all three, but where the prompt is not penalised the latter count the
-    whole completion. Empty where a rule is off.
+    All three use the last `repeat_last_n` tokens; without `penalise_prompt` the latter two count the whole
+    completion. Empty where a penalty is off.
     """
     params, stop = sequence.params, sequence.num_tokens + num_drafts
     start = 0 if params.repeat_last_n < 0 else max(0, stop - params.repeat_last_n)

@@ -1,12 +1,12 @@
-"""Which tokens run in the next step.
+"""Schedules the tokens of the next step.
 
-There is no prefill phase and no decode phase: every sequence has known tokens and computed tokens, and a
-step computes more of them until they have caught up, oldest sequence first, under a token budget. A sequence
-is admitted when blocks for all its known tokens are there. When a running sequence needs a block and none is
-free, the youngest one loses its blocks and waits to be computed again.
+There is no prefill phase and no decode phase: every sequence has known tokens and computed tokens, and each
+step computes more of them under a token budget, oldest sequence first. A sequence is admitted when blocks for
+all its known tokens are free. When a running sequence needs a block and none is free, the youngest sequence is
+preempted: it loses its blocks and is computed again later.
 
-Drafts come last: they take rows and blocks that are left, and the blocks of refused ones are free again
-before the next step is planned.
+Drafts come last: they use remaining rows and blocks; blocks of rejected drafts are free again before the next
+step is scheduled.
 """
 
 from __future__ import annotations
@@ -23,15 +23,15 @@ from cactus_actors.workers.engine.speculation import DraftSlot, StepCost, propos
 from cactus_actors.workers.engine.step_batch import SequenceChunk
 
 MAX_DRAFTED_ROWS = 8
-"""Kernels multiply up to 8 rows at once: a step that has more pays for every row, drafted or not."""
+"""Kernels multiply up to 8 rows at once: in larger steps each row costs time, drafted or not."""
 
 MAX_PROMPT_ROWS = 64
-"""Rows of logits in a step for tokens of prompts: each is as large as the vocabulary."""
+"""Prompt tokens with logits in a step: each row is as large as the vocabulary."""
 
 
 @dataclass(frozen=True, slots=True)
 class Schedule:
-    """One step's work, and the sequences that can never run because the whole cache is too small."""
+    """The chunks of one step, and the sequences that do not fit the whole cache."""
 
     chunks: list[SequenceChunk] = field(default_factory=list)
     too_large: list[Sequence] = field(default_factory=list)
@@ -39,11 +39,11 @@ class Schedule:
 
 @dataclass(slots=True)
 class Counters:
-    """Totals of what a worker did; recomputing a preempted prompt counts again.
+    """Totals of a worker; recomputed tokens of a preempted prompt count again.
 
     `kernel_seconds` is the part of `step_seconds` inside compiled code: the forward pass and sampling.
-    `draft_tokens` were guessed, `accepted_draft_tokens` of them right. `queried_prompt_tokens` were looked up
-    in the prefix cache, `cached_prompt_tokens` of them found.
+    Of `draft_tokens`, `accepted_draft_tokens` were right. Of `queried_prompt_tokens`, `cached_prompt_tokens`
+    were found in the prefix cache.
     """
 
     tokens_generated: int = 0
@@ -57,13 +57,13 @@ class Counters:
     queried_prompt_tokens: int = 0
 
     def reset(self) -> None:
-        """Start counting again."""
+        """Set all counters to zero."""
         for counter in fields(self):
             setattr(self, counter.name, counter.default)
 
 
 class Scheduler:
-    """Owner of the running and waiting sequences and of their blocks; `token_budget` is for the next step."""
+    """Owns the running and waiting sequences and their blocks; `token_budget` is that of the next step."""
 
     def __init__(
         self,
@@ -88,7 +88,7 @@ class Scheduler:
         self.waiting.append(sequence)
 
     def schedule(self) -> Schedule:
-        """The next step; afterwards every running sequence has blocks for all its known tokens."""
+        """Schedule the next step; afterwards every running sequence has blocks for all its known tokens."""
         schedule = Schedule()
         preempted = self._grow_running(schedule)
         budget = self.token_budget
@@ -100,15 +100,15 @@ class Scheduler:
         return schedule
 
     def on_step(self, schedule: Schedule, seconds: float) -> None:
-        """The whole step took so long, with all that drafting costs."""
+        """A step with this schedule took `seconds`, drafting included."""
         num_rows = sum(chunk.num_tokens + chunk.num_drafts for chunk in schedule.chunks)
         if self._max_drafts and 0 < num_rows <= MAX_DRAFTED_ROWS:
             self.step_cost.on_step(num_rows, seconds)
 
     def commit(self, chunk: SequenceChunk, num_accepted: int = 0) -> None:
-        """Note that a chunk's keys and values are in the cache, and let others find the blocks it filled.
+        """The keys and values of a chunk are in the cache: publish the blocks that it filled.
 
-        The first `num_accepted` of its drafts are the sequence's tokens now; the others were never there.
+        The first `num_accepted` drafts are tokens of the sequence now; the others are dropped.
         """
         sequence = chunk.sequence
         num_prompt_tokens_left = max(0, sequence.num_prompt_tokens - sequence.num_computed_tokens)
@@ -145,7 +145,7 @@ class Scheduler:
         return num_tokens
 
     def _add_drafts(self, schedule: Schedule) -> None:
-        """Let sequences that sample guess ahead, as far as rows, budget and blocks are left over."""
+        """Add drafts to sequences that sample, as far as rows, budget and blocks remain."""
         if not self._max_drafts:
             return
         num_rows = sum(chunk.num_tokens for chunk in schedule.chunks)
@@ -159,12 +159,12 @@ class Scheduler:
         places = [DraftSlot(each.drafter, each.token_ids, self._num_drafts_that_fit(each)) for each in sequences]
         proposals = propose(places, num_rows, num_left, self.step_cost)
         for index, sequence, drafts in zip(indices, sequences, proposals, strict=True):
-            if drafts.size:  # blocks may have gone to a sequence before this one
+            if drafts.size:  # a sequence before this one may have taken blocks
                 drafts = drafts[: self._num_drafts_that_fit(sequence)]
                 schedule.chunks[index] = self._drafted(schedule.chunks[index], drafts)
 
     def _num_drafts_that_fit(self, sequence: Sequence) -> int:
-        """How many drafts fit behind a sequence: into blocks, and before the last token that it may have."""
+        """Number of drafts that fit the free blocks and the sequence's token limit."""
         num_blocks = len(sequence.block_table) + self._block_pool.num_free
         return min(num_blocks * sequence.block_size - sequence.num_tokens, sequence.num_tokens_left - 1)
 
@@ -176,7 +176,7 @@ class Scheduler:
         return SequenceChunk(sequence, chunk.num_tokens, int(drafts.size))
 
     def _grow_running(self, schedule: Schedule) -> bool:
-        """Give the running sequences the blocks they lack, oldest first; whether one was preempted for it."""
+        """Allocate missing blocks of running sequences, oldest first; returns True if one was preempted."""
         preempted = False
         index = 0
         while index < len(self.running):
@@ -200,7 +200,7 @@ class Scheduler:
         self._counters.preemptions += 1
 
     def _admit_next(self, schedule: Schedule) -> bool:
-        """Move the first waiting sequence that can ever fit to the running ones, if it fits now."""
+        """Admit the first waiting sequence that fits the whole cache, if it fits now."""
         while self.waiting and self.waiting[0].num_blocks_needed > self._block_pool.num_blocks:
             schedule.too_large.append(self.waiting.popleft())
         if not self.waiting or len(self.running) >= self._max_sequences:
@@ -208,7 +208,7 @@ class Scheduler:
         sequence = self.waiting[0]
         cached = self._cached_prefix(sequence)
         num_new = sequence.num_blocks_needed - len(cached)
-        # One block stays free for each running sequence, so that a newcomer is not preempted at once.
+        # One block stays free for each running sequence, so that a new one is not preempted at once.
         if num_new + self._block_pool.num_free_among(cached) + len(self.running) > self._block_pool.num_free:
             return False
         self.waiting.popleft()
@@ -226,7 +226,7 @@ class Scheduler:
     def _cached_prefix(self, sequence: Sequence) -> list[int]:
         if not sequence.can_reuse_prefix:
             return []
-        # The last known token is always computed: its logits are what the step is for.
+        # The last known token is always computed, because its logits are needed.
         num_full = (sequence.num_tokens - 1) // sequence.block_size
         return self._block_pool.find_prefix(sequence.block_hashes(num_full))
 

@@ -1,4 +1,4 @@
-"""One job's choice inside a worker."""
+"""The state of one dispatch (a choice of a job) in a worker."""
 
 from __future__ import annotations
 
@@ -18,15 +18,15 @@ BlockHash = bytes
 
 
 class Sequence:
-    """Prompt and completion tokens of one dispatch, and how far they are computed.
+    """Prompt and completion tokens of one dispatch, and the number of computed tokens.
 
-    `token_ids` holds the prompt, then what earlier attempts emitted, then what is sampled here. A sequence
-    decodes when it has one uncomputed token and prefills when it has more; nothing else tells them apart.
+    `token_ids` holds the prompt, then tokens emitted by earlier attempts, then tokens sampled here. A sequence
+    with one uncomputed token decodes, one with more prefills; there is no other difference.
 
-    A sequence `uses_mirostat` where mirostat keeps a state from token to token.
+    `uses_mirostat`: mirostat keeps a state from token to token.
 
-    Of some jobs the prompt's own rows are read as well: for their log probabilities, told once each and in
-    order, or for the mean of the hidden states, `pool`.
+    Some jobs need rows of the prompt as well: for its log probabilities, reported once each and in order, or
+    for the `pooler` of hidden states.
     """
 
     def __init__(
@@ -45,7 +45,7 @@ class Sequence:
         self.choice = dispatch.choice
         self.detokenizer = detokenizer
         self.drafter = Drafter(max_drafts)
-        self.sampling_row = b""  # what the sampler makes of `params` and `choice`, once
+        self.sampling_row = b""  # cache of `sampling_row`
         self.num_prompt_tokens = len(dispatch.prompt_ids)
         self.max_context = max_context
         self.pooler = HiddenStatePooler(pooling) if dispatch.task == "embed" else None
@@ -85,7 +85,7 @@ class Sequence:
 
     @property
     def num_tokens_left(self) -> int:
-        """How many more tokens may be sampled."""
+        """Number of tokens that may still be sampled."""
         return self.max_tokens - self.num_completion_tokens
 
     @property
@@ -100,45 +100,45 @@ class Sequence:
 
     @property
     def prompt_rows(self) -> range:
-        """Positions of the prompt whose outputs are still to be read; row p tells of the token at p + 1."""
+        """Positions of the prompt whose rows are needed; row p predicts the token at p + 1."""
         if self.pooler is not None:
             return range(self.num_prompt_tokens)
         return range(max(0, self.num_reported_prompt_tokens - 1), self.num_prompt_tokens - 1)
 
     @property
     def can_speculate(self) -> bool:
-        """Whether a token can be sampled before the one that it follows is certain."""
+        """True if tokens may be drafted."""
         reasoning = self.detokenizer.reasoning
         may_be_forced = reasoning is not None and reasoning.may_force
         return self.constraint is None and not self.uses_mirostat and not may_be_forced
 
     @property
     def forced_id(self) -> int | None:
-        """The token that must come next, whatever the model would say; None where it may choose."""
+        """The token that must come next, or None if it is sampled."""
         reasoning = self.detokenizer.reasoning
         return None if reasoning is None else reasoning.forced_id
 
     @property
     def can_reuse_prefix(self) -> bool:
-        """Whether cached blocks may stand in for computing the first tokens."""
+        """True if the prefix cache may be used."""
         return self.params.cache_prompt and not self.prompt_rows
 
     def draft(self, token_ids: NDArray[np.int32]) -> None:
-        """Write guesses at the next tokens behind the known ones; there must be room for one token more."""
+        """Write draft tokens after the known ones; one more token must be allowed."""
         assert token_ids.size < self.num_tokens_left, "the last token is sampled, never drafted"
         self._tokens[self.num_tokens : self.num_tokens + token_ids.size] = token_ids
 
     def span(self, start: int, stop: int) -> NDArray[np.int32]:
-        """Tokens and drafts from index `start` up to `stop`."""
+        """Tokens and drafts from index `start` to before `stop`."""
         return self._tokens[start:stop]
 
     def append(self, token_id: int) -> None:
-        """Add a sampled token, over the draft that stood there."""
+        """Append a sampled token, in place of a draft."""
         self._tokens[self.num_tokens] = token_id
         self.num_tokens += 1
 
     def block_hashes(self, num_blocks: int) -> list[BlockHash]:
-        """Names of the first `num_blocks` full blocks; each covers the salt and all tokens up to its last."""
+        """Hashes of the first `num_blocks` full blocks; each covers the salt and all tokens up to its last."""
         while len(self._block_hashes) < num_blocks:
             start = len(self._block_hashes) * self.block_size
             parent = self._block_hashes[-1] if self._block_hashes else self._root_digest

@@ -1,4 +1,4 @@
-"""What is said about a sequence after a step."""
+"""Builds the deltas of sequences after a step."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ _log = logging.getLogger(__name__)
 
 
 class DeltaBuilder:
-    """The tokens that a step adds to a sequence, and all that is told of them."""
+    """Collects the new tokens of a sequence in one step, with their text and log probabilities."""
 
     def __init__(self, sequence: Sequence) -> None:
         self._sequence = sequence
@@ -34,7 +34,7 @@ class DeltaBuilder:
         return len(self._token_ids)
 
     def add(self, sample: Sample, shown: TextDelta) -> None:
-        """The next token, and what can be shown after it."""
+        """Add a token and the text released by it."""
         if self._token_ids:
             self._cuts.append(len(self._text))
             self._reasoning_cuts.append(len(self._reasoning))
@@ -45,12 +45,12 @@ class DeltaBuilder:
         self.add_text(shown)
 
     def add_text(self, shown: TextDelta) -> None:
-        """What can be shown besides, after the last token."""
+        """Add text after the last token."""
         self._text += shown.text
         self._reasoning += shown.reasoning
 
     def delta(self, finish: Finish | None, extras: SequenceExtras | None) -> SequenceDelta:
-        """All of it."""
+        """Build the delta."""
         return SequenceDelta(
             dispatch_id=self._sequence.dispatch_id,
             position=self._position,
@@ -69,13 +69,13 @@ class DeltaBuilder:
 
 
 def reasoning_flags_of(sequence: Sequence) -> list[int]:
-    """Which of the last tokens are reasoning, as far as it is news."""
+    """New or changed reasoning flags of the last tokens."""
     reasoning = sequence.detokenizer.reasoning
     return [] if reasoning is None else reasoning.told()
 
 
 def extras_for(sequence: Sequence, samples: Samples, rows: range, told: SequenceExtras | None) -> SequenceExtras | None:
-    """What is told of the tokens of these rows beside what is told of the prompt."""
+    """Extras of the tokens of these rows, added to those of the prompt."""
     extras = told
     if sequence.uses_mirostat:
         extras = replace(extras or SequenceExtras(), mirostat_mu=sequence.mirostat_mu)
@@ -85,7 +85,7 @@ def extras_for(sequence: Sequence, samples: Samples, rows: range, told: Sequence
 
 
 def prompt_logprobs(chunk: SequenceChunk, samples: Samples, first_row: int) -> SequenceExtras | None:
-    """The log probabilities of the prompt's tokens that the chunk's rows tell of; None if they are told.
+    """Log probabilities of the prompt tokens of the chunk's rows; None if all are reported.
 
     Raises ModelFailure where logits are not finite.
     """
@@ -96,7 +96,7 @@ def prompt_logprobs(chunk: SequenceChunk, samples: Samples, first_row: int) -> S
     rows = samples.of(first_row, len(chunk.prompt_rows))
     told: list[tuple[float, list[tuple[int, float]]]] = []
     if position == 0:
-        told.append((math.nan, []))  # nothing comes before the first token
+        told.append((math.nan, []))  # the first token has no probability
     if not all(row.is_finite for row in rows):
         raise ModelFailure("the logits are not finite")
     told += [(row.logprob, samples.top(first_row + place)) for place, row in enumerate(rows)]
@@ -112,7 +112,7 @@ def extras_delta(sequence: Sequence, extras: SequenceExtras) -> SequenceDelta:
 
 
 def error_finish(error: Exception, what: str = "a dispatch failed") -> Finish:
-    """The end of a sequence by an error; one that is no CactusError is the model's, and told by the log."""
+    """The finish of a sequence by an error; other errors than CactusError are logged and become ModelFailure."""
     if not isinstance(error, CactusError):
         _log.error(what, exc_info=error)
         error = ModelFailure(f"{what}: {type(error).__name__}")
@@ -120,7 +120,7 @@ def error_finish(error: Exception, what: str = "a dispatch failed") -> Finish:
 
 
 def final_delta(sequence: Sequence, finish: Finish, extras: SequenceExtras | None = None) -> SequenceDelta:
-    """The last delta of a sequence, with the text that was held back."""
+    """The final delta of a sequence, with the text held back."""
     shown = sequence.detokenizer.flush()
     cached_tokens = sequence.num_cached_prompt_tokens or 0
     delta = empty_final_delta(
@@ -137,5 +137,5 @@ def empty_final_delta(
     cached_tokens: int = 0,
     extras: SequenceExtras | None = None,
 ) -> SequenceDelta:
-    """A last delta without tokens."""
+    """A final delta without tokens."""
     return SequenceDelta(dispatch_id, position, [], text, [], [], cached_tokens, finish, extras=extras)

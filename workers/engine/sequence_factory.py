@@ -1,4 +1,4 @@
-"""From a dispatch to a sequence that can run, or the reason why it cannot."""
+"""Creates sequences from dispatches, after checks."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ class SequenceFactory:
         self._max_context = min(config.max_context, limits.cache_tokens)
 
     def create(self, dispatch: Dispatch) -> Sequence:
-        """The sequence that goes on where `dispatch` says; raises InvalidRequest."""
+        """The sequence of a dispatch, after the tokens of earlier attempts; raises InvalidRequest."""
         self._check(dispatch)
         sequence = Sequence(
             dispatch,
@@ -51,12 +51,12 @@ class SequenceFactory:
             raise InvalidRequest(f"token ids must be in [0, {self._vocab_size})", param="logit_bias")
         if (reasoning := dispatch.params.reasoning) is not None:
             if reasoning.markup not in MARKUPS:
-                raise NotSupported(f"this worker knows no reasoning of the form {reasoning.markup[:40]!r}")
+                raise NotSupported(f"this worker does not support the reasoning markup {reasoning.markup[:40]!r}")
             if not all(0 <= token_id < self._vocab_size for token_id in reasoning.close_ids):
                 raise InvalidRequest(f"token ids must be in [0, {self._vocab_size})", param="thinking_budget")
         if len(known) > self._max_context:
             raise ContextExceeded(
-                f"{len(known)} tokens do not fit the {self._max_context} of context and cache here",
+                f"{len(known)} tokens exceed the {self._max_context} tokens of context and cache of this worker",
                 param="prompt",
             )
 
@@ -64,5 +64,5 @@ class SequenceFactory:
         if not dispatch.grammar:
             return None
         if self._text.new_constraint is None:
-            raise NotSupported("this worker cannot hold text to a grammar", param="grammar")
+            raise NotSupported("this worker does not support grammars", param="grammar")
         return self._text.new_constraint(dispatch.grammar)

@@ -1,4 +1,4 @@
-"""Guesses at the next tokens, taken from the sequence itself: no second model."""
+"""Speculative decoding with drafts from the sequence itself (prompt lookup), without a second model."""
 
 from __future__ import annotations
 
@@ -12,27 +12,27 @@ MAX_MATCH, MIN_MATCH = 4, 2
 MAX_BACKOFF_TOKENS = 64
 INITIAL_ACCEPTANCE_RATE = 0.6
 UNKNOWN_ROW_COST = 0.05
-_DECAY = 0.85  # what a result counts for after the next one
+_DECAY = 0.85  # weight of a result after the next one
 
 
 class StepCost:
-    """How long small steps last, by their number of rows.
+    """Durations of small steps by number of rows.
 
-    What was long not measured is taken to be a little cheaper from step to step, so that it is tried again.
+    Estimates decay a little with each step, so that sizes not measured for long are tried again.
     """
 
     def __init__(self, max_rows: int) -> None:
         self._seconds = [0.0] * (max_rows + 1)  # 0 where nothing is known
 
     def on_step(self, num_rows: int, seconds: float) -> None:
-        """A step of so many rows took so long; what took far longer than usual was disturbed."""
+        """A step of `num_rows` rows took `seconds`; outliers are clipped."""
         known = self._seconds[num_rows]
         self._seconds = [0.998 * other for other in self._seconds]
         change = min(seconds, 2 * known) - known
         self._seconds[num_rows] = known + 0.2 * change if known else seconds
 
     def of(self, num_rows: int) -> float:
-        """Seconds of a step of so many rows; never more than in proportion to a smaller one."""
+        """Seconds of a step of `num_rows` rows; at most proportional to a smaller step."""
         limits = [self._seconds[num_rows]] if self._seconds[num_rows] else []
         for other in range(num_rows - 1, 0, -1):
             if self._seconds[other]:
@@ -43,9 +43,9 @@ class StepCost:
 
 
 class Drafter:
-    """Proposes tokens for one sequence, at most `max_drafts` a step, and learns how often it is right.
+    """Drafts tokens for one sequence, at most `max_drafts` a step, and measures the acceptance rate.
 
-    Where drafts do not pay one is tried now and then, after twice as many tokens each time, up to MAX_BACKOFF_TOKENS.
+    When drafts do not pay, one is tried with exponential backoff, up to MAX_BACKOFF_TOKENS tokens.
     """
 
     def __init__(self, max_drafts: int) -> None:
@@ -56,19 +56,19 @@ class Drafter:
 
     @property
     def acceptance_rate(self) -> float:
-        """How likely a draft is right, if those before it are."""
+        """Probability that a draft is right, if the drafts before it are."""
         return self._num_right / self._num_tried
 
     def propose(self, token_ids: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
-        """At most `limit` guesses at what follows `token_ids`, none where its end never came before."""
+        """At most `limit` drafts after `token_ids`; none if its end did not occur before."""
         return prompt_lookup(token_ids, min(limit, self._max_drafts))
 
     def is_due(self, num_tokens: int) -> bool:
-        """Whether it is time to try a draft after `num_tokens`, though none pays."""
+        """True if one draft should be tried after `num_tokens` tokens, though none pays."""
         return num_tokens >= self._next_attempt_at
 
     def num_wanted(self, num_worthwhile: int, num_tokens: int) -> int:
-        """How many drafts to make after `num_tokens`: as many as pay, or one if it is time to try."""
+        """Number of drafts after `num_tokens` tokens: those that pay, or one that is due."""
         if num_worthwhile:
             self._backoff_tokens = 1
         elif self.is_due(num_tokens):
@@ -78,13 +78,13 @@ class Drafter:
         return num_worthwhile
 
     def on_result(self, num_drafts: int, num_accepted: int) -> None:
-        """So many of the last proposal's tokens were right."""
+        """Of `num_drafts` drafts, `num_accepted` were accepted."""
         self._num_right = _DECAY * self._num_right + num_accepted
         self._num_tried = _DECAY * self._num_tried + min(num_drafts, num_accepted + 1)
 
 
 class DraftSlot(NamedTuple):
-    """A sequence whose next token is sampled, and how many drafts fit behind it."""
+    """A sequence that samples, and the number of drafts that fit after it."""
 
     drafter: Drafter
     token_ids: NDArray[np.int32]
@@ -110,9 +110,9 @@ def propose(places: Sequence[DraftSlot], num_rows: int, limit: int, cost: StepCo
 
 
 def best_draft_counts(proposals: Sequence[tuple[float, int]], num_rows: int, limit: int, cost: StepCost) -> list[int]:
-    """How many drafts of each (acceptance rate, number of drafts) make a step yield the most tokens a second.
+    """Numbers of drafts for the most tokens per second, from (acceptance rate, number of drafts) of each sequence.
 
-    Without drafts the step has `num_rows` rows and as many tokens come of it; at most `limit` are made.
+    Without drafts the step has `num_rows` rows and yields as many tokens; `limit` bounds all drafts.
     """
     likelihoods = sorted(
         (
@@ -135,16 +135,15 @@ def best_draft_counts(proposals: Sequence[tuple[float, int]], num_rows: int, lim
 
 
 def prompt_lookup(token_ids: NDArray[np.int32], limit: int) -> NDArray[np.int32]:
-    """What followed the latest earlier occurrence of the last tokens: (at most `limit`,) int32.
+    """The tokens after the latest earlier occurrence of the last tokens: (at most `limit`,) int32.
 
-    Of the last MAX_MATCH, or as many fewer as have occurred before, but at least MIN_MATCH. An occurrence may
-    overlap the end; a continuation that reaches the end goes on with itself, as a loop does. This is prompt
-    lookup decoding (Saxena 2023).
+    The longest match of MAX_MATCH to MIN_MATCH tokens counts. An occurrence may overlap the end; a continuation
+    that reaches the end repeats. This is prompt lookup decoding (Saxena 2023).
     """
     num_tokens = token_ids.size
     if limit <= 0 or num_tokens <= MIN_MATCH:
         return token_ids[:0]
-    ends = np.flatnonzero(token_ids[:-1] == token_ids[-1])  # of matches of 1, 2, ... tokens, in rising order
+    ends = np.flatnonzero(token_ids[:-1] == token_ids[-1])  # of matches of 1, 2, ... tokens, in ascending order
     num_matched = 1
     for size in range(2, min(MAX_MATCH, num_tokens - 1) + 1):
         longer = ends[ends >= size - 1]

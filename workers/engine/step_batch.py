@@ -13,11 +13,11 @@ from cactus_actors.workers.engine.sequence import Sequence
 
 @dataclass(slots=True)
 class SequenceChunk:
-    """The next `num_tokens` uncomputed tokens of one sequence, and `num_drafts` guesses at what follows them.
+    """The next `num_tokens` uncomputed tokens of one sequence, then `num_drafts` draft tokens.
 
-    A chunk that ends at the sequence's last token has a row of logits for it and for each draft, if more
-    tokens may be sampled; no other has drafts. They stand in the sequence behind its known tokens. Before
-    these rows come those of `prompt_rows`, places in the chunk, for a sequence whose prompt's rows are read.
+    A chunk that ends at the sequence's last token has a row of logits for it and for each draft, if more tokens
+    may be sampled; no other chunk has drafts. Drafts follow the known tokens of the sequence. Rows of the
+    prompt, at the indices `prompt_rows` of the chunk, come before these rows.
     """
 
     sequence: Sequence
@@ -36,11 +36,10 @@ class SequenceChunk:
 
 @dataclass(frozen=True, slots=True)
 class Batch:
-    """What `Model.forward` reads; the tokens of one sequence lie together, in order of position.
+    """The input of `Model.forward`; the tokens of one sequence are adjacent, in order of position.
 
-    A token attends to the positions up to its own, whose keys and values stand in the blocks of its
-    sequence's table: position p in block `block_tables[s, p // block_size]` at offset `p % block_size`.
-    Unused table entries are 0. There may be no logit row at all.
+    A token attends to the positions up to its own. Keys and values of position p are in block `block_tables[s,
+    p // block_size]` at offset `p % block_size`. Unused table entries are 0. There may be no logit row.
     """
 
     token_ids: NDArray[np.int32]  # (tokens,)
@@ -51,7 +50,7 @@ class Batch:
 
     @classmethod
     def of(cls, chunks: Ordered[SequenceChunk]) -> Batch:
-        """The batch of these chunks and, in the same order, the rows of each: of its prompt, of its end."""
+        """The batch of these chunks; each has rows of its prompt, then rows of its end."""
         spans: list[NDArray[np.int32]] = []
         positions: list[int] = []
         rows: list[int] = []

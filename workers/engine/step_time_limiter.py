@@ -1,4 +1,4 @@
-"""How many tokens a step may compute, so that the router hears of this worker in time."""
+"""Limits the tokens of a step, so that the router gets heartbeats in time."""
 
 from __future__ import annotations
 
@@ -6,14 +6,14 @@ from cactus_actors.config import HEARTBEAT_S
 
 MAX_STEP_S = HEARTBEAT_S
 SLOW_CORE_MULTIPLIES_PER_S = 2e10
-"""Weights times tokens that a core without special instructions computes in a second."""
+"""Weights times tokens per second of a core without special instructions."""
 
 
 class StepTimeLimiter:
-    """A token budget, at most `max_tokens`, under which a step lasts about `max_step_s` seconds at most.
+    """A token budget of at most `max_tokens` that keeps steps below about `max_step_s` seconds.
 
-    A step cannot be interrupted, and a worker that is silent for long counts as dead: a big model must take
-    a prompt in smaller chunks. What is generated does not depend on how a prompt is cut.
+    A step cannot be interrupted, and a worker without heartbeats counts as dead: a large model must prefill in
+    smaller chunks. Generated tokens do not depend on the chunks.
     """
 
     def __init__(self, max_tokens: int, num_weights: int, max_step_s: float = MAX_STEP_S) -> None:
@@ -22,7 +22,7 @@ class StepTimeLimiter:
         self.token_budget = self._bounded(SLOW_CORE_MULTIPLIES_PER_S * max_step_s / num_weights)
 
     def on_step(self, num_tokens: int, seconds: float) -> None:
-        """A step of so many tokens took so long."""
+        """A step of `num_tokens` tokens took `seconds`."""
         if seconds > self._max_step_s:
             self.token_budget = self._bounded(num_tokens * self._max_step_s / seconds)
         elif seconds < self._max_step_s / 4 and num_tokens >= self.token_budget:

@@ -1,4 +1,4 @@
-"""How sequences end, and which tokens have text."""
+"""Conditions that end a sequence."""
 
 from __future__ import annotations
 
@@ -10,26 +10,26 @@ from cactus_actors.workers.engine.sequence import Sequence
 
 
 class StopConditions:
-    """The end tokens of a model: they have no text, and end what does not ignore them."""
+    """Finish reasons of sequences; end tokens have no text and end sequences without `ignore_eos`."""
 
     def __init__(self, eos_ids: Collection[int]) -> None:
         self.eos_ids = frozenset(eos_ids)
 
     def advance(self, sequence: Sequence, token_id: int) -> TextDelta:
-        """Let the constraint and the text of a sequence go on by a token; returns what can be shown now."""
+        """Advance the constraint and the detokenizer of a sequence by a token; returns the new text."""
         if sequence.constraint is not None and token_id not in self.eos_ids:
             sequence.constraint.accept(token_id)
         return self.text_after(sequence.detokenizer, token_id)
 
     def text_after(self, detokenizer: Detokenizer, token_id: int) -> TextDelta:
-        """What can be shown after this token."""
+        """The text released by this token."""
         if token_id in self.eos_ids:
             detokenizer.skip()
             return TextDelta()
         return detokenizer.feed(token_id)
 
     def finish_for(self, sequence: Sequence, token_id: int) -> Finish | None:
-        """Why the sequence ends with this token, or None; what obeys a constraint ignores no end token."""
+        """The finish of a sequence after this token, or None; constrained sequences never ignore end tokens."""
         if sequence.detokenizer.stop_match is not None:
             return Finish("stop", stop_match=sequence.detokenizer.stop_match)
         constraint = sequence.constraint
@@ -43,5 +43,5 @@ class StopConditions:
 
 
 def length_finish(sequence: Sequence) -> Finish:
-    """The end of a sequence that may have no more tokens: by the context's end, or by its own limit."""
+    """The finish of a sequence at the end of the context or at its own token limit."""
     return Finish("model_length" if sequence.num_tokens >= sequence.max_context else "length")

@@ -1,4 +1,4 @@
-"""What the tokens of a sequence must obey, as the engine sees it."""
+"""The interface of constraints on the tokens of a sequence (structured output)."""
 
 from __future__ import annotations
 
@@ -10,29 +10,28 @@ from numpy.typing import NDArray
 
 
 class TokenConstraint(Protocol):
-    """Says, token by token, what may come next in one sequence; used by one thread.
+    """Allows tokens one after another in one sequence; used by one thread.
 
-    The engine asks for the `bitmask` of every token when the forward pass before it is done, and hands the
-    token back with `accept`. What an earlier attempt emitted is accepted first. A method that raises ends its
-    sequence, and no other.
+    The engine reads `bitmask` after the forward pass of each token, then calls `accept` with the sampled token.
+    Tokens of an earlier attempt are accepted first. An exception ends this sequence only.
     """
 
     def accept(self, token_id: int) -> None:
-        """Go on behind a token that the mask allowed; never called with an end token that ends the text.
+        """Advance by a token that the mask allowed; never called with an end token that ends the text.
 
-        Work on the next mask may begin at once, on another thread: the model's forward pass comes first.
+        The next mask may be computed on another thread during the forward pass.
         """
 
     def bitmask(self) -> NDArray[np.int32]:
-        """The tokens that may come next: bit i % 32 of word i // 32 is token i; valid until `accept`.
+        """Allowed next tokens: bit i % 32 of word i // 32 is token i; valid until `accept`.
 
-        All end tokens are among them where the text may end here. Tokens beyond the mask may not come.
+        End tokens are allowed where the text may end. Tokens beyond the mask are not allowed.
         """
 
     @property
     def is_finished(self) -> bool:
-        """Whether the text is complete and nothing but its end may follow; then no mask is asked for."""
+        """True if the text is complete and only its end may follow; then no mask is read."""
 
 
 NewConstraint = Callable[[str], TokenConstraint]
-"""From `Dispatch.grammar`, at the start of a text; raises InvalidRequest for one that it cannot take."""
+"""Creates a constraint from `Dispatch.grammar`; raises InvalidRequest for an unsupported grammar."""

@@ -1,4 +1,4 @@
-"""Parts that the layers of several families have in common."""
+"""Parts of layers shared by several families."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""What a model family is: how to read its files, and its forward pass."""
+"""Model families: readers of their files, and their forward passes."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ GGUF_NAMES: Mapping[str, str] = {
     "ffn_up": "mlp.up_proj",
     "ffn_down": "mlp.down_proj",
 }
-"""Names of tensors in GGUF files, `blk.N.` and the suffix left out, and in Hugging Face's."""
+"""Names of tensors in GGUF files, without `blk.N.` and suffix -> names in Hugging Face files."""
 
 Adjust = Callable[[ModelConfig, str, NDArray[np.float32]], NDArray[np.float32]]
-"""(config, canonical name, tensor as GGUF keeps it) -> the tensor as Hugging Face keeps it."""
+"""(config, canonical name, tensor of a GGUF file) -> the tensor as in Hugging Face files."""
 
 
 def unchanged(_config: ModelConfig, _name: str, tensor: NDArray[np.float32]) -> NDArray[np.float32]:
-    """The adjustment of families whose tensors GGUF keeps as they are."""
+    """The adjustment of families whose tensors are the same in GGUF files."""
     return tensor
 
 
@@ -49,12 +49,11 @@ class Family:
     """One family of models.
 
     `architectures` and `model_types` are the names in config.json, `gguf_architectures` those in
-    `general.architecture`.
-    Tensors have Hugging Face's names without `model.` and `.weight`.
+    `general.architecture`. Canonical tensor names are those of Hugging Face without `model.` and `.weight`.
     """
 
     name: str
-    examples: str  # models that people know it by
+    examples: str  # well-known models
     architectures: tuple[str, ...]
     model_types: tuple[str, ...]
     gguf_architectures: tuple[str, ...]
@@ -67,14 +66,14 @@ class Family:
 
 
 def build_graph(family: Family, config: ModelConfig) -> Graph:
-    """The forward pass of a family, written down for one config."""
+    """The graph of a family's forward pass for one config."""
     graph = Graph(config)
     family.forward(graph, config)
     return graph
 
 
 def decoder_from_json(keys: ConfigKeys, family: str, **special: Any) -> ModelConfig:
-    """What nearly all decoders say with the same keys of config.json; `special` overrides or adds to it."""
+    """The config of a decoder from the usual keys of config.json; `special` overrides or adds to it."""
     heads = heads_from_json(keys)
     num_layers = keys.integer("num_hidden_layers", "num_layers")
     keys.require_one_of("auto_map", None)  # it names custom code, which is never run
@@ -98,7 +97,7 @@ def decoder_from_json(keys: ConfigKeys, family: str, **special: Any) -> ModelCon
 
 
 def decoder_from_gguf(keys: ConfigKeys, file: GGUFFile, family: str, **special: Any) -> ModelConfig:
-    """The same from GGUF metadata; the vocabulary is as large as the embedding has rows."""
+    """The same from GGUF metadata; the vocabulary size is the number of rows of the embedding."""
     embedding = file.tensors.get("token_embd.weight")
     if embedding is None or len(embedding.shape) != 2:
         raise invalid(file.path, "no tensor token_embd.weight of two dimensions; a file of vocabulary only?")
@@ -129,7 +128,7 @@ def decoder_from_gguf(keys: ConfigKeys, file: GGUFFile, family: str, **special: 
 
 
 def _checked(keys: ConfigKeys, common: dict[str, Any], special: dict[str, Any]) -> ModelConfig:
-    """The config, once the relations between its values hold."""
+    """The config, after checks of relations between its values."""
     config = ModelConfig(**(common | special))
     for rope in config.ropes:
         if rope.rotary_dim > config.head_dim:

@@ -33,11 +33,11 @@ DEFAULTS = {
     "sliding_window": 4096,
 }
 LARGEST_NUM_LAYERS = 46
-"""Of the 27B model, the one whose queries are not scaled by the size of a head."""
+"""Number of layers of the 27B model, the one whose queries are not scaled by the head size."""
 
 
 def forward(g: Graph, c: ModelConfig) -> None:
-    """Attention and a GELU-gated network, each with a norm before it and one behind; gains are 1 + weight."""
+    """Attention and a GELU-gated network, each with a norm before and after it; gains are 1 + weight."""
     x = g.embed("embed_tokens", scale=c.hidden_size**0.5)  # (tokens, hidden)
     for index, layer in enumerate(c.layers):
         name = f"layers.{index}"
@@ -72,7 +72,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
 
 
 def check_supported(keys: ConfigKeys) -> None:
-    """Refuse what no released text model of Gemma 2 and Gemma 3 needs."""
+    """Refuse options that no released text model of Gemma 2 and Gemma 3 uses."""
     keys.require_one_of("hidden_activation", "gelu_pytorch_tanh")
     keys.require_one_of("use_bidirectional_attention", False, None)
 
@@ -92,7 +92,7 @@ def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
 
 
 def scale_from_gguf(keys: ConfigKeys, largest_num_layers: int) -> float | None:
-    """What scores are multiplied by; the files leave it out, and the largest model is known by its layers."""
+    """The factor of scores; the files do not contain it, and the largest model is known by its layers."""
     if keys.get("attention.scale") is not None:
         return keys.number("attention.scale", "factor")
     if keys.integer("block_count", "num_layers") != largest_num_layers:
@@ -102,7 +102,7 @@ def scale_from_gguf(keys: ConfigKeys, largest_num_layers: int) -> float | None:
 
 
 def without_one(_config: ModelConfig, name: str, tensor: NDArray[np.float32]) -> NDArray[np.float32]:
-    """Tensors as Hugging Face keeps them; GGUF files keep 1 + weight of the norms."""
+    """Tensors as in Hugging Face files; GGUF files contain 1 + weight of the norms."""
     return tensor - np.float32(1) if name.endswith("norm") else tensor
 
 

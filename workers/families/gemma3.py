@@ -1,6 +1,6 @@
 """Gemma 3 (Gemma Team 2025), text only: Gemma 2 with norms on queries and keys in the place of soft caps.
 
-Five layers with a window stand before each one without; the two kinds have rotary embeddings of their own.
+Five layers with a window come before each layer without; the two kinds have separate rotary embeddings.
 """
 
 from __future__ import annotations
@@ -43,13 +43,13 @@ DEFAULTS = {
     "rope_local_base_freq": 10000.0,
 }
 LARGEST_NUM_LAYERS = 62
-"""Of the 27B model, the one whose queries are not scaled by the size of a head."""
+"""Number of layers of the 27B model, the one whose queries are not scaled by the head size."""
 
 GLOBAL, LOCAL = 0, 1  # indices of the ropes
 
 
 def forward(g: Graph, c: ModelConfig) -> None:
-    """Attention and a GELU-gated network, each with a norm before it and one behind; gains are 1 + weight."""
+    """Attention and a GELU-gated network, each with a norm before and after it; gains are 1 + weight."""
     x = g.embed("embed_tokens", scale=c.hidden_size**0.5)  # (tokens, hidden)
     for index, layer in enumerate(c.layers):
         name = f"layers.{index}"

@@ -71,7 +71,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
 
 
 def _ffn_size(keys: ConfigKeys) -> int:
-    """The width of the network, which the config gives before it is cut to two thirds and rounded up."""
+    """The width of the network; the config has the value before it is cut to two thirds and rounded up."""
     given = "intermediate_size" if keys.get("block_ff_dim") is None else "block_ff_dim"
     size = keys.integer(given, "ffn_size")
     if not keys.boolean("block_auto_adjust_ff_dim", default=True):

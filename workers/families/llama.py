@@ -44,7 +44,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
 
 
 def read_gguf(keys: ConfigKeys, file: GGUFFile) -> ModelConfig:
-    """The metadata below `llama.`, which Mistral's files have too."""
+    """The metadata below `llama.`, used by files of Mistral as well."""
     keys.require_one_of("expert_count", 0, None)
     num_layers = keys.integer("block_count", "num_layers")
     return decoder_from_gguf(

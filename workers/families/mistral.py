@@ -1,6 +1,6 @@
 """Mistral (Jiang et al. 2023): Llama, with a sliding window in its first version.
 
-GGUF files of it name the llama architecture, so that the Llama family reads them.
+Its GGUF files name the llama architecture, so that the Llama family reads them.
 """
 
 from __future__ import annotations

@@ -26,14 +26,14 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
 
 
 def check_supported(keys: ConfigKeys) -> None:
-    """Refuse what no released text model of Qwen2 and Qwen3 needs."""
+    """Refuse options that no released text model of Qwen2 and Qwen3 uses."""
     keys.require_one_of("hidden_act", "silu", None)
     keys.require_one_of("use_mrope", False, None)
     keys.require_one_of("dual_chunk_attention_config", None)
 
 
 def layers_from_json(keys: ConfigKeys) -> tuple[Layer, ...]:
-    """Where `use_sliding_window` asks for it, a window from layer `max_window_layers` on."""
+    """With `use_sliding_window`, layers from `max_window_layers` on have a window."""
     window = window_from_json(keys) if keys.boolean("use_sliding_window", default=False) else 0
     first = keys.integer("max_window_layers", "window") if window else 0
     windows = windows_from_json(keys, window, lambda index: window > 0 and index >= first)

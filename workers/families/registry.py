@@ -38,7 +38,7 @@ FAMILIES: tuple[Family, ...] = (
 
 
 def family_of_architectures(path: Path, architectures: object) -> Family:
-    """The family of the `architectures` in a config.json; ModelFileInvalid says which there are."""
+    """The family of the `architectures` in a config.json; raises ModelFileInvalid, which lists the supported ones."""
     if isinstance(architectures, list):
         for family in FAMILIES:
             if any(name in architectures for name in family.architectures):
@@ -48,7 +48,7 @@ def family_of_architectures(path: Path, architectures: object) -> Family:
 
 
 def check_model_type(path: Path, family: Family, model_type: object) -> None:
-    """Refuse a config.json whose `model_type`, which transformers goes by, is that of another family."""
+    """Refuse a config.json whose `model_type`, the name used by transformers, is that of another family."""
     others = [other for other in FAMILIES if other is not family and model_type in other.model_types]
     if others:
         architectures = " or ".join(family.architectures)
@@ -56,9 +56,9 @@ def check_model_type(path: Path, family: Family, model_type: object) -> None:
 
 
 def family_of_gguf(path: Path, metadata: Mapping[str, object]) -> Family:
-    """The family of `general.architecture` in a GGUF file; ModelFileInvalid says which there are.
+    """The family of `general.architecture` in a GGUF file; raises ModelFileInvalid, which lists the supported ones.
 
-    Llama and Mixtral have one name there, so that the number of experts tells them apart.
+    Llama and Mixtral have the same name there; the number of experts distinguishes them.
     """
     architecture = metadata.get("general.architecture")
     if not isinstance(architecture, str):

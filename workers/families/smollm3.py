@@ -41,7 +41,7 @@ def read_json(keys: ConfigKeys) -> ModelConfig:
 
 
 def rotated_layers(keys: ConfigKeys) -> list[bool]:
-    """Whether each layer has a rotary embedding: `no_rope_layers` is 1 for those that do."""
+    """True for each layer with a rotary embedding: `no_rope_layers` is 1 for them."""
     num_layers = keys.integer("num_hidden_layers", "num_layers")
     given = keys.get("no_rope_layers")
     if given is None:

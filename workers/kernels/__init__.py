@@ -1,5 +1,6 @@
-"""All SIMD of the project, behind a dozen functions that compiled model code calls.
+"""SIMD kernels behind a dozen functions called by compiled model code.
 
-`matrix` stores, multiplies and looks up weights; `attention`, `rows` and `rotary` are the rest of a
-transformer; `team` runs one compiled function on several threads. Nobody above knows a tile size.
+`matrix` stores, multiplies and looks up weights; `attention`, `row_kernels`, `short_conv` and `experts` are the
+rest of a transformer; `sampling` samples tokens; `thread_team` runs one compiled function on several threads.
+Tile sizes are private to this folder.
 """

@@ -17,7 +17,7 @@ def round_up(count: int, multiple: int) -> int:
 
 
 def aligned_zeros(shape: tuple[int, ...], dtype: DTypeLike) -> NDArray[Any]:
-    """A zeroed C-contiguous array whose first element stands on a cache line."""
+    """A zeroed C-contiguous array aligned to a cache line."""
     num_bytes = math.prod(shape) * np.dtype(dtype).itemsize
     memory = np.zeros(num_bytes + CACHE_LINE, dtype=np.uint8)
     start = -memory.ctypes.data % CACHE_LINE

@@ -1,9 +1,9 @@
 """Causal grouped-query attention over the paged cache, with an online softmax.
 
-The rows and heads that share a key-value head go through their positions together, in chunks of 64 at
-absolute multiples (Milakov and Gimelshein 2018). No row's result depends on the others: a lane of a score
-and a sum over positions have one order, and a position outside a row's own range is never multiplied into
-its result, so foreign memory behind a sequence may hold anything.
+Rows and heads that share a key-value head process their positions together, in chunks of 64 at absolute
+multiples (Milakov and Gimelshein 2018). Results of rows are independent: scores and sums over positions are
+computed in one order, and positions outside a row's range never enter its result, so memory after the end of a
+sequence may hold any bits.
 """
 
 from __future__ import annotations
@@ -38,7 +38,7 @@ from cactus_actors.workers.kernels.simd import (
 )
 
 GROUP = 32
-"""Rows times heads that go through the cache together."""
+"""Rows times heads that read the cache together."""
 
 LOG2_E = 1 / math.log(2)
 
@@ -59,7 +59,7 @@ def attend(
     kv_head: int,
     block_tables: Any,  # (sequences, max_blocks) int32
     sequence: int,
-    queries: Any,  # float32; readable for 15 elements behind the last head
+    queries: Any,  # float32; readable for 15 elements after the last head
     query_start: int,
     query_width: int,
     num_rows: int,
@@ -129,7 +129,7 @@ def attend(
             last = min((high - chunk + LANES - 1) // LANES, CHUNK_VECTORS)
             item = 0
             while item < count:
-                # The rest is cut into tiles of about one height: lone rows make poor use of what they load.
+                # The rest is cut into tiles of about one height: single rows load too much per product.
                 tiles = (count - item + MAX_HEIGHT - 1) // MAX_HEIGHT
                 height = (count - item + tiles - 1) // tiles
                 query, weights, total = packed + item * width, scores + item * CHUNK, sums + item * width
@@ -152,7 +152,7 @@ def attend(
 def fetch_first_keys(
     cache: Any, layer: int, kv_head: int, block_tables: Any, sequence: int, position: int, window: int
 ) -> None:
-    """Ask for the keys that `attend` from that position on begins with."""
+    """Prefetch the first keys that `attend` reads at that position."""
     num_blocks, kv_heads, head_dim, lanes = cache.keys.shape[1:]
     block_size = cache.values.shape[3]
     low = max(position - window + 1, 0) if window > 0 else 0

@@ -1,9 +1,9 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""What the tiles of attention share: their sizes, the integers in their scratch, pieces of LLVM IR.
+"""Shared parts of attention tiles: sizes, integers in scratch memory, pieces of LLVM IR.
 
-A tile is up to four rows (a token's head each) times a chunk: four vectors of sixteen positions, each
-anywhere in the cache. Lanes never meet: an element is reduced in the order of its dimensions or positions,
-whatever the tile around it.
+A tile is up to four rows (a token's head each) times a chunk: four vectors of sixteen positions, each anywhere
+in the cache. Lanes are independent: an element is reduced in the order of its dimensions or positions in every
+tile.
 """
 
 from __future__ import annotations
@@ -31,10 +31,10 @@ MAX_HEIGHT = 4
 
 RECORD = 4
 RECORD_FLOATS = 2 * RECORD
-"""Integers stand in the scratch as records of four.
+"""Integers are stored in scratch memory as records of four.
 
 The place of a vector of positions: offsets of its keys, of its values and of its scales, and how many
-positions it has. The range of a row: its first lane and the one behind its last, counted from position 0.
+positions it has. The range of a row: its first lane and the one after its last, counted from position 0.
 """
 
 SCALES = ("key_scales", "value_scales")
@@ -51,7 +51,7 @@ def vector_at(builder: ir.IRBuilder, pointer: ir.Value, offset: ir.Value) -> ir.
 
 
 def each_height(builder: ir.IRBuilder, height: ir.Value, emit: Callable[[int], None]) -> None:
-    """The code of every height of a tile, of which one runs."""
+    """Emit the code of every tile height, selected by a switch."""
     done = builder.append_basic_block("tile.done")
     switch = builder.switch(height, done)
     for case in range(1, MAX_HEIGHT + 1):
@@ -66,7 +66,7 @@ def each_height(builder: ir.IRBuilder, height: ir.Value, emit: Callable[[int], N
 def call_shared(builder: ir.IRBuilder, name: str, operands: list[ir.Value], write: Callable[..., None]) -> None:
     """Call a function that `write(builder, *arguments)` fills when a module first needs it.
 
-    One copy of a tile's code, however often and deep it is inlined: compiling it is what takes the time.
+    One copy of a tile's code for all callers, because its compilation is slow.
     """
     function = builder.module.globals.get(name)
     if function is None:

@@ -1,4 +1,4 @@
-"""How the threads of one step meet: signals, spin barriers between phases, counters that deal out tasks."""
+"""Synchronisation of the threads of a step: signals, spin barriers, task counters."""
 
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 
@@ -18,14 +18,14 @@ from cactus_actors.workers.kernels.compile_cache import cached_njit
 from cactus_actors.workers.kernels.internal import internal
 from cactus_actors.workers.kernels.simd import I32, address, call, fetch, primitive
 
-ARRIVED, GENERATION, SLEEPING, LEAVING = 0, 8, 16, 17  # the first two on lines of their own
+ARRIVED, GENERATION, SLEEPING, LEAVING = 0, 8, 16, 17  # the first two on separate cache lines
 IS_LINUX = sys.platform == "linux" and platform.machine() in ("x86_64", "aarch64")
 FUTEX_WAIT, FUTEX_WAKE = 128, 129  # within one process
 SPIN_CYCLES = 1_500_000
 """About half a millisecond: longer than a busy engine takes between two steps."""
 
 PATIENCE = 200
-"""Turns of spinning before a waiting thread starts to yield the core to whoever keeps its partner from it."""
+"""Spins before a waiting thread starts to yield its core, which its partner may need."""
 
 
 def new_barrier() -> NDArray[Any]:
@@ -78,7 +78,7 @@ def _yield_core(typing: Any) -> Any:
 
 @primitive
 def _sleep_while(typing: Any, array: Any, index: Any, value: Any) -> Any:
-    """Sleep unless the element has another value by now, until woken (futex(2)); a short nap elsewhere."""
+    """Sleep until woken if the element has this value (futex(2)); a short sleep on other systems."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
         array_value, index, value = given
@@ -94,7 +94,7 @@ def _sleep_while(typing: Any, array: Any, index: Any, value: Any) -> Any:
 
 @primitive
 def _wake_all(typing: Any, array: Any, index: Any) -> Any:
-    """Wake all who sleep on the element."""
+    """Wake all threads that sleep on the element."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, given: Any) -> ir.Value:
         if IS_LINUX:
@@ -127,9 +127,9 @@ def cycles(typing: Any) -> Any:
 
 @internal(error_model="numpy")
 def wait(barrier: Any, size: int, data: Any, fetch_from: int, fetch_to: int) -> Any:
-    """Return once all `size` threads have called; what they wrote before is visible to all.
+    """Return when all `size` threads have called; their earlier writes are visible to all.
 
-    Who has to wait fetches bytes of `data` (uint8) in that range into its cache; returns how far it came.
+    A waiting thread prefetches bytes of `data` (uint8) in that range; returns the end of the fetched range.
     """
     if size == 1:
         return fetch_from
@@ -154,7 +154,7 @@ def wait(barrier: Any, size: int, data: Any, fetch_from: int, fetch_to: int) -> 
 
 @internal(error_model="numpy")
 def notify(signal: Any) -> None:
-    """Let those who `follow` go on, once each."""
+    """Release all threads in `follow`, once each."""
     _fetch_add(signal, GENERATION, 1)
     if _fetch_add(signal, SLEEPING, 0):
         _wake_all(signal, GENERATION)
@@ -183,14 +183,14 @@ def follow(signal: Any, seen: int) -> Any:
 
 @cached_njit(error_model="numpy")
 def dismiss(signal: Any) -> None:
-    """Let those who `follow` leave."""
+    """Make all threads in `follow` leave."""
     _fetch_add(signal, LEAVING, 1)
     notify(signal)
 
 
 @cached_njit(error_model="numpy")
 def gather(signal: Any) -> Any:
-    """Let the next `follow` wait again, once all have left; returns the number that it has seen."""
+    """Make the next `follow` wait again, after all threads have left; returns the number that it has seen."""
     _fetch_add(signal, LEAVING, -_load(signal, LEAVING))
     return _load(signal, GENERATION)
 

@@ -1,8 +1,8 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""The paged cache as compiled code sees it: one named tuple of arrays per number format.
+"""The paged KV cache in compiled code: one named tuple of arrays per number format.
 
-Kernels read and write sixteen elements as float32, whatever the format; it is known from the dtype of the
-array. float16 stands as uint16, because numba has no such number.
+Kernels read and write sixteen elements as float32 in every format, which follows from the dtype of the array.
+float16 is stored as uint16, because numba has no float16.
 """
 
 from __future__ import annotations
@@ -85,7 +85,7 @@ def widen(builder: ir.IRBuilder, dtype: Any, pointer: ir.Value) -> ir.Value:
 
 
 def converts_half_floats() -> bool:
-    """Whether this CPU has instructions for it: compiled code has no other way."""
+    """True if this CPU has instructions for half floats, which compiled code needs."""
     return "f16c" in cpu_features() or platform.machine() not in ("x86_64", "AMD64")
 
 

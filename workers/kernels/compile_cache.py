@@ -1,4 +1,4 @@
-"""Compile a kernel once for all processes of a machine, and again when any kernel's source changes."""
+"""Compile once for all processes of a machine, and again when a source changes."""
 
 from __future__ import annotations
 
@@ -45,8 +45,8 @@ def sources_hash(*folders: Path) -> str:
 def compile_lock(function: Any) -> Iterator[None]:
     """Hold the lock of a function's cache directory, so that a second process finds what the first compiled.
 
-    numba's cache index is not safe against two processes that save different signatures at once. Raises
-    ConfigurationInvalid if others than this user can write in the directory: what is in it is run.
+    The index of numba's cache is not safe when two processes save different signatures at once. Raises
+    ConfigurationInvalid if other users can write in the directory, because its content is executed.
     """
     directory = Path(function.stats.cache_path)
     make_private(directory)
@@ -76,7 +76,7 @@ def _check_private(directory: Path) -> None:
 
 @contextmanager
 def _without_collections() -> Iterator[None]:
-    """Let the garbage collector wait: an eighth of the time that numba compiles for would be its."""
+    """Suspend garbage collection, which would take an eighth of the compile time."""
     was_enabled = gc.isenabled()
     gc.disable()
     try:

@@ -1,4 +1,4 @@
-"""Which experts a token goes to, and with what weights."""
+"""The experts of a token and their weights."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ def choose_experts(
 ) -> None:
     """The `top_k` likeliest of `num_experts`, best first, equals by id; softmax over all or over the chosen.
 
-    Ids and weights go to `out_start` and behind. The ids are valid and distinct whatever the logits are; a
+    Ids and weights are written from `out_start` on. The ids are valid and distinct whatever the logits are; a
     logit that is not a number comes last and makes every weight that it takes part in not a number.
     """
     _choose(logits, start, num_experts, top_k, ids, weights, out_start)
@@ -51,7 +51,7 @@ def choose_experts(
 
 @internal(error_model="numpy")
 def _choose(logits: Any, start: int, num_experts: int, top_k: int, ids: Any, weights: Any, out_start: int) -> None:
-    """Insert one expert after the other into the chosen ones, whose logits stand in `weights` meanwhile."""
+    """Insert one expert after the other into the chosen ones; `weights` holds their logits meanwhile."""
     for expert in range(num_experts):
         logit = logits[start + expert]
         if math.isnan(logit):

@@ -1,4 +1,4 @@
-"""The first few of many, in falling order, without sorting the rest."""
+"""A heap for the first few of many ids, in descending order, without sorting the rest."""
 
 from __future__ import annotations
 

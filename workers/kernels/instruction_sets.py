@@ -153,13 +153,13 @@ TABLE = (AVX512_VNNI, AVX_VNNI, AVX2, PORTABLE)
 
 
 def cpu_features() -> frozenset[str]:
-    """What this CPU has, by LLVM's names."""
+    """Features of this CPU, by LLVM's names."""
     features = config.CPU_FEATURES if config.CPU_FEATURES is not None else get_host_cpu_features()
     return frozenset(feature[1:] for feature in features.split(",") if feature.startswith("+"))
 
 
 def usable_instruction_sets() -> tuple[InstructionSet, ...]:
-    """What this CPU can run, best first."""
+    """Instruction sets that this CPU can run, best first."""
     present = cpu_features()
     return tuple(row for row in TABLE if any(needed <= present for needed in row.any_features))
 

@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""Weights as four bits, places in a table of sixteen levels, with an int8 scale for each part of 16 inputs
+"""Weights as four bits, indices into a table of sixteen levels, with an int8 scale for each part of 16 inputs
 and a float32 scale for each output."""
 
 from __future__ import annotations

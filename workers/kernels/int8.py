@@ -94,7 +94,7 @@ _WEIGHTS = IntegerWeights(LAYOUT, 1, QUAD_BYTES, _load_scales, _load_quads)
 def _make_kernels(instructions: InstructionSet) -> Kernels:
     return Kernels(
         make_encode_row(LAYOUT, instructions.max_height, make_write_group(1, ZERO_POINT)),
-        # What cores fetch by themselves ends with a page.
+        # Hardware prefetch ends at a page.
         make_matmul(make_integer_reduce(_WEIGHTS, instructions), LAYOUT, instructions, ahead_of_lone_row=4096),
         _decode_row,
     )

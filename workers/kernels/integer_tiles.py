@@ -21,12 +21,12 @@ from cactus_actors.workers.kernels.tiles import Reduce, at, fetch_ahead
 
 QUADS = 16
 SUMS = 8
-"""A tile keeps at least this many integer sums, because one would wait for each dot product."""
+"""A tile has at least this many integer sums, because a single one would wait for each dot product."""
 
 
 @dataclass(frozen=True)
 class IntegerWeights:
-    """How a group of a block is read; its quads stand last."""
+    """Reads of a group of a block; its quads come last."""
 
     layout: BlockLayout
     parts: int
@@ -36,11 +36,11 @@ class IntegerWeights:
     load_quads: Callable[[ir.IRBuilder, ir.Value, int], list[ir.Value]]
     """(builder, quads, count) -> for each of `count` quads [16 outputs][4 inputs], <64 x i8>."""
     has_output_scales: bool = False
-    """Whether a block's header is a float32 scale for each output, on top of those of the parts."""
+    """True if the header of a block is a float32 scale per output, in addition to those of the parts."""
 
 
 def make_integer_reduce(weights: IntegerWeights, instructions: InstructionSet) -> Reduce:
-    """Tiles as the instruction set likes them."""
+    """Tiles for an instruction set."""
     layout, parts = weights.layout, weights.parts
     part_quads = QUADS // parts
     unroll = min(instructions.unroll, part_quads)

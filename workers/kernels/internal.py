@@ -1,9 +1,9 @@
-"""Functions that only compiled functions call: optimised and made machine code inside their callers alone.
+"""Functions that only compiled functions call: optimised and compiled inside their callers only.
 
-numba makes every function ready to be called from Python and C: it compiles two wrappers for it, optimises
-it together with all that it calls, and generates its machine code. A caller then takes the function into its
-own code, where it is optimised and generated again, at each level of calls. Here all of that is left to the
-outermost function, which is the only one that Python calls.
+numba prepares every function for calls from Python and C: it compiles two wrappers, optimises the function with
+all its callees, and generates machine code. A caller then inlines the function, so that it is optimised and
+generated again at each level of calls. Here only the outermost function, the one called from Python, is
+optimised and generated.
 """
 
 from __future__ import annotations
@@ -27,16 +27,16 @@ def internal(**options: Any) -> Callable[[Callable[..., Any]], Any]:
         def refuse(*_: Any, **__: Any) -> NoReturn:
             raise TypeError(f"{function.__qualname__} can only be called by compiled functions")
 
-        # A call from Python would find no wrapper to jump to: it looks here for what is not compiled yet ...
+        # A call from Python would find no wrapper: this method compiles new signatures ...
         dispatcher._compile_for_args = refuse
-        dispatcher._insert = lambda *_: None  # ... and does not get to know what is
+        dispatcher._insert = lambda *_: None  # ... and the dispatcher never sees compiled ones
         return dispatcher
 
     return compiled
 
 
 class _Code(JITCodeLibrary):  # type: ignore[misc]
-    """The code of a function for its callers to take in."""
+    """The code of a function for inlining into its callers."""
 
     is_optimised = False
 
@@ -50,17 +50,17 @@ class _Code(JITCodeLibrary):  # type: ignore[misc]
 
 @register_pass(mutates_CFG=True, analysis_only=False)
 class _Lowering(NativeLowering):  # type: ignore[misc]
-    """Makes code of a typed function, and tells those who call it where that is."""
+    """Lowers a typed function and registers it for its callers."""
 
     _name = "internal_lowering"
 
     def run_pass(self, state: Any) -> bool:
         state.library = _Code(state.targetctx.codegen(), state.func_id.func_qualname)
-        # Sums that may be taken in any order are vectorised here, whatever stands around the calls.
+        # Sums with fastmath are vectorised here, so that their order does not depend on the caller.
         state.library.is_optimised = bool(state.flags.fastmath)
         state.flags.no_compile = True
         super().run_pass(state)
-        key = list[None]().append  # numba wants a function of C, and knows it by the object that it is bound to
+        key = list[None]().append  # numba expects a C function, identified by the object that it is bound to
         state.targetctx.insert_user_function(key, state.cr.fndesc, [state.library])
         state.cr = state.cr._replace(cfunc=key)
         return True

@@ -1,4 +1,4 @@
-"""In which pieces a row of logits is read."""
+"""Chunks and parts of a row of logits, and its statistics."""
 
 from __future__ import annotations
 

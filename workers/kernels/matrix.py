@@ -1,14 +1,14 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""What compiled model code may do with weights, whatever their format and the instruction set.
+"""Operations of compiled model code on weights, for every format and instruction set.
 
-An arena is one array of bytes with all matrices of a format. It travels in a named tuple whose type says
-format and instruction set; numba picks the implementation by that type, so model code is written once.
+An arena is one array of bytes with all matrices of a format, in a named tuple whose type identifies format and
+instruction set; numba selects the implementation by that type, so model code is written once.
 
 A matrix is packed as blocks of outputs, a block as groups of inputs: computing one block reads its bytes
 once, from first to last, and neighbouring blocks are neighbours in memory.
 
-Every element of a product is reduced over the inputs in one fixed order, whatever the number of rows, the
-tile that computes it and the blocks computed beside it.
+Every element of a product is reduced over the inputs in one fixed order, independent of the number of rows, the
+tile and neighbouring blocks.
 """
 
 from __future__ import annotations
@@ -40,7 +40,7 @@ class Matrix(NamedTuple):
 
 @dataclass(frozen=True)
 class BlockLayout:
-    """How a format packs a weight, and the rows that the weight multiplies."""
+    """Sizes of the packed blocks of a weight, and of the encoded rows that it multiplies."""
 
     outputs: int  # of a block
     inputs: int  # of a group
@@ -79,7 +79,7 @@ Pack = Callable[[NDArray[np.float32], NDArray[np.uint8]], None]
 
 @dataclass(frozen=True)
 class PackedFormat:
-    """The host's side of one weight format, with the kernels of one instruction set."""
+    """One weight format for Python code, with the kernels of one instruction set."""
 
     name: str
     instruction_set: InstructionSet
@@ -89,7 +89,7 @@ class PackedFormat:
 
     @property
     def kernels(self) -> str:
-        """The instruction set in use, for people."""
+        """Name of the instruction set."""
         return self.instruction_set.name
 
     def num_bytes(self, num_rows: int, num_columns: int) -> int:
@@ -159,7 +159,7 @@ def encode_row(
 
     Of the columns from `first` to before `last`, multiples of WIDTH_MULTIPLE: threads may share a row.
     They stand at byte `rows_start` of `rows` and on, a multiple of 8; how is the format's own. `source` has
-    zeros behind the columns up to WIDTH_MULTIPLE.
+    zeros after the columns up to WIDTH_MULTIPLE.
     """
     raise NotImplementedError
 
@@ -188,7 +188,7 @@ def matmul(
 
 
 def decode_row(weights: Any, matrix: Matrix, index: int, out: Any, out_start: int) -> None:
-    """out[out_start:] = matrix[index], zeros behind up to WIDTH_MULTIPLE: the embedding of a token."""
+    """out[out_start:] = matrix[index], padded with zeros to WIDTH_MULTIPLE: the embedding of a token."""
     raise NotImplementedError
 
 

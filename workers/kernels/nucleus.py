@@ -1,4 +1,4 @@
-"""The cut of top_p: the fewest most probable ids whose probabilities reach it, without sorting any."""
+"""The cut of top_p (nucleus sampling), without sorting."""
 
 from __future__ import annotations
 
@@ -57,7 +57,7 @@ def weight_of(bits: Scalar) -> Scalar:
 
 @internal()
 def _last_of_equals(weights: Logits, weight: Scalar, missing: Scalar) -> Any:
-    """Where ids of this one weight, lowest first, have reached the missing mass."""
+    """The id of this weight at which ids, lowest first, reach the missing mass."""
     last = 0
     for i in range(weights.size):
         if weights[i] == weight:
@@ -70,7 +70,7 @@ def _last_of_equals(weights: Logits, weight: Scalar, missing: Scalar) -> Any:
 
 @internal()
 def _last_between(weights: Logits, low: Scalar, high: Scalar, missing: Scalar, candidates: Ids) -> Any:
-    """Where the ids with low <= weight < high, most probable first, have reached the missing mass."""
+    """The id at which those with low <= weight < high, most probable first, reach the missing mass."""
     size = 0
     for start in range(0, weights.size, CHUNK):
         chunk = weights[start : start + CHUNK]

@@ -1,5 +1,5 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
-"""Rows rounded to int8, each group by its own largest value, as the integer formats multiply them."""
+"""Rows quantised to int8 for the integer formats, each group by its largest value."""
 
 from __future__ import annotations
 
@@ -83,7 +83,7 @@ def make_write_group(parts: int, zero_point: int) -> WriteGroup:
 
     @primitive
     def write_integers(typing: Any, rows: Any, scale: Any, stride: Any, write: Any, source: Any, read: Any) -> Any:
-        """A group of a row: its scale, the corrections `stride` bytes apart behind it, its integers."""
+        """A group of a row: its scale, the corrections `stride` bytes apart after it, its integers."""
 
         def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
             rows_value, scale, stride, write, source_value, read = values

@@ -1,8 +1,8 @@
-"""What happens to single rows between two matrices: normalisation, activation, rotation, sums.
+"""Operations on single rows: normalisation, activation, rotation, sums.
 
-SamplingInputs lie in flat float32 arrays, each from a `start` on. Functions that write a new row fill it with zeros
-up to a multiple of WIDTH_MULTIPLE; functions that change a row in place touch its `num_columns` alone.
-Where a slice of columns is asked for, `first` and `last` are multiples of WIDTH_MULTIPLE.
+Rows are in flat float32 arrays, each from a `start` on. Functions that write a new row pad it with zeros to a
+multiple of WIDTH_MULTIPLE; functions that change a row in place change its `num_columns` only. For a slice of
+columns, `first` and `last` are multiples of WIDTH_MULTIPLE.
 """
 
 from __future__ import annotations
@@ -74,7 +74,7 @@ def norm_head(values: Any, start: int, gains: Any, gains_start: int, head_dim: i
 def rotate(values: Any, start: int, rotary_dim: int, cosines: Any, sines: Any, table_start: int) -> None:
     """Rotary embedding of one head, in place: lane i turns with lane i + rotary_dim / 2 (Su et al. 2021).
 
-    The tables hold rotary_dim / 2 entries for the position from `table_start` on; lanes of the head behind
+    The tables hold rotary_dim / 2 entries for the position from `table_start` on; lanes of the head after
     `rotary_dim` stay.
     """
     half = rotary_dim // 2
@@ -196,14 +196,14 @@ def _inverse_rms(values: Any, start: int, num_columns: int, epsilon: float) -> A
 
 @internal(error_model="numpy")
 def _whole_and_rest(num_columns: int, last: int) -> Any:
-    """Where the whole vectors of a slice that ends at `last` end, and how many columns stand behind them."""
+    """The end of the whole vectors of a slice that ends at `last`, and the number of columns after them."""
     stop = min(num_columns, last)
     return stop // 16 * 16, stop % 16
 
 
 @internal(error_model="numpy")
 def _clear_padding(out: Any, start: int, num_columns: int, last: int) -> None:
-    """Zeros behind the last vector of sixteen, up to the row's padded width, if the slice reaches it."""
+    """Write zeros after the last vector of sixteen, up to the row's padded width, if the slice reaches it."""
     width = -(-num_columns // WIDTH_MULTIPLE) * WIDTH_MULTIPLE
     if last < width:
         return

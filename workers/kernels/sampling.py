@@ -1,4 +1,4 @@
-"""Logits in, token ids out: one compiled call for the rows of a step.
+"""Sampling of token ids from logits: one compiled call for the rows of a step.
 
 Each row is computed alone, in an order that depends on the vocabulary size only, so a row's token never
 depends on its neighbours. Nothing here sorts the vocabulary.
@@ -33,7 +33,7 @@ from cactus_actors.workers.kernels.softmax import (
 
 
 class SamplingInputs(NamedTuple):
-    """What is wanted of each row, and what rows have spans of."""
+    """The options of each row, and arrays that rows have spans of."""
 
     wanted: Any  # (rows,) SAMPLING_ROW
     masks: NDArray[np.int32]  # (masks, words): bit i % 32 of word i // 32 lets token i come
@@ -43,10 +43,10 @@ class SamplingInputs(NamedTuple):
 
 
 class SamplingOutputs(NamedTuple):
-    """What came of each row."""
+    """The result of each row."""
 
     rows: Any  # (rows,) OUTCOME
-    top_ids: NDArray[np.int32]  # (rows, widest num_top) falling, lower ids first on ties; -1 behind the last
+    top_ids: NDArray[np.int32]  # (rows, widest num_top) descending, lower ids first on ties; -1 after the last
     top_logprobs: NDArray[np.float64]  # the same shape
 
 

@@ -1,4 +1,4 @@
-"""What changes single logits before anything is kept or drawn: mask, bias, penalties, forbidden ends."""
+"""Rules that change single logits before sampling: mask, bias, penalties, forbidden ends."""
 
 from __future__ import annotations
 
@@ -31,7 +31,7 @@ def apply_mask(logits: Logits, words: Ids, allowed: Logits) -> None:
 
 @internal()
 def add_bias(values: Logits, ids: Ids, biases: Reals, num_touched: Scalar, scratch: Scratch) -> Scalar:
-    """Add to the logits of these ids; how many were touched by then. No sum leaves the finite numbers."""
+    """Add to the logits of these ids; returns the number of touched ids. Sums stay finite."""
     for i in range(ids.size):
         num_touched = _touch(values, ids[i], num_touched, scratch)
         _set(values, ids[i], np.float64(values[ids[i]]) + biases[i])
@@ -40,7 +40,7 @@ def add_bias(values: Logits, ids: Ids, biases: Reals, num_touched: Scalar, scrat
 
 @internal()
 def penalise(values: Logits, row: Any, repeated: Ids, counted: Ids, num_touched: Scalar, scratch: Scratch) -> Scalar:
-    """Apply the three penalties; how many ids were touched by then.
+    """Apply the three penalties; returns the number of touched ids.
 
     llama.cpp's rule: a positive logit of a token of `repeated` is divided by repeat_penalty and another
     multiplied by it, then count * frequency_penalty + presence_penalty is subtracted for those of `counted`.
@@ -64,7 +64,7 @@ def penalise(values: Logits, row: Any, repeated: Ids, counted: Ids, num_touched:
 
 @internal()
 def forbid(values: Logits, ids: Ids, num_touched: Scalar, scratch: Scratch) -> Scalar:
-    """Let none of these ids come; how many were touched by then."""
+    """Forbid these ids; returns the number of touched ids."""
     for i in range(ids.size):
         num_touched = _touch(values, ids[i], num_touched, scratch)
         values[ids[i]] = NEGATIVE_INFINITY
@@ -95,7 +95,7 @@ def _touch(values: Logits, token: Scalar, num_touched: Scalar, scratch: Scratch)
 
 @internal()
 def _touch_all(values: Logits, tokens: Ids, num_touched: Scalar, scratch: Scratch) -> Scalar:
-    """Touch each of the tokens once, and count how often it stands there."""
+    """Touch each of the tokens once, and count its occurrences."""
     for i in range(tokens.size):
         if scratch.counts[tokens[i]] == 0:
             num_touched = _touch(values, tokens[i], num_touched, scratch)

@@ -121,7 +121,7 @@ def _logit_at(place: Scalar) -> Scalar:
 
 @internal()
 def _num_from(values: Logits, floor: Scalar) -> Scalar:
-    """How many logits are >= floor."""
+    """Number of logits >= floor."""
     total: Scalar = 0
     for start in range(0, values.size, PART):
         part = values[start : start + PART]

@@ -1,4 +1,4 @@
-"""Mirostat: sampling whose surprise is steered towards tau bits a token (Basu et al. 2021).
+"""Mirostat: sampling with a target surprise of tau bits per token (Basu et al. 2021).
 
 Both versions keep a state mu, 2 tau at first, and move it by eta times what the surprise of a token, under
 the distribution it was drawn from, was off tau. Probabilities are those after the temperature.
@@ -53,7 +53,7 @@ def draw_mirostat(values: Logits, maximum: Scalar, row: Any, mu: Scalar, random:
 
 @internal(error_model="numpy")
 def _num_kept(values: Logits, ranked: Ids, num_ranked: Scalar, temperature: Scalar, mu: Scalar) -> Scalar:
-    """How many tokens version 1 keeps: a Zipf law's exponent is fitted, and the rank that gives mu follows.
+    """Number of tokens that version 1 keeps: the rank that gives mu under a fitted Zipf law.
 
     Where the fit has no exponent or no rank follows, all are kept.
     """

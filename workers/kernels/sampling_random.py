@@ -1,4 +1,4 @@
-"""Random numbers that are functions of counters, so that no token depends on what was drawn before."""
+"""Counter-based random numbers, so that a token does not depend on earlier draws."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The likeliest few of a row in falling order, and the rules over such a list."""
+"""The most likely ids of a row in descending order, and the rules over such a list."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ MAX_RANKED = 256
 
 @internal()
 def rank_top(values: Logits, num_wanted: Scalar, scratch: Scratch) -> Scalar:
-    """Fill `kept` with the ids of the largest logits, falling, lower ids first on ties; how many there are.
+    """Fill `kept` with the ids of the largest logits, descending, lower ids first on ties; returns their number.
 
     The maxima of all chunks are up to date. Ids that may not come are not ranked.
     """

@@ -1,4 +1,4 @@
-"""What the sampler reads of a sequence's parameters, and the memory that it works in."""
+"""Input and output records of the sampler, and its scratch memory."""
 
 from __future__ import annotations
 
@@ -11,7 +11,7 @@ from cactus_actors.workers.kernels.nucleus import MAX_SORTED
 from cactus_actors.workers.kernels.softmax import Ids, Logits, Reals
 
 LOWEST = np.float32(np.finfo(np.float32).min)
-"""The logit of what may come only where nothing else may; what may never come has -inf."""
+"""The logit of a token that is sampled only if no other is allowed; masked tokens have -inf."""
 
 NEGATIVE_INFINITY = np.float32(-np.inf)
 MIN_TEMPERATURE = 1e-6  # anything warmer than zero and colder than this is the argmax all the same
@@ -47,7 +47,7 @@ SAMPLING_ROW = np.dtype(
         ("mu", np.float64),  # state of mirostat
     ]
 )
-"""What is wanted of a row of logits."""
+"""The sampling options of a row of logits."""
 
 OUTCOME = np.dtype(
     [
@@ -59,11 +59,11 @@ OUTCOME = np.dtype(
     ],
     align=True,
 )
-"""What came of it."""
+"""The result of a row."""
 
 
 class Scratch(NamedTuple):
-    """What one thread needs to sample a row; `counts` is all zeros between rows."""
+    """Memory of one thread that samples rows; `counts` is all zeros between rows."""
 
     maxima: Logits  # (chunks,)
     totals: Reals  # (parts,)

@@ -1,4 +1,4 @@
-"""The gated short convolution of LFM2: a few taps along the positions of a sequence, channel by channel.
+"""The gated short convolution of LFM2: a few taps along the positions of a sequence, per channel.
 
 Its state is paged like keys and values: `states` is (layers, blocks, block_size, padded columns) float32, and
 each position keeps its own input of the convolution, so that blocks can be shared and recomputed alike.

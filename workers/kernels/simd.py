@@ -1,8 +1,8 @@
-"""Sixteen float32 lanes as one value of compiled code, with the few operations the kernels are made of.
+"""Sixteen float32 lanes as one value of compiled code, with their operations.
 
-Compiled functions use them like numbers (`a * b + c`); the generated code is the same vector instruction
-whatever surrounds it, so a lane's result never depends on the loop that it stands in. On CPUs with
-narrower registers LLVM splits the lanes.
+Compiled functions use them like numbers (`a * b + c`); the generated code is the same vector instruction in
+every context, so the result of a lane does not depend on the loop around it. On CPUs with narrower registers
+LLVM splits the lanes.
 """
 
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
@@ -176,7 +176,7 @@ def _lanes_below(builder: ir.IRBuilder, count: ir.Value) -> ir.Value:
 
 @primitive
 def load_first(typing: Any, array: Any, offset: Any, count: Any) -> Any:
-    """The first `count` (0..16) floats from a flat offset, zeros behind them; no other is read."""
+    """The first `count` (0..16) floats from a flat offset, then zeros; no other is read."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
         pointer = address(context, builder, array, values[0], values[1], FLOATS)
@@ -189,7 +189,7 @@ def load_first(typing: Any, array: Any, offset: Any, count: Any) -> Any:
 
 @primitive
 def store_first(typing: Any, array: Any, offset: Any, value: Any, count: Any) -> Any:
-    """The first `count` (0..16) lanes to a flat offset; nothing behind is touched."""
+    """The first `count` (0..16) lanes to a flat offset; other memory is not touched."""
 
     def generate(context: Any, builder: ir.IRBuilder, _sig: Any, values: Any) -> ir.Value:
         pointer = address(context, builder, array, values[0], values[1], FLOATS)
@@ -329,7 +329,7 @@ def largest_lane_of(builder: ir.IRBuilder, a: ir.Value) -> ir.Value:
 
 
 def any_lane_of(builder: ir.IRBuilder, lanes: ir.Value) -> ir.Value:
-    """Whether one of sixteen truth values is true."""
+    """True if one of sixteen truth values is true."""
     bits = builder.bitcast(lanes, ir.IntType(LANES))
     return builder.icmp_unsigned("!=", bits, ir.Constant(bits.type, 0))
 

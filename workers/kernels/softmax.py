@@ -119,7 +119,7 @@ def compute_logit_stats(
 
 @internal()
 def is_finite(stats: Logits, num_logits: Scalar) -> Scalar:
-    """Whether all logits of a row are finite; if not, its statistics mean nothing."""
+    """True if all logits of a row are finite; if not, its statistics are undefined."""
     num_parts = -(-num_logits // PART)
     probe = np.float32(0.0)
     for part in range(stats.size - num_parts, stats.size):

@@ -1,4 +1,4 @@
-"""Threads that run one compiled function together, and sleep when there is nothing to run."""
+"""Threads that run one compiled function together."""
 
 from __future__ import annotations
 
@@ -12,10 +12,10 @@ from cactus_actors.workers.kernels.barrier import dismiss, gather, new_barrier
 class ThreadTeam:
     """`size` threads for one compiled, nogil function `body(rank, size, signal, seen, *arguments)`.
 
-    The caller's thread is rank 0: its body notifies the signal, works and returns. The bodies of the others
-    `follow` the signal from number `seen` on, work whenever it is given, and return when they are dismissed:
-    between two runs with the same arguments they never enter the interpreter. A body must end its work with a
-    barrier: then `run` returns after every rank has done its part. One caller at a time.
+    The caller's thread is rank 0: its body notifies the signal, works and returns. The bodies of other ranks
+    `follow` the signal from number `seen` on, work on each notification, and return when they are dismissed:
+    between two runs with the same arguments they never enter the interpreter. A body must end with a barrier:
+    then `run` returns after all ranks have finished. One caller at a time.
     """
 
     def __init__(self, size: int, body: Callable[..., Any]) -> None:
@@ -36,7 +36,7 @@ class ThreadTeam:
     def run(self, *arguments: Any) -> None:
         """Run the body on all ranks; compiled for these argument types before (a rank cannot fail alone).
 
-        Arguments are compared by identity: others than before cost a turn through the interpreter.
+        Arguments are compared by identity: new ones make all threads enter the interpreter once.
         """
         current = self._arguments
         if current is None or any(new is not old for new, old in zip(arguments, current, strict=True)):

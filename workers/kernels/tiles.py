@@ -1,7 +1,7 @@
 # ruff: noqa: ARG001 - numba matches arguments by the names of all parameters, used or not
 """Matrix products made of tiles: some rows by some blocks of columns, kept in registers while k runs.
 
-A format says how its tile is reduced, as LLVM IR; the loops over rows and columns are the same for all.
+A format emits the reduction of its tile as LLVM IR; the loops over rows and columns are shared.
 Rows that share a tile are interleaved group by group, so that a tile reads them through one pointer.
 """
 
@@ -37,14 +37,13 @@ def at(builder: ir.IRBuilder, start: ir.Value, offset: ir.Value | int, to: ir.Ty
 Reduce = Callable[[ir.IRBuilder, int, list[ir.Value], ir.Value, ir.Value, ir.Value | None], list[list[ir.Value]]]
 """(builder, height, each block's weights, rows, number of groups, ahead) -> vectors of results [row][block].
 
-Each lane is reduced in an order that depends on neither the height nor the row nor the number of blocks. With
-each group, as many bytes as one has are fetched into the cache, `ahead` bytes behind that of the first block,
-if `ahead` is given.
+The order of reduction of a lane does not depend on the height, the row or the number of blocks. If `ahead` is
+given, each group prefetches as many bytes as it has, `ahead` bytes after that of the first block.
 """
 
 
 def fetch_ahead(builder: ir.IRBuilder, group: ir.Value, ahead: ir.Value | None, num_bytes: int) -> None:
-    """Ask for the lines of `num_bytes` that lie `ahead` bytes behind a group."""
+    """Prefetch `num_bytes` that are `ahead` bytes after a group."""
     for line in range(0, num_bytes if ahead is not None else 0, CACHE_LINE):
         prefetch(builder, at(builder, group, builder.add(ahead, index(line)), I8))
 
@@ -58,7 +57,7 @@ def make_matmul(
 ) -> Callable[..., None]:
     """An implementation of `matmul`: the highest tiles are the widest, lower ones have one block.
 
-    A lone row fetches weights so many bytes ahead; other few rows leave that to the core.
+    A single row prefetches weights `ahead_of_lone_row` bytes ahead; other low tiles rely on hardware prefetch.
     """
     max_height, width = instructions.max_height, min(instructions.max_width, max_width)
     outputs, inputs, group_bytes = layout.outputs, layout.inputs, layout.group_bytes

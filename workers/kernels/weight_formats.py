@@ -13,7 +13,7 @@ FORMATS = {"float32": FLOAT32, "bfloat16": BFLOAT16, "int8": INT8, "int4": INT4}
 
 
 def weight_format(name: str) -> PackedFormat:
-    """The format of that name with the kernels for this CPU; ConfigurationInvalid says which there are."""
+    """The format of that name with the kernels for this CPU; raises ConfigurationInvalid, which lists the formats."""
     if name not in FORMATS:
         raise ConfigurationInvalid(f"weights {name!r}: choose one of {', '.join(FORMATS)}", param="weights")
     return FORMATS[name][choose_instruction_set()]

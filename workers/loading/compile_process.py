@@ -1,7 +1,7 @@
-"""The process that compiles the sampler, `python -m workers.second_compiler PARENT`, and who starts it.
+"""A second process that compiles the sampler while the worker compiles the step.
 
-The step and the sampler take about as long to compile. numba compiles on one thread of a process; a second
-process halves what a worker waits for, and leaves what it has compiled in numba's cache.
+Step and sampler take about the same time to compile. numba compiles on one thread of a process; a second
+process halves the wait and leaves its machine code in the numba cache.
 """
 
 from __future__ import annotations
@@ -18,10 +18,10 @@ from cactus_actors.protocol.errors import CactusError
 
 
 class CompileProcess:
-    """Starts the process as soon as this one has to compile anything, and ends it at last.
+    """Starts the process when this one begins to compile, and ends it.
 
-    Who needs the sampler meanwhile waits for the lock of its cache (`compile_lock`), and compiles it
-    itself if the process failed.
+    A worker that needs the sampler waits for the lock of its cache (`compile_lock`) and compiles it itself if
+    the process failed.
     """
 
     def __init__(self, num_cpus: int | None = None) -> None:
@@ -30,7 +30,7 @@ class CompileProcess:
 
     @contextmanager
     def start_on_compile(self) -> Iterator[None]:
-        """Start the process if numba compiles something meanwhile that it does not find in its cache."""
+        """Start the process when numba compiles something that is not in its cache."""
         from numba.core.event import Event, Listener, install_listener
 
         compiler = self
@@ -46,7 +46,7 @@ class CompileProcess:
             yield
 
     def start(self) -> None:
-        """Start the process, once; not where it would take the only processor from this one."""
+        """Start the process once; not on a machine with one CPU."""
         if self.process is None and self._num_cpus > 1:
             self.process = subprocess.Popen(
                 [sys.executable, "-P", "-m", "cactus_actors.workers.loading.compile_process", str(os.getpid())],
@@ -55,7 +55,7 @@ class CompileProcess:
             )
 
     def end(self) -> None:
-        """End the process if it still runs; nobody waits for it any more."""
+        """End the process if it still runs."""
         if self.process is not None:
             self.process.kill()
             self.process.wait()
@@ -65,7 +65,7 @@ def main() -> None:
     end_with_parent(int(sys.argv[1]))
     from cactus_actors.workers.engine.sampler import Sampler
 
-    with contextlib.suppress(CactusError):  # the worker finds and tells the same
+    with contextlib.suppress(CactusError):  # the worker meets and reports the same error
         Sampler([])
 
 

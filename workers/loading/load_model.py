@@ -28,9 +28,9 @@ def load_model(
     kv_cache: CacheFormat = "auto",
     on_progress: OnProgress = lambda *_: None,
 ) -> Model:
-    """The model of a directory or GGUF file, compiled; packed once, then mapped from the cache.
+    """Load and compile the model of a directory or GGUF file; it is packed once, then mapped from the cache.
 
-    Raises ModelFileInvalid, or ConfigurationInvalid for weights or threads that cannot be had.
+    Raises ModelFileInvalid, or ConfigurationInvalid for unsupported weights or threads.
     """
     from cactus_actors.workers.loading.model_reader import read_model
     from cactus_actors.workers.loading.packed_file import packed_arenas
@@ -46,14 +46,14 @@ def load_model(
 
 
 class PackedModel(NamedTuple):
-    """A packed model's file, and whether this call wrote it."""
+    """The file of a packed model; `is_new` if this call wrote it."""
 
     path: Path
     is_new: bool
 
 
 def pack_model(path: Path, *, weights: WeightFormat, on_progress: OnProgress = lambda *_: None) -> PackedModel:
-    """Put a model into the cache of packed models, unless it is there.
+    """Write a model to the cache of packed models, unless it is there.
 
     Raises ModelFileInvalid, or OSError if the cache cannot be written.
     """
@@ -75,7 +75,7 @@ def model_from_tensors(
     threads: int,
     kv_cache: CacheFormat = "auto",
 ) -> Model:
-    """A model whose weights, named and shaped as its graph says, are packed into memory of this process.
+    """A model from tensors with the names and shapes of its graph, packed into memory of this process.
 
     Raises ModelFileInvalid for tensors that do not fit, ConfigurationInvalid as `load_model` does.
     """

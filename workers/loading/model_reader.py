@@ -34,7 +34,7 @@ _log = logging.getLogger(__name__)
 
 
 class ModelFiles(NamedTuple):
-    """A model as its files describe it; the tensors are those of the graph, read when they are asked for."""
+    """A model described by its files; the tensors are those of the graph and are read lazily."""
 
     family: Family
     config: ModelConfig
@@ -45,7 +45,7 @@ class ModelFiles(NamedTuple):
 def read_model(path: Path) -> ModelFiles:
     """The model in `path`, a directory or a GGUF file, with lazy float32 weights.
 
-    Exactly the tensors of its graph are there, or ModelFileInvalid names the file.
+    Raises ModelFileInvalid, which names the file, unless it has exactly the tensors of the graph.
     """
     return _read_gguf(path) if path.is_file() else _read_directory(path)
 
@@ -66,11 +66,11 @@ def _read_directory(directory: Path) -> ModelFiles:
                 raise invalid(shard.path, f"tensor {stored_name!r} is also in another file")
             places[name] = SafetensorsTensor(shard, stored_name)
     if config.tie_embeddings and HEAD in places and EMBEDDING not in places:
-        places[EMBEDDING] = places.pop(HEAD)  # one matrix, whichever name it was kept under
+        places[EMBEDDING] = places.pop(HEAD)  # one matrix under either name
     if config.tie_embeddings and HEAD in places:
         if places[HEAD].is_copy_of(places[EMBEDDING]):
             del places[HEAD]
-        else:  # transformers uses it, too
+        else:  # transformers uses it as well
             _log.warning("%s: tie_word_embeddings is true, but lm_head.weight is another matrix", config_path)
             config = replace(config, tie_embeddings=False)
     shapes = {name: place.shape for name, place in places.items()}
@@ -90,7 +90,7 @@ def _read_gguf(path: Path) -> ModelFiles:
         if name is None:
             continue
         if name in shapes:
-            raise invalid(path, f"tensor {stored_name!r} is there twice, under another name too")
+            raise invalid(path, f"tensor {stored_name!r} is present twice, under two names")
         if STACK not in name:
             shapes[name] = info.shape
             read = partial(_read_gguf_tensor, file, stored_name, family, config, name)
@@ -113,7 +113,7 @@ def _read_gguf_tensor(
 
 
 def _config(path: Path, read: Callable[[], ModelConfig]) -> ModelConfig:
-    """The config in `path`; rotary embeddings do not know what file they are from, so it is named here."""
+    """The config in `path`; errors of rotary embeddings get the name of the file."""
     try:
         config = read()
         for rope in config.ropes:
@@ -152,7 +152,7 @@ def _complete(
 
 
 def _check_size(path: Path, config: ModelConfig, num_tensors: int) -> None:
-    """No layer and no expert is without a tensor: absurd numbers are not written down as a graph."""
+    """Refuse more layers and experts than tensors, before a graph is built for absurd numbers."""
     num_experts = config.experts.num_experts if config.experts else 1
     num_parts = sum(num_experts if layer.has_experts else 1 for layer in config.layers)
     if num_parts > num_tensors:
@@ -183,7 +183,7 @@ def _shard_paths(directory: Path) -> list[Path]:
 
 
 def _inside(directory: Path, name: str) -> Path:
-    """The file `name` of the model directory, which no name and no link may lead out of."""
+    """The file `name` of the model directory; names and links that lead out of it are refused."""
     if Path(name).name != name or not name.endswith(".safetensors"):
         raise invalid(directory / INDEX_NAME, f"{name!r} is not the name of a safetensors file beside it")
     path = directory / name
@@ -199,7 +199,7 @@ def _inside(directory: Path, name: str) -> Path:
 
 
 def _name_of_hugging_face(stored: str) -> str | None:
-    """The canonical name of a tensor, None for one that is derived or of a part for images."""
+    """The canonical name of a tensor; None for derived tensors and parts for images."""
     name = stored
     for wrapper in ("model.", "language_model.", "model."):
         name = name.removeprefix(wrapper)
@@ -209,7 +209,7 @@ def _name_of_hugging_face(stored: str) -> str | None:
 
 
 def _name_of_gguf(stored: str, names: Mapping[str, str]) -> str | None:
-    """The canonical name of a tensor, None for one that configs are read from.
+    """The canonical name of a tensor; None for tensors that belong to the config.
 
     A stack of experts (`ffn_gate_exps`) keeps STACK in its name; in older files each expert has a tensor
     (`ffn_gate.3`).

@@ -22,16 +22,16 @@ from cactus_actors.workers.runtime.layout import Arenas, WeightLayout
 
 ENVIRONMENT_VARIABLE = "CACTUS_CACHE_DIR"
 LAYOUT_VERSION = 2
-"""Raised whenever a format packs the same weights into other bytes."""
+"""Incremented whenever the bytes of a packed format change."""
 
-HEADER_BYTES = 4096  # a whole page, so that the arenas behind it start on one
+HEADER_BYTES = 4096  # a whole page, so that the arenas after it start on one
 MAGIC = b"cactus packed\n"
 
 _log = logging.getLogger(__name__)
 
 
 def cache_directory() -> Path:
-    """Where packed models are kept: CACTUS_CACHE_DIR, or `cactus-actors` in the user's cache directory."""
+    """The directory of packed models: CACTUS_CACHE_DIR, or `cactus-actors` in the user's cache directory."""
     if chosen := os.environ.get(ENVIRONMENT_VARIABLE):
         return Path(chosen).expanduser()
     base = os.environ.get("XDG_CACHE_HOME") or "~/.cache"
@@ -41,7 +41,7 @@ def cache_directory() -> Path:
 def packed_path(source: Path, layout: WeightLayout) -> Path:
     """The packed file of the model in `source`, a directory or a GGUF file, for one layout.
 
-    Another size or time of change of any of the model's files gives another name.
+    The name changes with the size or modification time of any file of the model.
     """
     source = source.resolve()
     files = [source] if source.is_file() else [*sorted(source.glob("*.safetensors*")), source / "config.json"]
@@ -52,9 +52,9 @@ def packed_path(source: Path, layout: WeightLayout) -> Path:
 
 
 def packed_arenas(source: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> Arenas:
-    """The packed weights of a model, mapped from the cache; packed first if they are not there.
+    """The packed weights of a model, mapped from the cache; packed first if missing.
 
-    A cache that cannot be written costs memory, not the model: the weights are then packed into this process.
+    If the cache cannot be written, the weights are packed into memory of this process.
     """
     path = packed_path(source, layout)
     try:
@@ -68,9 +68,9 @@ def packed_arenas(source: Path, files: ModelFiles, layout: WeightLayout, on_prog
 
 
 def ensure_packed(path: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> bool:
-    """Write the packed file `path` unless it is there; whether it was written. Raises OSError.
+    """Write the packed file `path` unless it exists; returns True if it was written. Raises OSError.
 
-    Files of the same model as it was before are removed: nobody will ask for them again.
+    Packed files of earlier versions of the model are removed.
     """
     if _is_whole(path, layout):
         return False
@@ -96,13 +96,13 @@ def _pack_lock(path: Path) -> Iterator[None]:
 
 
 def _model_name(path: Path) -> str:
-    """What the packed files of one model in one format have in common, whatever its files held."""
+    """The common part of the names of all packed files of one model in one format."""
     return path.stem.rpartition("-")[0]
 
 
 def _write(path: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnProgress) -> None:
-    """Pack into a file beside `path`, and give it its name when it is whole."""
-    part = path.with_suffix(".part")  # what a process left that was killed is written over
+    """Pack into a file beside `path`, and rename it when it is complete."""
+    part = path.with_suffix(".part")  # overwrites the file of a killed process
     try:
         with part.open("w+b") as file:
             os.posix_fallocate(file.fileno(), 0, _file_bytes(layout))
@@ -116,7 +116,7 @@ def _write(path: Path, files: ModelFiles, layout: WeightLayout, on_progress: OnP
 
 
 def _map(path: Path, layout: WeightLayout) -> Arenas:
-    """The arenas in a packed file. The pages are private only if written, which nobody does."""
+    """The arenas in a packed file. Pages become private only when written, which does not happen."""
     with path.open("rb") as file:
         content = mmap.mmap(file.fileno(), 0, flags=mmap.MAP_PRIVATE, prot=mmap.PROT_READ | mmap.PROT_WRITE)
     return _arenas_in(content, layout)
@@ -135,7 +135,7 @@ def _header(layout: WeightLayout) -> bytes:
 
 
 def _description(layout: WeightLayout) -> list[object]:
-    """All that decides which byte of the file means what."""
+    """Everything that determines the meaning of the bytes of the file."""
     starts = (layout.body_starts, layout.head_starts, layout.vector_starts)
     named = [[(repr(reference), start) for reference, start in each.items()] for each in starts]
     return [LAYOUT_VERSION, layout.body.name, layout.head.name, _file_bytes(layout), named]
@@ -150,7 +150,7 @@ def _file_bytes(layout: WeightLayout) -> int:
 
 
 def _starts(layout: WeightLayout) -> tuple[int, int, int]:
-    """Where body, head and vectors begin."""
+    """Offsets of body, head and vectors."""
     head = HEADER_BYTES + round_up(layout.body_bytes, CACHE_LINE)
     return HEADER_BYTES, head, head + round_up(layout.head_bytes, CACHE_LINE)
 

@@ -23,8 +23,8 @@ def pack(
 ) -> None:
     """Fill zeroed `arenas`, reading one matrix's tensors at a time.
 
-    Raises ModelFileInvalid for a tensor that is missing, of another shape than the graph's, or not finite; it
-    names the file if the tensor is in one.
+    Raises ModelFileInvalid for a tensor that is missing, has another shape than in the graph, or is not finite;
+    it names the file of the tensor.
     """
     shapes = graph.tensor_shapes
     num_packed, num_bytes = 0, sum(layout.num_bytes(matrix) for matrix in graph.matrices)
@@ -53,7 +53,7 @@ def _pack_vector(
     values = np.concatenate([_read(tensors, name, shapes[name]) for name in vector.names])
     start = layout.start_of_vector(vector)
     target = arenas.vectors[start : start + padded_floats(vector)]
-    rows = values.reshape(len(values), -1).T  # taps stand tap by tap
+    rows = values.reshape(len(values), -1).T  # taps are stored tap by tap
     target.reshape(len(rows), -1)[:, : len(values)] = rows + np.float32(vector.offset)
 
 
@@ -63,7 +63,7 @@ def _read(tensors: Tensors, name: str, shape: tuple[int, ...]) -> NDArray[np.flo
     tensor = tensors[name]
     if tensor.shape != shape:
         raise _invalid(tensors, name, f"has shape {list(tensor.shape)}, expected {list(shape)}")
-    # The sum of finite numbers may overflow, so it only tells when to look closer.
+    # The sum of finite numbers may overflow, so it only triggers the exact check.
     if not np.isfinite(np.sum(tensor, dtype=np.float64)) and not np.isfinite(tensor).all():
         raise _invalid(tensors, name, "has values that are not finite")
     return tensor

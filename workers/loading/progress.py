@@ -1,4 +1,4 @@
-"""What a worker does until it is ready, for those who wait for it."""
+"""Progress of a worker that loads its model."""
 
 from __future__ import annotations
 
@@ -9,7 +9,7 @@ from cactus_actors.process.health import LoadingPhase
 
 
 class LoadingProgress:
-    """Written by the thread that loads a model, read by any other."""
+    """Written by the thread that loads a model, read by any thread."""
 
     def __init__(self) -> None:
         self.phase: LoadingPhase = "loading"
@@ -18,14 +18,14 @@ class LoadingProgress:
         self._num_compiling = 0
 
     def on_packed(self, num_bytes: int, total_bytes: int) -> None:
-        """So much of the weights is packed."""
+        """`num_bytes` of `total_bytes` of the weights are packed."""
         is_over = num_bytes >= total_bytes
         self.phase = "loading" if is_over else "packing"
         self.share_done = None if is_over else num_bytes / total_bytes
 
     @contextmanager
     def track_compilation(self) -> Iterator[None]:
-        """Note when numba compiles something that it does not find in its cache."""
+        """Record when numba compiles something that is not in its cache."""
         from numba.core.event import Event, Listener, install_listener
 
         progress = self
@@ -41,6 +41,6 @@ class LoadingProgress:
             yield
 
     def on_compiling(self, change: int) -> None:
-        """One more function is being compiled, or one less: they nest."""
+        """Compilation of a function began (1) or ended (-1); compilations nest."""
         self._num_compiling += change
         self.phase = "compiling" if self._num_compiling else "loading"

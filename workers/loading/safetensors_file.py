@@ -22,7 +22,7 @@ _ITEM_BYTES: Mapping[str, int] = {"F32": 4, "F16": 2, "BF16": 2}
 
 
 class SafetensorsEntry(NamedTuple):
-    """Where a tensor lies: `offset` in bytes from the start of the file."""
+    """Type, shape and position of a tensor: `offset` in bytes from the start of the file."""
 
     dtype: str
     shape: tuple[int, ...]
@@ -38,7 +38,7 @@ class SafetensorsFile:
     content: mmap.mmap
 
     def read_tensor(self, name: str) -> NDArray[np.float32]:
-        """The tensor `name` as float32; a view of the mapped file where it is stored so."""
+        """The tensor `name` as float32; a view of the mapped file if it is stored as float32."""
         info = self.tensors[name]
         stored = np.frombuffer(
             self.content, dtype=np.uint8, count=prod(info.shape) * _ITEM_BYTES[info.dtype], offset=info.offset
@@ -54,7 +54,7 @@ class SafetensorsFile:
 
 
 class SafetensorsTensor(NamedTuple):
-    """One tensor of an open file, by the name it has there."""
+    """One tensor of an open file, by its name there."""
 
     file: SafetensorsFile
     name: str
@@ -69,7 +69,7 @@ class SafetensorsTensor(NamedTuple):
         return self.file.read_tensor(self.name)
 
     def is_copy_of(self, other: SafetensorsTensor) -> bool:
-        """Whether the other one has the same type, shape and bytes."""
+        """True if the other tensor has the same type, shape and bytes."""
         ours, theirs = self.file.tensors[self.name], other.file.tensors[other.name]
         if ours._replace(offset=theirs.offset) != theirs:
             return False
@@ -83,10 +83,10 @@ class SafetensorsTensor(NamedTuple):
 
 
 def open_safetensors(path: Path) -> SafetensorsFile:
-    """Opens a file and checks its header; ModelFileInvalid names the file and what is wrong.
+    """Open a file and check its header; raises ModelFileInvalid, which names the file and the error.
 
-    The package checks that the tensors fill the file without holes or overlaps; it does not give bfloat16 to
-    NumPy, so the offsets are read here once more.
+    The package checks that the tensors fill the file without holes or overlaps; it has no bfloat16 arrays of
+    NumPy, so the offsets are read here again.
     """
     try:
         with path.open("rb") as file:
@@ -96,7 +96,7 @@ def open_safetensors(path: Path) -> SafetensorsFile:
     header_end = 8 + int.from_bytes(content[:8], "little")
     if header_end > min(len(content), 8 + MAX_HEADER_BYTES):
         raise invalid(path, f"a header of {header_end - 8} bytes in a file of {len(content)} bytes")
-    if content[8:9] != b"{":  # the format pads a header behind it only
+    if content[8:9] != b"{":  # the format pads headers at their end only
         raise invalid(path, "offset 8: a header begins with {")
     header = parse_json_object(path, content[8:header_end])
     try:

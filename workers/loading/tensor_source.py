@@ -1,4 +1,4 @@
-"""The weights of a model as a lazy mapping, whatever file they come from."""
+"""The weights of a model as a lazy mapping over its files."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ Read = Callable[[], NDArray[np.float32]]
 
 
 class StoredTensor(NamedTuple):
-    """The file that a tensor is in, and how to read it."""
+    """The file of a tensor, and the function that reads it."""
 
     path: Path
     read: Read
@@ -24,8 +24,8 @@ class StoredTensor(NamedTuple):
 class TensorSource(Mapping[str, NDArray[np.float32]]):
     """Canonical name -> float32 array; each look-up reads that one tensor from the file again.
 
-    The names and shapes are those of `Graph.tensor_shapes`; matrices are (outputs, inputs). The arrays
-    are C-contiguous and may be read-only views of the mapped file: copy what is kept or changed.
+    The names and shapes are those of `Graph.tensor_shapes`; matrices are (outputs, inputs). The arrays are
+    C-contiguous and may be read-only views of the mapped file: copy arrays that are kept or changed.
     """
 
     stored: Mapping[str, StoredTensor]

@@ -1,4 +1,4 @@
-"""Attention, dealt out to the threads in tasks."""
+"""Attention, divided into tasks of the threads."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cactus_actors.workers.runtime.step_arguments import NUM_TILES, ModelShape, 
 def attend_in_tasks(
     op: Any, index: int, shape: ModelShape, step: StepInputs, cache: Any, work: Workspace, rank: int, size: int
 ) -> None:
-    """A rank's tasks of attention: a tile of tokens and a key-value head each."""
+    """Run a rank's tasks of attention: a tile of tokens and a key-value head each."""
     num_tasks = step.sizes[NUM_TILES] * shape.num_kv_heads
     heads_per_kv_head = shape.num_heads // shape.num_kv_heads
     while True:
@@ -55,9 +55,9 @@ def attend_in_tasks(
 
 @internal(error_model="numpy", inline="always")
 def _fetch_keys(op: Any, task: int, shape: ModelShape, step: StepInputs, cache: Any) -> None:
-    """Let the first keys of a thread's next task arrive while it works on another.
+    """Prefetch the first keys of a thread's next task while it works on another.
 
-    Tiles of several tokens follow each other in the same keys.
+    Successive tiles of several tokens read the same keys.
     """
     tile, kv_head = task // shape.num_kv_heads, task % shape.num_kv_heads
     token = step.tiles[tile]

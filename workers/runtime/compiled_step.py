@@ -1,8 +1,8 @@
 """The compiled step: every thread runs the operations of a program over the tokens of a batch.
 
-Of few tokens, all threads run one operation after the other, each on rows, columns or tasks of its own; a
-barrier stands where one thread reads what another has written. Many tokens are dealt out instead: some rows
-at a time go through a whole run of operations on one thread, and stay in its cache.
+With few tokens, all threads run one operation after the other, each on its own rows, columns or tasks; a
+barrier separates writes of one thread from reads of another. With many tokens, a thread takes some rows at a
+time through a whole run of operations, so that they stay in its cache.
 """
 
 from __future__ import annotations
@@ -35,13 +35,13 @@ MATMUL, ATTEND, LOGIT_STATS, GROUP = map(int, (OpCode.MATMUL, OpCode.ATTEND, OpC
 LOGITS, CHOICES = int(RowKind.LOGITS), int(RowKind.CHOICES)
 
 ROWS_TOGETHER = 8
-"""Encoded rows stand interleaved by eight at most: two threads never write to the same group."""
+"""Encoded rows are interleaved by at most eight: two threads never write to the same group."""
 
 ROWS_OF_TASK = 32
-"""Rows that go through a run together, a multiple of ROWS_TOGETHER; fewer would wait for the weights."""
+"""Rows that go through a run together, a multiple of ROWS_TOGETHER; with fewer, loads of weights dominate."""
 
 FETCHED_BYTES = 128 * 1024
-"""Of a thread's share of the next matrix, at most, while it waits for others."""
+"""Bytes of its share of the next matrix that a thread prefetches, at most, while it waits for others."""
 
 
 @cached_njit(Path(__file__).parent, nogil=True, error_model="numpy")
@@ -138,7 +138,7 @@ def step_of_rank(
 
 @internal(error_model="numpy", inline="always")
 def _meet(op: Any, fetched: int, weights: PackedWeights, work: Workspace, rank: int, size: int) -> Any:
-    """Wait for the others, and fetch more of the next matrix's share meanwhile; how much of it is fetched."""
+    """Wait for the other threads and prefetch the share of the next matrix; returns the bytes fetched so far."""
     start = op.next_start + op.next_bytes * rank // size
     data = weights.head.data if op.next_is_head else weights.body.data
     return wait(work.barrier, size, data, start + fetched, start + FETCHED_BYTES) - start
@@ -156,14 +156,14 @@ def _num_rows(op: Any, step: StepInputs, choices: ExpertChoices) -> Any:
 
 @internal(error_model="numpy", inline="always")
 def _first_row(num_rows: int, rank: int, size: int) -> int:
-    """Where a rank's share of the rows begins."""
+    """The first row of a rank's share."""
     share = -(-num_rows * rank // (size * ROWS_TOGETHER)) * ROWS_TOGETHER
     return min(num_rows, share)
 
 
 @internal(error_model="numpy")
 def _compute_logit_stats(op: Any, num_rows: int, work: Workspace, rank: int, size: int) -> None:
-    """Look at a thread's share of the columns, most of which it has computed just now."""
+    """Compute the statistics of a thread's share of the columns, most of which it has just computed."""
     num_parts = -(-op.num_columns // PART)
     for row in range(num_rows):
         compute_logit_stats(

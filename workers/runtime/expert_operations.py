@@ -16,7 +16,7 @@ TOKENS = int(RowKind.TOKENS)
 
 @internal(error_model="numpy")
 def choose_or_combine(op: Any, row: int, source: int, target: int, choices: ExpertChoices, work: Workspace) -> None:
-    """Choose the experts of one token, or add up what they have made of it."""
+    """Choose the experts of one token, or add up their results."""
     first = row * choices.num_chosen
     if op.code == CHOOSE:
         choose_experts(
@@ -44,7 +44,7 @@ def choose_or_combine(op: Any, row: int, source: int, target: int, choices: Expe
 def run_experts(
     op: Any, weights: PackedWeights, step: StepInputs, choices: ExpertChoices, work: Workspace, rank: int, size: int
 ) -> None:
-    """A rank's share of an operation over the choices of all tokens."""
+    """Run a rank's share of an operation over the choices of all tokens."""
     if op.code == GROUP:
         if rank == 0:
             _group_by_expert(op.count, step.sizes[NUM_TOKENS] * choices.num_chosen, choices)

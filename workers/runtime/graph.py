@@ -1,8 +1,8 @@
 """A model's forward pass, written once as data.
 
-A family's `forward(graph, config)` is ordinary Python that reads like the paper. It runs once, on symbols:
-each call notes an operation, and the names of the tensors that it needs. `program.py` turns the list into
-what the compiled step interprets.
+A family's `forward(graph, config)` is ordinary Python that reads like the paper. It runs once, on symbols: each
+call records an operation and the names of its tensors. `program.py` turns the list into records that the
+compiled step interprets.
 """
 
 from __future__ import annotations
@@ -17,7 +17,7 @@ from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 
 
 class OpCode(IntEnum):
-    """What an operation does; the compiled step knows the same numbers."""
+    """Kinds of operations; the compiled step uses the same numbers."""
 
     EMBED = 0
     GATHER = 1
@@ -43,10 +43,10 @@ class OpCode(IntEnum):
 
 
 class RowKind(IntEnum):
-    """How many rows a value has in a step."""
+    """The number of rows of a value in a step."""
 
     TOKENS = 0
-    LOGITS = 1  # tokens whose logits are asked for
+    LOGITS = 1  # tokens with logits
     CHOICES = 2  # tokens times chosen experts
 
 
@@ -54,17 +54,17 @@ _MIXES_ROWS = {
     *(OpCode.EMBED, OpCode.ATTEND, OpCode.STORE_STATE, OpCode.SHORT_CONV),
     *(OpCode.CHOOSE, OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL, OpCode.COMBINE),
 }
-"""Operations that rows cannot go through without the other tokens of the step."""
+"""Operations on a row that need other tokens of the step."""
 
 
 @dataclass(frozen=True)
 class MatrixRef:
-    """Weights below each other in one matrix, (num_rows, num_columns) in all."""
+    """Weights stacked in one matrix, (num_rows, num_columns) in all."""
 
     names: tuple[str, ...]
     heights: tuple[int, ...]  # rows of each
     num_columns: int
-    is_head: bool  # embedding, output, routers: they may be kept in a finer format
+    is_head: bool  # embedding, output, routers: they may have a finer format
 
     @property
     def num_rows(self) -> int:
@@ -74,7 +74,7 @@ class MatrixRef:
 
 @dataclass(frozen=True)
 class VectorRef:
-    """Float32 tensors in one row, each value plus `offset`; taps are (channels, taps) and stand by tap."""
+    """Float32 tensors in one row, each value plus `offset`; taps are (channels, taps) and stored by tap."""
 
     names: tuple[str, ...]
     lengths: tuple[int, ...]
@@ -98,7 +98,7 @@ class Value:
 
 @dataclass(eq=False, kw_only=True)
 class GraphOperation:
-    """One operation; `target` is written, or changed where it is also read."""
+    """One operation; `target` is written, or changed in place."""
 
     code: OpCode
     target: Value | None = None
@@ -117,15 +117,15 @@ class GraphOperation:
 
 @dataclass
 class Graph:
-    """Notes the operations of a forward pass over the tokens of a step."""
+    """Records the operations of a forward pass over the tokens of a step."""
 
     config: ModelConfig
     operations: list[GraphOperation] = field(default_factory=list)
     num_attention_layers: int = 0
     num_state_layers: int = 0
-    hidden: Value | None = None  # behind the last norm
+    hidden: Value | None = None  # after the last norm
     logits: Value | None = None
-    logit_stats: Value | None = None  # what sampling needs to know of each row of logits first
+    logit_stats: Value | None = None  # statistics of each row of logits, for sampling
     _encoded: dict[tuple[int, bool], Value] = field(default_factory=dict)
 
     def embed(self, name: str, *, scale: float = 1.0) -> Value:
@@ -154,7 +154,7 @@ class Graph:
         """x + y in the place of x, which must not be used again."""
         last = self.operations[-1]
         if last.code is OpCode.MATMUL and last.target is y:
-            last.target, last.flag = x, True  # the product is added where it is made
+            last.target, last.flag = x, True  # the product is added in the matmul
         else:
             self._note(OpCode.ADD, source=y, target=x)
         for for_head in (False, True):
@@ -189,7 +189,7 @@ class Graph:
         return attended
 
     def silu_gate(self, gate_up: Value) -> Value:
-        """silu(gate) * up, where the two stand side by side (Shazeer 2020)."""
+        """silu(gate) * up, with both side by side (Shazeer 2020)."""
         return self._gate(gate_up, is_gelu=False)
 
     def gelu_gate(self, gate_up: Value) -> Value:
@@ -235,7 +235,7 @@ class Graph:
         return combined
 
     def output(self, x: Value, norm: str, head: str, *, plus_one: bool = False) -> None:
-        """The logits of the rows that are asked for and their statistics: a last norm, the head, and the soft cap."""
+        """The requested logits and their statistics: the last norm, the head, and the soft cap."""
         self.hidden = self.rms_norm(self._gathered(x), norm, plus_one=plus_one)
         matrix = MatrixRef((head,), (self.config.vocab_size,), x.width, is_head=True)
         self.logits = self._product(self.hidden, matrix)
@@ -269,7 +269,7 @@ class Graph:
 
     @property
     def num_weights(self) -> int:
-        """How many numbers the model consists of."""
+        """Number of weights."""
         return sum(math.prod(shape) for shape in self.tensor_shapes.values())
 
     @property
@@ -296,10 +296,10 @@ class Graph:
         return activated
 
     def _gathered(self, x: Value) -> Value:
-        """`x` of the rows whose logits are asked for, which go on alone as soon as no row needs another.
+        """`x` of the rows with logits, which continue alone after the last operation that mixes rows.
 
-        Behind the last attention or convolution every row is computed for itself: what these operations read
-        is gathered before them.
+        After the last attention or convolution every row is computed independently: values read there are
+        gathered before.
         """
         mixing = [place for place, op in enumerate(self.operations) if op.code in _MIXES_ROWS]
         start = mixing[-1] + 1 if mixing else 0

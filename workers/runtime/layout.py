@@ -1,4 +1,4 @@
-"""Where every weight lies: an arena for the layers, one for embedding, output and routers, one of floats."""
+"""Offsets of all weights: an arena for the layers, one for embedding, output and routers, one of floats."""
 
 from __future__ import annotations
 
@@ -30,7 +30,7 @@ class WeightLayout:
 
     @classmethod
     def for_weights(cls, graph: Graph, weights: str) -> WeightLayout:
-        """The layout for weights of that name; embedding, output and routers of a 4-bit model keep eight."""
+        """The layout for a weight format; embedding, output and routers of a 4-bit model have 8 bits."""
         return cls.of(graph, weight_format(weights), weight_format("int8" if weights == "int4" else weights))
 
     @classmethod
@@ -85,7 +85,7 @@ class Arenas(NamedTuple):
 
 
 def padded_floats(vector: VectorRef) -> int:
-    """Floats that a vector takes, zeros behind; the taps of a convolution stand tap by tap."""
+    """Floats of a vector with its zero padding; the taps of a convolution are stored tap by tap."""
     if vector.num_taps:
         return vector.num_taps * round_up(math.prod(vector.lengths), WIDTH_MULTIPLE)
     return round_up(sum(vector.lengths), WIDTH_MULTIPLE)

@@ -10,10 +10,10 @@ from cactus_actors.workers.kernels.matrix import Matrix, matmul, num_blocks
 from cactus_actors.workers.runtime.step_arguments import PackedWeights, Workspace
 
 PIECES = 4
-"""Of a thread's share of a matrix: one that is held up leaves the rest to the others."""
+"""Pieces of a thread's share of a matrix: a delayed thread leaves pieces to the others."""
 
 BLOCKS_TOGETHER = 2
-"""A tile has as many blocks at most: pieces are cut at multiples of it."""
+"""Blocks of a tile, at most: pieces are cut at multiples of it."""
 
 
 @internal(error_model="numpy", inline="always")
@@ -47,7 +47,7 @@ def _multiply(
     rank: int,
     size: int,
 ) -> None:
-    """Of a shared product, the pieces of the rank's own share of the blocks, then what others have left."""
+    """Run the pieces of the rank's own share of a shared product, then pieces left by others."""
     matrix = Matrix(op.start, op.num_rows, op.num_columns)
     blocks = num_blocks(arena, matrix)
     shares, pieces = (size, PIECES) if is_shared else (1, 1)
@@ -77,5 +77,5 @@ def _multiply(
 
 @internal(error_model="numpy", inline="always")
 def _first_block(blocks: int, piece: int, pieces: int) -> int:
-    """Where one of equal pieces of the blocks begins."""
+    """The first block of a piece."""
     return min(blocks, -(-blocks // BLOCKS_TOGETHER) * piece // pieces * BLOCKS_TOGETHER)

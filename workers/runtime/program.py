@@ -1,4 +1,4 @@
-"""A graph as the compiled step reads it: records with buffers, offsets into the weights, and barriers."""
+"""A graph as records for the compiled step, with buffers, offsets into the weights, and barriers."""
 
 from __future__ import annotations
 
@@ -22,7 +22,7 @@ OPERATION = np.dtype(
         ("source_rows", np.int64),
         ("is_sliced", np.int64),  # whether threads share its rows when these are few
         ("slice_width", np.int64),  # what is shared, for operations that go over columns
-        ("run_end", np.int64),  # behind the run that begins with it, or 0; a run keeps its rows apart
+        ("run_end", np.int64),  # end of the run that begins with it, or 0; rows of a run are independent
         ("barrier", np.int64),  # whether all threads must have finished it before the next one
         ("source", np.int64),  # buffers
         ("target", np.int64),
@@ -52,15 +52,15 @@ _WHOLE_PHASE = {
     *(OpCode.MATMUL, OpCode.ATTEND, OpCode.LOGIT_STATS),
     *(OpCode.GROUP, OpCode.ENCODE_CHOSEN, OpCode.EXPERT_MATMUL),
 }
-"""Operations whose threads do not each keep to rows of their own."""
+"""Operations whose threads do not work on separate rows."""
 
 _MIXES_ROWS = _WHOLE_PHASE - {OpCode.MATMUL}
 _READS_OTHER_ROWS = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE}
-"""Operations that begin a run: their rows are made of rows that others have written."""
+"""Operations that begin a run: they read rows written by other threads."""
 
 _BY_COLUMNS = {OpCode.NORM, OpCode.ENCODE, OpCode.GATE, OpCode.ADD, OpCode.BIAS}
 _BY_HEADS = {OpCode.NORM_HEADS, OpCode.ROTATE, OpCode.STORE}
-"""Operations that few rows are cut for: by columns, or by key-value heads with all that belongs to them."""
+"""Operations whose rows are cut when there are few: by columns, or by key-value heads with their queries."""
 
 _READS_BEYOND_ITS_SLICE = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpCode.NORM, OpCode.GATE}
 """Operations that read what another thread may have written just before."""
@@ -68,7 +68,7 @@ _READS_BEYOND_ITS_SLICE = {OpCode.GATHER, OpCode.SHORT_CONV, OpCode.COMBINE, OpC
 
 @dataclass(frozen=True)
 class Buffer:
-    """Room for one row of each of `rows`: float32, or encoded bytes."""
+    """A buffer with one row for each of `rows`: float32, or encoded bytes."""
 
     width: int  # floats or bytes a row
     rows: RowKind
@@ -77,7 +77,7 @@ class Buffer:
 
 @dataclass(frozen=True)
 class Program:
-    """What the step runs, and the memory between its operations."""
+    """The operations of a step, and the buffers between them."""
 
     operations: NDArray[Any]  # records of OPERATION
     without_head: NDArray[Any]  # as far as the hidden states
@@ -88,7 +88,7 @@ class Program:
 
     @classmethod
     def of(cls, graph: Graph, layout: WeightLayout) -> Program:
-        """The program of a graph whose weights lie as `layout` says."""
+        """The program of a graph with weights in this layout."""
         assert graph.hidden is not None, "a graph ends in its output"
         assert graph.logits is not None, "a graph ends in its output"
         assert graph.logit_stats is not None, "a graph ends in its output"
@@ -130,7 +130,7 @@ class Program:
 
 
 def _look_ahead(records: NDArray[Any]) -> None:
-    """Note in every record which matrix is multiplied with after it; behind the last one, the first."""
+    """Set in every record the next matrix to be multiplied; after the last one, the first."""
     matmuls = np.flatnonzero(records["code"] == OpCode.MATMUL)
     for index, record in enumerate(records):
         later = matmuls[matmuls > index]
@@ -140,7 +140,7 @@ def _look_ahead(records: NDArray[Any]) -> None:
 
 
 def _find_runs(records: NDArray[Any], operations: Sequence[GraphOperation]) -> None:
-    """Note where the runs begin and end: in a run, no row needs another one or what was written before it."""
+    """Set where runs begin and end: in a run, rows are independent of each other and of earlier writes."""
     begin = 0
     for index, op in enumerate(operations):
         before = operations[index - 1] if index else op
@@ -164,9 +164,9 @@ def _needs_barrier(op: GraphOperation, after: GraphOperation) -> bool:
 
 
 def _assign_buffers(graph: Graph, layout: WeightLayout) -> tuple[tuple[Buffer, ...], dict[Value, int]]:
-    """A buffer for each value, used again for one of exactly the same shape when it is not needed any more.
+    """A buffer for each value, reused for a value of exactly the same shape when it is dead.
 
-    Rows of other widths would overlap rows that another thread still reads.
+    Rows of another width would overlap rows that another thread still reads.
     """
     last_use = {
         value: index

@@ -1,4 +1,4 @@
-"""Operations on one row after the other: norms, activations, positions, what goes into the cache."""
+"""Operations on single rows: norms, activations, rotary embeddings, stores into the cache."""
 
 from __future__ import annotations
 

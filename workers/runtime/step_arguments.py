@@ -1,4 +1,4 @@
-"""What the compiled step reads and writes: tuples of arrays, and a few numbers."""
+"""Arguments of the compiled step: named tuples of arrays and numbers."""
 
 from __future__ import annotations
 
@@ -7,7 +7,7 @@ from typing import Any, NamedTuple
 from numpy.typing import NDArray
 
 NUM_TOKENS, NUM_LOGITS, NUM_TILES = range(3)
-"""Places in `StepInputs.sizes`."""
+"""Indices of `StepInputs.sizes`."""
 
 
 class ModelShape(NamedTuple):
@@ -37,7 +37,7 @@ class RotaryArrays(NamedTuple):
 
 
 class StepInputs(NamedTuple):
-    """A Batch, copied to where it stays, and the tiles of tokens that attention works on."""
+    """A Batch, copied to fixed arrays, and the tiles of tokens for attention."""
 
     sizes: NDArray[Any]  # int64: NUM_TOKENS, NUM_LOGITS, NUM_TILES
     token_ids: NDArray[Any]  # (max_tokens,)
@@ -49,7 +49,7 @@ class StepInputs(NamedTuple):
 
 
 class Workspace(NamedTuple):
-    """What lives between two operations; buffers lie in two arenas at `starts`."""
+    """Memory between operations; buffers are in two arenas at `starts`."""
 
     floats: NDArray[Any]
     encoded: NDArray[Any]
@@ -57,15 +57,15 @@ class Workspace(NamedTuple):
     scratch: NDArray[Any]  # (ranks * scratch_size,) of attention
     scratch_size: int
     barrier: NDArray[Any]
-    tasks: NDArray[Any]  # (operations * ranks,) how many tasks, or pieces of a share, are taken
+    tasks: NDArray[Any]  # (operations * ranks,) numbers of tasks, or pieces of a share, taken so far
 
 
 class ExpertChoices(NamedTuple):
-    """Which experts the tokens of a step have chosen; a choice is a token and one of its experts."""
+    """The experts chosen for the tokens of a step; a choice is a token and one of its experts."""
 
     num_chosen: int  # experts for each token
     ids: NDArray[Any]  # (choices,)
     weights: NDArray[Any]  # (choices,) float32
-    starts: NDArray[Any]  # (experts + 1,) where an expert's choices begin when they are sorted
-    choice_at: NDArray[Any]  # (choices,) which choice stands at a place of that order
+    starts: NDArray[Any]  # (experts + 1,) first sorted choice of each expert
+    choice_at: NDArray[Any]  # (choices,) the choice at each index of that order
     place_of: NDArray[Any]  # the inverse

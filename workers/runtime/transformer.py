@@ -1,4 +1,4 @@
-"""A model that runs steps: its program, packed weights, scratch memory and a team of threads."""
+"""The model of this runtime: a program, packed weights, scratch memory and a team of threads."""
 
 from __future__ import annotations
 
@@ -33,14 +33,14 @@ from cactus_actors.workers.spec.model_config import Experts, ModelConfig
 from cactus_actors.workers.spec.rotary import RotaryTables
 
 TOKENS_PER_TILE = 8
-"""Consecutive tokens of a sequence that attention reads the cache for at once."""
+"""Consecutive tokens of a sequence in one tile of attention."""
 
 
 class TransformerModel:
-    """Runs the tokens of a step on `threads` threads; compiled when it is built, in seconds the first time.
+    """Runs the tokens of a step on `threads` threads; the first construction compiles for some seconds.
 
-    The logits of a token are the same bits whatever else is in the batch, however its prompt is cut into
-    steps, and for any number of threads. One caller at a time.
+    The logits of a token are the same bits in any batch, with any chunked prefill and any number of threads.
+    One caller at a time.
     """
 
     def __init__(
@@ -83,7 +83,7 @@ class TransformerModel:
         self._team = ThreadTeam(threads, step_of_rank)
 
     def new_cache(self, num_blocks: int, block_size: int = 16) -> KVCache:
-        """An empty cache for this model's keys and values, in the format it was built for."""
+        """An empty KV cache for this model, in its format."""
         return KVCache.allocate(self.cache_shape, num_blocks, block_size, self.kv_format)
 
     def forward(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
@@ -99,7 +99,7 @@ class TransformerModel:
         return self._rows_of(self._program.logit_stats, num_rows, logit_stats_width(self.config.vocab_size))
 
     def hidden_states(self, batch: Batch, cache: KVCache) -> NDArray[np.float32]:
-        """What the head would read: (rows, hidden) behind the last norm, as `forward` otherwise."""
+        """The input of the head: (rows, hidden) after the last norm; otherwise as `forward`."""
         self._run(self._program.without_head, batch, cache)
         return self._rows_of(self._program.hidden, len(batch.logit_rows), self.config.hidden_size)
 
@@ -118,7 +118,7 @@ class TransformerModel:
         self._team.close()
 
     def _run(self, operations: NDArray[Any], batch: Batch, cache: KVCache) -> None:
-        """Let all threads run the operations over a batch."""
+        """Run the operations over a batch on all threads."""
         self._take(batch)
         self._tables.cover(int(batch.positions.max()) + 1)
         self._workspace.tasks.fill(0)
@@ -141,8 +141,8 @@ class TransformerModel:
         return rows[:, :num_columns]
 
     def _take(self, batch: Batch) -> None:
-        """Copy a batch to where the threads read it."""
-        # As unsigned, a negative index is too large as well: kernels would read foreign memory.
+        """Copy a batch to the arrays of the threads."""
+        # As unsigned, a negative index is too large as well: kernels would read out of bounds.
         token_ids, positions = (np.asarray(part, np.int32) for part in (batch.token_ids, batch.positions))
         assert token_ids.view(np.uint32).max() < self.config.vocab_size, "token id outside the vocabulary"
         assert positions.view(np.uint32).max() < self.config.max_context, "position outside the context"
@@ -240,7 +240,7 @@ def check_runnable(config: ModelConfig, threads: int) -> None:
 
 
 def shape_of(config: ModelConfig) -> ModelShape:
-    """What compiled code reads of a config."""
+    """The numbers of a config for compiled code."""
     return ModelShape(
         config.num_heads,
         config.num_kv_heads,
@@ -267,7 +267,7 @@ def next_power(count: int) -> int:
 
 
 def tiles_of(sequence_of_token: NDArray[np.integer[Any]]) -> NDArray[np.int32]:
-    """Where tiles of tokens begin, and the end of the last: runs of one sequence, cut to TOKENS_PER_TILE."""
+    """First tokens of tiles, and the end of the last: runs of one sequence, cut to TOKENS_PER_TILE."""
     num_tokens = len(sequence_of_token)
     is_first = np.ones(num_tokens + 1, dtype=bool)
     is_first[1:-1] = sequence_of_token[1:] != sequence_of_token[:-1]

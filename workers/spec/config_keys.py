@@ -1,4 +1,4 @@
-"""The raw keys of a config.json or of GGUF metadata, read with checks that name the file and the key."""
+"""Keys of a config.json or of GGUF metadata, read with checks that name the file and the key."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ import numpy as np
 
 from cactus_actors.models.checked_files import invalid
 
-# Inclusive bounds of what a sane model has; they keep a corrupt file from asking for absurd sizes.
+# Inclusive bounds of plausible models; they protect against the sizes in corrupt files.
 _BOUNDS: Mapping[str, tuple[float, float]] = {
     "vocab_size": (2, 1 << 24),
     "hidden_size": (2, 1 << 17),
@@ -50,16 +50,16 @@ class ConfigKeys:
         return replace(self, values=self._prefixed(defaults) | dict(self.values))
 
     def replaced(self, **values: Any) -> ConfigKeys:
-        """The same keys, but for these."""
+        """The same keys, with these values replaced."""
         return replace(self, values=dict(self.values) | self._prefixed(values))
 
     def updated(self, others: ConfigKeys) -> ConfigKeys:
-        """The same keys, but for those that `others` have."""
+        """The same keys, replaced by those of `others`."""
         values = {key.removeprefix(others.prefix): value for key, value in others.values.items()}
         return self.replaced(**values)
 
     def require(self, condition: bool, key: str, supported: str) -> None:
-        """Refuse the file unless `condition` holds; `supported` says what would have been accepted."""
+        """Refuse the file unless `condition` holds; `supported` names the accepted values."""
         if not condition:
             value = self.get(key)
             shown = f" {value!r:.100}" if value is not None else ""
@@ -134,5 +134,5 @@ class ConfigKeys:
 
 
 def is_finite(value: Any) -> bool:
-    """Whether `value` is a number that a float64 can hold."""
+    """True for a number in the range of float64."""
     return type(value) in (int, float) and abs(value) <= sys.float_info.max

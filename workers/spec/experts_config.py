@@ -6,16 +6,16 @@ from cactus_actors.workers.spec.config_keys import ConfigKeys
 from cactus_actors.workers.spec.model_config import Experts
 
 STACK = ".*."
-"""In a canonical name of `gguf_names`: the tensor is a stack, each entry has its number in this place."""
+"""In a canonical name of `gguf_names`: the tensor is a stack; the index of an entry replaces this part."""
 
 
 def experts_from_json(keys: ConfigKeys, count_key: str, size_key: str, *, normalised: bool) -> Experts:
-    """The experts of a config.json whose number and width stand at these keys."""
+    """The experts of a config.json; their number and width have these keys."""
     return _experts(keys, count_key, "num_experts_per_tok", size_key, normalised)
 
 
 def experts_from_gguf(keys: ConfigKeys, size_key: str, *, normalised: bool) -> Experts:
-    """The experts of a GGUF file; whether their weights are normalised its architecture says."""
+    """The experts of a GGUF file; the architecture determines if their weights are normalised."""
     for key in ("expert_shared_count", "expert_group_count"):
         keys.require_one_of(key, 0, None)
     keys.require_one_of("expert_gating_func", 1, None)  # softmax
@@ -25,7 +25,7 @@ def experts_from_gguf(keys: ConfigKeys, size_key: str, *, normalised: bool) -> E
 
 
 def stack_names(experts: str, *, gate: str, up: str, down: str) -> dict[str, str]:
-    """How `gguf_names` has the experts: a stack of each projection or, in older files, a tensor for each."""
+    """The entries of `gguf_names` for experts: a stack per projection or, in older files, a tensor per expert."""
     names = {
         "ffn_gate": f"{experts}{STACK}{gate}",
         "ffn_up": f"{experts}{STACK}{up}",

@@ -1,4 +1,4 @@
-"""The shape of a model: what its graph is made from."""
+"""The shape of a model, from which its graph is built."""
 
 from __future__ import annotations
 
@@ -10,22 +10,22 @@ from cactus_actors.workers.spec.rotary import Rope
 
 @dataclass(frozen=True, kw_only=True)
 class Layer:
-    """How one layer differs from the others."""
+    """The properties of one layer that differ between layers."""
 
     kind: Literal["attention", "conv"] = "attention"
-    window: int = 0  # how many positions a token sees, its own included; 0 for all
+    window: int = 0  # positions that a token attends to, its own included; 0 for all
     rope: int | None = 0  # index into `ModelConfig.ropes`, None for no rotation
     has_experts: bool = False
 
 
 @dataclass(frozen=True, kw_only=True)
 class Experts:
-    """A mixture of experts in the place of a feed-forward network."""
+    """A mixture of experts instead of a feed-forward network."""
 
     num_experts: int
     num_chosen: int
     ffn_size: int
-    normalised: bool  # whether the weights of the chosen experts add up to one
+    normalised: bool  # if the weights of the chosen experts add up to one
 
 
 @dataclass(frozen=True, kw_only=True)
@@ -57,7 +57,7 @@ class ModelConfig:
     experts: Experts | None = None
 
     def served_for(self, max_context: int) -> ModelConfig:
-        """The same model when no sequence gets longer than that."""
+        """The same model with sequences of at most `max_context` tokens."""
         ropes = tuple(rope.served_for(max_context) for rope in self.ropes)
         return replace(self, max_context=max_context, ropes=ropes)
 
@@ -71,7 +71,7 @@ class ModelConfig:
 
     @property
     def num_layers(self) -> int:
-        """How many layers there are."""
+        """Number of layers."""
         return len(self.layers)
 
     @property
@@ -86,5 +86,5 @@ class ModelConfig:
 
     @property
     def score_scale(self) -> float:
-        """What a query's product with a key is multiplied by."""
+        """The factor of the products of queries and keys."""
         return self.head_dim**-0.5 if self.attention_scale is None else self.attention_scale

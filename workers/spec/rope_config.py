@@ -64,7 +64,7 @@ def _parameters(keys: ConfigKeys, section: str) -> ConfigKeys:
 
 
 def _rotary_dim(keys: ConfigKeys, parameters: ConfigKeys, head_dim: int, rotates_part: bool) -> int:
-    """How many lanes of a head turn.
+    """Number of rotated lanes of a head.
 
     transformers reads `partial_rotary_factor` in every family. Those that rotate whole heads ignore it
     without a scaling, and fail with one.
@@ -92,7 +92,7 @@ def rope_from_gguf(keys: ConfigKeys, file: GGUFFile, head_dim: int, *, theta_key
 
 @contextmanager
 def _naming(path: Path) -> Iterator[None]:
-    """Errors of ropes and scalings, which know of no file, name this one."""
+    """Add the name of the file to errors of ropes and scalings."""
     try:
         yield
     except ModelFileInvalid as error:

@@ -1,4 +1,4 @@
-"""The ways to stretch a rotary embedding beyond the context that a model was trained for.
+"""Scalings that extend a rotary embedding beyond the context of the training.
 
 Every step is rounded to float32 in the order of Hugging Face transformers (`modeling_rope_utils`), because
 those are the frequencies that models are trained and compared with.
@@ -25,7 +25,7 @@ class RopeScaling(ABC):
 
     @property
     def amplitude(self) -> float:
-        """What cosines and sines are multiplied by."""
+        """The factor of cosines and sines."""
         return 1.0
 
     @abstractmethod
@@ -137,7 +137,7 @@ class YarnScaling(RopeScaling):
         return blend
 
     def _pair_that_turns(self, turns: float, num_pairs: int, theta: float) -> float:
-        """Which pair, in fractions, turns so often in the original context."""
+        """The (fractional) pair that turns `turns` times in the original context."""
         wavelength = self.original_context / (turns * 2 * math.pi)
         return num_pairs * math.log(wavelength) / math.log(theta)
 

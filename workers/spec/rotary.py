@@ -42,19 +42,19 @@ class Rope:
 
     @property
     def amplitude(self) -> float:
-        """What cosines and sines are multiplied by."""
+        """The factor of cosines and sines."""
         return 1.0 if self.scaling is None else self.scaling.amplitude
 
     @property
     def original_context(self) -> int | None:
-        """How far the frequencies of short contexts reach, None where there are no others."""
+        """The context of the short factors; None if there are no others."""
         scaling = self.scaling
         if not isinstance(scaling, LongRopeScaling) or scaling.short_factors == scaling.long_factors:
             return None
         return scaling.original_context
 
     def served_for(self, max_context: int) -> Rope:
-        """The embedding of the same model when no sequence gets longer than that."""
+        """The embedding of the same model with sequences of at most `max_context` tokens."""
         if isinstance(self.scaling, LongRopeScaling):
             return replace(self, scaling=replace(self.scaling, max_context=max_context))
         return self
@@ -80,7 +80,7 @@ def rotary_rows(rope: Rope, first: int, last: int) -> tuple[NDArray[np.float32],
 
 
 class RotaryTables:
-    """Tables of several ropes of one `rotary_dim`, filled as far as sequences have come.
+    """Tables of several ropes of one `rotary_dim`, filled up to the longest sequence so far.
 
     `cosines` and `sines` are flat: the row of position p of rope r starts at
     (r * max_positions + p) * num_pairs. They keep their place in memory; rows that are not covered yet are
@@ -99,7 +99,7 @@ class RotaryTables:
         self.sines: NDArray[np.float32] = aligned_zeros((size,), np.float32)
 
     def cover(self, num_positions: int) -> None:
-        """Make sure that positions 0..num_positions-1 have their rows; not more than `max_positions`."""
+        """Fill the rows of positions 0..num_positions-1; at most `max_positions`."""
         assert num_positions <= self.max_positions, "no sequence outgrows the context"
         while self.num_covered < num_positions:
             first = self.num_covered

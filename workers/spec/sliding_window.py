@@ -1,4 +1,4 @@
-"""Which layers see a window of the last positions only, as config.json and GGUF metadata say it."""
+"""Sliding windows of layers, from config.json and GGUF metadata."""
 
 from __future__ import annotations
 
