@@ -5,7 +5,7 @@ from __future__ import annotations
 from litestar import Litestar
 from litestar.datastructures import State
 
-from cactus_actors.gateway.context import Gateway
+from cactus_actors.gateway.context import GatewayContext
 from cactus_actors.gateway.http.error_responses import exception_handler
 from cactus_actors.gateway.openapi import pages
 from cactus_actors.gateway.request_guard import RequestGuard
@@ -23,7 +23,7 @@ from cactus_actors.gateway.routes import (
 )
 
 
-def build_app(gateway: Gateway) -> RequestGuard:
+def build_app(gateway: GatewayContext) -> RequestGuard:
     """The application that answers for `gateway`."""
     handlers = [
         *openai.HANDLERS,

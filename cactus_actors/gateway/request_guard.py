@@ -12,7 +12,7 @@ from litestar.enums import ScopeType
 from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 
 from cactus_actors.config import GatewaySettings
-from cactus_actors.gateway.context import Gateway, stopping_error
+from cactus_actors.gateway.context import GatewayContext, stopping_error
 from cactus_actors.gateway.http.api_keys import ANONYMOUS, Tenant, host_and_port
 from cactus_actors.gateway.http.body_budget import BodyBudget, BodyReservation
 from cactus_actors.gateway.http.error_responses import failure_response, info_of
@@ -30,9 +30,9 @@ _HOST = re.compile(rb"(?:\[[0-9a-fA-F:.]+\]|[A-Za-z0-9._-]+)(?::[0-9]{1,5})?")
 class RequestGuard:
     """An ASGI application around another; whatever happens inside, one answer of our shape leaves."""
 
-    def __init__(self, app: ASGIApp, gateway: Gateway) -> None:
+    def __init__(self, app: ASGIApp, gateway: GatewayContext) -> None:
         settings = gateway.settings
-        self._app = app
+        self.app = app
         self._gateway = gateway
         self._keys = gateway.keys
         self._metrics = gateway.metrics
@@ -45,12 +45,13 @@ class RequestGuard:
     async def __call__(self, scope: Scope, receive: Receive, send: Send) -> None:
         """Answer one request; other kinds of scopes pass through."""
         if scope["type"] != ScopeType.HTTP:
-            await self._app(scope, receive, send)
+            await self.app(scope, receive, send)
             return
         started = time.monotonic()
         state: dict[str, Any] = scope["state"]
         state["request_id"] = new_request_id(ANONYMOUS)
         state["received_at"] = started
+        state["timeouts"] = self._gateway.timeouts
         state["body_reservation"] = body_reservation = BodyReservation(self._body_budget)
         status = 0
 
@@ -74,7 +75,7 @@ class RequestGuard:
         try:
             state["tenant"] = self._admitted(scope)
             state["request_id"] = new_request_id(state["tenant"])
-            await self._app(scope, receive, answer)
+            await self.app(scope, receive, answer)
         except ClientDisconnected:
             self._metrics.note_disconnect()
             abort(scope)

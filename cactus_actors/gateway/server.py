@@ -14,13 +14,14 @@ import uvloop
 from cactus_actors.client import AsyncClient
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.app import build_app
-from cactus_actors.gateway.context import Gateway
-from cactus_actors.gateway.files.batch_runner import BatchRunner
+from cactus_actors.gateway.context import GatewayContext
+from cactus_actors.gateway.files.batch_queue import BatchQueue
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.quota import FileQuota
-from cactus_actors.gateway.http.api_keys import ApiKeys, check_exposure, host_and_port
-from cactus_actors.gateway.http.http_protocol import BoundedProtocol
+from cactus_actors.gateway.http.api_keys import check_exposure, host_and_port
+from cactus_actors.gateway.http.http_protocol import protocol_with
 from cactus_actors.gateway.http.http_server import HttpServer
+from cactus_actors.gateway.http.timeouts import DEFAULT_TIMEOUTS, GatewayTimeouts
 from cactus_actors.gateway.http.tls import certificate_of
 from cactus_actors.gateway.memory_trimming import MemoryTrimmer
 from cactus_actors.models.catalog import resolve_model
@@ -30,11 +31,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.text import TextModel, load_text_model
 
 BACKLOG = 2048
-CLOSING_S = 2
 SEND_BUFFER_BYTES = 256 * 1024
-PEER_TIMEOUT_S = 30
-"""How long nothing may be heard from the machine of a reader, whether there is something to send or not."""
-KEEP_ALIVE_S = 30
 
 
 class GatewayServer:
@@ -44,18 +41,29 @@ class GatewayServer:
     bound, or that is open to others without a key.
     """
 
-    def __init__(self, settings: GatewaySettings, text_model: TextModel | None = None) -> None:
-        """`text_model` stands in for the model's own text side."""
+    def __init__(
+        self,
+        settings: GatewaySettings,
+        text_model: TextModel | None = None,
+        timeouts: GatewayTimeouts = DEFAULT_TIMEOUTS,
+    ) -> None:
+        """`text_model` replaces the model's own text side."""
         is_encrypted = settings.behind_proxy or settings.tls_cert is not None
         check_exposure(settings.listen, settings.key_digests, is_encrypted=is_encrypted)
         self._settings = settings
+        self._timeouts = timeouts
         self._certificate = certificate_of(settings)
         self._text = text_model or load_text_model(resolve_model(settings.model), settings.overrides)
-        self._socket = _bound(settings.listen)
+        self._socket = _bound(settings.listen, timeouts.peer_s)
         self._loop: asyncio.AbstractEventLoop | None = None
-        self._gateway: Gateway | None = None
+        self._gateway: GatewayContext | None = None
         self._server: HttpServer | None = None
         self._is_stopping = False
+
+    @property
+    def context(self) -> GatewayContext | None:
+        """What the handlers of requests share; None before `run`."""
+        return self._gateway
 
     @property
     def address(self) -> str:
@@ -83,7 +91,7 @@ class GatewayServer:
         return self.num_open() == 0
 
     def stop(self) -> None:
-        """Let `run` end: who still waits is told so, and has CLOSING_S to take it.
+        """Let `run` end: who still waits is told so, and has `closing_s` to take it.
 
         Jobs that somebody can come back for go on; the others are cancelled.
         """
@@ -98,20 +106,22 @@ class GatewayServer:
         self._gateway.stop()
         self._server.end()
 
-    def _built(self, client: AsyncClient) -> Gateway:
+    def _built(self, client: AsyncClient) -> GatewayContext:
         settings = self._settings
         directory = Path(settings.state_dir).expanduser() / "http"
         offset = unix_offset(directory)
         quota = FileQuota(settings.max_files, settings.max_stored_bytes, settings.file_retention_s)
         files = FileStore(directory / "files", quota, lambda: time.monotonic() + offset)
-        batches = BatchRunner(
+        batches = BatchQueue(
             directory / "batches",
             files,
             client,
             in_flight=settings.batch_in_flight,
             unix_offset=offset,
+            window_s=self._timeouts.batch_window_s,
+            retry_s=self._timeouts.batch_retry_s,
         )
-        return Gateway(settings, client, self._text, ApiKeys(settings.key_digests), files, batches)
+        return GatewayContext(settings, client, self._text, files, batches, self._timeouts)
 
     async def _serve(self, jobs_endpoint: str, stream_endpoint: str) -> None:
         key_file = self._settings.key_file or ""
@@ -119,42 +129,42 @@ class GatewayServer:
             gateway = self._gateway = self._built(client)
             config = uvicorn.Config(
                 build_app(gateway),
-                http=BoundedProtocol,
+                http=protocol_with(self._timeouts),
                 ws="none",
                 lifespan="off",
                 log_config=None,
                 access_log=False,
                 proxy_headers=False,
                 server_header=False,
-                timeout_keep_alive=KEEP_ALIVE_S,
-                timeout_graceful_shutdown=CLOSING_S,
+                timeout_keep_alive=self._timeouts.keep_alive_s,
+                timeout_graceful_shutdown=self._timeouts.closing_s,
             )
             config.load()
             if self._certificate is not None:
                 config.ssl = self._certificate.context
-                gateway.start(self._certificate.follow())
+                gateway.tasks.start(self._certificate.follow())
             server = self._server = HttpServer(config)
             self._loop = asyncio.get_running_loop()
             if self._is_stopping:
                 server.end()
-            gateway.start(gateway.watch())
-            gateway.start(MemoryTrimmer(resident_bytes()).run())
-            gateway.start(gateway.batches.run())
-            gateway.start(gateway.batches.expire())
+            gateway.tasks.start(gateway.status.watch())
+            gateway.tasks.start(MemoryTrimmer(resident_bytes()).run())
+            gateway.tasks.start(gateway.batches.run())
+            gateway.tasks.start(gateway.batches.expire())
             try:
                 await server.serve(sockets=[self._socket])
             finally:
                 self._loop = None
                 # First: work that loses its client leaves its jobs, work that is cancelled ends them.
                 await client.close()
-                await gateway.close()
+                await gateway.tasks.close()
 
 
-async def _count(gateway: Gateway) -> int:
+async def _count(gateway: GatewayContext) -> int:
     return gateway.metrics.num_open
 
 
-def _bound(listen: str) -> socket.socket:
+def _bound(listen: str, peer_timeout_s: int) -> socket.socket:
     host, port = host_and_port(listen)
     family = socket.AF_INET6 if ":" in host else socket.AF_INET
     listener = socket.socket(family, socket.SOCK_STREAM)
@@ -162,7 +172,7 @@ def _bound(listen: str) -> socket.socket:
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_REUSEADDR, 1)
         # What the kernel holds for a reader who takes nothing, and how late a slow one is seen to read.
         listener.setsockopt(socket.SOL_SOCKET, socket.SO_SNDBUF, SEND_BUFFER_BYTES)
-        _watch_peers(listener)
+        _watch_peers(listener, peer_timeout_s)
         listener.bind((host, port))
         listener.listen(BACKLOG)
     except (OSError, UnicodeError) as error:
@@ -173,14 +183,14 @@ def _bound(listen: str) -> socket.socket:
     return listener
 
 
-def _watch_peers(listener: socket.socket) -> None:
+def _watch_peers(listener: socket.socket, timeout_s: int) -> None:
     """Have the kernel drop connections whose other end has vanished; accepted ones inherit what is set."""
     listener.setsockopt(socket.SOL_SOCKET, socket.SO_KEEPALIVE, 1)
     if hasattr(socket, "TCP_USER_TIMEOUT"):  # Linux
         for option, value in (
-            (socket.TCP_KEEPIDLE, PEER_TIMEOUT_S // 2),
-            (socket.TCP_KEEPINTVL, PEER_TIMEOUT_S // 6),
+            (socket.TCP_KEEPIDLE, timeout_s // 2),
+            (socket.TCP_KEEPINTVL, timeout_s // 6),
             (socket.TCP_KEEPCNT, 3),
-            (socket.TCP_USER_TIMEOUT, PEER_TIMEOUT_S * 1000),
+            (socket.TCP_USER_TIMEOUT, timeout_s * 1000),
         ):
             listener.setsockopt(socket.IPPROTO_TCP, option, value)

@@ -22,6 +22,7 @@ from cactus_actors.gateway.http.api_keys import (
     host_and_port,
     read_keys,
 )
+from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.protocol.errors import AuthenticationFailed, ConfigurationInvalid
 from cactus_actors.protocol.key_grants import KeyGrants
@@ -29,6 +30,13 @@ from tests.support.router.scripted_router import until
 from tests.support.services.played_service import PlayedService, played_service
 
 ANN, BOB = "ann-0123456789abcdef", "bob-0123456789abcdef"
+
+
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
+    timeouts = GatewayTimeouts(headers_s=0.3, body_s=0.3)
+    with played_service(tmp_path_factory.mktemp("state"), timeouts=timeouts) as service:
+        yield service
 
 
 @pytest.fixture(scope="module")
@@ -284,9 +292,8 @@ def test_a_wrong_key_takes_as_long_as_a_right_one() -> None:
     assert 0.5 < first / last < 2.0
 
 
-def test_headers_that_do_not_come_are_not_waited_for(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.3)
-    host, port = service.url.removeprefix("http://").split(":")
+def test_headers_that_do_not_come_are_not_waited_for(impatient: PlayedService) -> None:
+    host, port = impatient.url.removeprefix("http://").split(":")
     for begun in (b"", b"GET /health HTTP/1.1\r\nHost: localhost\r\nX: "):
         with socket.create_connection((host, int(port)), timeout=60) as connection:
             connection.sendall(begun)
@@ -295,9 +302,8 @@ def test_headers_that_do_not_come_are_not_waited_for(service: PlayedService, mon
             assert connection.recv(4096) == b""
 
 
-def test_a_body_that_does_not_come_is_not_waited_for(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.request_body.BODY_TIMEOUT_S", 0.3)
-    host, port = service.url.removeprefix("http://").split(":")
+def test_a_body_that_does_not_come_is_not_waited_for(impatient: PlayedService) -> None:
+    host, port = impatient.url.removeprefix("http://").split(":")
     head = b"POST /v1/completions HTTP/1.1\r\nHost: localhost\r\nContent-Type: application/json\r\n"
     for body in (b"Content-Length: 100\r\n\r\n{", b"Transfer-Encoding: chunked\r\n\r\n1\r\n{\r\n"):
         with socket.create_connection((host, int(port)), timeout=60) as connection:

@@ -11,11 +11,10 @@ from typing import Any
 
 import pytest
 
-from cactus_actors.batch.batch_request import DEFAULT_LIMITS, BatchLimits
+from cactus_actors.batch.batch_request import BatchLimits
 from cactus_actors.client import AsyncClient
-from cactus_actors.gateway.files import batch_runner as batches_module
+from cactus_actors.gateway.files.batch_queue import BatchQueue
 from cactus_actors.gateway.files.batch_record import BatchRecord
-from cactus_actors.gateway.files.batch_runner import BatchRunner
 from cactus_actors.gateway.files.file_store import FileStore
 from cactus_actors.gateway.files.line_slots import LineSlots
 from cactus_actors.protocol.errors import CactusError, Overloaded, Unavailable
@@ -47,10 +46,10 @@ def refuse(router: ScriptedRouter, account: str, error: CactusError) -> None:
 class Tenants:
     """Batches of tenants, as the gateway keeps them."""
 
-    def __init__(self, directory: Path, client: AsyncClient, in_flight: int, limits: BatchLimits) -> None:
+    def __init__(self, directory: Path, client: AsyncClient, in_flight: int, **options: Any) -> None:
         self.files = FileStore(directory / "files")
-        self.batches = BatchRunner(
-            directory / "batches", self.files, client, in_flight=in_flight, unix_offset=0.0, limits=limits
+        self.batches = BatchQueue(
+            directory / "batches", self.files, client, in_flight=in_flight, unix_offset=0.0, **options
         )
 
     async def create(self, tenant: str, num_lines: int = 1, **body: Any) -> BatchRecord:
@@ -73,10 +72,10 @@ class Tenants:
 
 @asynccontextmanager
 async def tenants(
-    directory: Path, router: ScriptedRouter, in_flight: int = 2, limits: BatchLimits = DEFAULT_LIMITS
+    directory: Path, router: ScriptedRouter, in_flight: int = 2, **options: Any
 ) -> AsyncIterator[Tenants]:
     async with AsyncClient(router.endpoint, router.stream_endpoint, timeout=30.0) as client:
-        kept = Tenants(directory, client, in_flight, limits)
+        kept = Tenants(directory, client, in_flight, **options)
         working = asyncio.create_task(kept.batches.run())
         try:
             yield kept
@@ -135,7 +134,7 @@ async def test_a_batch_that_waits_is_cancelled_at_once(tmp_path: Path, router: S
         await comes(lambda: blocked.has_ended)
         await comes(lambda: last.status == "in_progress")
         assert blocked.status == "cancelled"
-    again = BatchRunner(tmp_path / "batches", kept.files, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
+    again = BatchQueue(tmp_path / "batches", kept.files, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
     statuses = {record.batch_id: record.status for record in again.all_of("ann")}
     assert statuses == {
         blocked.batch_id: "cancelled",
@@ -145,11 +144,10 @@ async def test_a_batch_that_waits_is_cancelled_at_once(tmp_path: Path, router: S
 
 
 async def test_a_batch_that_is_tried_again_later_holds_up_nobody_else(
-    tmp_path: Path, router: ScriptedRouter, monkeypatch: pytest.MonkeyPatch, caplog: pytest.LogCaptureFixture
+    tmp_path: Path, router: ScriptedRouter, caplog: pytest.LogCaptureFixture
 ) -> None:
-    monkeypatch.setattr(batches_module, "RETRY_S", 3600.0)
     refuse(router, "ann", Unavailable("no worker"))
-    async with tenants(tmp_path, router, limits=BatchLimits(service_lost_s=-1.0)) as kept:
+    async with tenants(tmp_path, router, limits=BatchLimits(service_lost_s=-1.0), retry_s=3600.0) as kept:
         blocked = await kept.create("ann")
         await comes(lambda: f"{blocked.batch_id} waits" in caplog.text)
         other = await kept.create("bob")

@@ -13,8 +13,9 @@ import httpx
 import pytest
 
 from cactus_actors.gateway.files.batch_check import checked
-from cactus_actors.gateway.files.batch_runner import BatchRunner
+from cactus_actors.gateway.files.batch_queue import BatchQueue
 from cactus_actors.gateway.files.file_store import FileStore
+from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import STORY, PlayedService, played_service
 
@@ -299,11 +300,11 @@ def test_a_cancelled_batch_keeps_what_was_done(tmp_path: Path) -> None:
         assert ended(http, waiting)["status"] == "completed"
 
 
-def test_a_batch_whose_time_is_over_says_what_never_ran(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.files.batch_record.WINDOW_S", 4)
+def test_a_batch_whose_time_is_over_says_what_never_ran(tmp_path: Path) -> None:
+    timeouts = GatewayTimeouts(batch_window_s=4)
     content = b"".join(line(str(number)) for number in range(300))
     with (
-        played_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 2}) as service,
+        played_service(tmp_path, timeouts=timeouts, step_s=0.05, gateway={"batch_in_flight": 2}) as service,
         service.http() as http,
     ):
         batch_id, behind_it = create(http, content), create(http, line("a") + line("b"))
@@ -351,9 +352,9 @@ def test_a_batch_has_its_time_whatever_the_clock_is_set_to(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch, by: float
 ) -> None:
     window_s = 4
-    monkeypatch.setattr("cactus_actors.gateway.files.batch_record.WINDOW_S", window_s)
+    timeouts = GatewayTimeouts(batch_window_s=window_s)
     content = b"".join(line(str(number)) for number in range(300))
-    with played_service(tmp_path, step_s=0.05, gateway={"batch_in_flight": 2}) as service:
+    with played_service(tmp_path, timeouts=timeouts, step_s=0.05, gateway={"batch_in_flight": 2}) as service:
         with service.http() as http:
             batch_id = create(http, content)
             taken_at = time.monotonic()
@@ -453,8 +454,8 @@ async def test_records_that_are_damaged_are_passed_over(tmp_path: Path) -> None:
     assert again.all_of("") == [kept]
     assert not again.path(lost).exists()
 
-    def read() -> BatchRunner:
-        return BatchRunner(tmp_path / "batches", again, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
+    def read() -> BatchQueue:
+        return BatchQueue(tmp_path / "batches", again, None, in_flight=1, unix_offset=0.0)  # type: ignore[arg-type]
 
     record = read().create(COMPLETIONS, kept.file_id, "", None)
     assert read().all_of("") == [record]

@@ -17,6 +17,7 @@ import pytest
 
 from cactus_actors.gateway.app import build_app
 from cactus_actors.gateway.http.api_keys import digest_of
+from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.gateway.request_guard import PUBLIC_PATHS
 from tests.support.http.raw_http import PROMPT, asked, connection, post, request, statuses, until_closed
 from tests.support.router.scripted_router import until
@@ -37,6 +38,15 @@ def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]
         yield service
 
 
+@pytest.fixture(scope="module")
+def impatient(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
+    """The service with timeouts that a test can wait for."""
+    timeouts = GatewayTimeouts(headers_s=0.3, body_s=0.3, linger_s=0.3, reader_s=0.3)
+    settings = {"key_digests": [digest_of(ANN)], "max_open_bytes": MAX_OPEN_BYTES}
+    with played_service(tmp_path_factory.mktemp("state"), gateway=settings, timeouts=timeouts) as service:
+        yield service
+
+
 @pytest.fixture
 def http_client(service: PlayedService) -> Iterator[httpx.Client]:
     with service.http(headers=BEARER) as client:
@@ -47,8 +57,8 @@ def http_client(service: PlayedService) -> Iterator[httpx.Client]:
 def routes(service: PlayedService) -> list[tuple[str, str]]:
     """Every method and path that the application has."""
     assert service.gateway is not None
-    assert service.gateway._gateway is not None
-    app: Any = build_app(service.gateway._gateway)._app
+    assert service.gateway.context is not None
+    app: Any = build_app(service.gateway.context).app
     return [(method, route.path.replace("{", "").replace("}", "")) for route in app.routes for method in route.methods]
 
 
@@ -188,15 +198,13 @@ def test_what_stands_behind_a_body_says_nothing_about_it(service: PlayedService)
 )
 @pytest.mark.parametrize("is_streamed", [True, False])
 def test_answers_keep_their_order_whatever_follows_a_request(
-    service: PlayedService,
-    monkeypatch: pytest.MonkeyPatch,
+    impatient: PlayedService,
     behind: bytes,
     status: int,
     is_streamed: bool,
 ) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.03)
     body = json.dumps({"prompt": "a", "stream": is_streamed}).encode()
-    with connection(service.url) as opened:
+    with connection(impatient.url) as opened:
         opened.sendall(post(key=ANN, body=body) + request(target=b"/healthz") + behind)
         answers = until_closed(opened)
     assert statuses(answers) == [200, 200, status]
@@ -205,9 +213,8 @@ def test_answers_keep_their_order_whatever_follows_a_request(
     assert first.endswith(b"0\r\n\r\n" if is_streamed else b"}")
 
 
-def test_a_connection_is_not_kept_open_by_line_ends(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.2)
-    with connection(service.url) as opened:
+def test_a_connection_is_not_kept_open_by_line_ends(impatient: PlayedService) -> None:
+    with connection(impatient.url) as opened:
         opened.sendall(request(target=b"/healthz"))
         assert opened.recv(4096)
         until(lambda: not _takes(opened, b"\r\n"))
@@ -225,9 +232,8 @@ def trickle(opened: socket.socket, part: bytes) -> None:
     pytest.fail("it waits for ever")
 
 
-def test_headers_that_trickle_are_not_waited_for(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.HEADERS_TIMEOUT_S", 0.3)
-    with connection(service.url) as opened:
+def test_headers_that_trickle_are_not_waited_for(impatient: PlayedService) -> None:
+    with connection(impatient.url) as opened:
         opened.sendall(b"GET /healthz HTTP/1.1\r\nHost: localhost\r\n")
         trickle(opened, b"X: y\r\n")
         opened.settimeout(10)
@@ -235,12 +241,9 @@ def test_headers_that_trickle_are_not_waited_for(service: PlayedService, monkeyp
 
 
 @pytest.mark.parametrize("head", [b"Content-Length: 1000", CHUNKED])
-def test_a_body_that_trickles_is_not_waited_for(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch, head: bytes
-) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.request_body.BODY_TIMEOUT_S", 0.3)
+def test_a_body_that_trickles_is_not_waited_for(impatient: PlayedService, head: bytes) -> None:
     part = b"1\r\n \r\n" if head == CHUNKED else b" "
-    with connection(service.url) as opened:
+    with connection(impatient.url) as opened:
         opened.sendall(post(head, key=ANN, body=b"", has_length=False))
         trickle(opened, part)
 
@@ -258,12 +261,9 @@ def test_a_body_that_is_not_wanted_is_answered_before_it_comes_and_ends_the_conn
         assert statuses(until_closed(opened)) == [status]
 
 
-def test_a_body_without_an_end_is_cut_at_the_limit_and_its_sender_still_hears_why(
-    service: PlayedService, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.LINGER_S", 0.3)
+def test_a_body_without_an_end_is_cut_at_the_limit_and_its_sender_still_hears_why(impatient: PlayedService) -> None:
     chunk = b"10000\r\n" + b" " * 0x10000 + b"\r\n"
-    with connection(service.url) as opened:
+    with connection(impatient.url) as opened:
         opened.sendall(post(CHUNKED, key=ANN, body=b"", has_length=False))
         for _ in range(MAX_BODY // 0x10000 + 16):
             opened.sendall(chunk)
@@ -297,14 +297,13 @@ def test_all_bodies_together_have_a_size_too(service: PlayedService, http_client
     until(lambda: http_client.post(COMPLETIONS, content=part, headers=JSON).status_code == 400)
 
 
-def test_an_answer_that_is_not_taken_is_not_kept(service: PlayedService, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.READER_TIMEOUT_S", 0.3)
-    assert service.gateway is not None
+def test_an_answer_that_is_not_taken_is_not_kept(impatient: PlayedService) -> None:
+    assert impatient.gateway is not None
     body = json.dumps({"content": "a " * 200_000, "with_pieces": True}).encode()
     with socket.socket() as opened:
         opened.setsockopt(socket.SOL_SOCKET, socket.SO_RCVBUF, 4096)
         opened.settimeout(60)
-        opened.connect(("127.0.0.1", int(service.url.rpartition(":")[2])))
+        opened.connect(("127.0.0.1", int(impatient.url.rpartition(":")[2])))
         opened.sendall(post(key=ANN, target=b"/tokenize", body=body))
         assert opened.recv(1) == b"H"
         polled = select.poll()

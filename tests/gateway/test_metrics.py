@@ -12,8 +12,9 @@ import pytest
 from prometheus_client import Metric
 
 from cactus_actors.client import AsyncClient
-from cactus_actors.gateway.context import Gateway
+from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.gateway.metrics.gateway_metrics import Metrics
+from cactus_actors.gateway.service_status import ServiceStatus
 from cactus_actors.protocol.messages import Status
 from tests.support.http.exposition import Families, families_in
 from tests.support.router.scripted_router import until
@@ -104,9 +105,8 @@ def test_the_gateway_tells_what_it_does(families: Families) -> None:
     assert value_of(families, "process_resident_memory_bytes") > 1e6
 
 
-def test_a_service_that_does_not_answer_is_told_soon(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.context.WATCHER_PATIENCE_S", 0.2)
-    with played_service(tmp_path) as service, service.http() as http:
+def test_a_service_that_does_not_answer_is_told_soon(tmp_path: Path) -> None:
+    with played_service(tmp_path, timeouts=GatewayTimeouts(totals_answer_s=0.2)) as service, service.http() as http:
         service.router.stop()
         families = families_in(http.get("/metrics").text)
         assert value_of(families, "cactus_up") == 0
@@ -115,14 +115,14 @@ def test_a_service_that_does_not_answer_is_told_soon(tmp_path: Path, monkeypatch
 
 
 def test_whoever_asks_at_once_is_told_by_one_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask, tell = AsyncClient.status, Gateway.status_with_totals
+    ask, tell = AsyncClient.status, ServiceStatus.with_totals
     asked: list[AsyncClient] = []
-    told: list[Gateway] = []
+    told: list[ServiceStatus] = []
     may_answer = threading.Event()
 
-    async def counted(gateway: Gateway) -> Status | None:
-        told.append(gateway)
-        return await tell(gateway)
+    async def counted(status: ServiceStatus) -> Status | None:
+        told.append(status)
+        return await tell(status)
 
     async def slow(client: AsyncClient, *, with_totals: bool = False) -> Status:
         if with_totals:
@@ -130,10 +130,10 @@ def test_whoever_asks_at_once_is_told_by_one_status(tmp_path: Path, monkeypatch:
             await asyncio.to_thread(may_answer.wait, 20.0)
         return await ask(client, with_totals=with_totals)
 
-    with played_service(tmp_path) as service, ThreadPoolExecutor(20) as pool:
+    timeouts = GatewayTimeouts(totals_answer_s=20.0)
+    with played_service(tmp_path, timeouts=timeouts) as service, ThreadPoolExecutor(20) as pool:
         monkeypatch.setattr(AsyncClient, "status", slow)
-        monkeypatch.setattr(Gateway, "status_with_totals", counted)
-        monkeypatch.setattr("cactus_actors.gateway.context.WATCHER_PATIENCE_S", 20.0)
+        monkeypatch.setattr(ServiceStatus, "with_totals", counted)
         scrapes = [pool.submit(httpx.get, f"{service.url}/metrics", timeout=60.0) for _ in range(20)]
         try:
             until(lambda: len(told) == len(scrapes), 20.0)

@@ -10,6 +10,7 @@ from typing import Any
 import httpx
 import pytest
 
+from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.protocol.error_info import ErrorInfo
 from tests.support.http.raw_http import connection, post
 from tests.support.router.scripted_router import until
@@ -251,11 +252,11 @@ def test_a_request_can_be_looked_at_and_cancelled(tmp_path: Path) -> None:
         assert http.get("/v1/requests/rubbish").status_code == 404
 
 
-def test_a_reader_that_takes_nothing_is_dropped(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.gateway.http.http_protocol.READER_TIMEOUT_S", 0.3)
+def test_a_reader_that_takes_nothing_is_dropped(tmp_path: Path) -> None:
+    timeouts = GatewayTimeouts(reader_s=0.3)
     words = ("y" * 100_000,) * 400
     with (
-        played_service(tmp_path, words=words, step_s=0.005) as service,
+        played_service(tmp_path, timeouts=timeouts, words=words, step_s=0.005) as service,
         service.http() as http,
         http.stream("POST", "/v1/completions", json={"prompt": "Once", "stream": True}),
     ):

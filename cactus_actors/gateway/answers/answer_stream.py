@@ -14,7 +14,7 @@ from cactus_actors.api.field_names import FieldNames, name_as_given
 from cactus_actors.api.openai import error_body
 from cactus_actors.gateway.answers.choices import ChoiceStreams, StreamEvent
 from cactus_actors.gateway.answers.streaming_response import DONE, PING, event
-from cactus_actors.gateway.context import Gateway, stopping_error
+from cactus_actors.gateway.context import GatewayContext, stopping_error
 from cactus_actors.gateway.http.error_responses import info_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.stream_positions import StreamPosition, event_id
@@ -47,7 +47,7 @@ class AnswerStream:
 
     def __init__(
         self,
-        gateway: Gateway,
+        gateway: GatewayContext,
         identity: Identity,
         submits: Sequence[Submit],
         chunks: ChunkMaker,

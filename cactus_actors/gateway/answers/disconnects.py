@@ -8,7 +8,7 @@ from typing import Any, TypeVar
 
 from litestar.types import Receive
 
-from cactus_actors.gateway.context import Gateway, stopping_error
+from cactus_actors.gateway.context import GatewayContext, stopping_error
 from cactus_actors.gateway.http.request_body import ClientDisconnected
 
 T = TypeVar("T")
@@ -21,7 +21,7 @@ async def wait_for_disconnect(receive: Receive) -> None:
 
 
 async def unless_disconnected(
-    gateway: Gateway, receive: Receive, work: Coroutine[Any, Any, T], *, survives_disconnect: bool = False
+    gateway: GatewayContext, receive: Receive, work: Coroutine[Any, Any, T], *, survives_disconnect: bool = False
 ) -> T:
     """The value of `work`; raises ClientDisconnected when nobody waits for it, Unavailable when the gateway stops.
 
@@ -40,7 +40,7 @@ async def unless_disconnected(
         gone.cancel()
         if not task.done():
             if survives_disconnect:
-                gateway.go_on(task)
+                gateway.tasks.keep(task)
             else:
                 task.cancel()
                 await asyncio.wait((task,))

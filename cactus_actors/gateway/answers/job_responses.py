@@ -13,7 +13,7 @@ from cactus_actors.gateway.answers.answer_stream import AnswerStream, ChunkMaker
 from cactus_actors.gateway.answers.choices import results_of
 from cactus_actors.gateway.answers.disconnects import unless_disconnected
 from cactus_actors.gateway.answers.streaming_response import DONE, EventStreamResponse
-from cactus_actors.gateway.context import Gateway
+from cactus_actors.gateway.context import GatewayContext
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.errors import ModelNotFound
@@ -30,7 +30,7 @@ def json_response(value: Any, status_code: int = 200) -> ASGIResponse:
     return ASGIResponse(body=_encode(value), status_code=status_code)
 
 
-def model_asked_for(gateway: Gateway, name: str | None) -> str:
+def model_asked_for(gateway: GatewayContext, name: str | None) -> str:
     """The model that a body names, the served one's name where it names none.
 
     A service of one model takes any name; raises ModelNotFound for what can be no model's name.
@@ -40,7 +40,7 @@ def model_asked_for(gateway: Gateway, name: str | None) -> str:
     return gateway.model if name is None else name
 
 
-def with_model(gateway: Gateway, body: dict[str, Any]) -> dict[str, Any]:
+def with_model(gateway: GatewayContext, body: dict[str, Any]) -> dict[str, Any]:
     """A body that names a model; raises ModelNotFound."""
     name = body.get("model")
     if name is not None and not isinstance(name, str):
@@ -48,14 +48,14 @@ def with_model(gateway: Gateway, body: dict[str, Any]) -> dict[str, Any]:
     return body | {"model": model_asked_for(gateway, name)}
 
 
-async def check_serves(gateway: Gateway, identity: Identity) -> None:
+async def check_serves(gateway: GatewayContext, identity: Identity) -> None:
     """Raise Unavailable where nobody could answer; who comes back for an answer waits for it instead."""
     if not identity.survives_disconnect:
         await gateway.check_serves()
 
 
 async def whole_answer(
-    gateway: Gateway,
+    gateway: GatewayContext,
     request: HttpRequest,
     identity: Identity,
     submits: Sequence[Submit],
@@ -74,7 +74,7 @@ async def whole_answer(
 
 
 async def streamed_answer(
-    gateway: Gateway,
+    gateway: GatewayContext,
     request: HttpRequest,
     identity: Identity,
     submits: Sequence[Submit],

@@ -20,7 +20,6 @@ BatchStatus = Literal[
     "cancelling",
     "cancelled",
 ]
-WINDOW_S = 24 * 3600
 ENDED: frozenset[BatchStatus] = frozenset({"failed", "completed", "expired", "cancelled"})
 
 
@@ -48,6 +47,7 @@ class BatchRecord(StoredRecord, kw_only=True):
     num_completed: int = 0
     num_failed: int = 0
     metadata: dict[str, str] | None = None
+    window_s: float = 24 * 3600
 
     @property
     def has_ended(self) -> bool:
@@ -57,11 +57,11 @@ class BatchRecord(StoredRecord, kw_only=True):
     @property
     def expires_at(self) -> float:
         """When what has not run by then will not, as the wall clock said when the batch was taken."""
-        return self.created_at + WINDOW_S
+        return self.created_at + self.window_s
 
     def seconds_left(self, now: float) -> float:
         """Of the batch's window at `now`, by the clock of `taken_at`; never more than all of it."""
-        return min(WINDOW_S, self.begins_at + WINDOW_S - now)
+        return min(self.window_s, self.begins_at + self.window_s - now)
 
     def enter(self, status: BatchStatus) -> None:
         """Come to a status now."""

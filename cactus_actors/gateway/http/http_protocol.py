@@ -10,11 +10,10 @@ from typing import Any
 from litestar.types import Scope
 from uvicorn.protocols.http.httptools_impl import HttpToolsProtocol
 
-HEADERS_TIMEOUT_S = 15.0
+from cactus_actors.gateway.http.timeouts import DEFAULT_TIMEOUTS, GatewayTimeouts
+
 MAX_HEADERS = 100
 MAX_HEADER_BYTES = 32 * 1024
-READER_TIMEOUT_S = 30.0
-LINGER_S = 5.0
 _CONNECTION = "cactus.connection"
 _NO_LINGERING = struct.pack("ii", 1, 0)
 
@@ -23,11 +22,12 @@ class BoundedProtocol(HttpToolsProtocol):
     """A connection whose request line and headers must come soon and be few.
 
     What cannot be a request is refused behind the answers to all before it, and nothing after it is read.
-    An answer to a request that has not come whole ends the connection: its rest is thrown away for LINGER_S,
+    An answer to a request that has not come whole ends the connection: its rest is thrown away for `linger_s`,
     so that the answer is not lost to a sender who is still sending. A reader who lets the buffer of what is
-    sent stay full for READER_TIMEOUT_S is dropped.
+    sent stay full for `reader_s` is dropped.
     """
 
+    timeouts = DEFAULT_TIMEOUTS
     _num_header_bytes = 0
     _num_unanswered = 0  # requests whose headers are complete
     _is_in_message = False
@@ -112,7 +112,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def pause_writing(self) -> None:
         super().pause_writing()
-        self._reader_timer = self.loop.call_later(READER_TIMEOUT_S, self._drop_reader)
+        self._reader_timer = self.loop.call_later(self.timeouts.reader_s, self._drop_reader)
 
     def resume_writing(self) -> None:
         super().resume_writing()
@@ -126,7 +126,7 @@ class BoundedProtocol(HttpToolsProtocol):
 
     def _await_headers(self) -> None:
         self._stop_awaiting()
-        self._headers_timer = self.loop.call_later(HEADERS_TIMEOUT_S, self._on_no_headers)
+        self._headers_timer = self.loop.call_later(self.timeouts.headers_s, self._on_no_headers)
 
     def _on_no_headers(self) -> None:
         if self._is_in_message:
@@ -166,7 +166,7 @@ class BoundedProtocol(HttpToolsProtocol):
         self._end()
 
     def _end(self) -> None:
-        """Say that nothing more comes, and leave when the other side has, or after LINGER_S."""
+        """Say that nothing more comes, and leave when the other side has, or after `linger_s`."""
         if self._end_timer is not None:
             return
         self._ignores_input = True
@@ -178,7 +178,12 @@ class BoundedProtocol(HttpToolsProtocol):
         self.flow.resume_reading()
         if self.transport.can_write_eof():  # TLS has no half of a connection
             self.transport.write_eof()
-        self._end_timer = self.loop.call_later(LINGER_S, self.transport.abort)
+        self._end_timer = self.loop.call_later(self.timeouts.linger_s, self.transport.abort)
+
+
+def protocol_with(timeouts: GatewayTimeouts) -> type[BoundedProtocol]:
+    """The protocol with these timeouts; uvicorn makes its instances."""
+    return type("BoundedProtocol", (BoundedProtocol,), {"timeouts": timeouts})
 
 
 class _ResponseTransport(asyncio.Transport):

@@ -14,6 +14,7 @@ from litestar.datastructures import State
 from cactus_actors.api.strict_json import decode_strictly
 from cactus_actors.gateway.http.api_keys import Tenant
 from cactus_actors.gateway.http.body_budget import BodyReservation
+from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.protocol.errors import (
     InvalidJSON,
     PayloadTooLarge,
@@ -21,7 +22,6 @@ from cactus_actors.protocol.errors import (
     UnsupportedMediaType,
 )
 
-BODY_TIMEOUT_S = 60.0
 MIN_BYTES_A_SECOND = 4096
 
 HttpRequest = Request[Tenant, Any, State]
@@ -56,10 +56,11 @@ async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[byt
     if announced.isdigit() and int(announced) > max_bytes:
         raise _too_large(max_bytes)
     num_bytes = 0
+    timeouts: GatewayTimeouts = request.scope["state"]["timeouts"]
     now = asyncio.get_running_loop().time
     begun_at = now()
     try:
-        async with asyncio.timeout(BODY_TIMEOUT_S) as limit:
+        async with asyncio.timeout(timeouts.body_s) as limit:
             is_more = True
             while is_more:
                 message = await request.receive()
@@ -70,11 +71,11 @@ async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[byt
                 if num_bytes > max_bytes:
                     raise _too_large(max_bytes)
                 slowest = begun_at + num_bytes / MIN_BYTES_A_SECOND
-                limit.reschedule(min(now(), slowest) + BODY_TIMEOUT_S)
+                limit.reschedule(min(now(), slowest) + timeouts.body_s)
                 yield chunk
     except TimeoutError:
         raise RequestTimedOut(
-            f"the body came too slowly: nothing of it for {BODY_TIMEOUT_S:g} s, "
+            f"the body came too slowly: nothing of it for {timeouts.body_s:g} s, "
             f"or less than {MIN_BYTES_A_SECOND} bytes a second"
         ) from None
 

@@ -36,7 +36,7 @@ async def healthz() -> ASGIResponse:
 async def metrics(request: HttpRequest) -> ASGIResponse:
     """Counters of the service and of the gateway, as Prometheus reads them."""
     gateway = gateway_of(request)
-    status = await gateway.status_with_totals()
+    status = await gateway.status.with_totals()
     if status is not None and gateway.settings.alias is not None:
         status = msgspec.structs.replace(status, model=gateway.settings.alias)
     text = gateway.metrics.exposition(status)

@@ -12,7 +12,7 @@ from cactus_actors.api.field_names import errors_name_fields_as_given, given_nam
 from cactus_actors.api.openai import request_from_completion
 from cactus_actors.gateway.answers.job_responses import check_serves, streamed_answer, whole_answer, with_model
 from cactus_actors.gateway.answers.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
-from cactus_actors.gateway.context import Gateway, gateway_of
+from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.protocol.errors import InvalidRequest
@@ -30,7 +30,7 @@ async def completion(request: HttpRequest) -> ASGIResponse:
 
 
 async def complete(
-    gateway: Gateway, request: HttpRequest, body: dict[str, Any], prompt_name: str = "prompt"
+    gateway: GatewayContext, request: HttpRequest, body: dict[str, Any], prompt_name: str = "prompt"
 ) -> ASGIResponse:
     """The answer to a body in llama.cpp's words, whose prompt the client gave as `prompt_name`."""
     identity = Identity.of(request)

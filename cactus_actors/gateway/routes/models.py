@@ -10,7 +10,7 @@ from litestar.params import FromPath
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.answers.job_responses import MAX_MODEL_NAME, json_response
-from cactus_actors.gateway.context import Gateway, gateway_of
+from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.errors import ModelNotFound
 
@@ -31,7 +31,7 @@ async def get_model(request: HttpRequest, model: FromPath[Path]) -> ASGIResponse
     return json_response(_card(gateway))
 
 
-def _card(gateway: Gateway) -> dict[str, Any]:
+def _card(gateway: GatewayContext) -> dict[str, Any]:
     text = gateway.text
     has_chat_template = text.chat_template is not None
     return {

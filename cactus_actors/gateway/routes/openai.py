@@ -22,7 +22,7 @@ from cactus_actors.gateway.answers.job_responses import (
     whole_answer,
     with_model,
 )
-from cactus_actors.gateway.context import Gateway, gateway_of
+from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.protocol.results import Result
@@ -53,12 +53,12 @@ async def chat_completions(request: HttpRequest) -> ASGIResponse:
     return await _answer(gateway, request, identity, asked, f"chatcmpl-{identity.request_id}")
 
 
-async def _body(request: HttpRequest, gateway: Gateway) -> dict[str, Any]:
+async def _body(request: HttpRequest, gateway: GatewayContext) -> dict[str, Any]:
     return with_model(gateway, await read_json(request, gateway.settings.max_body_bytes))
 
 
 async def _answer(
-    gateway: Gateway, request: HttpRequest, identity: Identity, asked: BodyRequest, completion_id: str
+    gateway: GatewayContext, request: HttpRequest, identity: Identity, asked: BodyRequest, completion_id: str
 ) -> ASGIResponse:
     await check_serves(gateway, identity)
     gateway.metrics.note_ignored(asked.ignored)

@@ -11,6 +11,7 @@ from pathlib import Path
 import pytest
 
 from cactus_actors.gateway.http.api_keys import digest_of
+from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from tests.chaos.root.test_network import Link
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import PlayedService, played_service
@@ -30,10 +31,10 @@ def link(need: Callable[[str], None]) -> Iterator[Link]:
 
 
 @pytest.fixture
-def service(tmp_path: Path, link: Link, monkeypatch: pytest.MonkeyPatch) -> Iterator[PlayedService]:
-    monkeypatch.setattr("cactus_actors.gateway.server.PEER_TIMEOUT_S", PEER_TIMEOUT_S)
+def service(tmp_path: Path, link: Link) -> Iterator[PlayedService]:
+    timeouts = GatewayTimeouts(peer_s=PEER_TIMEOUT_S)
     settings = {"key_digests": [digest_of(KEY)], "behind_proxy": True}  # no TLS: the cable is of this test
-    with played_service(tmp_path, gateway=settings, listen=f"{link.host}:0", words=WORDS) as service:
+    with played_service(tmp_path, gateway=settings, listen=f"{link.host}:0", timeouts=timeouts, words=WORDS) as service:
         yield service
 
 

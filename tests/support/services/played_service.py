@@ -16,6 +16,7 @@ import zmq
 
 from cactus_actors.client import Client
 from cactus_actors.config import GatewaySettings, RouterSettings
+from cactus_actors.gateway.http.timeouts import DEFAULT_TIMEOUTS, GatewayTimeouts
 from cactus_actors.gateway.server import GatewayServer
 from cactus_actors.models.catalog import resolve_model
 from cactus_actors.process.health import Endpoints
@@ -131,6 +132,7 @@ class PlayedService:
     text: TextModel
     gateway: GatewayServer | None = None
     verify: ssl.SSLContext | bool = True
+    timeouts: GatewayTimeouts = DEFAULT_TIMEOUTS
     _thread: threading.Thread | None = None
 
     @property
@@ -140,7 +142,7 @@ class PlayedService:
         return f"{scheme}://{self.gateway.address}"
 
     def start_gateway(self) -> None:
-        self.gateway = GatewayServer(self.settings, self.text)
+        self.gateway = GatewayServer(self.settings, self.text, self.timeouts)
         self._thread = threading.Thread(
             target=self.gateway.run, args=(self.endpoints.jobs, self.endpoints.stream), daemon=True
         )
@@ -173,6 +175,7 @@ def played_service(
     router_settings: dict[str, Any] | None = None,
     listen: str = "127.0.0.1:0",
     verify: ssl.SSLContext | bool = True,
+    timeouts: GatewayTimeouts = DEFAULT_TIMEOUTS,
     **worker: Any,
 ) -> Iterator[PlayedService]:
     """A service whose worker is a PlayedWorker made with `worker`."""
@@ -187,7 +190,7 @@ def played_service(
     routing.start()
     try:
         with PlayedWorker(endpoints.workers, fingerprint=text.fingerprint, **worker) as played:
-            service = PlayedService(router, endpoints, played, asked, text, verify=verify)
+            service = PlayedService(router, endpoints, played, asked, text, verify=verify, timeouts=timeouts)
             service.start_gateway()
             try:
                 yield service

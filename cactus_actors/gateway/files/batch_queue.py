@@ -37,7 +37,6 @@ from cactus_actors.protocol.errors import (
 )
 from cactus_actors.protocol.options import Options
 
-RETRY_S = 5.0
 SAVE_EVERY_S = 1.0
 EXPIRE_EVERY_S = 600.0
 
@@ -49,11 +48,12 @@ _log = logging.getLogger(__name__)
 T = TypeVar("T")
 
 
-class BatchRunner:
+class BatchQueue:
     """All batches under a directory; `run` works on them, of each tenant on the oldest first.
 
     `in_flight` lines run at once, of all tenants together.
-    `unix_offset` makes of the monotonic clock the one that tells a batch's age, across restarts too.
+    `unix_offset` makes of the monotonic clock the one that tells a batch's age, across restarts too. Lines that
+    have not run after `window_s` never run.
     """
 
     def __init__(
@@ -65,6 +65,8 @@ class BatchRunner:
         in_flight: int,
         unix_offset: float,
         limits: BatchLimits = DEFAULT_LIMITS,
+        window_s: float = 24 * 3600,
+        retry_s: float = 5.0,
     ) -> None:
         self._directory = directory
         self._limits = limits
@@ -73,6 +75,8 @@ class BatchRunner:
         self._in_flight = in_flight
         self._slots = LineSlots(in_flight)
         self._unix_offset = unix_offset
+        self._window_s = window_s
+        self._retry_s = retry_s
         self._records = RecordFiles(directory, BatchRecord)
         self._arrived = asyncio.Event()
         self._working: dict[str, asyncio.Task[None]] = {}
@@ -95,6 +99,7 @@ class BatchRunner:
             endpoint=endpoint,
             input_file_id=input_file_id,
             metadata=metadata,
+            window_s=self._window_s,
         )
         self._save(record)
         self._arrived.set()
@@ -194,10 +199,10 @@ class BatchRunner:
             await self._take_steps(record)
         except _PASSING as error:
             _log.warning("%s waits: %s", record.batch_id, error.message)
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(self._retry_s)
         except Exception:
             _log.exception("%s waits", record.batch_id)
-            await asyncio.sleep(RETRY_S)
+            await asyncio.sleep(self._retry_s)
 
     async def _take_steps(self, record: BatchRecord) -> None:
         try:

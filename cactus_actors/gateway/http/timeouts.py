@@ -1,0 +1,34 @@
+"""How long the gateway waits for clients and for the service."""
+
+from __future__ import annotations
+
+import msgspec
+
+
+class GatewayTimeouts(msgspec.Struct, frozen=True, kw_only=True):
+    """Seconds. Operators need not change them; tests shorten them."""
+
+    headers_s: float = 15.0
+    """From a connection, or the last response, to the end of the next request's headers."""
+    body_s: float = 60.0
+    """For a body of which nothing arrives, or which arrives too slowly."""
+    linger_s: float = 5.0
+    """How long the rest of a refused request is read and dropped, so that the response is not lost to a reset."""
+    reader_s: float = 30.0
+    """For a client that leaves the send buffer full."""
+    peer_s: int = 30
+    """For a peer whose machine or network is gone, as the kernel's TCP timers see it."""
+    keep_alive_s: int = 30
+    closing_s: int = 2
+    """For clients to take what is left when the gateway stops."""
+    status_interval_s: float = 1.0
+    status_valid_s: float = 5.0
+    status_answer_s: float = 1.0
+    totals_answer_s: float = 2.0
+    """For the status with totals that a scrape of /metrics needs."""
+    batch_window_s: float = 24 * 3600
+    batch_retry_s: float = 5.0
+    """Before a batch is tried again that the service could not take."""
+
+
+DEFAULT_TIMEOUTS = GatewayTimeouts()
