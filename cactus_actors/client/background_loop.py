@@ -4,13 +4,44 @@ from __future__ import annotations
 
 import asyncio
 import concurrent.futures
+import contextlib
 import threading
 from collections.abc import Coroutine
-from typing import Any, TypeVar
+from typing import Any, Generic, TypeVar
 
 from cactus_actors.protocol.errors import Unavailable
 
 T = TypeVar("T")
+
+
+class _Call(Generic[T]):
+    """A coroutine that another thread waits for.
+
+    It exists before the loop is told of it, so that an interrupt of the other thread cancels it however early it comes.
+    """
+
+    def __init__(self, work: Coroutine[Any, Any, T]) -> None:
+        self.done: concurrent.futures.Future[T] = concurrent.futures.Future()
+        self._work = work
+        self._task: asyncio.Task[T] | None = None
+
+    def begin(self) -> None:
+        self._task = asyncio.get_running_loop().create_task(self._work)
+        self._task.add_done_callback(self._end)
+
+    def cancel(self) -> None:
+        if self._task is None:
+            self._work.close()
+        else:
+            self._task.cancel()
+
+    def _end(self, task: asyncio.Task[T]) -> None:
+        if task.cancelled():
+            self.done.cancel()
+        elif (error := task.exception()) is not None:
+            self.done.set_exception(error)
+        else:
+            self.done.set_result(task.result())
 
 
 class BackgroundLoop:
@@ -25,17 +56,19 @@ class BackgroundLoop:
 
     def run(self, work: Coroutine[Any, Any, T]) -> T:
         """Return what `work` returns; an interrupt (KeyboardInterrupt) cancels it. Raises Unavailable once closed."""
-        with self._lock:
-            if self._is_closed:
-                work.close()
-                raise Unavailable("the client was closed")
-            future = asyncio.run_coroutine_threadsafe(work, self._loop)
+        call = _Call(work)
         try:
-            return future.result()
+            with self._lock:
+                if self._is_closed:
+                    work.close()
+                    raise Unavailable("the client was closed")
+                self._loop.call_soon_threadsafe(call.begin)
+            return call.done.result()
         except concurrent.futures.CancelledError:
             raise Unavailable("the client was closed") from None
         except BaseException:  # an interrupt ends the wait here and the work there
-            future.cancel()
+            with contextlib.suppress(RuntimeError):  # the loop is closed
+                self._loop.call_soon_threadsafe(call.cancel)
             raise
 
     def start(self, work: Coroutine[Any, Any, object]) -> None:

@@ -172,7 +172,14 @@ class RouterConnection:
         job = JobHandle(follower)
         self._handles.setdefault(job_id, []).append(job)
         self._has_pending.set()
-        await self._flush(job)
+        try:
+            await self._flush(job)
+        except asyncio.CancelledError:  # the caller never has the handle; the job may be submitted already
+            if submit is None:
+                self.release(job)
+            else:
+                self.abandon(job)
+            raise
         return job
 
     def handles(self, job_id: str) -> Sequence[JobHandle]:

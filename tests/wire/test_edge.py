@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import asyncio
+import math
 import os
 import signal
 import socket
@@ -260,18 +261,20 @@ class AvidWorker:
 def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck(
     service: Service, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr("cactus_actors.router.edge.edge_process.STALLED_S", 3.0)
+    monkeypatch.setattr("cactus_actors.router.edge.edge_process.STALLED_S", math.inf)
+    monkeypatch.setattr("cactus_actors.router.edge.edge_process.SILENT_S", math.inf)
     client = service.client()
     subscriber = service.subscriber(job_id(1))
     until(lambda: job_id(1) in service.actor._core._topics)
     client.send(submit(1, max_tokens=100_000))
     worker = AvidWorker(service)
-    assert worker.say_for(0.3) > MAX_AHEAD
+    until(lambda: worker.say_for(0.1) > 0 and worker.num_sent > MAX_AHEAD)
     os.kill(edge_of(service), signal.SIGSTOP)
     until(lambda: worker.say_for(0.3) == 0)  # what fits between the two is full
     waiting = worker.num_sent
     assert waiting * len(LONG_TEXT) < 64 * MIB
-    until(lambda: worker.say_for(0.1) > 0)  # the edge takes nothing for seconds: it is not waited for
+    monkeypatch.setattr("cactus_actors.router.edge.edge_process.STALLED_S", 0.5)
+    until(lambda: worker.say_for(0.1) > 0)  # the edge takes nothing for so long: it is not waited for
     os.kill(edge_of(service), signal.SIGCONT)
     client.receive(Accepted)
     client.send(Resume(job_id=job_id(1), next_index=waiting, credit=1))
