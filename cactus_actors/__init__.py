@@ -1,4 +1,4 @@
-"""Small language models on ordinary CPUs, a big model in the cloud for what they are not sure of.
+"""An inference server for small language models on CPUs, which hands unsure answers to a larger model.
 
 `import cactus_actors` is the client only: it needs neither Ray nor numba.
 """

@@ -1,4 +1,4 @@
-"""What can keep a prompt file from being run to its end; each names the file."""
+"""Errors that end the run of a prompt file; each names the file."""
 
 from __future__ import annotations
 
@@ -6,25 +6,25 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 class InputInvalid(ConfigurationInvalid):
-    """The input cannot be read as prompts at all."""
+    """The input cannot be read as prompts."""
 
     type = "input_invalid"
 
 
 class InputChanged(InputInvalid):
-    """The input, or the model, is not the one that the unfinished run began with."""
+    """The input or the model differs from that of the unfinished run."""
 
     type = "input_changed"
 
 
 class OptionsChanged(InputChanged):
-    """The options are not those that the unfinished run began with; the input may well be."""
+    """The options differ from those of the unfinished run."""
 
     type = "options_changed"
 
 
 class OutputRefused(ConfigurationInvalid):
-    """Writing there would destroy something, or is not possible."""
+    """The output cannot be written, or would overwrite something."""
 
     type = "output_refused"
 
@@ -36,6 +36,6 @@ class OutputLocked(OutputRefused):
 
 
 class OutputFailed(ConfigurationInvalid):
-    """The disk refused to take what was written; what was claimed done is kept, the run can be resumed."""
+    """A write failed; finished lines are kept, and the run can be resumed."""
 
     type = "output_failed"

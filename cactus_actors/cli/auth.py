@@ -14,11 +14,11 @@ MIN_SHOWN = 20  # of a shorter key four characters would be too much
 
 
 def auth(
-    show: Annotated[bool, typer.Option("--show", help="Say which key is stored, masked.")] = False,
+    show: Annotated[bool, typer.Option("--show", help="Print the stored key, masked.")] = False,
     forget: Annotated[bool, typer.Option("--forget", help="Remove the stored key.")] = False,
     config: Annotated[
         Path | None,
-        typer.Option(help="The service's TOML file, whose [handoff] base_url says to whom the key goes."),
+        typer.Option(help="The service's TOML file; its [handoff] base_url is where the key is sent."),
     ] = None,
 ) -> None:
     """Store the key of the cloud that takes handoffs, readable by you alone.

@@ -39,7 +39,7 @@ def batch(
         typer.Argument(
             metavar="IN",
             readable=False,
-            help="JSONL, or plain text with one prompt a line; .gz too, - is stdin.",
+            help="JSONL, or plain text with one prompt a line, or .gz of either; - is stdin.",
         ),
     ],
     output: Annotated[
@@ -49,22 +49,22 @@ def batch(
             "--output",
             metavar="OUT",
             readable=False,
-            help="OpenAI batch lines; OUT's stem names the error file.",
+            help="OpenAI batch lines; the error file is named after OUT.",
         ),
     ],
-    resume: Annotated[bool, typer.Option("--resume", help="Continue a run that was cut off.")] = False,
+    resume: Annotated[bool, typer.Option("--resume", help="Continue an interrupted run.")] = False,
     retry_failed: Annotated[
         bool, typer.Option("--retry-failed", help="Run the lines of the error file again.")
     ] = False,
-    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace what OUT holds.")] = False,
+    overwrite: Annotated[bool, typer.Option("--overwrite", help="Replace an existing OUT.")] = False,
     max_in_flight: Annotated[int, typer.Option(min=1, max=10_000, help="Jobs in the service at once.")] = 64,
     form: Annotated[
-        Format | None, typer.Option("--format", help="How lines are read, if not by suffix and content.")
+        Format | None, typer.Option("--format", help="Format of the input; by default from suffix and content.")
     ] = None,
     raw: Annotated[
-        bool, typer.Option("--raw", help="Continue plain lines as they stand, without the chat template.")
+        bool, typer.Option("--raw", help="Continue plain lines as they are, without the chat template.")
     ] = False,
-    system: Annotated[str | None, typer.Option(help="A system message for questions and chats that have none.")] = None,
+    system: Annotated[str | None, typer.Option(help="A system message for questions and chats without one.")] = None,
     json_schema: Annotated[
         str | None, typer.Option(metavar="FILE|JSON", help="A JSON Schema that answers must obey.")
     ] = None,
@@ -73,7 +73,7 @@ def batch(
     seed: Seed = None,
     priority: Annotated[
         int | None,
-        typer.Option(help="Lower is served first; 10 if left out, behind interactive work, whose is 0."),
+        typer.Option(help="Lower is served first; 10 by default, after interactive work, which has 0."),
     ] = None,
     cloud_handoff_threshold: HandoffThreshold = None,
     as_json: AsJson = False,
@@ -81,21 +81,20 @@ def batch(
     stream_endpoint: StreamEndpoint = None,
     key_file: KeyFile = None,
 ) -> None:
-    """Run every line of a prompt file, each exactly once, whatever is killed in between.
+    """Answer every line of a prompt file exactly once, whatever is killed during the run.
 
-    A plain line (text, or a JSON string) is a question to a chat model, and text to continue for a model
-    without a chat template or with --raw; {"prompt": ...} is always text to continue, {"messages": ...} a
-    chat, and OpenAI batch lines are what their url says. Options fill in what a line leaves out.
+    A plain line (text, or a JSON string) is a question to a chat model. For a model without a chat template,
+    and with --raw, it is text to continue. {"prompt": ...} is always text to continue, {"messages": ...} is a
+    chat, and an OpenAI batch line is a request to its url. Options apply to lines that leave them out.
 
-    --system and --json-schema stand for what lines leave out. Input that comes through a pipe (-) is kept in
-    OUT.input, and read from there by --resume and --retry-failed.
+    Standard input (-) is kept in OUT.input; --resume and --retry-failed read it from there.
 
-    Results are added to OUT.partial as they finish and become OUT when all are there; lines that fail go to
-    the error file beside it in the same way. OUT.journal stays, so that --resume notices a changed input.
-    A first Ctrl-C (SIGTERM, SIGHUP) cancels what is in flight and says so, a second one ends at once.
+    Results are written to OUT.partial as they finish, which becomes OUT when all are there. Failed lines are
+    written to the error file in the same way. OUT.journal stays, so that --resume detects a changed input. The
+    first Ctrl-C (SIGTERM, SIGHUP) cancels the jobs in flight and says so; a second one ends at once.
 
     Exit code: 0 if every line succeeded, 1 if any line failed, 2 if an option or OUT is wrong, 66 if IN is
-    not usable, has no prompt or has changed, 69 if the service went away, 74 if the disk refused, 130 if
+    not usable, has no prompt or has changed, 69 if the service went away, 74 if a write failed, 130 if
     interrupted (143 by SIGTERM, 129 by SIGHUP). The same command with --resume continues.
 
     Example: cactus batch prompts.jsonl -o results.jsonl --resume

@@ -18,14 +18,14 @@ def bench(
         str | None, typer.Option(help="Embedded model name, directory, GGUF file, or owner/name on the hub.")
     ] = None,
     random: Annotated[
-        str | None, typer.Option(help="Seeded random weights instead, as llama:hidden=64,... (FAMILY:KEY=N,KEY=N)")
+        str | None, typer.Option(help="Random weights instead, such as llama:hidden=64,... (FAMILY:KEY=N,KEY=N)")
     ] = None,
-    weights: Annotated[WeightFormat, typer.Option(help="How weights are held in memory.")] = "int8",
-    kv_cache: Annotated[CacheFormat, typer.Option(help="How keys and values are held in memory.")] = "auto",
+    weights: Annotated[WeightFormat, typer.Option(help="Format of the weights in memory.")] = "int8",
+    kv_cache: Annotated[CacheFormat, typer.Option(help="Format of the KV cache.")] = "auto",
     threads: Annotated[int, typer.Option(min=1, help="Threads of the kernels.")] = 1,
     batch: Annotated[str, typer.Option(help="Batch sizes to measure.")] = "1,4,16",
     prompt_tokens: Annotated[int, typer.Option(min=1, help="Tokens of each prompt.")] = 128,
-    decode_tokens: Annotated[int, typer.Option(min=1, help="Tokens that each sequence makes.")] = 48,
+    decode_tokens: Annotated[int, typer.Option(min=1, help="Tokens that each sequence generates.")] = 48,
     endpoint: Annotated[str | None, typer.Option(help="Measure the service at tcp://HOST:PORT instead.")] = None,
     stream_endpoint: Annotated[str | None, typer.Option(help="Its stream endpoint, if not the next port.")] = None,
     concurrency: Annotated[int, typer.Option(min=1, help="Requests at once; with --endpoint.")] = 16,

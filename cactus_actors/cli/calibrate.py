@@ -35,11 +35,11 @@ def calibrate(
         typer.Option(
             min=0.0,
             max=1.0,
-            help="Of these questions, answers that are not handed off should be right this often.",
+            help="Required share of right answers among those that are not handed off.",
         ),
     ] = None,
     cloud_share: Annotated[
-        float | None, typer.Option(min=0.0, max=1.0, help="Or: hand off at most this share of the questions.")
+        float | None, typer.Option(min=0.0, max=1.0, help="Or: the share of the questions that is handed off at most.")
     ] = None,
     plot: Annotated[
         Path | None, typer.Option(metavar="PNG", help="Draw accuracy against the share handed off.")
@@ -49,7 +49,7 @@ def calibrate(
     ] = None,
     second: Annotated[
         str | None,
-        typer.Option(metavar="ENDPOINT", help="A better service that stands for the cloud: asked everything."),
+        typer.Option(metavar="ENDPOINT", help="A better service in place of the cloud; it is asked all questions."),
     ] = None,
     max_in_flight: Annotated[int, typer.Option(min=1, max=1000, help="Jobs in the service at once.")] = 32,
     max_tokens: MaxTokens = None,
@@ -62,19 +62,18 @@ def calibrate(
 ) -> None:
     """Ask labelled questions, and find the threshold at which to hand off to the cloud.
 
-    A line of DATA.jsonl asks with "question" (one message), "messages" or "prompt" (text to continue), with
-    "tools" if you like, and says what is right: "answer" (the same but for case, white space and a final full
-    stop), "contains" (a text or a list of them), "regex", or "calls" (tool calls, each with name and
-    arguments). All that is given must hold.
+    A line of DATA.jsonl has "question" (one message), "messages" or "prompt" (text to continue), and may have
+    "tools". It says what is right with "answer" (equal except for case, white space and a final full stop),
+    "contains" (a text or a list of them), "regex", or "calls" (tool calls, each with name and arguments). All
+    that are given must hold.
 
-    Told for every signal of confidence: AUROC, the chance that a right answer scores above a wrong one; the
-    threshold that reaches --precision (0.95 if nothing is wished) or --cloud-share in this sample; how often
-    the answers that stay are right, which is an estimate, on how many answers that stands, and its exact 95%
-    interval. The threshold is chosen by the answers that it is judged by: of other questions the rest may
-    well be right less often than wished. Use it as cloud_handoff_threshold, with confidence_signal under
-    [handoff] in the file of cactus serve. A probe that --probe writes is used as probe_file; its line, "new
-    probe", is by probes that had not seen the answers that they judge. It takes some hundred lines and some
-    dozen wrong answers to tell much.
+    For every signal of confidence the command prints the AUROC, which is the chance that a right answer
+    scores above a wrong one; the threshold that reaches --precision (by default 0.95) or --cloud-share on these
+    questions; how often the answers that stay are right, of how many; and the exact 95% interval. The
+    threshold is chosen by the answers that it is judged by, so on other questions the precision may well be
+    lower. Use it as cloud_handoff_threshold, with confidence_signal under [handoff] in the file of cactus serve.
+    A probe written by --probe is used as probe_file; in its line, "new probe", each answer is judged by a probe
+    that has not seen it. A useful estimate takes some hundred lines and some dozen wrong answers.
 
     Example: cactus calibrate questions.jsonl --precision 0.97 --plot curve.png
     """

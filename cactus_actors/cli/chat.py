@@ -58,7 +58,7 @@ def chat(
     stream_endpoint: StreamEndpoint = None,
     key_file: KeyFile = None,
 ) -> None:
-    """Talk with the model; answers appear while they are made.
+    """Talk with the model; answers appear while they are generated.
 
     Example: cactus chat --system "Answer briefly." --temperature 0.3
     """

@@ -42,15 +42,13 @@ if TYPE_CHECKING:
 def complete(
     words: Annotated[
         list[str] | None,
-        typer.Argument(metavar="PROMPT", help="The question; read from stdin if left out."),
+        typer.Argument(metavar="PROMPT", help="The question; by default it is read from stdin."),
     ] = None,
-    stream: Annotated[bool, typer.Option("--stream", help="Show the answer while it is made.")] = False,
+    stream: Annotated[bool, typer.Option("--stream", help="Show the answer while it is generated.")] = False,
     system: Annotated[str | None, typer.Option(help="A system message before the question.")] = None,
-    raw: Annotated[
-        bool, typer.Option("--raw", help="Continue the text as it stands, without the chat template.")
-    ] = False,
+    raw: Annotated[bool, typer.Option("--raw", help="Continue the text as it is, without the chat template.")] = False,
     model: Annotated[
-        str | None, typer.Option(help="Name of the model to ask for; a service has one, and takes any name.")
+        str | None, typer.Option(help="Name of the model; a service has one model and accepts any name.")
     ] = None,
     max_tokens: MaxTokens = None,
     temperature: Temperature = None,
@@ -60,12 +58,12 @@ def complete(
     seed: Seed = None,
     stop: Stop = None,
     repeat_penalty: RepeatPenalty = None,
-    ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Go on after an end token.")] = False,
+    ignore_eos: Annotated[bool, typer.Option("--ignore-eos", help="Continue after an end token.")] = False,
     think: Think = None,
     thinking_budget: ThinkingBudget = None,
     show_reasoning: ShowReasoning = None,
     cloud_handoff_threshold: HandoffThreshold = None,
-    no_cloud: Annotated[bool, typer.Option("--no-cloud", help="Never hand off, whatever confidence.")] = False,
+    no_cloud: Annotated[bool, typer.Option("--no-cloud", help="Never hand off, whatever the confidence.")] = False,
     timeout_ms: Annotated[int | None, typer.Option(help="The job's deadline in milliseconds.")] = None,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,

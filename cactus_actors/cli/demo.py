@@ -26,12 +26,12 @@ def demo(
     workers: Annotated[int, typer.Option(min=1, help="Model workers to start.")] = 2,
     cluster: Annotated[
         bool,
-        typer.Option("--cluster/--no-cluster", help="Show the same on a private Ray that loses a node."),
+        typer.Option("--cluster/--no-cluster", help="Repeat it on a private Ray that loses a node."),
     ] = True,
 ) -> None:
-    """Serve the embedded model, run a prompt file, stream one answer, print what happened.
+    """Serve the embedded model, run a prompt file, stream one answer, print a summary.
 
-    Then it does the same on a private Ray of two nodes, kills one of them, and compares the tokens.
+    Then repeat it on a private Ray of two nodes, kill one of them, and compare the tokens.
 
     Example: cactus demo
     """

@@ -19,36 +19,36 @@ keys = typer.Typer(
     help="Keys for `cactus serve --curve`: make, list and revoke them.",
 )
 
-StateDir = Annotated[Path, typer.Option(help="The service's own; the keys are in its directory `keys`.")]
+StateDir = Annotated[Path, typer.Option(help="The service's state directory; keys are in its folder `keys`.")]
 STATE_DIR = ServeConfig().state_dir
 
 
 @keys.command()
 def new(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="Whose key it is; each name has one key.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="Name of the key; each name has one key.")],
     role: Annotated[
         Role,
-        typer.Option(help="A client submits jobs, an operator sizes the service too, a worker runs jobs."),
+        typer.Option(help="client: submit jobs; operator: also scale workers; worker: run jobs."),
     ] = "client",
     tenant: Annotated[
         str | None,
-        typer.Option(help="Whom its jobs belong to; keys of one tenant see each other's. NAME if left out."),
+        typer.Option(help="Owner of its jobs; keys of a tenant see each other's jobs. NAME by default."),
     ] = None,
     weight: Annotated[
         int,
-        typer.Option(help=f"Its jobs' share of the tokens beside others who wait, 1 to {MAX_WEIGHT}."),
+        typer.Option(help=f"Weight of its jobs when tenants share the tokens, 1 to {MAX_WEIGHT}."),
     ] = 1,
     no_cloud: Annotated[
         bool,
-        typer.Option("--no-cloud", help="Never hand a job of its tenant to the cloud, whatever it asks for."),
+        typer.Option("--no-cloud", help="Never hand a job of its tenant to the cloud."),
     ] = False,
     output: Annotated[
         Path | None,
-        typer.Option("--output", "-o", help="Where to write the key file; beside the service's if left out."),
+        typer.Option("--output", "-o", help="The key file; by default beside the service's keys."),
     ] = None,
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Make a key and write its file, which is all that its owner needs; a running service knows it at once.
+    """Make a key and write its file, which its owner needs; a running service accepts it at once.
 
     Example: cactus keys new alice --tenant research -o alice.key
     """
@@ -63,7 +63,7 @@ def new(
 
 @keys.command("list")
 def list_keys(as_json: AsJson = False, state_dir: StateDir = STATE_DIR) -> None:
-    """Show every key that the service accepts; only public halves are shown.
+    """List the keys that the service accepts, with their public halves.
 
     Example: cactus keys list --json
     """
@@ -85,10 +85,10 @@ def list_keys(as_json: AsJson = False, state_dir: StateDir = STATE_DIR) -> None:
 
 @keys.command()
 def revoke(
-    name: Annotated[str, typer.Argument(metavar="NAME", help="As `cactus keys list` shows it.")],
+    name: Annotated[str, typer.Argument(metavar="NAME", help="A name that `cactus keys list` shows.")],
     state_dir: StateDir = STATE_DIR,
 ) -> None:
-    """Accept a key no longer; a running service refuses it within a second.
+    """Revoke a key; a running service refuses it within a second.
 
     Example: cactus keys revoke alice
     """
@@ -98,7 +98,7 @@ def revoke(
 
 @keys.command()
 def server(state_dir: StateDir = STATE_DIR) -> None:
-    """Print the service's public key, which clients know it by; the pair is made if there is none.
+    """Print the service's public key; the key pair is made if there is none.
 
     Example: cactus keys server
     """

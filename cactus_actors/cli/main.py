@@ -70,14 +70,14 @@ def cactus(
         bool, typer.Option("--version", help="Print the version.", callback=_print_version, is_eager=True)
     ] = False,
 ) -> None:
-    """Small language models on ordinary CPUs; what they are not sure of goes to the cloud."""
+    """An inference server for small language models on CPUs."""
 
 
 def main() -> None:
     """Run one command.
 
-    Exit codes: 0 done, 1 failed, 2 wrong usage, configuration or request, 66 unusable input file, 69 service
-    not available, 74 the disk refused, 130 interrupted (129 by SIGHUP, 143 by SIGTERM).
+    Exit codes: 0 success, 1 failure, 2 wrong usage, configuration or request, 66 unusable input file, 69 service
+    not available, 74 failed write, 130 interrupted (129 by SIGHUP, 143 by SIGTERM).
     """
     try:
         app()

@@ -19,7 +19,7 @@ Endpoint = Annotated[
     typer.Option(
         rich_help_panel=CONNECTION,
         envvar="CACTUS_ENDPOINT",
-        help="Where the service takes jobs, tcp://HOST:PORT.",
+        help="The service's jobs endpoint, tcp://HOST:PORT.",
     ),
 ]
 StreamEndpoint = Annotated[
@@ -27,7 +27,7 @@ StreamEndpoint = Annotated[
     typer.Option(
         rich_help_panel=CONNECTION,
         envvar="CACTUS_STREAM_ENDPOINT",
-        help="Where it publishes tokens; the next port if left out.",
+        help="The service's stream endpoint; by default the next port.",
     ),
 ]
 KeyFile = Annotated[
@@ -35,31 +35,31 @@ KeyFile = Annotated[
     typer.Option(
         rich_help_panel=CONNECTION,
         envvar="CACTUS_KEY_FILE",
-        help="Your key, if the service asks for one (cactus keys).",
+        help="Your key file, if the service requires keys (cactus keys).",
     ),
 ]
 AsJson = Annotated[bool, typer.Option("--json", help="Print JSON, for scripts.")]
 
 MaxTokens = Annotated[
     int | None,
-    typer.Option(rich_help_panel=SAMPLING, help="At most so many new tokens; -1 up to the context's end."),
+    typer.Option(rich_help_panel=SAMPLING, help="Largest number of new tokens; -1 is up to the context's end."),
 ]
 Temperature = Annotated[float | None, typer.Option(rich_help_panel=SAMPLING, help="0 is greedy, up to 2.")]
 TopP = Annotated[
     float | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Keep the likeliest tokens that sum to this, 0 to 1."),
+    typer.Option(rich_help_panel=SAMPLING, help="Keep the likeliest tokens up to this total probability, 0 to 1."),
 ]
 TopK = Annotated[
     int | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Keep so many of the likeliest tokens; 0 keeps all."),
+    typer.Option(rich_help_panel=SAMPLING, help="Keep this number of the likeliest tokens; 0 keeps all."),
 ]
 MinP = Annotated[
     float | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Drop tokens below this share of the likeliest one's."),
+    typer.Option(rich_help_panel=SAMPLING, help="Drop tokens below this share of the likeliest one's probability."),
 ]
-Seed = Annotated[int | None, typer.Option(rich_help_panel=SAMPLING, help="The same seed makes the same tokens.")]
+Seed = Annotated[int | None, typer.Option(rich_help_panel=SAMPLING, help="The same seed gives the same tokens.")]
 Stop = Annotated[
-    list[str] | None, typer.Option(rich_help_panel=SAMPLING, help="End before this text; may be repeated.")
+    list[str] | None, typer.Option(rich_help_panel=SAMPLING, help="End before this text; the option may be repeated.")
 ]
 RepeatPenalty = Annotated[float | None, typer.Option(rich_help_panel=SAMPLING, help="Above 1 discourages repetition.")]
 Think = Annotated[
@@ -67,24 +67,24 @@ Think = Annotated[
     typer.Option(
         "--think/--no-think",
         rich_help_panel=REASONING,
-        help="Whether a model that can reasons before it answers; its template decides.",
+        help="Whether the model reasons first; by default its template decides.",
     ),
 ]
 ThinkingBudget = Annotated[
     int | None,
-    typer.Option(rich_help_panel=REASONING, help="End the reasoning after so many tokens; -1 leaves it its time."),
+    typer.Option(rich_help_panel=REASONING, help="End the reasoning after this number of tokens; -1 is no limit."),
 ]
 ShowReasoning = Annotated[
     bool | None,
     typer.Option(
         "--show-reasoning/--hide-reasoning",
         rich_help_panel=REASONING,
-        help="Write what the model thinks to stderr, dimmed; shown at a terminal.",
+        help="Write the reasoning to stderr, dimmed; by default at a terminal.",
     ),
 ]
 HandoffThreshold = Annotated[
     float | None,
-    typer.Option(rich_help_panel=SAMPLING, help="Hand off to the cloud when confidence is below; 0 never does."),
+    typer.Option(rich_help_panel=SAMPLING, help="Hand off to the cloud below this confidence; 0 is never."),
 ]
 
 

@@ -28,16 +28,16 @@ LOOK_AGAIN_S = 0.2
 def status(
     watch: Annotated[
         bool,
-        typer.Option("--watch", "-w", help="Look again and again, with rates and latencies."),
+        typer.Option("--watch", "-w", help="Repeat, with rates and latencies."),
     ] = False,
-    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two looks.")] = 2.0,
+    interval: Annotated[float, typer.Option(min=0.1, help="Seconds between two updates.")] = 2.0,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     key_file: KeyFile = None,
 ) -> None:
     """Show jobs and workers of a running service.
 
-    With --watch and --json a line of JSON is printed for each look.
+    With --watch and --json, each update is one line of JSON.
 
     Example: cactus status --watch
     """
@@ -104,8 +104,10 @@ def _worker_count(text: str) -> int:
 
 
 def scale(
-    num_workers: Annotated[int, typer.Argument(parser=_worker_count, metavar="N", help="Model workers to keep alive.")],
-    wait: Annotated[bool, typer.Option("--wait", help="Return when there are so many, and tell of each.")] = False,
+    num_workers: Annotated[
+        int, typer.Argument(parser=_worker_count, metavar="N", help="Desired number of model workers.")
+    ],
+    wait: Annotated[bool, typer.Option("--wait", help="Return when this many run, and report each.")] = False,
     as_json: AsJson = False,
     endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT,
     key_file: KeyFile = None,
@@ -146,7 +148,7 @@ def _still_wished(client: Client, wished: int) -> int:
 
 
 def restart(as_json: AsJson = False, endpoint: Endpoint = DEFAULT_JOBS_ENDPOINT, key_file: KeyFile = None) -> None:
-    """Replace every model worker by a new one, one after the other; running jobs lose nothing.
+    """Replace every model worker, one at a time; running jobs lose nothing.
 
     Example: cactus restart
     """

@@ -45,7 +45,7 @@ from cactus_actors.protocol.results import Result
 
 
 class CactusError(Exception):
-    """Base of all errors that this package raises on purpose.
+    """Base of all errors that this package raises.
 
     `result` is what a job had before it failed; None for an error that is not a job's end.
     """
@@ -103,13 +103,13 @@ class RequestTooComplex(InvalidRequest):
 
 
 class InvalidJSON(InvalidRequest):
-    """A body that is not JSON by the letter; the message says at which byte."""
+    """A body that is not strictly valid JSON; the message says at which byte."""
 
     type = "invalid_json"
 
 
 class SchemaInvalid(InvalidRequest):
-    """A JSON schema, regular expression or grammar that is not one; the message says where."""
+    """An invalid JSON schema, regular expression or grammar; the message says where."""
 
     type = "schema_invalid"
 
@@ -121,7 +121,7 @@ class SchemaTooComplex(SchemaInvalid):
 
 
 class SchemaUnsatisfiable(SchemaInvalid):
-    """A schema, expression or grammar that no text obeys."""
+    """A schema, expression or grammar that no text can match."""
 
     type = "schema_unsatisfiable"
 
@@ -133,108 +133,108 @@ class InvalidMessage(InvalidRequest):
 
 
 class UnsupportedVersion(InvalidMessage):
-    """The header frame names a protocol version or encoding that is not spoken here."""
+    """The header frame names an unknown protocol version or encoding."""
 
     type = "unsupported_version"
 
 
 class AuthenticationFailed(CactusError):
-    """The other side refused our credentials."""
+    """Credentials are missing, unknown or revoked."""
 
     status = 401
     type = "authentication_error"
 
 
 class PermissionDenied(CactusError):
-    """Nobody may ask for this in this way."""
+    """The caller may not do this."""
 
     status = 403
     type = "permission_error"
 
 
 class QuotaExceeded(CactusError):
-    """The key keeps as much here as it may; something must be deleted first."""
+    """The key's storage quota is used up; delete files first."""
 
     status = 403
     type = "quota_exceeded_error"
 
 
 class JobNotFound(CactusError):
-    """No job of that id is known; it never existed or its retention time is over."""
+    """No job with this id is known: it never existed, or its retention is over."""
 
     status = 404
     type = "not_found_error"
 
 
 class ResourceNotFound(CactusError):
-    """No route, file or batch of that name."""
+    """There is no route, file or batch of this name."""
 
     status = 404
     type = "resource_not_found_error"
 
 
 class ModelNotFound(CactusError):
-    """No model of that name is served here."""
+    """No model of this name is served here."""
 
     status = 404
     type = "model_not_found"
 
 
 class MethodNotAllowed(CactusError):
-    """The route is there, but not for that HTTP method."""
+    """The route does not support this HTTP method."""
 
     status = 405
     type = "method_not_allowed"
 
 
 class RequestTimedOut(CactusError):
-    """The request itself did not arrive in time."""
+    """The request did not arrive completely in time."""
 
     status = 408
     type = "request_timeout"
 
 
 class JobConflict(CactusError):
-    """The job id was used before for a different request."""
+    """The job id was used for a different request."""
 
     status = 409
     type = "idempotency_conflict"
 
 
 class ResultDropped(CactusError):
-    """The job has ended, and its result had to make room for newer ones before its time."""
+    """The job has ended, and its result was dropped early to make room for newer ones."""
 
     status = 410
     type = "result_dropped"
 
 
 class PayloadTooLarge(CactusError):
-    """The body is bigger than what is taken."""
+    """The body exceeds the limit."""
 
     status = 413
     type = "payload_too_large"
 
 
 class UnsupportedMediaType(CactusError):
-    """The body's content type or encoding is not understood here."""
+    """The body's content type or encoding is not supported."""
 
     status = 415
     type = "unsupported_media_type"
 
 
 class Overloaded(CactusError):
-    """The waiting queue is full; `retry_after` says when to come back."""
+    """The service has too much work; `retry_after` says when to try again."""
 
     status = 429
     type = "rate_limit_error"
 
 
 class ServerFailure(CactusError):
-    """The job was accepted and could not be finished, through no fault of the request."""
+    """An accepted job could not be finished; the request is not at fault."""
 
 
 class PoisonJob(ServerFailure):
-    """Workers died while they ran this job, the last one while it ran nothing else."""
+    """Several workers died while they ran this job, the last one while it ran no other."""
 
     type = "poison_job"
 
@@ -267,21 +267,21 @@ class StorageFailure(CactusError):
 
 
 class DeadlineExceeded(CactusError):
-    """The job's own deadline passed before it finished."""
+    """The job's deadline passed before it finished."""
 
     status = 504
     type = "timeout_error"
 
 
 class ConfigurationInvalid(CactusError):
-    """A setting, file or environment that keeps a command from starting."""
+    """A setting, a file or the environment prevents a command from starting."""
 
     status = 0
     type = "configuration_error"
 
 
 class ModelFileInvalid(ConfigurationInvalid):
-    """A model file that is missing, truncated, inconsistent or of an unsupported kind."""
+    """A model file is missing, truncated, inconsistent or of an unsupported kind."""
 
     type = "model_file_invalid"
 

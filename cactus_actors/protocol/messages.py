@@ -172,11 +172,11 @@ class Rejected(ReplyStruct, frozen=True, kw_only=True, tag="rejected"):
 
 
 class Delta(ReplyStruct, frozen=True, kw_only=True, tag="delta", omit_defaults=True):
-    """Stream items from `index` on, one a token id; `text` may be empty while characters are held back.
+    """Stream items from `index` on, one for each token id; `text` may be empty while characters are held back.
 
-    `reasoning_content` is what the model thinks before it answers, and no part of `text`. `logprobs` has one
-    entry a token id for a job that asked for them; the first delta of one that echoes its prompt has those of
-    the prompt, too. `model` names the cloud's model whose answer this is.
+    `reasoning_content` is the model's reasoning, which is not part of `text`. `logprobs` has one entry for each
+    token id, if the job requested them; the first delta of a job that echoes its prompt also has
+    `prompt_logprobs`. `model` is set if a cloud answers.
     """
 
     job_id: str
@@ -294,12 +294,12 @@ class JobCounts(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class Status(ReplyStruct, frozen=True, kw_only=True, tag="status"):
-    """What the service is doing now; `refused` counts by reason what connections had no right to.
+    """The state of the service.
 
-    `refused_workers` says of workers that came lately why they get no jobs.
-
-    `totals` are there for who asked for them; `storage_error` is why the journal cannot be written, if so.
-    `fingerprint` is that of the model's files. A model without a chat template takes no `messages`.
+    `refused` counts, by reason, refused actions of connections. `refused_workers` says why workers that
+    connected lately get no jobs. `totals` are present if the request asked for them. `storage_error` says why
+    the journal cannot be written, and is empty if it can. `fingerprint` is that of the model's files. A model
+    without a chat template takes no `messages`.
     """
 
     request_id: str = ""

@@ -149,21 +149,22 @@ class Source(msgspec.Struct, frozen=True, kw_only=True):
 class Result(msgspec.Struct, frozen=True, kw_only=True):
     """The whole outcome of a job.
 
-    `confidence` is 1 - mean normalised entropy of the answer's tokens, without those of its reasoning, and
-    `measures` are what it was made from; both are None where this answer was not generated here, but by a
-    cloud, or not at all. `accepted` says whether a confidence reaches the job's confidence_threshold, which
-    reasoning alone does not. `model` is who answered. `stop_match` is the stop string or the end token that
-    ended it. A failed job has `success` False, an `error`, and whatever text came before it.
+    `text` is the answer without tool calls and reasoning; `stream_text` is the text of the stream if it
+    differs, with the calls. `prompt_text`, an echoed prompt or a begun answer, belongs before `text`.
+    `reasoning_content` is the model's reasoning without its marks. `tool_calls` are the calls in the answer.
+    Malformed text before a call's arguments stays text; a call whose arguments break off is in
+    `incomplete_calls`. `stop_match` is the stop string or the end token that ended the answer.
 
-    Calls in the text are `tool_calls`, and `text` is what stands around them; what is malformed before its
-    arguments begin stays text, and a call whose arguments break off is one of `incomplete_calls`.
-    `reasoning_content` is what the model thought before the text, without its marks; no call is looked for in
-    it. `stream_text` is the text of the stream where that is another: with the calls. `logprobs` has one
-    entry a token id, `prompt_logprobs` one a prompt token, each None unless asked for. `prompt_text`, an
-    echoed prompt or a begun answer, belongs in front of `text`. An embedding job sets `embedding`, of length
-    1, and `embedding_length`, the length that it had. `selected_tools` names the tools that were offered to
-    the model if it was not all of them, `sources` what was retrieved into the prompt. `ram_usage_mb` is the
-    resident memory of the worker's process. `seed_text` has the digits of a seed beyond 2**53 - 1.
+    `confidence` is 1 - mean normalised entropy of the answer's tokens, without those of its reasoning;
+    `measures` are its raw material. Both are None if the answer was not generated here. `accepted` says
+    whether the confidence reaches the job's confidence_threshold; reasoning without an answer does not. `model`
+    names the model that answered. A failed job has `success` False, an `error`, and the text before it.
+
+    `logprobs` has one entry for each token id and `prompt_logprobs` one for each prompt token; they are None
+    unless requested. An embedding job sets `embedding`, of length 1, and `embedding_length`, its length before
+    that. `selected_tools` names the offered tools if not all were offered, `sources` the documents in the prompt.
+    `ram_usage_mb` is the resident memory of the worker's process. `seed_text` has the digits of a seed beyond
+    2**53 - 1.
     """
 
     text: str = ""

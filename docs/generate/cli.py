@@ -72,6 +72,8 @@ def _parameter(parameter: Any, hint: Any) -> str:
         notes.append(f"default `{parameter.show_default}`")
     elif parameter.default not in (None, False, [], ()) and kind is not bool:
         notes.append(f"default `{parameter.default}`")
+    if parameter.envvar:
+        notes.append(f"or `{parameter.envvar}`")
     return item(spellings, " ".join(filter(None, [parameter.help, f"({'; '.join(notes)})" if notes else ""])))
 
 

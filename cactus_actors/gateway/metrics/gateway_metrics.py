@@ -38,24 +38,22 @@ class Metrics:
         self._registry = CollectorRegistry()
         ProcessCollector(registry=self._registry)
         self._answers = self._counter("cactus_http_requests", "Requests by route and status.", "route", "code")
-        self._ignored_fields = self._counter(
-            "cactus_http_ignored_fields", "Fields of requests that nobody reads.", "field"
-        )
-        self._gone = self._counter("cactus_http_disconnects", "Requests whose asker left.")
-        self._resumed = self._counter("cactus_http_streams_resumed", "Streams taken up again in the middle.")
+        self._ignored_fields = self._counter("cactus_http_ignored_fields", "Unknown fields of requests.", "field")
+        self._gone = self._counter("cactus_http_disconnects", "Requests whose client disconnected.")
+        self._resumed = self._counter("cactus_http_streams_resumed", "Streams that were resumed.")
         self._request_seconds = self._seconds(
-            "cactus_http_request_seconds", "From a request's head to the end of its answer."
+            "cactus_http_request_seconds", "Seconds from a request's headers to the end of its answer."
         )
         self._first_token_seconds = self._seconds(
-            "cactus_http_time_to_first_token_seconds", "From a request's head to its stream's first token."
+            "cactus_http_time_to_first_token_seconds", "Seconds from a request's headers to its first token."
         )
         self._inter_token_seconds = self._seconds(
-            "cactus_http_inter_token_latency_seconds", "Between tokens of a stream, as they come here."
+            "cactus_http_inter_token_latency_seconds", "Seconds between tokens of a stream."
         )
         self.num_open = 0
         self.num_streams = 0
-        self._gauge("cactus_http_requests_open", "Requests that are open.", lambda: self.num_open)
-        self._gauge("cactus_http_streams_open", "Streams that are open.", lambda: self.num_streams)
+        self._gauge("cactus_http_requests_open", "Open requests.", lambda: self.num_open)
+        self._gauge("cactus_http_streams_open", "Open streams.", lambda: self.num_streams)
 
     def note_answer(self, route: str, status: int, seconds: float) -> None:
         """Count a request that is over; `route` is a template, not the path that was asked for."""

@@ -30,12 +30,12 @@ _REFUSALS = (
 _HELD: Sequence[tuple[str, Callable[[Held], float], str]] = (
     ("arrivals", lambda held: held.arrivals, "Requests in preparation."),
     ("live_jobs", lambda held: held.live_jobs, "Jobs that have not ended."),
-    ("live_dispatches", lambda held: held.dispatches, "Dispatches running or on their way."),
-    ("subscribed_jobs", lambda held: held.topics, "Jobs that somebody listens to."),
-    ("waiting_prompt_tokens", lambda held: held.waiting_tokens, "Prompt tokens of requests that wait."),
-    ("waiting_bytes", lambda held: held.waiting_bytes, "Memory of requests that wait."),
+    ("live_dispatches", lambda held: held.dispatches, "Dispatches that run or are on their way."),
+    ("subscribed_jobs", lambda held: held.topics, "Jobs with a subscriber."),
+    ("waiting_prompt_tokens", lambda held: held.waiting_tokens, "Prompt tokens of waiting requests."),
+    ("waiting_bytes", lambda held: held.waiting_bytes, "Memory of waiting requests."),
     ("ended_jobs", lambda held: held.ended_jobs, "Ended jobs that can still be read."),
-    ("oldest_waiting_seconds", lambda held: held.oldest_waiting_s, "Age of the oldest job that waits."),
+    ("oldest_waiting_seconds", lambda held: held.oldest_waiting_s, "Age of the oldest waiting job."),
     ("result_bytes", lambda held: held.result_bytes, "Memory of results that can still be read."),
 )
 _JOBS: Sequence[tuple[str, Callable[[JobCounts], int]]] = (
@@ -47,64 +47,68 @@ _JOBS: Sequence[tuple[str, Callable[[JobCounts], int]]] = (
     ("redispatched", lambda jobs: jobs.redispatched),
 )
 _OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] = (
-    ("worker_running", lambda worker: worker.num_running, "Sequences that run."),
-    ("worker_slots", lambda worker: worker.num_slots, "Places in the running batch."),
-    ("worker_free_slots", lambda worker: worker.free_slots, "Places for which there is credit."),
-    ("worker_slots_in_use", lambda worker: worker.num_slots - worker.free_slots, "Places that are taken."),
+    ("worker_running", lambda worker: worker.num_running, "Running sequences."),
+    ("worker_slots", lambda worker: worker.num_slots, "Slots of the running batch."),
+    ("worker_free_slots", lambda worker: worker.free_slots, "Slots for which the router has credit."),
+    ("worker_slots_in_use", lambda worker: worker.num_slots - worker.free_slots, "Slots that are in use."),
     ("worker_blocks", lambda worker: worker.num_blocks, "Blocks of the KV cache."),
-    ("worker_free_blocks", lambda worker: worker.free_blocks, "Blocks that no sequence holds."),
-    ("worker_blocks_in_use", lambda worker: worker.num_blocks - worker.free_blocks, "Blocks that are held."),
-    ("worker_last_seen_seconds", lambda worker: worker.last_seen_s, "Since the worker's last message."),
+    ("worker_free_blocks", lambda worker: worker.free_blocks, "Blocks that are free."),
+    ("worker_blocks_in_use", lambda worker: worker.num_blocks - worker.free_blocks, "Blocks that are in use."),
+    ("worker_last_seen_seconds", lambda worker: worker.last_seen_s, "Seconds since the worker's last message."),
     (
         "worker_resident_memory_bytes",
         lambda worker: worker.ram_usage_mb * 2**20,
-        "Memory of the worker's process.",
+        "Resident memory of the worker's process.",
     ),
 )
 _TOTALS_OF_WORKERS: Sequence[tuple[str, Callable[[WorkerStatus], float], str]] = (
     ("worker_generation_tokens", lambda worker: worker.tokens_generated, "Tokens generated."),
     ("worker_prompt_tokens", lambda worker: worker.prompt_tokens_computed, "Prompt tokens computed."),
-    ("worker_step_seconds", lambda worker: worker.step_seconds, "Spent in steps."),
-    ("worker_kernel_seconds", lambda worker: worker.kernel_seconds, "Spent in compiled code."),
-    ("prefix_cache_queries", lambda worker: worker.queried_prompt_tokens, "Prompt tokens looked up."),
-    ("prefix_cache_hits", lambda worker: worker.cached_prompt_tokens, "Prompt tokens found."),
-    ("num_preemptions", lambda worker: worker.preemptions, "Sequences that lost their blocks for a while."),
-    ("spec_decode_num_draft_tokens", lambda worker: worker.draft_tokens, "Tokens guessed ahead."),
+    ("worker_step_seconds", lambda worker: worker.step_seconds, "Seconds spent in steps."),
+    ("worker_kernel_seconds", lambda worker: worker.kernel_seconds, "Seconds spent in compiled code."),
+    (
+        "prefix_cache_queries",
+        lambda worker: worker.queried_prompt_tokens,
+        "Prompt tokens looked up in the prefix cache.",
+    ),
+    ("prefix_cache_hits", lambda worker: worker.cached_prompt_tokens, "Prompt tokens found in the prefix cache."),
+    ("num_preemptions", lambda worker: worker.preemptions, "Sequences that a worker preempted."),
+    ("spec_decode_num_draft_tokens", lambda worker: worker.draft_tokens, "Draft tokens of speculation."),
     (
         "spec_decode_num_accepted_tokens",
         lambda worker: worker.accepted_draft_tokens,
-        "Guessed tokens that were right.",
+        "Draft tokens that were accepted.",
     ),
 )
 _DISTRIBUTIONS: Sequence[tuple[str, Callable[[Totals], Distribution], str]] = (
     (
         "time_to_first_token_seconds",
         lambda totals: totals.first_token_seconds,
-        "From a job's arrival to the first token of its answer.",
+        "Seconds from a job's arrival to the first token of its answer.",
     ),
-    ("inter_token_latency_seconds", lambda totals: totals.inter_token_seconds, "Between tokens of a job."),
-    ("e2e_request_latency_seconds", lambda totals: totals.job_seconds, "From a job's arrival to its end."),
+    ("inter_token_latency_seconds", lambda totals: totals.inter_token_seconds, "Seconds between tokens of a job."),
+    ("e2e_request_latency_seconds", lambda totals: totals.job_seconds, "Seconds from a job's arrival to its end."),
     (
         "request_queue_time_seconds",
         lambda totals: totals.queue_seconds,
-        "From a job's arrival to its first dispatch.",
+        "Seconds from a job's arrival to its first dispatch.",
     ),
     (
         "request_prefill_time_seconds",
         lambda totals: totals.prefill_seconds,
-        "From a job's first dispatch to the first token generated for it.",
+        "Seconds from a job's first dispatch to its first token.",
     ),
     (
         "request_decode_time_seconds",
         lambda totals: totals.decode_seconds,
-        "From the first token of a job's answer to the last.",
+        "Seconds from the first token of a job's answer to the last.",
     ),
     ("request_prompt_tokens", lambda totals: totals.prompt_tokens, "Tokens of a prompt."),
     ("request_generation_tokens", lambda totals: totals.completion_tokens, "Tokens of an answer."),
     (
         "request_params_max_tokens",
         lambda totals: totals.max_tokens,
-        "Tokens that a job might have generated.",
+        "The `max_tokens` of a job.",
     ),
 )
 
@@ -124,15 +128,15 @@ def families_of(status: Status | None) -> Iterator[Metric]:
 def _of_service(status: Status) -> Iterator[Metric]:
     info = {"version": status.version, "model": status.model}
     yield InfoMetricFamily("cactus", "The service and its model.", info)
-    yield gauge("uptime_seconds", "Since the router started.", status.uptime_s)
-    yield gauge("router_start_time_seconds", "When the router started, Unix time.", status.epoch / 1000)
+    yield gauge("uptime_seconds", "Seconds since the router started.", status.uptime_s)
+    yield gauge("router_start_time_seconds", "Unix time at which the router started.", status.epoch / 1000)
     yield gauge("draining", "Whether new jobs are refused.", status.draining)
-    yield gauge("workers_desired", "Local workers that are wished for.", status.desired_workers)
-    yield gauge("storage_writable", "Whether the journal takes new jobs.", not status.storage_error)
+    yield gauge("workers_desired", "Desired number of local workers.", status.desired_workers)
+    yield gauge("storage_writable", "Whether the journal can be written.", not status.storage_error)
     for name, value, meaning in _HELD:
         yield gauge(name, meaning, value(status.held))
     refused = dict.fromkeys(_REFUSALS, 0) | status.refused
-    yield counter("access_refused", "What connections had no right to.", by_name(refused), "reason")
+    yield counter("access_refused", "Refused actions of connections.", by_name(refused), "reason")
 
 
 def _of_jobs(status: Status) -> Iterator[Metric]:
@@ -157,32 +161,34 @@ def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
     counts = {
         (kind, state): states.count((kind, state)) for kind in ("local", "cloud") for state in ("ready", "draining")
     }
-    yield gauge("workers", "Workers that are connected.", counts.items(), "kind", "state")
+    yield gauge("workers", "Connected workers.", counts.items(), "kind", "state")
     for name, value, meaning in _OF_WORKERS:
         yield gauge(name, meaning, _of_each(workers, value), "worker", "kind")
     for name, value, meaning in _TOTALS_OF_WORKERS:
         yield counter(name, meaning, _of_each(workers, value), "worker", "kind")
     usage = {worker.worker_id: 1 - worker.free_blocks / worker.num_blocks for worker in workers if worker.num_blocks}
-    yield gauge("kv_cache_usage_perc", "The part of the blocks that is held, 1 is all.", by_name(usage), "worker")
+    yield gauge("kv_cache_usage_perc", "Share of the blocks that is in use, 0 to 1.", by_name(usage), "worker")
     for name, unit in (("requests", "Requests"), ("tokens", "Tokens of prompts and answers")):
         samples = _spent(workers, name)
-        yield gauge(f"cloud_spent_{name}", f"{unit} of the period at the cloud.", samples, "worker", "period")
+        yield gauge(f"cloud_spent_{name}", f"{unit} spent at the cloud in the period.", samples, "worker", "period")
     money = [
         ((worker.worker_id, row.period, row.currency), row.cost)
         for worker in workers
         for row in worker.spent
         if row.tenant is None
     ]
-    yield gauge("cloud_spent_cost", "Money of the period.", money, "worker", "period", "currency")
+    yield gauge("cloud_spent_cost", "Money spent at the cloud in the period.", money, "worker", "period", "currency")
     breakers = {
         (worker.worker_id, state): worker.breaker == state
         for worker in workers
         if worker.breaker is not None
         for state in get_args(BreakerState)
     }
-    yield gauge("cloud_breaker_state", "1 for the state that it is in.", breakers.items(), "worker", "state")
+    yield gauge(
+        "cloud_breaker_state", "1 for the current state of the circuit breaker.", breakers.items(), "worker", "state"
+    )
     unavailable = {worker.worker_id: worker.unavailable is not None for worker in workers}
-    yield gauge("worker_unavailable", "Whether a worker takes no jobs just now.", by_name(unavailable), "worker")
+    yield gauge("worker_unavailable", "Whether a worker takes no jobs at the moment.", by_name(unavailable), "worker")
 
 
 def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
@@ -193,19 +199,19 @@ def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
     tokens = {"prompt": totals.prompt_tokens_done, "generation": totals.generated_tokens}
     for kind, number in tokens.items():
         samples = by_name({model: number})
-        yield counter(f"{kind}_tokens", f"Tokens of {kind}s, by workers here.", samples, "model_name")
-    yield counter("job_attempts", "Dispatches that are over.", by_name(totals.attempts), "outcome")
+        yield counter(f"{kind}_tokens", f"Tokens of {kind}s computed by local workers.", samples, "model_name")
+    yield counter("job_attempts", "Dispatches that ended.", by_name(totals.attempts), "outcome")
     yield counter("cloud_requests", "Jobs given to the cloud.", by_name(totals.cloud_attempts), "outcome")
     yield counter("worker_losses", "Workers that were lost.", by_name(totals.lost_workers), "reason")
-    yield counter("worker_farewells", "Workers that left in good order.", totals.farewells)
-    yield counter("requests_rejected", "Requests that changed nothing.", by_name(totals.rejected), "type")
-    yield counter("zmq_rejected_frames", "What was no message.", by_name(totals.bad_frames), "reason")
-    yield counter("late_deltas_dropped", "Deltas of void dispatches.", totals.late_deltas)
-    yield counter("late_tokens_dropped", "Tokens of void dispatches.", totals.late_tokens)
-    yield counter("stream_resumes", "Requests for items of a stream.", totals.resumes)
-    yield counter("stream_replayed", "Stream items sent in answer to these.", totals.replayed_items)
-    yield counter("stream_gaps", "Requests for items that had been published.", totals.stream_gaps)
-    yield counter("edge_losses", "Processes with the sockets of clients that ended.", totals.lost_edges)
+    yield counter("worker_farewells", "Workers that drained and left.", totals.farewells)
+    yield counter("requests_rejected", "Refused requests, by type of error.", by_name(totals.rejected), "type")
+    yield counter("zmq_rejected_frames", "Frames that were not a message.", by_name(totals.bad_frames), "reason")
+    yield counter("late_deltas_dropped", "Deltas of dispatches that were no longer valid.", totals.late_deltas)
+    yield counter("late_tokens_dropped", "Tokens of dispatches that were no longer valid.", totals.late_tokens)
+    yield counter("stream_resumes", "Requests to resume a stream.", totals.resumes)
+    yield counter("stream_replayed", "Stream items sent in answer to resumes.", totals.replayed_items)
+    yield counter("stream_gaps", "Requests for items that had been published to a subscriber.", totals.stream_gaps)
+    yield counter("edge_losses", "Edge processes that ended.", totals.lost_edges)
 
 
 def _of_each(
