@@ -21,7 +21,7 @@ _NUMBER = re.compile(rb'"(?:[^"\\]|\\.)*+"|(?P<number>-?[0-9]+(?P<rest>(?:\.[0-9
 _SURROGATE = re.compile(rb"\\u[dD][89a-fA-F]")
 
 
-def decode_strictly(text: bytes, what: str) -> Any:
+def decode_strictly(text: bytes | bytearray, what: str) -> Any:
     """The value of a JSON text in UTF-8; raises InvalidJSON about `what`, with the position where it is known."""
     try:
         value = _STRICT.decode(text.decode())
@@ -30,7 +30,18 @@ def decode_strictly(text: bytes, what: str) -> Any:
     return _explained(text, what) if _SURROGATE.search(text) else value  # json decodes half of a pair, too
 
 
-def _explained(text: bytes, what: str) -> Any:
+def num_outside_strings(text: bytes | bytearray, signs: bytes) -> int:
+    """How often the bytes `signs` occur in JSON, not counting those within strings.
+
+    It is a series of short calls of C, so that other threads need not wait for the whole of it.
+    """
+    without_escapes = text.replace(b"\\\\", b"").replace(b'\\"', b"")
+    kept = signs + b'"'
+    parts = without_escapes.translate(None, delete=bytes(set(range(256)).difference(kept))).split(b'"')
+    return sum(map(len, parts[::2]))
+
+
+def _explained(text: bytes | bytearray, what: str) -> Any:
     """Decode with msgspec for its messages, which come before that of a repeated name."""
     try:
         value = msgspec.json.decode(text)
@@ -73,7 +84,7 @@ def _refuse_constant(name: str) -> float:
 _STRICT = json.JSONDecoder(object_pairs_hook=_distinct, parse_float=_finite, parse_constant=_refuse_constant)
 
 
-def _placed(reason: str, text: bytes) -> str:
+def _placed(reason: str, text: bytes | bytearray) -> str:
     if "byte" in reason:
         return reason
     if not _is_cut(text) and (half := _SURROGATE.search(text)):
@@ -81,7 +92,7 @@ def _placed(reason: str, text: bytes) -> str:
     return f"{reason} (byte {len(text)})"
 
 
-def _number_out_of_range(text: bytes) -> str | None:
+def _number_out_of_range(text: bytes | bytearray) -> str | None:
     """The first number that no reader here can hold, by its place."""
     for found in _NUMBER.finditer(text):
         number = found["number"]
@@ -90,7 +101,7 @@ def _number_out_of_range(text: bytes) -> str | None:
     return None
 
 
-def _is_cut(text: bytes) -> bool:
+def _is_cut(text: bytes | bytearray) -> bool:
     try:
         json.loads(text)
     except ValueError:
@@ -98,7 +109,7 @@ def _is_cut(text: bytes) -> bool:
     return False
 
 
-def _first_undecodable(text: bytes) -> int:
+def _first_undecodable(text: bytes | bytearray) -> int:
     try:
         text.decode()
     except UnicodeDecodeError as error:

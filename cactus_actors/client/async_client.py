@@ -15,7 +15,7 @@ from cactus_actors.client.client_sockets import default_stream_endpoint
 from cactus_actors.client.job_follower import Timeouts
 from cactus_actors.client.router_connection import JobHandle, RouterConnection
 from cactus_actors.client.stream import AsyncTokenStream
-from cactus_actors.client.submit import Messages, Prompt, Tools, check_job_id, make_submit, ready_to_send
+from cactus_actors.client.submit import EncodedSubmit, Messages, Prompt, Tools, check_job_id, encoded, make_submit
 from cactus_actors.config import DEFAULT_JOBS_ENDPOINT
 from cactus_actors.keys.key_file import find_credentials
 from cactus_actors.protocol.errors import CactusError
@@ -101,10 +101,10 @@ class AsyncClient:
         submit = make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         return await self.run(submit)
 
-    async def run(self, submit: Submit) -> Result:
+    async def run(self, submit: Submit | EncodedSubmit) -> Result:
         """Like `complete`, for a Submit message."""
-        submit = ready_to_send(submit)
-        job = await self._connection.follow(submit.job_id, submit, streamed=False)
+        to_send = encoded(submit)
+        job = await self._connection.follow(to_send.job_id, to_send, streamed=False)
         try:
             return await job.outcome()
         finally:
@@ -130,9 +130,9 @@ class AsyncClient:
         submit = make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         return self.follow(submit)
 
-    def follow(self, submit: Submit) -> AsyncTokenStream:
+    def follow(self, submit: Submit | EncodedSubmit) -> AsyncTokenStream:
         """Like `stream`, for a Submit message."""
-        return AsyncTokenStream(self._connection, ready_to_send(submit))
+        return AsyncTokenStream(self._connection, encoded(submit))
 
     async def submit(
         self,
@@ -146,7 +146,7 @@ class AsyncClient:
         **options: Any,
     ) -> str:
         """Submit a job and return its id after the service has accepted it."""
-        submit = ready_to_send(
+        submit = encoded(
             make_submit(prompt, messages=messages, tools=tools, model=model, job_id=job_id, options=options)
         )
         job = await self._connection.follow(submit.job_id, submit, streamed=False)

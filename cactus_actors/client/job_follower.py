@@ -6,6 +6,7 @@ from collections import deque
 
 import msgspec
 
+from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.protocol.errors import (
     CactusError,
     JobConflict,
@@ -71,7 +72,9 @@ class JobFollower:
     `is_cancelled`. With `is_abandoned` only the result is awaited, and no deltas.
     """
 
-    def __init__(self, job_id: str, submit: Submit | None, *, streamed: bool, timeouts: Timeouts, now: float) -> None:
+    def __init__(
+        self, job_id: str, submit: Submit | EncodedSubmit | None, *, streamed: bool, timeouts: Timeouts, now: float
+    ) -> None:
         self.job_id = job_id
         self.streamed = streamed
         self.deltas: deque[Delta] = deque()
@@ -93,7 +96,7 @@ class JobFollower:
         self._resume_pending = False
         # Fetch is answered when the job ends. The Resume sent with it is answered at once and shows that the job is
         # known. It asks for no items: text that was never shown may still be replaced by a handoff.
-        self._opening: list[ClientMessage] = (
+        self._opening: list[ClientMessage | EncodedSubmit] = (
             [submit] if submit else [Fetch(job_id=job_id), Resume(job_id=job_id, credit=0)]
         )
         self.outbox = list(self._opening)

@@ -31,6 +31,7 @@ from cactus_actors.client.client_sockets import (
 from cactus_actors.client.job_follower import JobFollower, Timeouts
 from cactus_actors.client.peer_probe import Handshakes, identify_peer
 from cactus_actors.client.reply_watchdog import ReplyWatchdog
+from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.client.subscriptions import Subscriptions
 from cactus_actors.keys.key_file import Credentials
 from cactus_actors.protocol.errors import (
@@ -163,7 +164,7 @@ class RouterConnection:
             stream.close(0)
         await asyncio.to_thread(self._context.term)  # blocks for as long as the sockets linger
 
-    async def follow(self, job_id: str, submit: Submit | None, *, streamed: bool) -> JobHandle:
+    async def follow(self, job_id: str, submit: Submit | EncodedSubmit | None, *, streamed: bool) -> JobHandle:
         """Subscribe to the job's topic if `streamed`, then submit or fetch the job."""
         self.open()
         if streamed:
@@ -366,8 +367,8 @@ class RouterConnection:
                 self._subscriptions.unsubscribe(job_id.encode())
         job.wake()
 
-    async def _send(self, message: ClientMessage) -> None:
-        frames = encode(message)
+    async def _send(self, message: ClientMessage | EncodedSubmit) -> None:
+        frames = message.frames if isinstance(message, EncodedSubmit) else encode(message)
         if not isinstance(message, Cancel):  # Cancel has no reply of its own
             self._watchdog.on_sent(sum(map(len, frames)), time.monotonic())
         try:

@@ -8,8 +8,9 @@ from types import TracebackType
 from typing import Any, NamedTuple, Self
 
 from cactus_actors.client.router_connection import JobHandle, RouterConnection
+from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.protocol.errors import CactusError, Unavailable
-from cactus_actors.protocol.messages import Accepted, Delta, Submit
+from cactus_actors.protocol.messages import Accepted, Delta
 from cactus_actors.protocol.results import Result
 
 
@@ -29,7 +30,7 @@ class AsyncTokenStream(AsyncIterator[Delta]):
     dropping it) cancels the job.
     """
 
-    def __init__(self, connection: RouterConnection, submit: Submit) -> None:
+    def __init__(self, connection: RouterConnection, submit: EncodedSubmit) -> None:
         self._connection = connection
         self._submit = submit
         self._job: JobHandle | None = None

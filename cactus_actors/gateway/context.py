@@ -21,6 +21,9 @@ from cactus_actors.protocol.errors import StorageFailure, Unavailable
 from cactus_actors.protocol.messages import Status
 from cactus_actors.text import TextModel
 
+MAX_BODIES_OF_ONE = 256
+"""Large bodies of one caller that wait to be decoded; what they hold in memory is bounded on its own."""
+
 
 class GatewayContext:
     """Belongs to one event loop.
@@ -46,6 +49,7 @@ class GatewayContext:
         self.timeouts = timeouts
         self.metrics = Metrics()
         self.text_queue = TextQueue()
+        self.body_queue = TextQueue(MAX_BODIES_OF_ONE, None)
         self.tasks = BackgroundTasks()
         self.status = ServiceStatus(client, self.tasks, timeouts)
         self.created = int(time.time())

@@ -14,13 +14,13 @@ from litestar.types import ASGIApp, HTTPScope, Message, Receive, Scope, Send
 from cactus_actors.config import GatewaySettings
 from cactus_actors.gateway.context import GatewayContext, stopping_error
 from cactus_actors.gateway.http.api_keys import ANONYMOUS, Tenant, host_and_port
-from cactus_actors.gateway.http.body_budget import BodyBudget, BodyReservation
+from cactus_actors.gateway.http.caller_shares import CallerShares, Share
 from cactus_actors.gateway.http.error_responses import failure_response, info_of
 from cactus_actors.gateway.http.http_protocol import abort, is_request_complete
 from cactus_actors.gateway.http.origins import OriginPolicy
 from cactus_actors.gateway.http.request_body import ClientDisconnected
 from cactus_actors.gateway.http.request_ids import new_request_id
-from cactus_actors.protocol.errors import InvalidRequest, Overloaded, PermissionDenied
+from cactus_actors.protocol.errors import InvalidRequest, PermissionDenied
 
 PUBLIC_PATHS = frozenset({"/health", "/healthz", "/readyz"})
 METRICS_PATH = "/metrics"
@@ -37,8 +37,10 @@ class RequestGuard:
         self._keys = gateway.keys
         self._metrics = gateway.metrics
         self._public_paths = PUBLIC_PATHS | ({METRICS_PATH} if settings.public_metrics else set())
-        self._max_open = settings.max_open_requests
-        self._body_budget = BodyBudget(settings.max_open_bytes)
+        self._open_requests = CallerShares(settings.max_open_requests, 1, "requests are open already")
+        self._body_bytes = CallerShares(
+            settings.max_open_bytes, settings.max_body_bytes, "bytes of open requests are held already"
+        )
         self._host = host_and_port(settings.listen)[0]
         self._origins = OriginPolicy(settings.allowed_origins, _schemes_of(settings))
 
@@ -51,8 +53,11 @@ class RequestGuard:
         state: dict[str, Any] = scope["state"]
         state["request_id"] = new_request_id(ANONYMOUS)
         state["received_at"] = started
+        state["caller"] = caller = _address_of(scope)
+        state["held_bytes"] = held_bytes = Share(self._body_bytes, caller)
+        state["open_request"] = open_request = Share(self._open_requests, caller)
+        state["work_queue"] = self._gateway.body_queue
         state["timeouts"] = self._gateway.timeouts
-        state["body_reservation"] = body_reservation = BodyReservation(self._body_budget)
         status = 0
 
         async def answer(message: Message) -> None:
@@ -73,7 +78,11 @@ class RequestGuard:
             return
         self._metrics.num_open += 1
         try:
-            state["tenant"] = self._admitted(scope)
+            state["tenant"] = tenant = self._admitted(scope)
+            if tenant:
+                state["caller"] = held_bytes.caller = open_request.caller = tenant
+            if scope["path"] not in self._public_paths:
+                open_request.add(1)
             state["request_id"] = new_request_id(state["tenant"])
             await self.app(scope, receive, answer)
         except ClientDisconnected:
@@ -87,7 +96,8 @@ class RequestGuard:
             response = failure_response(info, state["request_id"], is_mistral=self._gateway.is_mistral)
             await response(scope, receive, answer)
         finally:
-            body_reservation.release()
+            held_bytes.release()
+            open_request.release()
             self._metrics.num_open -= 1
             route = str(scope.get("path_template") or "")
             self._metrics.note_answer(route or "-", status or 499, time.monotonic() - started)
@@ -105,8 +115,6 @@ class RequestGuard:
         tenant = self._keys.tenant(authorizations[0] if len(authorizations) == 1 else None)
         if self._gateway.is_draining and scope["method"] == "POST" and not _comes_back(headers):
             raise stopping_error()
-        if self._metrics.num_open > self._max_open:
-            raise Overloaded(f"{self._max_open} requests are open already", retry_after=1.0)
         return tenant
 
     def _check_host(self, hosts: list[bytes]) -> None:
@@ -125,6 +133,11 @@ class RequestGuard:
         except ValueError:
             return False
         return True
+
+
+def _address_of(scope: HTTPScope) -> str:
+    client = scope["client"]
+    return client[0] if client else ""
 
 
 def _schemes_of(settings: GatewaySettings) -> tuple[str, ...]:

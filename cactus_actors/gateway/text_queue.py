@@ -36,7 +36,9 @@ class TextQueue:
     An asker is an API key, or an address where nobody has one. Belongs to one event loop.
     """
 
-    def __init__(self) -> None:
+    def __init__(self, max_of_one: int = MAX_OF_ONE, max_characters_of_one: int | None = MAX_CHARACTERS_OF_ONE) -> None:
+        self._max_of_one = max_of_one
+        self._max_characters_of_one = max_characters_of_one
         self._lines: OrderedDict[Hashable, deque[_Work]] = OrderedDict()
         self._num_works: Counter[Hashable] = Counter()
         self._num_characters: Counter[Hashable] = Counter()
@@ -57,10 +59,10 @@ class TextQueue:
         return await done
 
     def _check_room(self, asker: Hashable, num_characters: int) -> None:
-        waiting = self._num_characters[asker]
+        waiting, most = self._num_characters[asker], self._max_characters_of_one
         if (
-            self._num_works[asker] >= MAX_OF_ONE
-            or (waiting and waiting + num_characters > MAX_CHARACTERS_OF_ONE)
+            self._num_works[asker] >= self._max_of_one
+            or (most is not None and waiting and waiting + num_characters > most)
             or self._num_in_all >= MAX_WAITING
         ):
             raise Overloaded(

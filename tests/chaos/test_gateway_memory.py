@@ -111,6 +111,57 @@ def answer_to_a_body(url: str, all_have_sent: threading.Barrier, is_full: thread
         return status
 
 
+FLOODS = {
+    "objects": (b'{"prompt":"a","x":[', b"{}", b"]}"),
+    "messages": (b'{"messages":[', b'{"role":"user","content":"a"}', b"]}"),
+    "tools": (
+        b'{"messages":[{"role":"user","content":"a"}],"tools":[',
+        b'{"type":"function","function":{"name":"f"}}',
+        b"]}",
+    ),
+    "strings": (b'{"prompt":"a","x":[', b'"a"', b"]}"),
+}
+
+
+@pytest.mark.parametrize("kind", FLOODS)
+def test_many_bodies_of_many_small_values_hold_up_nobody_and_are_forgotten(gateway: Gateway, kind: str) -> None:
+    head, value, tail = FLOODS[kind]
+    body = head + b",".join([value] * ((4 * MIB - 100) // (len(value) + 1))) + tail
+    path = "/v1/chat/completions" if b"messages" in head else "/v1/completions"
+    before, is_over = gateway.memory(), threading.Event()
+
+    def ask(_: int) -> int:
+        with suppress(httpx.TransportError):
+            return httpx.post(
+                f"{gateway.url}{path}", content=body, headers={"content-type": "application/json"}, timeout=120
+            ).status_code
+        return 0
+
+    answered: list[float] = []
+
+    def look() -> None:
+        while not is_over.is_set():
+            asked_at = time.monotonic()
+            httpx.get(f"{gateway.url}/healthz", timeout=60)
+            answered.append(time.monotonic() - asked_at)
+            time.sleep(0.05)
+
+    looking = threading.Thread(target=look)
+    looking.start()
+    try:
+        with ThreadPoolExecutor(60) as threads:
+            answers = Counter(threads.map(ask, range(60)))
+    finally:
+        is_over.set()
+        looking.join()
+    grown = gateway.memory("VmHWM") - before
+    print(f"{kind}: {dict(answers)}, {grown:.0f} MiB more at the most, the latest answer after {max(answered):.2f} s")
+    assert set(answers) <= {0, 400, 429, 503}
+    assert gateway.memory("VmHWM") < 600
+    assert max(answered) < 15.0
+    until(lambda: gateway.memory() < before + 96)
+
+
 def test_readers_who_take_nothing_cost_little_each(gateway: Gateway) -> None:
     body = json.dumps({"content": "word " * 20_000, "with_pieces": True}).encode()
     size = len(

@@ -23,7 +23,7 @@ from tests.support.http.raw_http import PROMPT, asked, connection, post, request
 from tests.support.router.scripted_router import until
 from tests.support.services.played_service import JSON, PlayedService, played_service
 
-ANN = "ann-0123456789abcdef"
+ANN, BEN = "ann-0123456789abcdef", "ben-0123456789abcdef"
 MAX_OPEN_BYTES = 6 * 1024 * 1024
 MAX_BODY = 4 * 1024 * 1024
 COMPLETIONS, CHAT = "/v1/completions", "/v1/chat/completions"
@@ -33,7 +33,7 @@ CHUNKED = b"Transfer-Encoding: chunked"
 
 @pytest.fixture(scope="module")
 def service(tmp_path_factory: pytest.TempPathFactory) -> Iterator[PlayedService]:
-    settings = {"key_digests": [digest_of(ANN)], "max_open_bytes": MAX_OPEN_BYTES}
+    settings = {"key_digests": [digest_of(ANN), digest_of(BEN)], "max_open_bytes": MAX_OPEN_BYTES}
     with played_service(tmp_path_factory.mktemp("state"), gateway=settings) as service:
         yield service
 
@@ -284,8 +284,8 @@ def test_a_packed_body_is_not_unpacked(http_client: httpx.Client) -> None:
     assert http_client.post(COMPLETIONS, content=bomb, headers=twice).status_code == 415
 
 
-def test_all_bodies_together_have_a_size_too(service: PlayedService, http_client: httpx.Client) -> None:
-    part = b" " * (MAX_OPEN_BYTES // 2 - 1000)
+def test_all_bodies_of_a_caller_together_have_a_size_too(service: PlayedService, http_client: httpx.Client) -> None:
+    part = b" " * (MAX_BODY // 2 - 1000)
     head = post(b"Content-Length: %d" % (len(part) + 1), key=ANN, body=b"", has_length=False)
     with connection(service.url) as one, connection(service.url) as two:
         for opened in (one, two):
@@ -294,6 +294,10 @@ def test_all_bodies_together_have_a_size_too(service: PlayedService, http_client
         refused = http_client.post(COMPLETIONS, content=b" " * 4000, headers=JSON)
         assert refused.json()["error"]["type"] == "rate_limit_error"
         assert int(refused.headers["retry-after"]) >= 1
+        with service.http(
+            headers={"authorization": f"Bearer {BEN}"}
+        ) as other:  # what one caller holds leaves room for another
+            assert other.post(COMPLETIONS, content=part, headers=JSON).status_code == 400
     until(lambda: http_client.post(COMPLETIONS, content=part, headers=JSON).status_code == 400)
 
 

@@ -12,6 +12,7 @@ from msgspec import UNSET
 
 from cactus_actors.api.field_names import FieldNames, name_as_given
 from cactus_actors.api.openai import error_body
+from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.gateway.answers.choices import ChoiceStreams, StreamEvent
 from cactus_actors.gateway.answers.streaming_response import DONE, PING, event
 from cactus_actors.gateway.context import GatewayContext, stopping_error
@@ -19,7 +20,7 @@ from cactus_actors.gateway.http.error_responses import info_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.stream_positions import StreamPosition, event_id
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Accepted, Delta, Submit
+from cactus_actors.protocol.messages import Accepted, Delta
 from cactus_actors.protocol.results import Result
 
 MIN_INTERVAL_S = 0.02
@@ -49,7 +50,7 @@ class AnswerStream:
         self,
         gateway: GatewayContext,
         identity: Identity,
-        submits: Sequence[Submit],
+        submits: Sequence[EncodedSubmit],
         chunks: ChunkMaker,
         *,
         names: FieldNames,

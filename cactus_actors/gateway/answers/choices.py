@@ -10,12 +10,13 @@ from functools import partial
 import msgspec
 
 from cactus_actors.client import AsyncClient
+from cactus_actors.client.submit import EncodedSubmit
 from cactus_actors.protocol.errors import CactusError
-from cactus_actors.protocol.messages import Accepted, Delta, Submit
+from cactus_actors.protocol.messages import Accepted, Delta
 from cactus_actors.protocol.results import Result
 
 
-async def results_of(client: AsyncClient, submits: Sequence[Submit]) -> list[Result]:
+async def results_of(client: AsyncClient, submits: Sequence[EncodedSubmit]) -> list[Result]:
     """The result of every job; one that fails ends all of them, and is raised."""
     if len(submits) == 1:
         return [await client.run(submits[0])]
@@ -38,7 +39,7 @@ class StreamEvent:
 class ChoiceStreams:
     """The streams of several jobs, merged in the order in which things happen."""
 
-    def __init__(self, client: AsyncClient, submits: Sequence[Submit]) -> None:
+    def __init__(self, client: AsyncClient, submits: Sequence[EncodedSubmit]) -> None:
         self._streams = [client.follow(submit) for submit in submits]
         self._is_begun = False
         self._is_accepted = [False] * len(submits)

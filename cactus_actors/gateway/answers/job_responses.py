@@ -3,24 +3,31 @@
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from typing import Any
 
 import msgspec
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_given
+from cactus_actors.api.openai import BodyRequest
+from cactus_actors.client.submit import EncodedSubmit, encoded
 from cactus_actors.gateway.answers.answer_stream import AnswerStream, ChunkMaker
 from cactus_actors.gateway.answers.choices import results_of
 from cactus_actors.gateway.answers.disconnects import unless_disconnected
 from cactus_actors.gateway.answers.streaming_response import DONE, EventStreamResponse
 from cactus_actors.gateway.context import GatewayContext
+from cactus_actors.gateway.http.caller_shares import Share
 from cactus_actors.gateway.http.identity import Identity
-from cactus_actors.gateway.http.request_body import HttpRequest
+from cactus_actors.gateway.http.oversized_prompts import check_prompt_fits
+from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.protocol.errors import ModelNotFound
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Result
 
 MAX_MODEL_NAME = 128
+OBJECT_FACTOR, INTEGER_BYTES = 4, 36
+"""Memory of decoded objects beside their encoding, and of an integer in a list."""
 
 _encode = msgspec.json.Encoder().encode
 
@@ -54,18 +61,71 @@ async def check_serves(gateway: GatewayContext, identity: Identity) -> None:
         await gateway.check_serves()
 
 
+ConvertBody = Callable[[dict[str, Any]], tuple[BodyRequest, FieldNames]]
+"""The request that a body makes, and the names that its fields were given by."""
+
+
+@dataclass(frozen=True, slots=True)
+class PreparedJobs:
+    """The jobs of a request, ready to be sent, and the request without what only they need."""
+
+    asked: BodyRequest
+    submits: Sequence[EncodedSubmit]
+    names: FieldNames
+
+    @property
+    def num_bytes(self) -> int:
+        """About what they take of memory while they run."""
+        return sum(submit.num_bytes for submit in self.submits) + _kept_bytes(self.asked.submits[0])
+
+
+def prepared_jobs(asked: BodyRequest, names: FieldNames, identity: Identity) -> PreparedJobs:
+    """Raises InvalidRequest for what cannot be sent; errors name fields by `names`."""
+    with errors_name_fields_as_given(names):
+        submits = [encoded(identity.owned(submit)) for submit in asked.submits]
+    kept = [msgspec.structs.replace(submit, messages=None) for submit in asked.submits]
+    return PreparedJobs(msgspec.structs.replace(asked, submits=kept), submits, names)
+
+
+async def read_jobs(
+    gateway: GatewayContext, request: HttpRequest, identity: Identity, convert: ConvertBody
+) -> PreparedJobs:
+    """The jobs that `convert` makes of the body, which hold their part of the memory for bodies while they run."""
+
+    def prepare(body: dict[str, Any]) -> PreparedJobs:
+        check_prompt_fits(body, gateway.text.max_context)
+        asked, names = convert(body)
+        return prepared_jobs(asked, names, identity)
+
+    jobs = await read_json(request, gateway.settings.max_body_bytes, prepare)
+    hold_bytes(request, jobs.num_bytes)
+    return jobs
+
+
+def hold_bytes(request: HttpRequest, num_bytes: int) -> None:
+    """Count what a request became instead of its body; raises Overloaded where there is no room for it."""
+    held_bytes: Share = request.scope["state"]["held_bytes"]
+    held_bytes.set(num_bytes)
+
+
+def _kept_bytes(submit: Submit) -> int:
+    """What is kept of a job to write its answer, beside its text: token ids, which all choices share, and tools."""
+    num_ids = 0 if isinstance(submit.prompt, str) else len(submit.prompt or ())
+    tools = len(msgspec.msgpack.encode(submit.tools)) if submit.tools else 0
+    return INTEGER_BYTES * num_ids + OBJECT_FACTOR * tools
+
+
 async def whole_answer(
     gateway: GatewayContext,
     request: HttpRequest,
     identity: Identity,
-    submits: Sequence[Submit],
+    submits: Sequence[EncodedSubmit],
     render: Callable[[Sequence[Result]], Any],
     *,
     names: FieldNames,
 ) -> ASGIResponse:
     """All results in one body; errors name fields by `names`."""
-    owned = [identity.owned(submit) for submit in submits]
-    work = results_of(gateway.client, owned)
+    work = results_of(gateway.client, submits)
     with errors_name_fields_as_given(names):
         results = await unless_disconnected(
             gateway, request.receive, work, survives_disconnect=identity.survives_disconnect
@@ -77,17 +137,16 @@ async def streamed_answer(
     gateway: GatewayContext,
     request: HttpRequest,
     identity: Identity,
-    submits: Sequence[Submit],
+    submits: Sequence[EncodedSubmit],
     chunks: ChunkMaker,
     *,
     names: FieldNames,
     done: bytes = DONE,
 ) -> ASGIResponse:
     """The answer as it grows; errors name fields by `names`."""
-    owned = [identity.owned(submit) for submit in submits]
     if identity.positions:
         gateway.metrics.note_resumed()
-    stream = AnswerStream(gateway, identity, owned, chunks, names=names, done=done)
+    stream = AnswerStream(gateway, identity, submits, chunks, names=names, done=done)
     with errors_name_fields_as_given(names):
         await unless_disconnected(gateway, request.receive, stream.begin())
     return EventStreamResponse(stream.frames())

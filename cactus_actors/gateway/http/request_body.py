@@ -4,16 +4,16 @@ from __future__ import annotations
 
 import asyncio
 import gc
-from collections.abc import AsyncIterator, Iterator
-from contextlib import contextmanager
-from typing import Any
+from collections.abc import AsyncIterator, Callable, Hashable, Iterator
+from contextlib import contextmanager, suppress
+from typing import Any, Protocol, TypeVar
 
 from litestar import Request
 from litestar.datastructures import State
 
-from cactus_actors.api.strict_json import decode_strictly
+from cactus_actors.api.strict_json import decode_strictly, num_outside_strings
 from cactus_actors.gateway.http.api_keys import Tenant
-from cactus_actors.gateway.http.body_budget import BodyReservation
+from cactus_actors.gateway.http.caller_shares import Share
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.protocol.errors import (
     InvalidJSON,
@@ -24,27 +24,54 @@ from cactus_actors.protocol.errors import (
 
 MIN_BYTES_A_SECOND = 4096
 
+LARGE_BYTES = 32 * 1024
+"""Bodies up to this length hold up the event loop for a millisecond or two."""
+MAX_CONTAINERS = 131_072
+"""Objects and arrays of one body; decoded, each takes 20 to 40 times as much memory as in the text."""
+
+T = TypeVar("T")
 HttpRequest = Request[Tenant, Any, State]
+
+
+class WorkQueue(Protocol):
+    """Work beside the event loop, callers in turn."""
+
+    async def result(self, asker: Hashable, num_characters: int, work: Callable[[], T]) -> T:
+        """What comes of `work` on so many characters; raises Overloaded for more than the asker may have."""
+        ...
 
 
 class ClientDisconnected(BaseException):
     """The other side has left; no Exception, because there is nobody to answer what is made of those."""
 
 
-async def read_json(request: HttpRequest, max_bytes: int) -> dict[str, Any]:
-    """The decoded body.
+async def read_json(request: HttpRequest, max_bytes: int, convert: Callable[[dict[str, Any]], T]) -> T:
+    """What `convert` makes of the decoded body; both happen beside the event loop where the body is large.
 
-    Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut, InvalidJSON, or Overloaded where open
-    requests hold as much already as they may.
+    Raises UnsupportedMediaType, PayloadTooLarge, RequestTimedOut, InvalidJSON, what `convert`
+    raises, or Overloaded where open requests of the caller hold as much already as they may.
     """
     _check_is_json(request)
+    state = request.scope["state"]
     body = bytearray()
-    held: BodyReservation = request.scope["state"]["body_reservation"]
-    async for chunk in body_chunks(request, max_bytes):
-        held.add(len(chunk))
-        body += chunk
-    with _uncollected():
-        return strict_json(bytes(body))
+    held_bytes: Share = state["held_bytes"]
+    queue: WorkQueue = state["work_queue"]
+
+    def work() -> T:
+        with _uncollected():
+            return convert(strict_json(body))
+
+    try:
+        async for chunk in body_chunks(request, max_bytes):
+            held_bytes.add(len(chunk))
+            body += chunk
+        if len(body) <= LARGE_BYTES:
+            return convert(strict_json(body))
+        return await queue.result(state["caller"], len(body), work)
+    finally:
+        # An error that is told has frames with the body, which would stay until garbage is collected.
+        with suppress(BufferError):  # the thread still reads it, for a client that has left
+            body.clear()
 
 
 async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[bytes]:
@@ -80,8 +107,18 @@ async def body_chunks(request: HttpRequest, max_bytes: int) -> AsyncIterator[byt
         ) from None
 
 
-def strict_json(body: bytes) -> dict[str, Any]:
-    """The one object that `body` is, in UTF-8; raises InvalidJSON, also for a name that is given twice."""
+def strict_json(body: bytes | bytearray) -> dict[str, Any]:
+    """The one object that `body` is, in UTF-8; raises InvalidJSON, also for a name that is given twice.
+
+    More objects and arrays than MAX_CONTAINERS are refused before anything is decoded.
+    """
+    if body.count(b"{") + body.count(b"[") > MAX_CONTAINERS:
+        num_containers = num_outside_strings(body, b"{[")
+        if num_containers > MAX_CONTAINERS:
+            raise InvalidJSON(
+                f"the body is not JSON that is taken here: {num_containers} objects and arrays, "
+                f"at most {MAX_CONTAINERS} are taken"
+            )
     value = decode_strictly(body, "the body")
     if not isinstance(value, dict):
         raise InvalidJSON(f"the body must be a JSON object, not {_kind(value)} (byte 0)")

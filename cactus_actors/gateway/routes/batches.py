@@ -33,7 +33,7 @@ class BatchBody(msgspec.Struct, frozen=True, kw_only=True):
 async def create_batch(request: HttpRequest) -> ASGIResponse:
     """Run an uploaded prompt file."""
     gateway = gateway_of(request)
-    body = typed(await read_json(request, gateway.settings.max_body_bytes), BatchBody)
+    body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, BatchBody))
     if body.completion_window != WINDOW:
         raise InvalidRequest(f"completion_window must be {WINDOW!r}", param="completion_window")
     check_metadata(body.metadata)

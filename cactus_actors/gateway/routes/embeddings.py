@@ -13,7 +13,8 @@ from litestar.response.base import ASGIResponse
 
 from cactus_actors.api.field_names import errors_name_fields_as_given
 from cactus_actors.api.openai.prompt_field import Prompt, prompts_of
-from cactus_actors.gateway.answers.job_responses import check_serves, model_asked_for, whole_answer
+from cactus_actors.client.submit import EncodedSubmit, encoded
+from cactus_actors.gateway.answers.job_responses import check_serves, hold_bytes, model_asked_for, whole_answer
 from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.identity import Identity
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
@@ -46,22 +47,17 @@ class EmbeddingsBody(msgspec.Struct, frozen=True, kw_only=True):
 async def embeddings(request: HttpRequest) -> ASGIResponse:
     """The model's view of texts as vectors: the mean of its last hidden states."""
     gateway, identity = gateway_of(request), Identity.of(request)
-    body = typed(await read_json(request, gateway.settings.max_body_bytes), EmbeddingsBody)
-    model = model_asked_for(gateway, body.model)
-    if body.dimensions is not None:
-        raise NotSupported("the model's embeddings have one length", param="dimensions")
-    prompts = _inputs(body.input)
+
+    def convert(body: dict[str, Any]) -> tuple[str, EncodingFormat, list[EncodedSubmit]]:
+        asked = typed(body, EmbeddingsBody)
+        model = model_asked_for(gateway, asked.model)
+        with errors_name_fields_as_given(_NAMES):
+            jobs = _jobs(asked, model, identity)
+        return model, asked.encoding_format or "float", jobs
+
+    model, encoding_format, submits = await read_json(request, gateway.settings.max_body_bytes, convert)
+    hold_bytes(request, sum(submit.num_bytes for submit in submits))
     await check_serves(gateway, identity)
-    submits = [
-        Submit(
-            job_id=identity.job_id(place),
-            prompt=prompt,
-            model=model,
-            task="embed",
-            options=Options(max_tokens=0, user=body.user),
-        )
-        for place, prompt in enumerate(prompts)
-    ]
 
     def render(results: Sequence[Result]) -> dict[str, Any]:
         num_tokens = sum(result.usage.prompt_tokens for result in results)
@@ -72,7 +68,7 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
                 {
                     "object": "embedding",
                     "index": index,
-                    "embedding": _written(result.embedding or [], body.encoding_format or "float"),
+                    "embedding": _written(result.embedding or [], encoding_format),
                 }
                 for index, result in enumerate(results)
             ],
@@ -81,6 +77,20 @@ async def embeddings(request: HttpRequest) -> ASGIResponse:
         }
 
     return await whole_answer(gateway, request, identity, submits, render, names=_NAMES)
+
+
+def _jobs(asked: EmbeddingsBody, model: str, identity: Identity) -> list[EncodedSubmit]:
+    if asked.dimensions is not None:
+        raise NotSupported("the model's embeddings have one length", param="dimensions")
+    options = Options(max_tokens=0, user=asked.user)
+    return [
+        encoded(
+            identity.owned(
+                Submit(job_id=identity.job_id(place), prompt=prompt, model=model, task="embed", options=options)
+            )
+        )
+        for place, prompt in enumerate(_inputs(asked.input))
+    ]
 
 
 def _inputs(value: object) -> list[Prompt]:

@@ -12,7 +12,7 @@ from litestar import post
 from litestar.response.base import ASGIResponse
 
 from cactus_actors.gateway.context import gateway_of
-from cactus_actors.gateway.http.request_body import HttpRequest, read_json
+from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.gateway.routes.llama_cpp import complete
 from cactus_actors.protocol.errors import NotSupported
@@ -49,12 +49,14 @@ class InfillBody(msgspec.Struct, frozen=True, kw_only=True):
 async def infill(request: HttpRequest) -> ASGIResponse:
     """Write what stands between a prefix and a suffix, in llama.cpp's shapes."""
     gateway = gateway_of(request)
-    body = await read_json(request, gateway.settings.max_body_bytes)
-    fields = typed(body, InfillBody)
-    texts = {"input_prefix": fields.input_prefix, "input_suffix": fields.input_suffix, "prompt": fields.prompt}
-    longest = max(texts, key=lambda name: len(texts[name]))
-    ids = infill_ids(fields, gateway.text)
-    return await complete(gateway, request, without_infill(body) | {"prompt": ids}, prompt_name=longest)
+
+    def as_completion(body: dict[str, Any]) -> tuple[dict[str, Any], str]:
+        fields = typed(body, InfillBody)
+        texts = {"input_prefix": fields.input_prefix, "input_suffix": fields.input_suffix, "prompt": fields.prompt}
+        longest = max(texts, key=lambda name: len(texts[name]))
+        return without_infill(body) | {"prompt": infill_ids(fields, gateway.text)}, longest
+
+    return await complete(gateway, request, as_completion)
 
 
 def infill_ids(body: InfillBody, model: TextModel) -> list[int]:

@@ -2,19 +2,25 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from typing import Any
 
 from litestar import post
 from litestar.response.base import ASGIResponse
 
-from cactus_actors.api.field_names import errors_name_fields_as_given, given_names
-from cactus_actors.api.openai import request_from_completion
-from cactus_actors.gateway.answers.job_responses import check_serves, streamed_answer, whole_answer, with_model
+from cactus_actors.api.field_names import FieldNames, errors_name_fields_as_given, given_names
+from cactus_actors.api.openai import BodyRequest, request_from_completion
+from cactus_actors.gateway.answers.job_responses import (
+    check_serves,
+    read_jobs,
+    streamed_answer,
+    whole_answer,
+    with_model,
+)
 from cactus_actors.gateway.answers.llama_cpp_bodies import LlamaCppBody, LlamaCppChunks
 from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.identity import Identity
-from cactus_actors.gateway.http.request_body import HttpRequest, read_json
+from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.errors import InvalidRequest
 from cactus_actors.protocol.results import Result
 
@@ -26,34 +32,43 @@ ALIASES = {"n_predict": "max_tokens", "n_probs": "logprobs", "t_max_predict_ms":
 async def completion(request: HttpRequest) -> ASGIResponse:
     """Complete a prompt, or several, in llama.cpp's shapes."""
     gateway = gateway_of(request)
-    return await complete(gateway, request, await read_json(request, gateway.settings.max_body_bytes))
+    return await complete(gateway, request, lambda body: (body, "prompt"))
 
 
 async def complete(
-    gateway: GatewayContext, request: HttpRequest, body: dict[str, Any], prompt_name: str = "prompt"
+    gateway: GatewayContext, request: HttpRequest, change: Callable[[dict[str, Any]], tuple[dict[str, Any], str]]
 ) -> ASGIResponse:
-    """The answer to a body in llama.cpp's words, whose prompt the client gave as `prompt_name`."""
-    identity = Identity.of(request)
-    names = given_names(body, ALIASES) | {"prompt": prompt_name}
-    with errors_name_fields_as_given(names):
-        asked = request_from_completion(
-            with_model(gateway, in_our_words(body)),
-            identity.job_id,
-            profile=gateway.settings.completions_profile,
-            strict=gateway.settings.strict,
-        )
+    """The answer to a body in llama.cpp's words.
+
+    `change` makes it of the body that came, and says by which name the client gave the prompt.
+    """
+    identity, settings = Identity.of(request), gateway.settings
+    returns_tokens = False
+
+    def convert(body: dict[str, Any]) -> tuple[BodyRequest, FieldNames]:
+        nonlocal returns_tokens
+        body, prompt_name = change(body)
+        returns_tokens = bool(body.get("return_tokens"))
+        names = given_names(body, ALIASES) | {"prompt": prompt_name}
+        profile, strict = settings.completions_profile, settings.strict
+        with errors_name_fields_as_given(names):
+            body = with_model(gateway, in_our_words(body))
+            return request_from_completion(body, identity.job_id, profile=profile, strict=strict), names
+
+    jobs = await read_jobs(gateway, request, identity, convert)
+    asked = jobs.asked
     await check_serves(gateway, identity)
     gateway.metrics.note_ignored(asked.ignored)
-    written = LlamaCppBody(asked, gateway.model, returns_tokens=bool(body.get("return_tokens")))
+    written = LlamaCppBody(asked, gateway.model, returns_tokens=returns_tokens)
     if asked.stream:
         chunks = LlamaCppChunks(written)
-        return await streamed_answer(gateway, request, identity, asked.submits, chunks, names=names, done=b"")
+        return await streamed_answer(gateway, request, identity, jobs.submits, chunks, names=jobs.names, done=b"")
 
     def render(results: Sequence[Result]) -> Any:
         bodies = [written.whole(choice, result) for choice, result in enumerate(results)]
         return bodies[0] if len(bodies) == 1 else bodies
 
-    return await whole_answer(gateway, request, identity, asked.submits, render, names=names)
+    return await whole_answer(gateway, request, identity, jobs.submits, render, names=jobs.names)
 
 
 def in_our_words(body: dict[str, Any]) -> dict[str, Any]:

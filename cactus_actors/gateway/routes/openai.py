@@ -9,6 +9,7 @@ from typing import Any
 from litestar import post
 from litestar.response.base import ASGIResponse
 
+from cactus_actors.api.field_names import FieldNames
 from cactus_actors.api.openai import (
     BodyRequest,
     chunks_of,
@@ -17,14 +18,16 @@ from cactus_actors.api.openai import (
     request_from_completion,
 )
 from cactus_actors.gateway.answers.job_responses import (
+    PreparedJobs,
     check_serves,
+    read_jobs,
     streamed_answer,
     whole_answer,
     with_model,
 )
 from cactus_actors.gateway.context import GatewayContext, gateway_of
 from cactus_actors.gateway.http.identity import Identity
-from cactus_actors.gateway.http.request_body import HttpRequest, read_json
+from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.protocol.results import Result
 
 
@@ -32,34 +35,37 @@ from cactus_actors.protocol.results import Result
 async def completions(request: HttpRequest) -> ASGIResponse:
     """Complete a prompt, or several."""
     gateway, identity = gateway_of(request), Identity.of(request)
-    body = await _body(request, gateway)
-    asked = request_from_completion(
-        body,
-        identity.job_id,
-        profile=gateway.settings.completions_profile,
-        strict=gateway.settings.strict,
-    )
-    return await _answer(gateway, request, identity, asked, f"cmpl-{identity.request_id}")
+    settings = gateway.settings
+
+    def convert(body: dict[str, Any]) -> tuple[BodyRequest, FieldNames]:
+        body = with_model(gateway, body)
+        profile, strict = settings.completions_profile, settings.strict
+        asked = request_from_completion(body, identity.job_id, profile=profile, strict=strict)
+        return asked, asked.field_names
+
+    jobs = await read_jobs(gateway, request, identity, convert)
+    return await _answer(gateway, request, identity, jobs, f"cmpl-{identity.request_id}")
 
 
 @post("/v1/chat/completions", status_code=200)
 async def chat_completions(request: HttpRequest) -> ASGIResponse:
     """Answer a conversation."""
     gateway, identity = gateway_of(request), Identity.of(request)
-    body = await _body(request, gateway)
-    asked = request_from_chat(
-        body, identity.job_id, profile=gateway.settings.chat_profile, strict=gateway.settings.strict
-    )
-    return await _answer(gateway, request, identity, asked, f"chatcmpl-{identity.request_id}")
+    settings = gateway.settings
 
+    def convert(body: dict[str, Any]) -> tuple[BodyRequest, FieldNames]:
+        body = with_model(gateway, body)
+        asked = request_from_chat(body, identity.job_id, profile=settings.chat_profile, strict=settings.strict)
+        return asked, asked.field_names
 
-async def _body(request: HttpRequest, gateway: GatewayContext) -> dict[str, Any]:
-    return with_model(gateway, await read_json(request, gateway.settings.max_body_bytes))
+    jobs = await read_jobs(gateway, request, identity, convert)
+    return await _answer(gateway, request, identity, jobs, f"chatcmpl-{identity.request_id}")
 
 
 async def _answer(
-    gateway: GatewayContext, request: HttpRequest, identity: Identity, asked: BodyRequest, completion_id: str
+    gateway: GatewayContext, request: HttpRequest, identity: Identity, jobs: PreparedJobs, completion_id: str
 ) -> ASGIResponse:
+    asked = jobs.asked
     await check_serves(gateway, identity)
     gateway.metrics.note_ignored(asked.ignored)
     created = int(time.time())
@@ -68,7 +74,7 @@ async def _answer(
         is_llama_cpp = asked.endpoint == "completion" and asked.submits[0].profile == "llamacpp"
         fingerprint = None if is_llama_cpp else gateway.fingerprint
         chunks = chunks_of(asked, completion_id=completion_id, created=created, system_fingerprint=fingerprint)
-        return await streamed_answer(gateway, request, identity, asked.submits, chunks, names=asked.field_names)
+        return await streamed_answer(gateway, request, identity, jobs.submits, chunks, names=jobs.names)
 
     def render(results: Sequence[Result]) -> dict[str, Any]:
         return completion_body(
@@ -79,7 +85,7 @@ async def _answer(
             system_fingerprint=gateway.fingerprint,
         )
 
-    return await whole_answer(gateway, request, identity, asked.submits, render, names=asked.field_names)
+    return await whole_answer(gateway, request, identity, jobs.submits, render, names=jobs.names)
 
 
 HANDLERS = [completions, chat_completions]

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Hashable
+from collections.abc import Callable
 from typing import Any, TypeVar
 
 import msgspec
@@ -17,6 +17,7 @@ from cactus_actors.gateway.context import gateway_of
 from cactus_actors.gateway.http.request_body import HttpRequest, read_json
 from cactus_actors.gateway.http.typed_body import typed
 from cactus_actors.protocol.errors import InvalidRequest, RequestTooComplex
+from cactus_actors.protocol.messages import Submit
 from cactus_actors.text import TextModel
 from cactus_actors.text.tokenizer import BREAK
 
@@ -47,7 +48,7 @@ class DetokenizeBody(msgspec.Struct, frozen=True, kw_only=True):
 async def tokenize(request: HttpRequest) -> ASGIResponse:
     """The token ids of a text."""
     gateway = gateway_of(request)
-    body = typed(await read_json(request, gateway.settings.max_body_bytes), TokenizeBody)
+    body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, TokenizeBody))
     _check_length(len(body.content), "content")
     tokenizer = gateway.text.tokenizer
 
@@ -62,7 +63,7 @@ async def tokenize(request: HttpRequest) -> ASGIResponse:
 async def detokenize(request: HttpRequest) -> ASGIResponse:
     """The text of token ids."""
     gateway = gateway_of(request)
-    body = typed(await read_json(request, gateway.settings.max_body_bytes), DetokenizeBody)
+    body = await read_json(request, gateway.settings.max_body_bytes, lambda body: typed(body, DetokenizeBody))
     _check_length(len(body.tokens), "tokens")
     vocab_size = gateway.text.tokenizer.vocab_size
     for place, token in enumerate(body.tokens):
@@ -81,16 +82,19 @@ async def detokenize(request: HttpRequest) -> ASGIResponse:
 async def apply_template(request: HttpRequest) -> ASGIResponse:
     """The prompt that a conversation becomes."""
     gateway = gateway_of(request)
-    body = await read_json(request, gateway.settings.max_body_bytes)
-    submit = request_from_chat(body, lambda _: "0" * 32, profile=gateway.settings.chat_profile).submits[0]
-    asked = reasoning_request(given_options(submit.options))
-    messages = [msgspec.to_builtins(message) for message in submit.messages or []]
+
+    def convert(body: dict[str, Any]) -> Submit:
+        return request_from_chat(body, lambda _: "0" * 32, profile=gateway.settings.chat_profile).submits[0]
+
+    submit = await read_json(request, gateway.settings.max_body_bytes, convert)
+    num_characters = len(msgspec.json.encode(submit.messages))
 
     def work() -> str:
+        asked = reasoning_request(given_options(submit.options))
+        messages = [msgspec.to_builtins(message) for message in submit.messages or []]
         chat = gateway.text.chat_text(messages, submit.tools, thinking=asked.enabled, variables=asked.variables)
         return chat.text.replace(BREAK, "")
 
-    num_characters = len(msgspec.json.encode(messages))
     return json_response({"prompt": await _aside(request, work, num_characters)})
 
 
@@ -113,13 +117,7 @@ async def _done(request: HttpRequest, work: Callable[[], T], length: int) -> T:
 
 
 async def _aside(request: HttpRequest, work: Callable[[], T], length: int) -> T:
-    return await gateway_of(request).text_queue.result(_asker(request), length, work)
-
-
-def _asker(request: HttpRequest) -> Hashable:
-    """Whose turn it is: a key's, or an address's where nobody has one."""
-    client = request.scope["client"]
-    return request.scope["state"]["tenant"] or (client and client[0])
+    return await gateway_of(request).text_queue.result(request.scope["state"]["caller"], length, work)
 
 
 HANDLERS = [tokenize, detokenize, apply_template]

@@ -1,0 +1,69 @@
+"""What the open requests of each caller take of a bounded resource."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Hashable
+
+from cactus_actors.protocol.errors import Overloaded
+
+
+class CallerShares:
+    """Units of one resource, `max_units` in all, taken and released by callers.
+
+    A caller may hold `min_units` while there is room at all, and more while no less is free than it holds (the
+    dynamic thresholds of Choudhury and Hahne): one caller alone gets half, and however many hold all they may, a
+    part is left for the next one. A caller is an API key, or an address where nobody needs a key.
+    """
+
+    def __init__(self, max_units: int, min_units: int, what: str) -> None:
+        """`what` says in an error what there are so many of."""
+        self.max_units = max_units
+        self._min_units = min_units
+        self.num_units = 0
+        self._what = what
+        self._of_caller: Counter[Hashable] = Counter()
+
+    def take(self, caller: Hashable, num_units: int) -> None:
+        """Hold so many more; raises Overloaded where the caller's share has no room for them."""
+        held, num_free = self._of_caller[caller] + num_units, self.max_units - self.num_units - num_units
+        if num_free < 0 or held > max(self._min_units, num_free):
+            raise Overloaded(f"{self.num_units} {self._what}, of at most {self.max_units}", retry_after=1.0)
+        self._of_caller[caller] = held
+        self.num_units += num_units
+
+    def release(self, caller: Hashable, num_units: int) -> None:
+        """Hold so many less."""
+        self.num_units -= num_units
+        self._of_caller[caller] -= num_units
+        if not self._of_caller[caller]:
+            del self._of_caller[caller]
+
+
+class Share:
+    """What one request of a caller holds; `release` it when it is answered.
+
+    `caller` may be changed while it holds nothing.
+    """
+
+    def __init__(self, shares: CallerShares, caller: Hashable) -> None:
+        self.caller = caller
+        self._shares = shares
+        self._num_units = 0
+
+    def add(self, num_units: int) -> None:
+        """Hold so many more; raises Overloaded where there is no room for them."""
+        self._shares.take(self.caller, num_units)
+        self._num_units += num_units
+
+    def set(self, num_units: int) -> None:
+        """Hold so many instead; raises Overloaded, holding what it held, where there is no room for them."""
+        if num_units > self._num_units:
+            self.add(num_units - self._num_units)
+        else:
+            self._shares.release(self.caller, self._num_units - num_units)
+            self._num_units = num_units
+
+    def release(self) -> None:
+        """Hold nothing."""
+        self.set(0)

@@ -1,0 +1,22 @@
+"""Prompts that no tokenizer gets into the context, told before anything is converted, sent or tokenised."""
+
+from __future__ import annotations
+
+from typing import Any
+
+from cactus_actors.protocol.errors import ContextExceeded
+
+MAX_CHARACTERS_PER_TOKEN = 64
+"""No text this much longer than the context fits it."""
+
+
+def check_prompt_fits(body: dict[str, Any], max_context: int) -> None:
+    """Raise ContextExceeded for more messages, token ids or text in `body` than a context holds."""
+    messages, prompt = body.get("messages"), body.get("prompt")
+    context = f"a context of {max_context} tokens"
+    if isinstance(messages, list) and len(messages) > max_context:
+        raise ContextExceeded(f"{len(messages)} messages cannot fit {context}", param="messages")
+    if isinstance(prompt, list) and prompt and isinstance(prompt[0], int) and len(prompt) > max_context:
+        raise ContextExceeded(f"{len(prompt)} token ids cannot fit {context}", param="prompt")
+    if isinstance(prompt, str) and len(prompt) > max_context * MAX_CHARACTERS_PER_TOKEN:
+        raise ContextExceeded(f"{len(prompt)} characters cannot fit {context}", param="prompt")

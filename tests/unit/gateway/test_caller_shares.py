@@ -1,0 +1,53 @@
+"""What one caller holds leaves room for the next."""
+
+from __future__ import annotations
+
+from collections.abc import Hashable
+
+import pytest
+
+from cactus_actors.gateway.http.caller_shares import CallerShares, Share
+from cactus_actors.protocol.errors import Overloaded
+
+
+def taken(shares: CallerShares, caller: Hashable, num_units: int = 1) -> int:
+    """How often the caller gets so many units."""
+    count = 0
+    while True:
+        try:
+            shares.take(caller, num_units)
+        except Overloaded:
+            return count
+        count += 1
+
+
+def test_a_caller_alone_gets_half_and_each_next_one_half_of_what_is_free() -> None:
+    shares = CallerShares(100, 1, "requests are open already")
+    assert [taken(shares, caller) for caller in "abcd"] == [50, 25, 12, 6]
+
+
+@pytest.mark.parametrize("max_units", [1, 2, 3])
+def test_whoever_comes_first_gets_one(max_units: int) -> None:
+    shares = CallerShares(max_units, 1, "requests are open already")
+    assert taken(shares, "a") >= 1
+
+
+def test_a_caller_may_always_hold_the_least_while_there_is_room() -> None:
+    shares = CallerShares(10, 4, "bytes are held already")
+    assert [taken(shares, caller) for caller in "abc"] == [5, 4, 1]
+
+
+def test_a_share_that_is_released_is_free_again() -> None:
+    shares = CallerShares(100, 1, "bytes are held already")
+    share = Share(shares, "a")
+    share.add(40)
+    share.set(10)
+    assert shares.num_units == 10
+    with pytest.raises(Overloaded) as refused:
+        share.set(90)
+    assert refused.value.retry_after == 1.0
+    assert shares.num_units == 10
+    share.release()
+    share.release()
+    assert shares.num_units == 0
+    assert taken(shares, "a") == 50
