@@ -159,7 +159,7 @@ class HandoffSettings(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_
     breaker_open_s: Annotated[float, about("Seconds until an open circuit breaker lets one request try.")] = 30.0
     retry_backoff_s: Annotated[float, about("First pause before a retry; it doubles, with jitter.")] = 0.5
     require_key: Annotated[
-        bool | None, about("Whether an API key is required; by default: unless `base_url` is on this machine.")
+        bool | None, about("Require an API key; by default yes, unless `base_url` is on this machine.")
     ] = None
     key_file: str | None = None
     confidence_signal: Annotated[

@@ -115,7 +115,7 @@ _DISTRIBUTIONS: Sequence[tuple[str, Callable[[Totals], Distribution], str]] = (
 
 def families_of(status: Status | None) -> Iterator[Metric]:
     """The families of metrics; without a status only that the service does not answer."""
-    yield gauge("up", "Whether the service answers.", status is not None)
+    yield gauge("up", "1 if the service answers, else 0.", status is not None)
     if status is None:
         return
     yield from _of_service(status)
@@ -130,9 +130,9 @@ def _of_service(status: Status) -> Iterator[Metric]:
     yield InfoMetricFamily("cactus", "The service and its model.", info)
     yield gauge("uptime_seconds", "Seconds since the router started.", status.uptime_s)
     yield gauge("router_start_time_seconds", "Unix time at which the router started.", status.epoch / 1000)
-    yield gauge("draining", "Whether new jobs are refused.", status.draining)
+    yield gauge("draining", "1 while the service drains and refuses new jobs.", status.draining)
     yield gauge("workers_desired", "Desired number of local workers.", status.desired_workers)
-    yield gauge("storage_writable", "Whether the journal can be written.", not status.storage_error)
+    yield gauge("storage_writable", "1 if the journal can be written, else 0.", not status.storage_error)
     for name, value, meaning in _HELD:
         yield gauge(name, meaning, value(status.held))
     refused = dict.fromkeys(_REFUSALS, 0) | status.refused
@@ -188,7 +188,7 @@ def _of_workers(workers: Sequence[WorkerStatus]) -> Iterator[Metric]:
         "cloud_breaker_state", "1 for the current state of the circuit breaker.", breakers.items(), "worker", "state"
     )
     unavailable = {worker.worker_id: worker.unavailable is not None for worker in workers}
-    yield gauge("worker_unavailable", "Whether a worker takes no jobs at the moment.", by_name(unavailable), "worker")
+    yield gauge("worker_unavailable", "1 if the worker takes no jobs at the moment.", by_name(unavailable), "worker")
 
 
 def _of_totals(totals: Totals, model: str) -> Iterator[Metric]:
