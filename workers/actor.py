@@ -29,7 +29,6 @@ from cactus_actors.workers.router_link import RouterLink
 if TYPE_CHECKING:
     from cactus_actors.workers.engine.engine import Engine
     from cactus_actors.workers.engine.model import Model
-    from cactus_actors.workers.engine.options import EngineLimits, TextOptions
     from cactus_actors.workers.loading.packing import OnProgress
     from cactus_actors.workers.session import WorkerSession
 
@@ -69,6 +68,7 @@ def load_engine_from(
     """`load` for a model whose path and text model are known."""
     from cactus_actors.structured.matcher import Matchers
     from cactus_actors.workers.engine.engine import Engine
+    from cactus_actors.workers.engine.options import EngineLimits, TextOptions
     from cactus_actors.workers.loading.load_model import load_model
 
     model = load_model(
