@@ -1,4 +1,4 @@
-"""Prompt files: lines in, OpenAI batch lines out, each exactly once whatever is killed in between."""
+"""Prompt files: lines in, OpenAI batch lines out, each exactly once even if processes are killed."""
 
 from cactus_actors.batch.batch_errors import (
     InputChanged,

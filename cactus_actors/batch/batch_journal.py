@@ -1,4 +1,4 @@
-"""The journal beside the output: which run makes or made it, and the lock that keeps it to one process."""
+"""The journal of a run, beside its output, and the lock that admits one process."""
 
 from __future__ import annotations
 
@@ -22,10 +22,10 @@ _DISK_FAILURES = frozenset({errno.ENOSPC, errno.EDQUOT, errno.EIO})
 
 
 class BatchRun(msgspec.Struct, frozen=True, kw_only=True):
-    """What a run is; which lines are done stands in the partial files and nowhere else.
+    """The identity of a run; completed lines are recorded in the partial files only.
 
-    `run_id` keeps the job ids of two runs over one input apart; `created` is Unix seconds; `model` is the one
-    that the service had, "" where it did not say. `checksum` is that of the others, as they are written.
+    `run_id` separates the job ids of two runs over one input; `created` is Unix seconds; `model` is the model of the
+    service, "" if unknown. `checksum` covers the other fields.
     """
 
     version: int = JOURNAL_VERSION
@@ -70,23 +70,23 @@ def _input_in_words(run: BatchRun) -> str:
 class BatchJournal:
     """The locked journal file: a line for each run, and one after it when only renames are left to do.
 
-    The last run counts. A line is only ever added, so that a kill leaves either what was there or the new
-    state; a torn last line is none. It outlives the run, to tell what made the output.
+    The last run counts. Lines are only appended, so that a kill leaves the old or the new state; an incomplete last
+    line is ignored. The journal is kept after the run, to identify the output.
 
-    OutputLocked is raised while another run has it.
+    Raises OutputLocked while another run holds the lock.
     """
 
     def __init__(self, path: Path) -> None:
         self.path = path
         self.round = 0
-        """How often the failed lines of the run were begun again, once it was read."""
+        """How often the failed lines of the run were retried; valid after `read`."""
         self._descriptor = self._lock()
 
     def read(self) -> tuple[BatchRun | None, bool]:
-        """The last run that was begun here, if any, and whether it is complete. Raises OutputRefused."""
+        """The last run, if any, and whether it is complete. Raises OutputRefused."""
         lines = self._whole_lines().splitlines()
         if not lines:
-            return None, False  # killed before it began
+            return None, False  # killed before the run was recorded
         is_complete = lines[-1] == _COMPLETE
         try:
             begun = lines[-2] if is_complete else lines[-1]
@@ -107,22 +107,22 @@ class BatchJournal:
         )
 
     def begin(self, run: BatchRun) -> None:
-        """Note `run`, before anything else of it is written."""
+        """Record `run`, before any other file of it is written."""
         self._add(msgspec.json.encode(msgspec.structs.replace(run, checksum=run.sum)))
         self.round = 0
 
     def begin_again(self, run: BatchRun) -> None:
-        """Note that the run's failed lines are to be run once more."""
+        """Record that the failed lines of the run are retried."""
         number = self.round + 1
         self.begin(run)
         self.round = number
 
     def mark_complete(self) -> None:
-        """Note that every line is on the disk."""
+        """Record that every line is on disk."""
         self._add(_COMPLETE)
 
     def close(self) -> None:
-        """Give the lock back; a journal that no run was begun in leaves no trace."""
+        """Release the lock; an empty journal is removed."""
         if os.fstat(self._descriptor).st_size == 0:
             self.path.unlink(missing_ok=True)
         os.close(self._descriptor)
@@ -161,4 +161,4 @@ class BatchJournal:
             except OSError as error:
                 os.close(descriptor)
                 raise OutputRefused(f"{self.path}: {error.strerror}") from None
-            os.close(descriptor)  # the run that held it has just ended and left no trace
+            os.close(descriptor)  # the previous holder has just removed the file

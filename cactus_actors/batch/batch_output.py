@@ -11,7 +11,7 @@ from cactus_actors.batch.result_file import ResultFile
 
 
 class BatchOutput:
-    """Takes finished lines, each once; what it holds survives a kill, and a power cut what was synced."""
+    """Stores finished lines, each once. Lines survive a kill, and after `sync` a power failure."""
 
     def __init__(self, paths: BatchPaths) -> None:
         self._results = ResultFile(paths.partial_output)
@@ -23,41 +23,41 @@ class BatchOutput:
 
     @property
     def num_succeeded(self) -> int:
-        """Lines in the output."""
+        """Number of lines in the output."""
         return len(self._results.done)
 
     @property
     def num_failed(self) -> int:
-        """Lines in the error file."""
+        """Number of lines in the error file."""
         return len(self._errors.done)
 
     def has(self, custom_id: str) -> bool:
-        """Whether that line is done."""
+        """Whether the line is done."""
         key = custom_id_hash(custom_id)
         return key in self._results.done or key in self._errors.done
 
     def add(self, custom_id: str, line: bytes, *, succeeded: bool) -> None:
-        """Write a line that is not done yet; raises OutputFailed, and then it still is not."""
+        """Write a finished line; after OutputFailed it counts as not done."""
         assert not self.has(custom_id)
         file = self._results if succeeded else self._errors
         file.append(line)
         file.done.add(custom_id_hash(custom_id))
 
     def sync(self) -> None:
-        """Return when every line is on the disk; raises OutputFailed, what is lost then will run again."""
+        """Write every line to disk; lines lost in OutputFailed are run again."""
         self._results.sync()
         self._errors.sync()
 
     def close(self) -> None:
-        """Release the files, with as much of them on the disk as can be."""
+        """Close the files after a last attempt to sync."""
         self._results.close()
         self._errors.close()
 
 
 def num_results(paths: BatchPaths) -> tuple[int | None, int | None]:
-    """How many lines succeeded and failed by the files, which are made whole; None where there is no file.
+    """The numbers of succeeded and failed lines in the files, which are repaired; None without a file.
 
-    No run may be writing them: raises OutputLocked, or OutputFailed.
+    Raises OutputLocked while a run writes them, or OutputFailed.
     """
     return (
         _num_lines(paths.partial_output, paths.output),
@@ -75,7 +75,7 @@ def _num_lines(partial: Path, final: Path) -> int | None:
 
 
 def discard_partial(paths: BatchPaths) -> None:
-    """Remove what an abandoned run left."""
+    """Remove the partial files of an abandoned run."""
     for path in (paths.partial_output, paths.partial_errors):
         try:
             path.unlink(missing_ok=True)
@@ -84,7 +84,7 @@ def discard_partial(paths: BatchPaths) -> None:
 
 
 def reopen_failed(paths: BatchPaths) -> None:
-    """Take finished files back to be partial, as if they had not been published; can be repeated."""
+    """Rename final files back to partial ones; can be repeated."""
     try:
         for partial, final in ((paths.partial_output, paths.output), (paths.partial_errors, paths.errors)):
             if final.exists():
@@ -95,7 +95,7 @@ def reopen_failed(paths: BatchPaths) -> None:
 
 
 def discard_failed(paths: BatchPaths) -> None:
-    """Forget which lines have failed, so that they are run again."""
+    """Discard the failed lines, so that they are run again."""
     try:
         paths.partial_errors.unlink(missing_ok=True)
     except OSError as error:
@@ -103,15 +103,15 @@ def discard_failed(paths: BatchPaths) -> None:
 
 
 def publish(paths: BatchPaths) -> None:
-    """Rename the partial files to the final ones; can be repeated after a kill in between.
+    """Rename the partial files to the final ones; can be repeated after a kill.
 
-    An error file without a line is none, and replaces what an earlier run left by none.
+    An empty error file is removed, together with one of an earlier run.
     """
     try:
         if paths.partial_errors.exists() and not paths.partial_errors.stat().st_size:
             if paths.errors.exists():
                 paths.errors.unlink()
-                sync_directory(paths.output.parent)  # it may not come back where the partial one is gone
+                sync_directory(paths.output.parent)  # before the partial file is removed, so that it cannot reappear
             paths.partial_errors.unlink()
         for partial, final in (
             (paths.partial_errors, paths.errors),

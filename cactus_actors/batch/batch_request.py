@@ -1,4 +1,4 @@
-"""What to run, and how far it is."""
+"""The request for a run, and its progress."""
 
 from __future__ import annotations
 
@@ -39,12 +39,11 @@ DEFAULT_LIMITS = BatchLimits()
 
 @dataclass(frozen=True, kw_only=True)
 class BatchRequest:
-    """What to run and how.
+    """What to run, and how.
 
-    `options` fill in what a line leaves out; `form` None is by suffix and content; `raw` keeps plain lines
-    from the chat template; `system` opens conversations that have no system message. A run that is resumed,
-    or whose failed lines are run again by `retry_failed`, goes on where it was. Without `one_model` a resumed
-    run takes whatever model the service has by then. `account` is that of its jobs.
+    `options` fill in missing options of lines; `form` None is detected; `raw` bypasses the chat template for plain
+    lines; `system` precedes conversations without a system message. `resume` continues a run, `retry_failed` runs
+    its failed lines again. Without `one_model` a resumed run may use another model. `account` is that of its jobs.
     """
 
     source: Path
@@ -67,14 +66,14 @@ class BatchRequest:
         return BatchPaths(self.source, self.output)
 
     def parameters(self, form: Format) -> dict[str, Any]:
-        """All that the answers depend on, but for the input and the model."""
+        """All that the answers depend on, except the input and the model."""
         options = msgspec.structs.replace(self.options, priority=None)
         parameters = {"form": form, "raw": self.raw, "options": msgspec.to_builtins(options)}
         return parameters if self.system is None else {**parameters, "system": self.system}
 
 
 def check_for_all(options: Options, system: str | None) -> None:
-    """Raise InvalidRequest for what stands for all lines and could be right for none."""
+    """Raise InvalidRequest for options that are invalid for every line."""
     resolve_options(options)
     try:
         (system or "").encode()
@@ -84,7 +83,7 @@ def check_for_all(options: Options, system: str | None) -> None:
 
 @dataclass
 class BatchProgress:
-    """Lines of the whole run; tokens and seconds of this process's part of it."""
+    """Counts of the whole run; tokens and time of this process only."""
 
     num_lines: int
     num_succeeded: int
@@ -95,12 +94,12 @@ class BatchProgress:
 
     @property
     def num_done(self) -> int:
-        """Lines that need no more work."""
+        """Number of finished lines."""
         return self.num_succeeded + self.num_failed
 
     @property
     def tokens_per_second(self) -> float:
-        """Completion tokens a second since this process began."""
+        """Completion tokens per second of this process."""
         return self.completion_tokens / max(1e-9, time.monotonic() - self.started)
 
 

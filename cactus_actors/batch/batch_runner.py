@@ -1,4 +1,4 @@
-"""A prompt file run to its end: bounded in flight, written as it finishes, resumable at any point."""
+"""Runs a prompt file: limited concurrency, results written as they finish, resumable at any point."""
 
 from __future__ import annotations
 
@@ -32,13 +32,13 @@ async def run_batch(
     observe: Observer | None = None,
     slot: AbstractAsyncContextManager[None] | None = None,
 ) -> BatchProgress:
-    """Run every line of the source that is not done yet; the final files are there when this returns.
+    """Run every line of the source that is not done yet; the final files exist when this returns.
 
-    `observe` is called at the start and after each line, with its result if it has one; every line is run
-    within `slot`, which bounds what several runs have in flight together. Raises InvalidRequest
-    for options out of range, InputInvalid, InputChanged, OutputRefused, OutputLocked before anything runs;
-    InputChanged, OutputFailed or one of SERVICE_FAILURES in the middle. After that, and where the task is
-    cancelled, which cancels what is in flight, the run can be resumed.
+    `observe` is called at the start and after each line, with its result, if any. Every line is run within `slot`,
+    which limits the lines in flight of several runs. Before anything runs it raises InvalidRequest for options out of
+    range, InputInvalid, InputChanged, OutputRefused and OutputLocked; during the run InputChanged, OutputFailed or one
+    of SERVICE_FAILURES. After these, and after a cancellation, which cancels the jobs in flight, the run can be
+    resumed.
     """
     check_for_all(request.options, request.system)
     paths = request.paths
@@ -75,7 +75,7 @@ async def run_batch(
                 f"{paths.journal}: an unfinished run is there; continue it with --resume, "
                 "or start again with --overwrite"
             )
-        status = await client.status()  # nothing is written for a service that is not there
+        status = await client.status()  # before anything is written
         if request.one_model:
             wanted = msgspec.structs.replace(wanted, model=status.model)
         if begun is None or not is_unfinished or request.overwrite:
@@ -112,7 +112,7 @@ def _read(journal: BatchJournal, request: BatchRequest) -> tuple[BatchRun | None
 
 
 async def _opened_output(paths: BatchPaths) -> BatchOutput:
-    """The output, which may have much to read first; it is not left open where the task is cancelled."""
+    """Open the output in a thread, since it may have to read a lot; it is closed if the task is cancelled."""
     opening = asyncio.create_task(asyncio.to_thread(BatchOutput, paths))
     try:
         return await asyncio.shield(opening)

@@ -1,4 +1,4 @@
-"""A set of 64-bit keys in little more memory than the keys themselves."""
+"""A compact set of 64-bit hashes of custom_ids."""
 
 from __future__ import annotations
 
@@ -6,11 +6,11 @@ import hashlib
 from array import array
 from bisect import bisect_left
 
-_NUM_BUCKETS = 1024  # short buckets: adding moves what stands behind
+_NUM_BUCKETS = 1024  # short buckets: an insertion moves the entries after it
 
 
 class CustomIdSet:
-    """Keys in sorted arrays: ten bytes each, where a set of integers takes a hundred."""
+    """Hashes in sorted arrays: about ten bytes each, a tenth of a set of integers."""
 
     def __init__(self) -> None:
         self._buckets = [array("Q") for _ in range(_NUM_BUCKETS)]
@@ -25,7 +25,7 @@ class CustomIdSet:
         return place < len(bucket) and bucket[place] == key
 
     def add(self, key: int) -> bool:
-        """Whether it was not there yet."""
+        """Add a hash; returns False if it was present."""
         bucket = self._buckets[key % _NUM_BUCKETS]
         place = bisect_left(bucket, key)
         if place < len(bucket) and bucket[place] == key:
@@ -36,5 +36,5 @@ class CustomIdSet:
 
 
 def custom_id_hash(custom_id: str) -> int:
-    """64 bits that stand for a custom_id, so that a million of them fit in little memory."""
+    """The 64-bit hash of a custom_id."""
     return int.from_bytes(hashlib.blake2b(custom_id.encode("utf-8", "surrogatepass"), digest_size=8).digest())

@@ -1,4 +1,4 @@
-"""Why lines failed, by reason, from the error file of a run."""
+"""Groups the failed lines of a run by reason, from its error file."""
 
 from __future__ import annotations
 
@@ -11,14 +11,14 @@ import msgspec
 from cactus_actors.batch.batch_errors import OutputFailed
 
 MAX_KINDS = 100
-"""Lines beyond these many kinds of messages are told apart by code and param alone."""
+"""Beyond this many kinds of messages, lines are grouped by code and param only."""
 _OF_ONE_LINE = re.compile(r"'[^']*'|\"[^\"]*\"|`[^`]*`|\d+")
 
 _Key = tuple[str, str | None, str]
 
 
 class Reason(msgspec.Struct, frozen=True, kw_only=True):
-    """Lines that failed alike: with the same `code`, `param` and words; `message` is that of `first_line`."""
+    """Lines with the same `code`, `param` and kind of message; `message` is that of `first_line`."""
 
     code: str
     param: str | None
@@ -62,12 +62,12 @@ def reasons_of(path: Path) -> list[Reason]:
 
 
 def _key(error: _Error) -> _Key:
-    """What lines have in common that failed alike: quoted words and numbers are those of one line."""
+    """The grouping key of an error: its message without quoted words and numbers."""
     return error.code, error.param, _OF_ONE_LINE.sub("_", error.message)
 
 
 def _with(known: Reason | None, error: _Error) -> Reason:
-    """A reason with one line more."""
+    """The reason with one more line."""
     count = 1 if known is None else known.count + 1
     if known is not None and (known.first_line or 0) <= (error.line or 0):
         return msgspec.structs.replace(known, count=count)

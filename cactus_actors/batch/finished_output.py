@@ -1,4 +1,4 @@
-"""A finished output that is to be resumed: whether it is this run's, and how the run went."""
+"""Resuming a finished output: whether it belongs to this run, and its final progress."""
 
 from __future__ import annotations
 
@@ -15,10 +15,10 @@ from cactus_actors.batch.result_file import result_lines
 
 
 def finished_before(request: BatchRequest, form: Format, wanted: BatchRun, made_by: BatchRun | None) -> BatchProgress:
-    """The progress of a run that has nothing left to do.
+    """The progress of a run without remaining lines.
 
-    `made_by` is what the journal tells of the output. Raises InputChanged where that is not `wanted`,
-    OutputRefused unless the output holds every input line, as one without a journal may not.
+    `made_by` is the run that the journal names. Raises InputChanged if that is not `wanted`, and OutputRefused unless
+    the output holds every input line, which is not certain without a journal.
     """
     paths = request.paths
     if not (request.resume or request.retry_failed):

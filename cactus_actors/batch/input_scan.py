@@ -1,4 +1,4 @@
-"""The pass over a prompt file before anything runs: what it is, and that its lines can be told apart."""
+"""The first pass over a prompt file: its digest, and the check for repeated custom_ids."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ LINES_A_STEP = 2000
 
 @dataclass(frozen=True, kw_only=True)
 class InputScan:
-    """`model` is the first that a line names; `checks` has a value for each line that is not blank."""
+    """`model` is the first model named in a line; `checks` has a checksum for each line that is not blank."""
 
     sha256: str
     stamp: tuple[int, ...]
@@ -28,12 +28,12 @@ class InputScan:
 
     @property
     def num_lines(self) -> int:
-        """Lines that are not blank."""
+        """Number of lines that are not blank."""
         return len(self.checks)
 
 
 class InputScanner:
-    """Reads all of a file, some lines at a time."""
+    """Scans a file in steps."""
 
     def __init__(self, file: PromptFile, form: Format) -> None:
         self._file = file
@@ -44,7 +44,7 @@ class InputScanner:
         self._model: str | None = None
 
     def step(self) -> bool:
-        """Read on, False at the end; raises InputInvalid, naming both lines of a repeated custom_id."""
+        """Scan the next lines, False at the end. Raises InputInvalid, naming both lines of a repeated custom_id."""
         num_before = len(self._checks)
         for raw in islice(self._lines, LINES_A_STEP):
             try:
@@ -58,7 +58,7 @@ class InputScanner:
         return len(self._checks) > num_before
 
     def scanned(self) -> InputScan:
-        """What the file is, once `step` has come to its end."""
+        """The result, after `step` has reached the end."""
         return InputScan(sha256=self._file.digest, stamp=self._file.stamp, model=self._model, checks=self._checks)
 
     def _used_twice(self, line: PromptLine) -> InputInvalid:
@@ -72,7 +72,7 @@ class InputScanner:
 
 
 async def scan(file: PromptFile, form: Format) -> InputScan:
-    """Read all of `file` without keeping the loop from its other work; raises InputInvalid."""
+    """Scan `file` without blocking the event loop; raises InputInvalid."""
     scanner = InputScanner(file, form)
     while await asyncio.to_thread(scanner.step):
         pass
@@ -80,7 +80,7 @@ async def scan(file: PromptFile, form: Format) -> InputScan:
 
 
 def changed(path: Path, what: str) -> InputChanged:
-    """The error for an input that is not what the run began with."""
+    """The error for an input that has changed during the run."""
     return InputChanged(
         f"{path}: input_changed: {what} not what it was when the run began; "
         "restore it and go on with --resume, or start again with --overwrite"
@@ -88,7 +88,7 @@ def changed(path: Path, what: str) -> InputChanged:
 
 
 def check_unchanged(path: Path, scanned: InputScan) -> None:
-    """Raise InputChanged or InputInvalid unless the file is still what was scanned, or gone."""
+    """Raise InputChanged or InputInvalid unless the file is unchanged since the scan, or was removed."""
     if not path.exists():
         return
     with PromptFile(path) as file:
@@ -101,5 +101,5 @@ def check_unchanged(path: Path, scanned: InputScan) -> None:
 
 
 def check_value(raw: RawLine) -> int:
-    """32 bits by which a line is known again (CRC-32 of its content, begun with its number)."""
+    """The checksum of a line: CRC-32 of its content, seeded with its number."""
     return zlib.crc32(raw.content or b"", raw.number & 0xFFFF_FFFF)

@@ -1,4 +1,4 @@
-"""One line through the service: submitted, waited for, and made ready to be written."""
+"""Runs single lines: submits their jobs, waits for the results and renders them."""
 
 from __future__ import annotations
 
@@ -33,19 +33,19 @@ from cactus_actors.protocol.errors import (
 from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Result
 
-BATCH_PRIORITY = 10  # behind those who wait at a screen, whose priority is 0
-MAX_ATTEMPTS = 100  # each interrupted run of a line is one, and the router remembers them all
+BATCH_PRIORITY = 10  # after interactive jobs, whose priority is 0
+MAX_ATTEMPTS = 100  # each interrupted run of a line counts, and the router remembers all of them
 REPEAT_NOTICE_S = 10.0
 MAX_RETRY_S = 30.0
 _log = logging.getLogger(__name__)
 
-SERVICE_FAILURES = (Overloaded, Unavailable, StorageFailure, AuthenticationFailed)  # no line's fault
+SERVICE_FAILURES = (Overloaded, Unavailable, StorageFailure, AuthenticationFailed)  # not caused by a line
 
 JobIdOf = Callable[..., str]
 
 
 class LineOutcome(NamedTuple):
-    """A finished line as it is to be written, and the results behind it if there are any."""
+    """A finished line, ready to be written, and its results, if any."""
 
     rendered: bytes
     results: list[Result]
@@ -53,16 +53,16 @@ class LineOutcome(NamedTuple):
 
 
 class LineRunner:
-    """Answers the lines of one run, any number at once.
+    """Runs the lines of one run, any number concurrently.
 
-    A plain line is a user message, unless the run is raw or the model has no chat template: the refusal of
-    the first one says so for all. That follows from the model alone, so a resumed run comes to the same.
+    A plain line is a user message, unless the run is raw or the model has no chat template: the refusal of the first
+    line decides for all. That depends on the model alone, so a resumed run decides the same.
     """
 
     def __init__(
         self, client: AsyncClient, request: BatchRequest, run: BatchRun, model: str | None, round_: int = 0
     ) -> None:
-        """`round_` keeps apart the jobs of lines that failed and are run again."""
+        """`round_` separates the jobs of failed lines that are run again."""
         self._client = client
         self._run = run
         self._round = round_
@@ -83,7 +83,7 @@ class LineRunner:
         self._asked_at = float("-inf")
 
     async def answer(self, line: PromptLine) -> LineOutcome:
-        """The outcome of `line`, failed or not; raises SERVICE_FAILURES, which are not its own."""
+        """The outcome of `line`, failed or not; raises SERVICE_FAILURES, which are not caused by the line."""
         try:
             outcome = await self._outcome(line, as_chat=line.is_plain and self._plain_is_chat)
         except NotSupported:
@@ -93,7 +93,7 @@ class LineRunner:
         return outcome
 
     async def _outcome(self, line: PromptLine, *, as_chat: bool) -> LineOutcome:
-        """What became of `line`; raises NotSupported for one `as_chat` where the model has no template."""
+        """The outcome of `line`; raises NotSupported for one `as_chat` if the model has no template."""
         job_id_of = partial(self._job_id, line, as_chat=as_chat)
         try:
             request = request_of_line(line, job_id_of, self._options, self._model, as_chat=as_chat, system=self._system)
@@ -111,7 +111,7 @@ class LineRunner:
             return LineOutcome(render_error(line, job_id_of(0), error), results, succeeded=False)
 
     async def _system_fingerprint(self) -> str | None:
-        """Of the service whose workers answer; None while it does not say."""
+        """The system_fingerprint of the service; None while it is unknown."""
         async with self._asking:
             now = time.monotonic()
             if self._fingerprint is None and now - self._asked_at >= REPEAT_NOTICE_S:
@@ -125,7 +125,7 @@ class LineRunner:
         return self._fingerprint
 
     async def _results(self, submits: list[Submit], job_id_of: JobIdOf) -> list[Result]:
-        """Of all choices of a line; the first failure is the line's, and the others are cancelled."""
+        """The results of all choices of a line; the first failure fails the line and cancels the others."""
         if len(submits) == 1:
             return [await self._result(submits[0], job_id_of, 0)]
         try:
@@ -138,9 +138,9 @@ class LineRunner:
         return [choice.result() for choice in choices]
 
     async def _result(self, submit: Submit, job_id_of: JobIdOf, choice: int) -> Result:
-        """Of one choice, whose seed, and so its tokens, are the same at every attempt.
+        """The result of one choice. Its seed, and so its tokens, are the same at every attempt.
 
-        Raises DeadlineExceeded where the service has no room for it within its own timeout.
+        Raises DeadlineExceeded if the service has no room for it within the job's timeout.
         """
         attempt, first_tried_at = 0, time.monotonic()
         while attempt < MAX_ATTEMPTS:
@@ -148,23 +148,23 @@ class LineRunner:
             submit = msgspec.structs.replace(submit, job_id=job_id, account=self._account)
             try:
                 result = await self._client.run(submit)
-            except JobConflict:  # an earlier run asked at another priority
+            except JobConflict:  # an earlier run used another priority
                 attempt += 1
             except Overloaded as error:
                 self._on_reply()
                 _check_time(submit, first_tried_at, error)
                 await self._pause(error)
             except (Unavailable, StorageFailure) as error:
-                # One that cannot be asked may have the result.
+                # An unreachable service may have the result.
                 if error.result is not None or isinstance(error, StorageFailure):
                     _check_time(submit, first_tried_at, error)
                 if time.monotonic() - self._last_reply_at > self._limits.service_lost_s:
                     raise
                 self._on_unavailable(error)
-                attempt += error.result is not None  # a job that was ended so stays so
+                attempt += error.result is not None  # an ended job stays ended
                 await self._pause(error)
             else:
-                # An interrupted run has cancelled what it had in flight, and the router remembers.
+                # An interrupted run cancelled its jobs in flight, and the router remembers.
                 if result.finish_reason != "cancelled":
                     return result
                 attempt += 1
@@ -179,7 +179,7 @@ class LineRunner:
         self._is_unavailable = False
 
     def _on_unavailable(self, error: CactusError) -> None:
-        """Say once what is waited for, and how long; a service that drains still answers in between."""
+        """Log once what is awaited, and how long; a draining service still answers in between."""
         now = time.monotonic()
         if not self._is_unavailable and now - self._notice_at >= REPEAT_NOTICE_S:
             _log.warning("%s; waiting up to %.0f s for the service", error, self._limits.service_lost_s)
@@ -187,14 +187,14 @@ class LineRunner:
         self._is_unavailable = True
 
     def _job_id(self, line: PromptLine, choice: int, attempt: int = 0, *, as_chat: bool) -> str:
-        """The same in every process of this run, so that a resumed run finds its jobs in the router."""
+        """The job id, equal in every process of this run, so that a resumed run finds its jobs in the router."""
         form = "chat" if as_chat else "as written"
         name = f"{self._run.run_id}/{self._run.input_sha256}/{line.number}/{form}/{attempt}/{choice}"
         return hashlib.blake2b(name.encode(), digest_size=16).hexdigest()
 
 
 def _check_time(submit: Submit, first_tried_at: float, error: CactusError) -> None:
-    """Raise DeadlineExceeded for a job that was refused, by `error`, after its own timeout."""
+    """Raise DeadlineExceeded for a job that was refused with `error` beyond its own timeout."""
     timeout_ms = submit.options.timeout_ms
     if timeout_ms is not None and time.monotonic() - first_tried_at >= timeout_ms / 1000:
         message = f"the service had no room for this line within {timeout_ms} ms: {error.message}"

@@ -1,4 +1,4 @@
-"""Files that one process writes at a time."""
+"""Files with an exclusive lock."""
 
 from __future__ import annotations
 
@@ -10,10 +10,10 @@ from cactus_actors.batch.batch_errors import OutputLocked
 
 
 def open_locked(path: Path) -> int:
-    """A descriptor of the file, made if need be, that no other process has locked.
+    """Open the file, creating it if needed, and lock it.
 
-    The lock goes with the process, so that a dead one leaves none. OutputLocked is raised while another one
-    holds it; OSError if the file cannot be opened or locked.
+    The kernel releases the lock with the process. Raises OutputLocked while another process holds it, and OSError if
+    the file cannot be opened or locked.
     """
     descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_CLOEXEC, 0o644)
     try:
@@ -27,7 +27,7 @@ def open_locked(path: Path) -> int:
 
 
 def write_at(descriptor: int, offset: int, line: bytes) -> int:
-    """Write all of `line` and a line end there; the offset behind it. Raises OSError with a part written."""
+    """Write `line` and a line end at `offset`; returns the offset after it. Raises OSError, possibly after a part."""
     content = memoryview(line + b"\n")
     while content:
         written = os.pwrite(descriptor, content, offset)

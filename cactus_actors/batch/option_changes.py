@@ -1,4 +1,4 @@
-"""What is different between the options of two runs, in words."""
+"""Describes the differences between the options of two runs."""
 
 from __future__ import annotations
 
@@ -12,14 +12,14 @@ _OPTION_NAMES = {"form": "--format"}
 
 
 def changes_in_words(before: Mapping[str, Any], now: Mapping[str, Any]) -> list[str]:
-    """A phrase for each option that differs, by the name that the command line has for it."""
+    """A phrase for each differing option, with its name on the command line."""
     first, second = _flat(before), _flat(now)
     names = [name for name in (first | second) if first.get(name) != second.get(name)]
     return [f"{_shown_name(name)} {_change(first.get(name), second.get(name))}" for name in names]
 
 
 def _flat(parameters: Mapping[str, Any]) -> dict[str, Any]:
-    """Options beside the other parameters; what was not given is left out."""
+    """Options and other parameters in one mapping, without missing ones."""
     others = {name: value for name, value in parameters.items() if name not in ("options", "raw")}
     if parameters.get("raw"):
         others["raw"] = True

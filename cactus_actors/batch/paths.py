@@ -1,4 +1,4 @@
-"""The files of one run, all beside the output."""
+"""The files of one run, beside the output."""
 
 from __future__ import annotations
 
@@ -11,19 +11,19 @@ from cactus_actors.batch.batch_errors import OutputRefused
 
 @dataclass(frozen=True)
 class BatchPaths:
-    """`output` names the others; when the run is complete, the partial files get their final names."""
+    """Paths derived from `output`; partial files get their final names when the run is complete."""
 
     source: Path
     output: Path
 
     @property
     def errors(self) -> Path:
-        """Lines that did not succeed."""
+        """The error file."""
         return self.output.with_name(f"{self.output.stem}.errors.jsonl")
 
     @property
     def journal(self) -> Path:
-        """What the run is; there from before its first line, and kept beside the finished output."""
+        """The journal; written before the first line and kept beside the finished output."""
         return self.output.with_name(f"{self.output.name}.journal")
 
     @property
@@ -37,7 +37,7 @@ class BatchPaths:
         return self.errors.with_name(f"{self.errors.name}.partial")
 
     def check(self) -> None:
-        """Raise OutputRefused where a run could never write, or would write over what is no result."""
+        """Raise OutputRefused if the output cannot be written or is not a result file."""
         check_name(self.output)
         try:
             if not self.output.parent.is_dir():
@@ -48,7 +48,7 @@ class BatchPaths:
             raise OutputRefused(f"{self.output}: {error.strerror}") from None
 
     def check_none_is_lost(self) -> None:
-        """Raise OutputRefused where results lie about that no journal here tells of."""
+        """Raise OutputRefused if there are result files without a journal."""
         for path in (self.errors, self.partial_output, self.partial_errors):
             if path.exists() and path.stat().st_size:
                 raise OutputRefused(
@@ -57,7 +57,7 @@ class BatchPaths:
 
 
 def check_name(output: Path) -> None:
-    """Raise OutputRefused for what can name no file beside it."""
+    """Raise OutputRefused for a path without a file name."""
     if not output.name:
         raise OutputRefused(f"{output}: is a directory")
 
@@ -74,7 +74,7 @@ def _check_replaceable(path: Path, source: Path) -> None:
 
 
 def sync_directory(directory: Path) -> None:
-    """Return when the names in it are on the disk; raises OSError."""
+    """Write the directory's entries to disk; raises OSError."""
     descriptor = os.open(directory, os.O_RDONLY)
     try:
         os.fsync(descriptor)

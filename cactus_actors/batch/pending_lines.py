@@ -1,4 +1,4 @@
-"""The lines of a run that are still to be done, read ahead."""
+"""The lines of a run that are not done yet, read ahead."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cactus_actors.batch.prompt_lines import PromptLine, decode_line
 
 
 class PendingLines:
-    """Gives every line of `file` that `is_done` does not know, in order, to any number of tasks.
+    """Returns the lines of `file` that are not done, in order, to any number of tasks.
 
-    What the scan did not see is never given: the file is read again here, and may have changed since.
+    The file is read again, and may have changed: lines that differ from the scan are never returned.
     """
 
     def __init__(
@@ -30,7 +30,7 @@ class PendingLines:
         self._reading = asyncio.Lock()
 
     async def next(self) -> PromptLine | None:
-        """A line, None behind the last; raises InputChanged, InputInvalid."""
+        """The next line, None after the last; raises InputChanged and InputInvalid."""
         async with self._reading:
             while not self._ready:
                 lines = await asyncio.to_thread(next, self._steps, None)
@@ -40,7 +40,7 @@ class PendingLines:
             return self._ready.popleft()
 
     def _read(self) -> Iterator[list[PromptLine]]:
-        """Steps of few lines and bytes, empty ones where all is done."""
+        """Yield small groups of lines, empty ones where all are done."""
         lines: list[PromptLine] = []
         num_bytes = 0
         for num_before, raw in enumerate(self._file.lines()):

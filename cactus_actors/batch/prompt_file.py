@@ -1,4 +1,4 @@
-"""A prompt file read line by line, in flat memory, however long its lines are."""
+"""Reads a prompt file line by line, in constant memory."""
 
 from __future__ import annotations
 
@@ -41,9 +41,9 @@ class RawLine(NamedTuple):
 
 
 class PromptFile:
-    """An open prompt file, packed by gzip or not; `digest` is the SHA-256 of all text that was read so far.
+    """An open prompt file, plain or gzip; `digest` is the SHA-256 of the text read so far.
 
-    `stamp` is another one after most changes, and after some things that are none.
+    `stamp` changes with most modifications, and sometimes without one.
     """
 
     def __init__(self, path: Path) -> None:
@@ -88,7 +88,7 @@ class PromptFile:
         return self._hash.hexdigest()
 
     def format(self) -> Format:
-        """JSON lines or plain text, by the file's suffix, else by how its first line begins."""
+        """JSON lines or plain text, by the suffix of the file, otherwise by its first line."""
         name = self.path.with_suffix("") if self.path.suffix.lower() == ".gz" else self.path
         match name.suffix.lower():
             case ".jsonl" | ".ndjson" | ".json":
@@ -120,7 +120,7 @@ class PromptFile:
                 yield RawLine(number, begin + chunk.find(content), content)
 
     def _check_no_hole(self, offset: int, chunk: bytes) -> None:
-        """Refuse what nothing was ever written to: it may go on for terabytes."""
+        """Refuse sparse files, which may continue for terabytes."""
         if len(chunk) > MAX_LINE_BYTES and chunk.endswith(b"\0") and not chunk.strip(b"\0"):
             raise InputInvalid(f"{self.path}: not_text: nothing but zero bytes from offset {offset} on")
 
@@ -143,7 +143,7 @@ class PromptFile:
 
 def _open_regular(path: Path) -> BinaryIO:
     try:
-        # O_NONBLOCK: opening a FIFO without a writer would wait for ever
+        # O_NONBLOCK: opening a FIFO without a writer would block
         descriptor = os.open(path, os.O_RDONLY | os.O_NONBLOCK | os.O_CLOEXEC)
     except OSError as error:
         raise InputInvalid(f"{path}: {error.strerror}") from None

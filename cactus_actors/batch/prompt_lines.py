@@ -1,4 +1,4 @@
-"""One line of a prompt file -> the job that it asks for, or what is wrong with it."""
+"""Decodes the lines of a prompt file into jobs or errors."""
 
 from __future__ import annotations
 
@@ -26,7 +26,7 @@ _NATIVE_FIELDS = frozenset({"prompt", "messages", "tools", "model", "custom_id"}
 
 @dataclass(frozen=True, slots=True)
 class PromptLine:
-    """A line as decoded: `value` is what the file says, its text where `error` says that it is not read."""
+    """A decoded line: `value` is its JSON value, or its text with an `error` if it is invalid."""
 
     number: int
     custom_id: str
@@ -35,7 +35,7 @@ class PromptLine:
 
     @property
     def is_plain(self) -> bool:
-        """Whether it is text alone, a JSON string or a line of a text file."""
+        """Whether it is plain text: a JSON string or a line of a text file."""
         return isinstance(self.value, str)
 
     @property
@@ -45,14 +45,14 @@ class PromptLine:
 
     @property
     def model(self) -> str | None:
-        """The model that the line names."""
+        """The model named in the line, if any."""
         fields = self.value.get("body") if self.is_batch_line else self.value
         model = fields.get("model") if isinstance(fields, dict) else None
         return model if isinstance(model, str) else None
 
 
 def decode_line(raw: RawLine, form: Format) -> PromptLine:
-    """Read one line; raises InputInvalid only for a custom_id that could not be told apart in the output."""
+    """Decode one line; raises InputInvalid only for a custom_id that cannot identify the line in the output."""
     automatic_id = f"line-{raw.number}"
     try:
         value = _decode(raw, form)
@@ -74,10 +74,10 @@ def request_of_line(
     as_chat: bool = False,
     system: str | None = None,
 ) -> BodyRequest:
-    """What a line asks for, one job a choice; raises InvalidRequest.
+    """The jobs of a line, one per choice; raises InvalidRequest.
 
-    `defaults` fill in the options that it leaves out; a plain line is one user message `as_chat`, else a
-    prompt. Conversations that say nothing of their own to the `system` begin with that.
+    `defaults` fill in missing options. A plain line is a user message with `as_chat`, otherwise a prompt. `system`
+    precedes conversations without a system message.
     """
     if line.error is not None:
         raise line.error
@@ -119,7 +119,7 @@ def _submit_of_native_line(value: Any, job_id: str, *, as_chat: bool, system: st
 
 
 def _check_known(fields: dict[str, Any]) -> None:
-    """Raise InvalidRequest for the first unknown field, before what may be missing because of it is told."""
+    """Raise InvalidRequest for the first unknown field, before missing fields are reported."""
     known = (*sorted(_NATIVE_FIELDS), *Options.__struct_fields__)
     for name in fields:
         if name not in known:
@@ -132,7 +132,7 @@ def _similar(name: str, known: Collection[str]) -> str:
 
 
 def _with_system(messages: Any, system: str | None) -> Any:
-    """Messages as they are, or behind a system message where they have none."""
+    """The messages, preceded by `system` if they have no system message."""
     if system is None or not isinstance(messages, list):
         return messages
     roles = {message.get("role") for message in messages if isinstance(message, dict)}

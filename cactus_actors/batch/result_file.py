@@ -1,4 +1,4 @@
-"""An append-only file of JSON lines that is whole up to its last line end, whatever happened."""
+"""An append-only file of JSON lines, valid up to its last line end at any time."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ class _Named(msgspec.Struct):
 
 
 class ResultLine(NamedTuple):
-    """A line that counts, and where it begins."""
+    """A valid line and its offset."""
 
     key: int
     offset: int
@@ -29,11 +29,11 @@ class ResultLine(NamedTuple):
 
 
 class ResultFile:
-    """Opened at once and kept open; of what a killed run left only whole lines are kept, each once.
+    """Opened at once and kept open. Only complete lines of a killed run are kept, each once.
 
-    `done` are the keys of the custom_ids that it holds. `append` returns when the kernel has the line: a
-    killed process loses nothing; `sync`, which may run in another thread, makes it safe from a power cut too.
-    OutputLocked is raised while another process has the file open.
+    `done` holds the hashes of its custom_ids. After `append` the kernel has the line, and a killed process loses
+    nothing; `sync`, which may run in another thread, makes it safe against power failures. Raises OutputLocked while
+    another process has the file open.
     """
 
     def __init__(self, path: Path) -> None:
@@ -46,7 +46,7 @@ class ResultFile:
             self._descriptor = open_locked(path)
             try:
                 self._size = self._keep_what_counts()
-                # what a killed run left to the kernel may not have been written yet
+                # data of a killed run may still be in the kernel's cache
                 os.fsync(self._descriptor)
             except BaseException:
                 os.close(self._descriptor)
@@ -54,7 +54,7 @@ class ResultFile:
         self._synced_size = self._size
 
     def append(self, line: bytes) -> None:
-        """Write a whole line, or nothing: raises OutputFailed."""
+        """Append a line, completely or not at all; raises OutputFailed."""
         with self._changing:
             self._check_sound()
             try:
@@ -64,7 +64,7 @@ class ResultFile:
                 raise OutputFailed(f"{self.path}: {error.strerror} after {self._size} bytes") from None
 
     def sync(self) -> None:
-        """Return when everything is on the disk; raises OutputFailed, and cuts off what was not there."""
+        """Write everything to disk; on OutputFailed, lines that were not written are cut off."""
         with self._syncing:
             self._check_sound()
             size = self._size
@@ -73,7 +73,7 @@ class ResultFile:
             try:
                 os.fsync(self._descriptor)
             except OSError as error:
-                # The kernel gives up what it could not write: a second fsync would say that all is well.
+                # The kernel drops pages that it could not write: a second fsync would report success.
                 with self._changing:
                     self._is_sound = False
                     self._cut(self._synced_size)
@@ -84,7 +84,7 @@ class ResultFile:
             self._synced_size = size
 
     def close(self) -> None:
-        """Release the file, with as much of it on the disk as can be."""
+        """Close the file after a last attempt to sync."""
         with contextlib.suppress(OutputFailed):
             self.sync()
         os.close(self._descriptor)
@@ -99,7 +99,7 @@ class ResultFile:
             os.ftruncate(self._descriptor, size)
 
     def _keep_what_counts(self) -> int:
-        """Take the lines that count into `done` and drop everything else; the size that is left."""
+        """Add valid lines to `done` and drop everything else; returns the remaining size."""
         size = 0
         has_gap = False
         with os.fdopen(os.dup(self._descriptor), "rb") as file:
@@ -115,7 +115,7 @@ class ResultFile:
         return size
 
     def _write_anew(self) -> None:
-        """Replace the file by one of the lines that count: damage in its middle costs only what it hit."""
+        """Rewrite the file with its valid lines: damage costs only the affected lines."""
         path = self.path.with_name(f"{self.path.name}.new")
         path.unlink(missing_ok=True)
         descriptor = open_locked(path)
@@ -136,7 +136,7 @@ class ResultFile:
 
 
 def result_lines(file: BinaryIO) -> Iterator[ResultLine]:
-    """The whole lines of `file` that tell a custom_id; what else is there is damage, and passed over."""
+    """The complete lines of `file` with a custom_id; anything else is damage and skipped."""
     offset = 0
     decoder = msgspec.json.Decoder(_Named)
     for line in file:

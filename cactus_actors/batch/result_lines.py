@@ -1,4 +1,4 @@
-"""Finished lines as OpenAI batch lines, for the output and for the error file."""
+"""Renders finished lines as OpenAI batch lines, for output and error file."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ def render_result(
     created: int,
     system_fingerprint: str | None = None,
 ) -> bytes:
-    """An output line; its body is a chat completion for messages, a text completion for a prompt."""
+    """Render an output line: a chat completion for messages, a text completion for a prompt."""
     job_id = request.submits[0].job_id
     prefix = "chatcmpl" if request.endpoint == "chat" else "cmpl"
     body = completion_body(
@@ -33,7 +33,7 @@ def render_result(
 
 
 def render_error(line: PromptLine, job_id: str, error: CactusError) -> bytes:
-    """A line of the error file: with the `input` that failed, and `error.line`, its number there."""
+    """Render a line of the error file, with the failed `input` and its line number as `error.line`."""
     info = error.info()
     response = {
         "status_code": info.status or 500,

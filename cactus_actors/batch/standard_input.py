@@ -1,4 +1,4 @@
-"""A prompt file that comes through a pipe: kept beside the output, so that the run can be resumed."""
+"""Stores a prompt file from a pipe beside the output, so that the run can be resumed."""
 
 from __future__ import annotations
 
@@ -12,12 +12,12 @@ from cactus_actors.batch.paths import BatchPaths, check_name, sync_directory
 
 
 def kept_input(output: Path) -> Path:
-    """Where the input of a run is kept that has no file of its own."""
+    """The path of a stored input."""
     return output.with_name(f"{output.name}.input")
 
 
 def keep_input(stream: BinaryIO, output: Path, *, overwrite: bool) -> Path:
-    """Copy `stream` to the disk and return where it is; a run here keeps the input that it has.
+    """Copy `stream` to a file and return its path; an unfinished run keeps the input that it has.
 
     Raises OutputRefused or OutputFailed.
     """
@@ -25,7 +25,7 @@ def keep_input(stream: BinaryIO, output: Path, *, overwrite: bool) -> Path:
     path = kept_input(output)
     if path.exists() and BatchPaths(path, output).journal.exists() and not overwrite:
         return path
-    BatchPaths(path, output).check()  # what is refused leaves no input behind
+    BatchPaths(path, output).check()  # before anything is written
     part = path.with_name(f"{path.name}.part")
     try:
         with part.open("wb") as file:

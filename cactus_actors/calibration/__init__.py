@@ -1,4 +1,4 @@
-"""What a service's confidence is worth on labelled questions, and which threshold to set."""
+"""Measures how well confidence predicts correct answers, and chooses a handoff threshold."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Examples asked of a service, and its answers judged."""
+"""Runs examples on a service and judges its answers."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ from cactus_actors.protocol.results import Result
 
 @dataclass(frozen=True, slots=True)
 class ExampleOutcome:
-    """An answer and its judgement; `result` is None for an example that could not be answered."""
+    """An answer and its judgement; `result` is None for a failed example."""
 
     example: Example
     result: Result | None
@@ -31,9 +31,9 @@ async def run_examples(
     max_in_flight: int,
     observe: Callable[[], None] = lambda: None,
 ) -> list[ExampleOutcome]:
-    """Ask everything, `max_in_flight` at once, and `observe` each answer; the cloud is never asked.
+    """Run all examples, `max_in_flight` at once, and call `observe` after each; nothing is handed off.
 
-    A job that fails is an outcome; InvalidRequest and Unavailable, which would meet all of them, are raised.
+    A failed job is an outcome; InvalidRequest and Unavailable, which would affect all examples, are raised.
     """
     slots = asyncio.Semaphore(max_in_flight)
 

@@ -1,4 +1,4 @@
-"""Labelled questions: a line of a file, and whether an answer to it is right."""
+"""Labelled questions, and whether an answer is correct."""
 
 from __future__ import annotations
 
@@ -15,12 +15,11 @@ from cactus_actors.protocol.type_mismatch import mismatch_of
 
 
 class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=True):
-    """One question, asked in one way and judged by all that is given.
+    """One question in one form, judged by all given criteria.
 
-    Asked: `question`, one message of a user; `messages`; or `prompt`, text to continue. With `tools`, if any.
-    Right: `answer`, the same but for case, white space and a full stop at the end; `contains`, one or more
-    texts in any case; `regex`, found somewhere in the answer; `calls`, these tool calls and no others. An
-    answer that was cut off is wrong, whatever it says.
+    Form: `question`, one user message; `messages`; or `prompt`, text to continue; with optional `tools`. Criteria:
+    `answer`, equal except for case, white space and a final full stop; `contains`, one or more texts in any case;
+    `regex`, found anywhere in the answer; `calls`, exactly these tool calls. A truncated answer is wrong.
     """
 
     question: str | None = None
@@ -33,7 +32,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
     calls: list[ToolCall] | None = None
 
     def is_right(self, result: Result) -> bool:
-        """Whether `result` answers the question."""
+        """Whether `result` is correct."""
         if not result.success or result.finish_reason not in ("stop", "tool_calls"):
             return False
         text = result.text
@@ -47,7 +46,7 @@ class Example(msgspec.Struct, frozen=True, kw_only=True, forbid_unknown_fields=T
 
 
 def read_examples(path: Path) -> list[Example]:
-    """The examples of a JSONL file; InputInvalid names the line that is none."""
+    """Read the examples of a JSONL file; raises InputInvalid, naming the line."""
     try:
         lines = path.read_bytes().splitlines()
     except OSError as error:

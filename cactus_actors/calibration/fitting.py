@@ -1,4 +1,4 @@
-"""A confidence probe from judged answers."""
+"""Fits a confidence probe to judged answers."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import numpy.typing as npt
 from cactus_actors.protocol.confidence import Probe
 
 RIDGE = 1.0
-"""Of the weights of standardised features: keeps them finite where right and wrong do not overlap."""
+"""The ridge penalty on weights of standardised features; keeps them finite for separable data."""
 NUM_STEPS = 50
 MIN_EACH = 10
 
@@ -20,7 +20,7 @@ Floats = npt.NDArray[np.float64]
 def fitted_probe(features: Sequence[Sequence[float]], right: Sequence[bool]) -> Probe | None:
     """The logistic regression of `right` on the `probe_features` of answers, by Newton's method.
 
-    None with fewer than MIN_EACH right or wrong answers: they would tell nothing.
+    None with fewer than MIN_EACH right or wrong answers.
     """
     if min(sum(right), len(right) - sum(right)) < MIN_EACH:
         return None
@@ -44,7 +44,7 @@ def fitted_probe(features: Sequence[Sequence[float]], right: Sequence[bool]) -> 
 def cross_validated(
     features: Sequence[Sequence[float]], right: Sequence[bool], num_folds: int = 5
 ) -> list[float] | None:
-    """The score of every answer by a probe that was fitted without it; None if there are too few."""
+    """Cross-validated scores: each answer by a probe fitted without it; None if there are too few answers."""
     scores = [0.0] * len(right)
     for fold in range(num_folds):
         others = [place for place in range(len(right)) if place % num_folds != fold]

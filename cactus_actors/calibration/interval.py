@@ -1,4 +1,4 @@
-"""What so many right answers of so many say about the chance of a right one."""
+"""Confidence intervals of a proportion."""
 
 from __future__ import annotations
 
@@ -12,17 +12,17 @@ NUM_HALVINGS = 60
 
 
 class Interval(NamedTuple):
-    """Both ends are in [0, 1]."""
+    """An interval within [0, 1]."""
 
     low: float
     high: float
 
 
 def exact_interval(num_right: int, num: int, confidence: float = CONFIDENCE) -> Interval:
-    """The interval of Clopper and Pearson: of the chances for which `num_right` of `num` is no rare outcome.
+    """The Clopper-Pearson interval for `num_right` of `num`.
 
-    It covers the true chance at least as often as `confidence`, for answers that were not chosen by whether
-    they are right. Of no answers it is everything. Source: Clopper and Pearson, Biometrika 26 (1934), 404.
+    It covers the true probability with at least `confidence`, if the answers were not selected by correctness. For
+    no answers it is [0, 1]. Source: Clopper and Pearson, Biometrika 26 (1934), 404.
     """
     if num == 0:
         return Interval(0.0, 1.0)
@@ -33,7 +33,7 @@ def exact_interval(num_right: int, num: int, confidence: float = CONFIDENCE) -> 
 
 
 def _chance_of_at_least(count: int, num: int, probability: float) -> float:
-    """The chance under which `count` or more of `num` come with that probability."""
+    """The success probability for which at least `count` of `num` occur with `probability`."""
     outcomes = np.arange(count, num + 1)
     ways = math.lgamma(num + 1) - np.array(
         [math.lgamma(one + 1) + math.lgamma(num - one + 1) for one in outcomes.tolist()]

@@ -1,4 +1,4 @@
-"""Accuracy against the share that is handed off, as a picture."""
+"""A plot of accuracy against the share of answers handed off."""
 
 from __future__ import annotations
 
@@ -10,8 +10,8 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def write_plot(calibration: Calibration, path: Path) -> None:
-    """A PNG with a line a signal; ConfigurationInvalid if it cannot be written."""
-    from matplotlib.figure import Figure  # slow to import, and needed for nothing else
+    """Write a PNG with one line per signal; raises ConfigurationInvalid if it cannot be written."""
+    from matplotlib.figure import Figure  # slow to import, used only here
 
     figure = Figure(figsize=(7, 4.5), layout="constrained")
     axes = figure.add_subplot()

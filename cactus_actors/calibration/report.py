@@ -1,4 +1,4 @@
-"""What labelled answers say about every signal: its worth, a threshold, and what that threshold does."""
+"""The calibration of every signal: its AUROC, a threshold, and the effect of that threshold."""
 
 from __future__ import annotations
 
@@ -28,13 +28,13 @@ NEW_PROBE = "new probe"
 
 @dataclass(frozen=True, slots=True)
 class ThresholdTarget:
-    """What a threshold is to reach in the sample: the rest's `precision`, or a `share` that is handed off."""
+    """What a threshold should reach in the sample: a `precision`, or a `share` that is handed off."""
 
     precision: float | None = None
     share: float | None = None
 
     def cut(self, scores: Sequence[float], right: Sequence[bool]) -> Cut | None:
-        """The cut that grants it, None if there is none."""
+        """The cut that reaches the target, None if there is none."""
         if self.share is not None:
             return cut_for_share(scores, right, self.share)
         return cut_for_precision(scores, right, self.precision if self.precision is not None else 1.0)
@@ -42,7 +42,7 @@ class ThresholdTarget:
 
 @dataclass(frozen=True, slots=True)
 class CurvePoint:
-    """After a share was handed off: how often the rest is right, and everything if a second one answers."""
+    """For a share handed off: the accuracy of the rest, and of all answers with those of a second service."""
 
     handed_off: float
     accuracy_of_rest: float
@@ -51,10 +51,10 @@ class CurvePoint:
 
 @dataclass(frozen=True, slots=True)
 class SignalReport:
-    """One signal; `auroc` is None where all answers are right, or all wrong.
+    """One signal; `auroc` is None if all answers are right, or all wrong.
 
-    `cut` is None where nothing reaches the target: `surest` is then the cut that comes nearest. Both are None
-    for a mere measure, which a service cannot be told to use.
+    `cut` is None if no threshold reaches the target; `surest` is then the nearest one. Both are None for a measure
+    that a service cannot use as its signal.
     """
 
     name: str
@@ -67,7 +67,7 @@ class SignalReport:
 
 @dataclass(frozen=True, slots=True)
 class Calibration:
-    """All signals, the best first; of the answers `num_failed` could not be had and count nowhere."""
+    """All signals, best first; `num_failed` examples have no answer and are not counted."""
 
     num_answers: int
     num_failed: int
@@ -80,7 +80,7 @@ class Calibration:
     def of(
         cls, outcomes: Sequence[ExampleOutcome], target: ThresholdTarget, second: Sequence[ExampleOutcome] | None = None
     ) -> Calibration:
-        """Calibrate on `outcomes`, which `second` answers better; InvalidRequest if nothing was answered."""
+        """Calibrate on `outcomes`; `second` are those of a better service. Raises InvalidRequest if all failed."""
         places = [
             place
             for place, outcome in enumerate(outcomes)
@@ -111,7 +111,7 @@ class Calibration:
         )
 
     def to_builtins(self) -> dict[str, Any]:
-        """JSON-ready, without the curves."""
+        """The report for JSON, without the curves."""
         signals = [
             {
                 "name": signal.name,

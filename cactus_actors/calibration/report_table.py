@@ -1,4 +1,4 @@
-"""A calibration as lines of text."""
+"""A calibration report as text."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""The scores of an answer, from what its result tells."""
+"""The confidence scores of an answer, from its result."""
 
 from __future__ import annotations
 
@@ -8,11 +8,11 @@ from cactus_actors.protocol.confidence import SignalName, features_of
 from cactus_actors.protocol.results import Measures, Result
 
 SIGNALS: tuple[SignalName, ...] = ("entropy", "min_token_prob", "answer_prob", "probe")
-"""Those that a service can be told to use; the others are measures beside them."""
+"""Signals that a service can use; the other scores are only measures."""
 
 
 def scores_of(result: Result) -> dict[str, float]:
-    """Name -> a number that should be high where the answer is right."""
+    """Scores by name; each should be high for right answers."""
     measures = result.measures or Measures()
     scores = {
         "entropy": 1.0 - measures.entropy_mean,

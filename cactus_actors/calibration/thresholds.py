@@ -1,4 +1,4 @@
-"""How well a score tells right from wrong, and where to cut it."""
+"""How well a score separates right from wrong answers, and thresholds on it."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ from cactus_actors.calibration.interval import Interval, exact_interval
 
 @dataclass(frozen=True, slots=True)
 class Cut:
-    """What a threshold does to a sample: answers whose score is below it are handed off, the others stay.
+    """The effect of a threshold on a sample: answers with a lower score are handed off, the others stay.
 
-    `num_right` of the `num_kept` that stay of `num_answers` are right.
+    Of `num_answers`, `num_kept` stay, of which `num_right` are right.
     """
 
     threshold: float
@@ -27,19 +27,19 @@ class Cut:
 
     @property
     def accuracy(self) -> float:
-        """How often those that stay are right: an estimate of what they will be elsewhere."""
+        """The share of right answers among those that stay: an estimate for other samples."""
         return self.num_right / self.num_kept
 
     @property
     def interval(self) -> Interval:
-        """Where the precision of this threshold is, if it had not been chosen by these answers."""
+        """The confidence interval of the precision, valid for a threshold that was not chosen on these answers."""
         return exact_interval(self.num_right, self.num_kept)
 
 
 def area_under_curve(scores: Sequence[float], right: Sequence[bool]) -> float | None:
-    """The chance that a right answer scores above a wrong one, ties counting half.
+    """The AUROC: the probability that a right answer scores above a wrong one, ties counting half.
 
-    None where there are not both right and wrong ones.
+    None without both right and wrong answers.
     """
     ranked = sorted(zip(scores, right, strict=True))
     num_right = sum(right)
@@ -58,7 +58,7 @@ def area_under_curve(scores: Sequence[float], right: Sequence[bool]) -> float | 
 
 
 def cuts(scores: Sequence[float], right: Sequence[bool]) -> list[Cut]:
-    """Every cut that can be made, from handing off nothing (threshold 0) to all but the surest."""
+    """Every distinct cut, from handing off nothing (threshold 0) to all but the most confident answers."""
     ranked = sorted(zip(scores, right, strict=True))
     total, num_right = len(ranked), sum(right)
     found = [Cut(0.0, total, total, num_right)]
@@ -72,27 +72,27 @@ def cuts(scores: Sequence[float], right: Sequence[bool]) -> list[Cut]:
 
 
 def cut_for_precision(scores: Sequence[float], right: Sequence[bool], precision: float) -> Cut | None:
-    """The cut that hands off least among those whose rest is right as often as `precision` in this sample.
+    """The cut that hands off least among those that reach `precision` in this sample.
 
-    That is an estimate, and no bound: the cut is chosen by the very answers that it is judged by, so that
-    about as often as not the rest of other questions is right less often.
+    This is an estimate and no bound: the cut is chosen and evaluated on the same answers, so that in about half of
+    all cases other questions have a lower precision.
     """
     return next((cut for cut in cuts(scores, right) if cut.accuracy >= precision), None)
 
 
 def surest_cut(scores: Sequence[float], right: Sequence[bool]) -> Cut:
-    """The cut whose rest is right most often in this sample; of several the one that hands off least."""
+    """The cut with the highest precision in this sample; of several the one that hands off least."""
     return max(cuts(scores, right), key=lambda cut: (cut.accuracy, cut.num_kept))
 
 
 def cut_for_share(scores: Sequence[float], right: Sequence[bool], share: float) -> Cut:
-    """The cut that hands off most, but no more than `share`."""
+    """The cut that hands off most, but at most `share`."""
     most = share * len(right)
     return [cut for cut in cuts(scores, right) if cut.num_answers - cut.num_kept <= most][-1]
 
 
 def _between(below: float, above: float) -> float:
-    """A number above one and not above the other, with as few digits as there may be."""
+    """A number in (below, above] with as few digits as possible."""
     for digits in range(2, 17):
         threshold = round((below + above) / 2, digits)
         if below < threshold <= above:

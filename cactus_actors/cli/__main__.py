@@ -1,4 +1,4 @@
-"""The program `cactus`: an interrupt while it is still being loaded ends it as quietly as a later one."""
+"""The program `cactus`; an interrupt during imports ends it without a traceback."""
 
 from __future__ import annotations
 

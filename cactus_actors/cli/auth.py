@@ -1,4 +1,4 @@
-"""`cactus auth`: the cloud key, and to whom it goes."""
+"""`cactus auth`: stores the cloud key."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ import typer
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 
-MIN_SHOWN = 20  # of a shorter key four characters would be too much
+MIN_SHOWN = 20  # of a shorter key nothing is shown
 
 
 def auth(
@@ -67,7 +67,7 @@ def _ask_for_key() -> str:
 
 
 def _destination(config: Path | None) -> str:
-    """To whom a key goes that is stored now."""
+    """Where a stored key will be sent."""
     import httpx
 
     from cactus_actors.config import make_config, read_config_file
@@ -84,5 +84,5 @@ def _destination(config: Path | None) -> str:
 
 
 def masked(key: str) -> str:
-    """Enough of a key to tell it from others: its last four characters, of a short one nothing."""
+    """The last four characters of a key, to recognise it; nothing of a short key."""
     return f"…{key[-4:]} ({len(key)} characters)" if len(key) >= MIN_SHOWN else f"{len(key)} characters"

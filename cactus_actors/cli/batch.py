@@ -1,4 +1,4 @@
-"""`cactus batch`: a prompt file."""
+"""`cactus batch`: runs a prompt file."""
 
 from __future__ import annotations
 
@@ -35,7 +35,7 @@ if TYPE_CHECKING:
 def batch(
     source: Annotated[
         Path,
-        # what is wrong with a file is told by who opens it
+        # opening the file reports errors
         typer.Argument(
             metavar="IN",
             readable=False,
@@ -112,7 +112,7 @@ def batch(
         priority=priority,
         cloud_handoff_threshold=cloud_handoff_threshold,
     )
-    check_for_all(options, system)  # before a pipe is read and kept
+    check_for_all(options, system)  # before a pipe is read
     if str(source) == "-":
         source = keep_input(sys.stdin.buffer, output, overwrite=overwrite)
     request = BatchRequest(
@@ -143,7 +143,7 @@ def batch(
 
 
 class _Run:
-    """One run; `progress` is the last that was told, None before the first line may run."""
+    """One run; `progress` is the last one observed, None before the first line."""
 
     def __init__(self, request: BatchRequest, endpoint: str, stream_endpoint: str | None, key_file: str | None) -> None:
         self._request = request
@@ -153,7 +153,7 @@ class _Run:
         self.progress: BatchProgress | None = None
 
     async def run(self) -> BatchProgress:
-        """Raises Interrupted when it was told to end, once it has given back what was in flight."""
+        """Run to the end; raises Interrupted after a signal, when the jobs in flight are cancelled."""
         from cactus_actors.batch import run_batch
         from cactus_actors.client import AsyncClient
 
@@ -172,7 +172,7 @@ class _Run:
             return await interruptible(work(), say_how_it_ends)
 
     def so_far(self) -> str:
-        """What is done, and how to go on."""
+        """What is done, and how to continue."""
         if self.progress is None:
             return "nothing was run yet"
         return (
@@ -183,7 +183,7 @@ class _Run:
 
 def say_how_it_ends() -> None:
     text = "interrupted: cancelling what is in flight and saving what is done; a second signal ends at once"
-    # rich puts a line of sys.stderr above its bar; click would write past it, into the bar's line
+    # rich prints lines of sys.stderr above its bar; click would write into the bar
     print(typer.style(text, fg=typer.colors.YELLOW) if sys.stderr.isatty() else text, file=sys.stderr, flush=True)
 
 

@@ -1,4 +1,4 @@
-"""How far a prompt file is: a bar on a terminal, a plain line now and then in a log."""
+"""The progress of a run: a bar on a terminal, occasional lines in a log."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ LOG_EVERY_S = 10.0
 
 @contextlib.contextmanager
 def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgress], None]]:
-    """Gives what is to be told of every step of the run of the file `name`."""
+    """The observer that shows the progress of the file `name`."""
     from rich.console import Console
 
     console = Console(file=stream)
@@ -35,7 +35,7 @@ def shown_progress(name: str, stream: TextIO) -> Iterator[Callable[[BatchProgres
 
 
 def show_reasons(reasons: Sequence[Reason]) -> None:
-    """Why lines failed, as a table."""
+    """A table of the reasons of failed lines."""
     from rich.console import Console
     from rich.table import Table
     from rich.text import Text
@@ -53,14 +53,14 @@ def show_reasons(reasons: Sequence[Reason]) -> None:
 
 
 class ProgressLog:
-    """A line at the start, and from then on one each LOG_EVERY_S while there is something to tell."""
+    """A line at the start, then one every LOG_EVERY_S while there is progress."""
 
     def __init__(self, name: str) -> None:
         self._name = name
         self._told_at: float | None = None
 
     def line(self, progress: BatchProgress, now: float) -> str | None:
-        """What is to be written at `now`, a monotonic time."""
+        """The line to write at `now`, a monotonic time."""
         if self._told_at is not None and now - self._told_at < LOG_EVERY_S:
             return None
         self._told_at = now
@@ -90,7 +90,7 @@ def _bar(name: str, console: Console) -> Iterator[Callable[[BatchProgress], None
     task = bar.add_task(name, total=None, rate=0.0, failed=0)
 
     def show(progress: BatchProgress) -> None:
-        bar.start()  # not before the run may begin: an error that stops it has no bar
+        bar.start()  # an error before the run starts shows no bar
         bar.update(
             task,
             total=progress.num_lines,

@@ -1,4 +1,4 @@
-"""`cactus bench`: how fast the engine is in this process, or a service that runs."""
+"""`cactus bench`: measures the engine in this process, or a running service."""
 
 from __future__ import annotations
 

@@ -1,4 +1,4 @@
-"""Closed-loop load on a running service: so many requests at once, the next when one ends."""
+"""Closed-loop load on a running service: a fixed number of concurrent requests."""
 
 from __future__ import annotations
 
@@ -14,11 +14,11 @@ from cactus_actors.client import AsyncClient
 from cactus_actors.protocol.errors import CactusError, Unavailable
 from cactus_actors.protocol.results import Result
 
-FIRST_ORDINARY_ID = 300  # below are control tokens and single bytes, in most vocabularies
+FIRST_ORDINARY_ID = 300  # lower ids are control tokens and single bytes in most vocabularies
 
 
 class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True):
-    """What a client sees; times in milliseconds, from before a request is sent.
+    """Measurements of a client; times in milliseconds from before sending.
 
     `inter_token_ms` is the time between two deltas of one stream.
     """
@@ -40,7 +40,7 @@ class ServiceRecord(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class ServiceLoad:
-    """What was measured so far."""
+    """The measurements so far."""
 
     def __init__(self) -> None:
         self.first_token_ms: list[float] = []
@@ -51,7 +51,7 @@ class ServiceLoad:
         self.last_error: CactusError | None = None
 
     async def request(self, client: AsyncClient, prompt: list[int | str], max_tokens: int) -> None:
-        """Stream one answer and note when its tokens came."""
+        """Stream one answer and record the arrival times of its tokens."""
         started = before = time.perf_counter()
         is_first = True
         try:
@@ -80,7 +80,7 @@ async def bench_service(
     max_tokens: int,
     seed: int = 0,
 ) -> ServiceRecord:
-    """Measure `requests` requests of random token ids, greedy, none ending early, no two prompts alike.
+    """Measure `requests` requests of distinct random prompts, greedy, of full length.
 
     Raises the last error if none succeeded.
     """
@@ -124,7 +124,7 @@ def _prompts(generator: random.Random, vocab_size: int, count: int, num_tokens: 
 
 
 def percentile(values: Sequence[float], percent: int) -> float:
-    """The value below which `percent` of `values` lie, interpolated; 0 for none."""
+    """The interpolated percentile of `values`; 0 if there are none."""
     match len(values):
         case 0:
             return 0.0

@@ -1,4 +1,4 @@
-"""`cactus calibrate`: which confidence threshold to set."""
+"""`cactus calibrate`: finds a confidence threshold."""
 
 from __future__ import annotations
 

@@ -73,7 +73,7 @@ def chat(
     options: dict[str, Any] = {name: value for name, value in given.items() if value is not None}
     from cactus_actors.client import Client
 
-    resolve_options(Options(**options))  # a mistake is told before anybody has typed a word
+    resolve_options(Options(**options))  # check the options before the first message
     with (
         raising_interrupted(),
         Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client,
@@ -83,7 +83,7 @@ def chat(
 
 
 def _greet(status: Status) -> None:
-    """Say who answers, where somebody reads it; raises NotSupported for a model without conversations."""
+    """Print the model's name at a terminal; raises NotSupported for a model without chat template."""
     if not status.has_chat_template:
         raise NotSupported(
             f"the model {status.model} has no chat template, which a conversation needs: "
@@ -95,7 +95,7 @@ def _greet(status: Status) -> None:
 
 
 class ChatSession:
-    """Turns so far and how to make the next one."""
+    """The conversation so far, and its options."""
 
     def __init__(
         self, client: Client, system: str | None, options: dict[str, Any], shows_reasoning: bool | None = None
@@ -109,7 +109,7 @@ class ChatSession:
         self._shows_reasoning = shows_reasoning
 
     def run(self, read: ReadLine) -> None:
-        """Take turns until the user leaves."""
+        """Run turns until the user leaves."""
         while (said := read()) is not None:
             if not said.strip():
                 continue
@@ -147,7 +147,7 @@ class ChatSession:
         _whisper(f"system: {self._opening[0]['content'] if self._opening else '-'}")
 
     def _set_option(self, name: str, value: str) -> None:
-        """Change an option by its name; what is wrong with it is told, and changes nothing."""
+        """Change an option by name; an invalid value is reported and ignored."""
         name = name.replace("-", "_")
         if name:
             changed = {other: known for other, known in self._options.items() if other != name}
@@ -201,12 +201,12 @@ class ChatSession:
                 result = stream.result()
             writer.end()
             _whisper(summary(result))
-        except KeyboardInterrupt:  # wherever it came; leaving the stream has cancelled the job
+        except KeyboardInterrupt:  # leaving the stream has cancelled the job
             writer.end()
             _whisper("stopped")
             if not answer:
                 return
-        except (Unavailable, NotSupported):  # no other turn would fare better
+        except (Unavailable, NotSupported):  # later turns would fail as well
             raise
         except ContextExceeded as error:
             _whisper(f"{error.message}; /reset starts again")
@@ -221,16 +221,16 @@ class ChatSession:
 
 
 def _known_options(name: str, given: dict[str, Any]) -> Options:
-    """Raises InvalidRequest for one that there is not, and for a wrong type."""
+    """Raise InvalidRequest for an unknown option or a wrong type."""
     from cactus_actors.client.submit import make_options
 
     if name not in Options.__struct_fields__ and name not in given:
-        make_options({name: None})  # taking back what there is not is a slip, too
+        make_options({name: None})  # resetting an unknown option is an error, too
     return make_options(given)
 
 
 def _value(text: str) -> Any:
-    """A number, a truth or a list as JSON has them; anything else is text."""
+    """The value as JSON, otherwise as text."""
     try:
         return msgspec.json.decode(text)
     except msgspec.DecodeError:

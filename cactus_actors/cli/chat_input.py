@@ -1,4 +1,4 @@
-"""What somebody types in a conversation: with editing and history at a terminal, plain lines elsewhere."""
+"""Reads messages: with editing and history at a terminal, plain lines elsewhere."""
 
 from __future__ import annotations
 
@@ -42,13 +42,13 @@ def reader(state_dir: Path | None = None) -> ReadLine:
 
 
 def is_conversation() -> bool:
-    """Whether somebody types and reads at a terminal."""
+    """Whether input and output are a terminal."""
     return sys.stdin.isatty() and sys.stdout.isatty()
 
 
 @contextlib.contextmanager
 def unechoed() -> Iterator[None]:
-    """What is typed meanwhile does not show amid what is written; it is there for the next prompt."""
+    """Hide keys typed during output; they are kept for the next prompt."""
     if not is_conversation():
         yield
         return

@@ -107,7 +107,7 @@ def complete(
 
     writer = AnswerWriter(show_reasoning)
     with (
-        raising_interrupted(),  # what is under way is cancelled by leaving it
+        raising_interrupted(),  # leaving the stream cancels the job
         Client(endpoint, stream_endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client,
     ):
         try:
@@ -164,7 +164,7 @@ def _print_json(value: object) -> None:
 def _standard_input() -> str:
     if sys.stdin.isatty():
         raise InvalidRequest("give a prompt, or send one on stdin", param="prompt")
-    # the C.UTF-8 locale would pass what is not UTF-8 on as surrogates
+    # the C.UTF-8 locale would decode invalid UTF-8 to surrogates
     if isinstance(sys.stdin, io.TextIOWrapper):
         sys.stdin.reconfigure(encoding="utf-8", errors="strict")
     try:

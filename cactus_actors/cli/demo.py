@@ -42,8 +42,8 @@ def demo(
     from cactus_actors.cli.demo_run import run_prompt_file
     from cactus_actors.cli.demo_service import running
 
-    console = Console(file=sys.stdout)  # also while what Ray prints there is led elsewhere
-    with tempfile.TemporaryDirectory(prefix="cactus-demo-") as state_dir:  # beside any service
+    console = Console(file=sys.stdout)  # keeps printing while Ray's output is redirected
+    with tempfile.TemporaryDirectory(prefix="cactus-demo-") as state_dir:  # separate from any other service
         config = ServeConfig(
             workers=workers,
             jobs_endpoint=ANY_PORT,

@@ -1,4 +1,4 @@
-"""The demo's prompt file once more, on a private Ray of two nodes of which one is killed."""
+"""The demo's prompt file on a private Ray of two nodes, one of which is killed."""
 
 from __future__ import annotations
 
@@ -21,7 +21,7 @@ if TYPE_CHECKING:
 
 
 def show_on_cluster(config: ServeConfig, output: Path, before: DemoSummary, console: Console) -> None:
-    """Place the workers on two nodes, kill one of these, and say that the tokens are those of `before`.
+    """Run the demo on two nodes, kill one, and compare the tokens with `before`.
 
     The results go to `output`; no process is left when it returns or raises. Raises ServerFailure for other
     tokens, and what a start raises.

@@ -1,4 +1,4 @@
-"""One run of the demo's prompt file against a running service, and what became of its jobs."""
+"""One run of the demo's prompt file on a running service."""
 
 from __future__ import annotations
 
@@ -29,7 +29,7 @@ OPTIONS = Options(temperature=0.0, max_tokens=96, cloud_handoff_threshold=0.95)
 
 @dataclass
 class DemoSummary:
-    """What became of the jobs of a run; `token_ids` are those of the answers given here, by their lines."""
+    """Counts of a run; `token_ids` are those of local answers, by line."""
 
     seconds: float = 0.0
     completion_tokens: int = 0

@@ -1,4 +1,4 @@
-"""A service for as long as the demo uses it."""
+"""A running service for the demo."""
 
 from __future__ import annotations
 
@@ -18,7 +18,7 @@ if TYPE_CHECKING:
 
 @contextmanager
 def running(config: ServeConfig, console: Console) -> Iterator[Endpoints]:
-    """Start it, tend it in a thread, and stop it at the end; raises what its start raises."""
+    """Start a service, supervise it in a thread, and stop it at the end; raises the errors of its start."""
     from cactus_actors.service.service import Service
 
     service = Service(config, announce=console.print)

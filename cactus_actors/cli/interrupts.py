@@ -1,4 +1,4 @@
-"""Signals that end a command which has something to put away first."""
+"""Handles signals of commands that must clean up."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ _ENDING = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
 
 class Interrupted(Exception):
-    """Work was cancelled by a signal; `exit_code` is the one that shells give to it."""
+    """Work was cancelled by a signal; `exit_code` is 128 plus its number."""
 
     def __init__(self, number: int) -> None:
         super().__init__(signal.Signals(number).name)
@@ -25,7 +25,7 @@ class Interrupted(Exception):
 
 @contextlib.contextmanager
 def raising_interrupted() -> Iterator[None]:
-    """SIGTERM and SIGHUP raise Interrupted meanwhile, as SIGINT raises KeyboardInterrupt, unless ignored."""
+    """Within the context SIGTERM and SIGHUP raise Interrupted, unless they are ignored."""
 
     def on_signal(number: int, _: FrameType | None) -> None:
         raise Interrupted(number)
@@ -43,11 +43,11 @@ def raising_interrupted() -> Iterator[None]:
 
 
 async def interruptible(work: Coroutine[Any, Any, T], on_first: Callable[[], None] | None = None) -> T:
-    """What `work` returns; the first signal cancels it and raises Interrupted, a second ends the process.
+    """Run `work`; the first signal cancels it and raises Interrupted, a second one ends the process.
 
-    `on_first` is called when the first one comes, before what is in flight is put away.
+    `on_first` is called at the first signal, before `work` is cancelled.
 
-    Signals that the process was started to ignore stay ignored, as after `nohup`.
+    Signals that are ignored from the start stay ignored, as under `nohup`.
     """
     loop = asyncio.get_running_loop()
     task = loop.create_task(work)

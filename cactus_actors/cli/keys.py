@@ -1,4 +1,4 @@
-"""`cactus keys`: who may speak with a service that asks for keys."""
+"""`cactus keys`: manages the CURVE keys of a service."""
 
 from __future__ import annotations
 

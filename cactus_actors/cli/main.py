@@ -1,4 +1,4 @@
-"""`cactus`: its commands, and errors as one clear line with an exit code that scripts can tell apart."""
+"""`cactus`: its commands; errors are one line and an exit code."""
 
 from __future__ import annotations
 
@@ -50,7 +50,7 @@ for panel, commands in {
     "The cloud": (auth, calibrate),
 }.items():
     for command in commands:
-        # -1 is a number that is too small, and no option
+        # -1 is an invalid number, not an option
         context = {"ignore_unknown_options": True} if command is scale else None
         app.command(rich_help_panel=panel, context_settings=context)(command)
 app.add_typer(keys, name="keys", rich_help_panel="Serve")
@@ -89,7 +89,7 @@ def main() -> None:
     except Interrupted as interrupt:
         sys.exit(interrupt.exit_code)
     except BrokenPipeError:
-        # who read our output has gone; nothing must be flushed to it at exit
+        # the reader of the output is gone: nothing may be flushed to it at exit
         os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
         sys.exit(EXIT_FAILED)
     except Exception as error:
@@ -104,7 +104,7 @@ def _say(message: str) -> None:
 
 
 def exit_code(error: CactusError) -> int:
-    """The exit code that stands for `error`; see `main`."""
+    """The exit code for `error`; see `main`."""
     match error:
         case _ if error.type in _EXIT_CODES:
             return _EXIT_CODES[error.type]

@@ -94,7 +94,7 @@ def _print_indented(table: Table) -> None:
     from rich.console import Console
     from rich.padding import Padding
 
-    # what a script reads is as wide as it needs to be
+    # output to a script has a fixed width
     Console(width=None if sys.stdout.isatty() else 200).print(Padding(table, (0, 0, 0, 2), expand=False))
 
 

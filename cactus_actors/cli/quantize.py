@@ -1,4 +1,4 @@
-"""`cactus quantize`: pack a model's weights ahead of time, so that every worker maps them at once."""
+"""`cactus quantize`: packs a model's weights ahead of time."""
 
 from __future__ import annotations
 

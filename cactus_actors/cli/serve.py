@@ -1,4 +1,4 @@
-"""`cactus serve`: the whole service in the foreground, until a signal ends it."""
+"""`cactus serve`: runs a service in the foreground until a signal."""
 
 from __future__ import annotations
 
@@ -40,7 +40,7 @@ _MODEL, _WORKERS, _HTTP, _ZEROMQ, _STATE = "Model", "Workers", "HTTP", "ZeroMQ",
 def _setting(
     panel: str, name: str, *spellings: str, default: str | None = None, metavar: str | None = None
 ) -> OptionInfo:
-    """The option of a field of ServeConfig, with the description, the default and the bounds that stand there."""
+    """The option of a field of ServeConfig, with its description, default and bounds."""
     field = config_fields(ServeConfig)[name]
     if default is None and field.default is not None and not isinstance(field.default, bool):
         default = f"{field.default:g}" if isinstance(field.default, float) else str(field.default)
@@ -142,7 +142,7 @@ def _refuse_after(service: Service, stop: threading.Event) -> None:
 
 
 def run_service(config: ServeConfig) -> None:
-    """Serve until SIGINT or SIGTERM, then let what runs finish; a second signal ends it at once."""
+    """Serve until SIGINT or SIGTERM, then let running jobs finish; a second signal ends the process at once."""
     announce = _say_with_time if config.log_format == "text" else _say_as_json
     stdout = sys.stdout
 
@@ -158,12 +158,12 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
     stop = threading.Event()
 
     def on_signal(number: int, _: FrameType | None) -> None:
-        if stop.is_set():  # nothing is waited for: whatever was started ends with this process
+        if stop.is_set():  # all actors end with this process
             os._exit(128 + number)
         stop.set()
 
     def on_early_signal(number: int, _: FrameType | None) -> None:
-        sys.exit(128 + number)  # an interrupted start cleans up by its exception
+        sys.exit(128 + number)  # the exception cleans up an interrupted start
 
     signal.signal(signal.SIGTERM, on_early_signal)
     with _start_display(config) as show_phase:
@@ -177,7 +177,7 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
         scheme = "http" if config.tls_cert is None else "https"
         listening += f" http={scheme}://{service.http}"
     tell(f"ready {listening} model={service.model_name} workers={config.workers}")
-    # Beside whatever the tending waits for just then.
+    # A thread, because supervision may be blocked in a call.
     threading.Thread(target=_refuse_after, args=(service, stop), daemon=True).start()
     try:
         service.reconcile(stop)
@@ -190,7 +190,7 @@ def _run_service(config: ServeConfig, announce: Callable[[str], None], tell: Cal
 
 @contextlib.contextmanager
 def _start_display(config: ServeConfig) -> Iterator[ShowPhase | None]:
-    """Bars where somebody looks at a terminal; None, and so lines, elsewhere."""
+    """Progress bars on a terminal; None, for plain lines, elsewhere."""
     if config.log_format == "json" or not sys.stderr.isatty():
         yield None
         return
@@ -201,7 +201,7 @@ def _start_display(config: ServeConfig) -> Iterator[ShowPhase | None]:
 
 
 def _say(line: str) -> None:
-    """One line on standard error, whole though several threads speak."""
+    """Write one line to standard error, atomically for several threads."""
     sys.stderr.write(f"{line}\n")
     sys.stderr.flush()
 

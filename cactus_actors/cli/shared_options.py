@@ -9,7 +9,7 @@ import typer
 
 from cactus_actors.protocol.errors import CactusError, InvalidRequest
 
-FIRST_ANSWER_S = 5.0  # somebody sits at the terminal
+FIRST_ANSWER_S = 5.0  # interactive use
 
 CONNECTION, SAMPLING, REASONING = "Connection", "Answers", "Reasoning"
 """Headings in the help."""
@@ -89,7 +89,7 @@ HandoffThreshold = Annotated[
 
 
 def schema_of(given: str) -> Any:
-    """A JSON Schema that is given as JSON or as the name of a file; raises InvalidRequest."""
+    """A JSON Schema from JSON text or a file name; raises InvalidRequest."""
     from cactus_actors.api.strict_json import decode_strictly
     from cactus_actors.protocol.options import Options
     from cactus_actors.structured.request_grammar import check_form

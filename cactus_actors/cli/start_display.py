@@ -1,4 +1,4 @@
-"""What a start waits for, as bars at the bottom of a terminal."""
+"""The phases of a start, as bars at the bottom of a terminal."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cactus_actors.fleet.start_phases import StartPhase
 
 
 class StartDisplay:
-    """A line for each phase: a bar while it is known how much is done, else that something goes on.
+    """A line for each phase: a bar if the completed share is known, otherwise an activity indicator.
 
-    Lines that others write to standard error meanwhile stand above. It is gone after the start.
+    Other lines on standard error appear above. The display is removed after the start.
     """
 
     def __init__(self) -> None:
@@ -39,7 +39,7 @@ class StartDisplay:
         self._progress.stop()
 
     def __call__(self, phase: StartPhase) -> None:
-        """Show where somebody is."""
+        """Show the phase of an actor."""
         task, name = self._tasks.get(phase.who, (None, ""))
         if task is None or name != phase.name:
             if task is not None:

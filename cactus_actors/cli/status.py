@@ -1,4 +1,4 @@
-"""`cactus status`, `cactus scale` and `cactus restart`: look at a running service, size it, renew it."""
+"""`cactus status`, `cactus scale` and `cactus restart`: inspect, scale and restart a running service."""
 
 from __future__ import annotations
 
@@ -74,7 +74,7 @@ def _watch(client: Client, interval: float, *, as_json: bool) -> None:
 
 @contextlib.contextmanager
 def _display() -> Iterator[Callable[[RenderableType], None]]:
-    """Shows one look after another: in the terminal's other screen, which is gone at the end, or as lines."""
+    """Display successive pages: on the terminal's alternate screen, or as lines."""
     console = _console()
     if not console.is_terminal:
         yield console.print
@@ -119,31 +119,31 @@ def scale(
     from cactus_actors.client import Client
 
     with Client(endpoint, timeout=FIRST_ANSWER_S, key_file=key_file) as client:
-        wished = client.scale(num_workers)
+        desired = client.scale(num_workers)
         num_running = num_local(client.status())
         if not as_json:
-            typer.echo(_scaled(num_running, wished, waits=wait))
-        while wait and num_running != wished:
+            typer.echo(_scaled(num_running, desired, waits=wait))
+        while wait and num_running != desired:
             time.sleep(LOOK_AGAIN_S)
-            before, num_running = num_running, _still_wished(client, wished)
+            before, num_running = num_running, _still_desired(client, desired)
             if num_running != before and not as_json:
-                typer.echo(workers_told(num_running, wished))
+                typer.echo(workers_told(num_running, desired))
     if as_json:
-        typer.echo(f'{{"num_workers":{wished},"num_running":{num_running}}}')
+        typer.echo(f'{{"num_workers":{desired},"num_running":{num_running}}}')
 
 
-def _scaled(num_running: int, wished: int, *, waits: bool) -> str:
-    if num_running == wished:
-        return f"{counted(wished, 'worker')} wished for, and running"
+def _scaled(num_running: int, desired: int, *, waits: bool) -> str:
+    if num_running == desired:
+        return f"{counted(desired, 'worker')} desired, and running"
     hint = "" if waits else " (`cactus status` shows them, --wait waits)"
-    return f"{counted(wished, 'worker')} wished for: {workers_told(num_running, wished)}{hint}"
+    return f"{counted(desired, 'worker')} desired: {workers_told(num_running, desired)}{hint}"
 
 
-def _still_wished(client: Client, wished: int) -> int:
-    """How many workers there are; raises Unavailable when somebody else has set another number."""
+def _still_desired(client: Client, desired: int) -> int:
+    """The number of workers; raises Unavailable if another client has set a different number."""
     status = client.status()
-    if status.desired_workers != wished:
-        raise Unavailable(f"somebody else wishes for {counted(status.desired_workers, 'worker')} now")
+    if status.desired_workers != desired:
+        raise Unavailable(f"another client has set {counted(status.desired_workers, 'worker')}")
     return num_local(status)
 
 
@@ -166,5 +166,5 @@ def _replaced(num_workers: int) -> str:
 def _console() -> Console:
     from rich.console import Console
 
-    # what a script reads is as wide as it needs to be
+    # output to a script has a fixed width
     return Console(width=None if sys.stdout.isatty() else 200, highlight=False)

@@ -1,4 +1,4 @@
-"""How `cactus status` shows a service: what it does and its workers, as wide as the terminal allows."""
+"""The page of `cactus status`: the service and its workers, fitted to the terminal."""
 
 from __future__ import annotations
 
@@ -39,7 +39,7 @@ _KIND = ("worker", "kind", "node", "pid", "weights", "kernels", "cached", "draft
 
 
 def status_page(answer: Status, before: Status | None = None, seconds: float = 0.0) -> RenderableType:
-    """All that is shown; with an earlier look, so many seconds ago, the rates since then too."""
+    """The whole page; with an earlier status, `seconds` ago, including rates."""
     from rich.console import Group
     from rich.table import Table
     from rich.text import Text
@@ -54,7 +54,7 @@ def status_page(answer: Status, before: Status | None = None, seconds: float = 0
 
 
 def workers_told(num_running: int, num_wished: int) -> str:
-    """How many workers there are, and how many are on their way or about to leave."""
+    """The number of workers, and how many are starting or leaving."""
     if num_running == num_wished:
         return counted(num_running, "worker") if num_running else "no worker"
     if num_running < num_wished:
@@ -63,12 +63,12 @@ def workers_told(num_running: int, num_wished: int) -> str:
 
 
 def num_local(answer: Status) -> int:
-    """How many model workers are connected."""
+    """The number of connected model workers."""
     return sum(worker.kind == "local" for worker in answer.workers)
 
 
 class _Workers:
-    """One table where there is room for it, else two: the load of each worker, and what it is."""
+    """One table, or two on a narrow terminal: the load and the properties of each worker."""
 
     def __init__(self, answer: Status) -> None:
         self._workers = sorted(answer.workers, key=lambda worker: natural_order(worker.worker_id))
@@ -88,7 +88,7 @@ class _Workers:
         return sum(widths) + _GAP * len(widths)
 
     def _table(self, headings: Sequence[str]) -> Table:
-        """Names that are too long for their column go on in its next line."""
+        """A column that wraps long names."""
         from rich.table import Table
         from rich.text import Text
 
@@ -114,7 +114,7 @@ def _heading(answer: Status) -> str:
 
 
 def facts_of(answer: Status) -> Iterator[tuple[str, str]]:
-    """Labels and what is told under them."""
+    """Labels and their values."""
     jobs = answer.jobs
     yield (
         "jobs",
@@ -167,5 +167,5 @@ def _long_time(seconds: float) -> str:
 
 
 def _with_share(count: int, total: int) -> str:
-    """A count, and how much of the total it is."""
+    """A count and its share of the total."""
     return f"{count} ({count / total:.0%})" if total else str(count)

@@ -1,4 +1,4 @@
-"""A service looked at again and again: what changes between two looks, as rates and latencies."""
+"""Rates and latencies between two statuses of a service."""
 
 from __future__ import annotations
 
@@ -17,7 +17,7 @@ _LATENCIES = (
 
 
 def changes_of(before: Status, now: Status, seconds: float) -> dict[str, float]:
-    """Rates a second between two looks so far apart, by name; none over a restart of the router."""
+    """Rates per second between two statuses, by name; none across a restart of the router."""
     old, new = before.totals, now.totals
     if old is None or new is None or before.epoch != now.epoch or seconds <= 0:
         return {}
@@ -31,7 +31,7 @@ def changes_of(before: Status, now: Status, seconds: float) -> dict[str, float]:
 
 
 def latencies_of(before: Totals | None, now: Totals) -> dict[str, tuple[float, float]]:
-    """The median and the 95th percentile in seconds of what ended since `before`, where anything did."""
+    """Median and 95th percentile in seconds of jobs that ended since `before`, if any."""
     found = {}
     for name, field in _LATENCIES:
         spread = getattr(now, field)
@@ -48,7 +48,7 @@ def _difference(before: Distribution | None, now: Distribution) -> list[int]:
 
 
 def _quantile(bounds: tuple[float, ...], counts: list[int], share: float) -> float:
-    """Interpolated within its bucket; what is above all bounds counts as the highest."""
+    """A quantile interpolated within its bucket; values above all bounds count as the highest bound."""
     wanted = share * sum(counts)
     below = 0
     for place, count in enumerate(counts[:-1]):

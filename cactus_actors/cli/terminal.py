@@ -1,4 +1,4 @@
-"""What a person sees: answers as they come, and a dim line on how sure they are."""
+"""Terminal output: answers as they arrive, and a dim line of statistics."""
 
 from __future__ import annotations
 
@@ -14,15 +14,15 @@ from cactus_actors.protocol.results import Result
 
 
 def show(text: str) -> None:
-    """Write a piece of an answer at once; on a terminal without the control characters it may hold."""
+    """Write a piece of an answer and flush; on a terminal without control characters."""
     sys.stdout.write(_printable(text) if sys.stdout.isatty() else text)
     sys.stdout.flush()
 
 
 class AnswerWriter:
-    """Writes an answer as it comes: to stdout, and what is thought before it dimmed to stderr.
+    """Writes an answer as it arrives to stdout, and its reasoning, dimmed, to stderr.
 
-    Reasoning is shown where stderr is a terminal, unless `shows_reasoning` says otherwise.
+    By default reasoning is shown if stderr is a terminal; `shows_reasoning` overrides that.
     """
 
     def __init__(self, shows_reasoning: bool | None) -> None:
@@ -31,7 +31,7 @@ class AnswerWriter:
         self._wrapper = WordWrapper(shutil.get_terminal_size().columns) if sys.stdout.isatty() else None
 
     def add(self, delta: Delta) -> None:
-        """Write what came."""
+        """Write a delta."""
         self.think(delta.reasoning_content)
         if delta.text:
             self._end_reasoning()
@@ -60,12 +60,12 @@ def _printable(text: str) -> str:
 
 def natural_order(name: str) -> list[tuple[int, str]]:
     """A sort key by which worker-2 comes before worker-10."""
-    pieces = re.split(r"(\d+)", name)  # every second one is a number
+    pieces = re.split(r"(\d+)", name)  # every second item is a number
     return [(int(piece), "") if place % 2 else (-1, piece) for place, piece in enumerate(pieces)]
 
 
 def counted(count: int, noun: str) -> str:
-    """A number and its noun, in the plural where there is not one."""
+    """A number and its noun, in the plural unless it is 1."""
     return f"{count} {noun}" if count == 1 else f"{count} {noun}s"
 
 

@@ -1,4 +1,4 @@
-"""Why an answer does not begin: said once on stderr, when nothing has come for a second."""
+"""Explains on stderr why an answer does not start, after a second of waiting."""
 
 from __future__ import annotations
 
@@ -19,7 +19,7 @@ NOTICE_AFTER_S = 1.0
 
 
 class WaitNotice:
-    """Around the wait for one job; `came` says that there is nothing to explain any more."""
+    """A context for the wait for one job; `came` ends it early."""
 
     def __init__(self, client: Client) -> None:
         self._client = client
@@ -38,13 +38,13 @@ class WaitNotice:
         self.came()
 
     def came(self) -> None:
-        """Nothing is said from now on."""
+        """Print no notice from now on."""
         self._timer.cancel()
         with self._lock:
             self._is_over = True
 
     def _explain(self) -> None:
-        with contextlib.suppress(CactusError):  # who waits for the job is told of it
+        with contextlib.suppress(CactusError):  # the wait for the job reports it
             notice = notice_of(self._client.status())
             with self._lock:
                 if notice is not None and not self._is_over:
@@ -52,7 +52,7 @@ class WaitNotice:
 
 
 def notice_of(status: Status) -> str | None:
-    """What keeps jobs from running, if it is that no worker takes them."""
+    """The notice if no worker takes jobs; None otherwise."""
     if any(worker.kind == "local" for worker in status.workers):
         return None
     if status.desired_workers == 0:

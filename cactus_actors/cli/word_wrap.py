@@ -1,4 +1,4 @@
-"""Text that comes in pieces, broken between words at the terminal's width."""
+"""Wraps streamed text at the width of the terminal."""
 
 from __future__ import annotations
 
@@ -10,9 +10,9 @@ _PIECES = re.compile(r"\n|[^\S\n]+|[^\s]+")
 
 
 class WordWrapper:
-    """Gives back what may be written; a word is held back until its end, so that it stands on one line whole.
+    """Returns the text to write; a word is held back until it is complete, so that it is not broken.
 
-    A word that is wider than a line is written as it comes.
+    A word wider than a line is written as it arrives.
     """
 
     def __init__(self, width: int) -> None:
@@ -22,7 +22,7 @@ class WordWrapper:
         self._word = ""
 
     def add(self, text: str) -> str:
-        """What can be written now that `text` has come."""
+        """The text to write after `text` has arrived."""
         written = []
         for piece in _PIECES.findall(text):
             if piece == "\n":
@@ -34,11 +34,11 @@ class WordWrapper:
             else:
                 self._word += piece
         if self._column + cell_len(self._space + self._word) > self._width:
-            written.append(self._finish_word())  # wherever it ends, it does not stand on this line
+            written.append(self._finish_word())  # it does not fit on this line in any case
         return "".join(written)
 
     def end(self) -> str:
-        """What was held back."""
+        """The text held back."""
         return self._finish_word() + self._space
 
     def _finish_word(self) -> str:

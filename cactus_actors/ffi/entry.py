@@ -1,4 +1,4 @@
-"""What the C functions do: arguments checked and converted, an SDK function called, its answer copied out."""
+"""The bodies of the C functions: convert arguments, call an SDK function, copy the result."""
 
 from __future__ import annotations
 
@@ -25,7 +25,7 @@ class _Outcome(msgspec.Struct):
 
 
 def define(ffi: Any) -> None:
-    """Give the C functions of the library `ffi` their bodies."""
+    """Define the C functions of the library `ffi`."""
     calls = LibraryCalls(ffi)
 
     def answering(function: Callable[..., str]) -> Callable[..., int]:
@@ -59,7 +59,7 @@ class LibraryCalls:
         self._handles = Handles()
 
     def guard(self, function: Callable[..., Any], arguments: Sequence[Any], failure: Any) -> Any:
-        """The function's value, or `failure`: no exception may reach C."""
+        """Call the function; returns `failure` on an exception, which must not reach C."""
         try:
             return function(*arguments)
         except CallFailed as error:
@@ -69,7 +69,7 @@ class LibraryCalls:
         return failure
 
     def answer(self, function: Callable[..., str], arguments: Sequence[Any], buffer: Any, size: int) -> int:
-        """Write the function's text, or an error's JSON if it fits; bytes written or -1."""
+        """Write the function's text, or an error as JSON if it fits; returns the bytes written or -1."""
         if not buffer or size == 0:
             LastError.note("there is no buffer for the answer")
             return FAILED
@@ -161,7 +161,7 @@ class LibraryCalls:
             raise CallFailed(f"an argument is not UTF-8: {error}") from None
 
     def _fits(self, text: str, buffer: Any, size: int) -> bool:
-        """Write text and its NUL, unless they are longer than the buffer."""
+        """Write text and NUL, unless they exceed the buffer."""
         content = text.encode()
         if len(content) >= size or len(content) > MAX_BYTES:
             return False

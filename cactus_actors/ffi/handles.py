@@ -1,4 +1,4 @@
-"""Models by the numbers that C holds as pointers."""
+"""Models by the numbers that C code holds as pointers."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from cactus_actors.sdk import CactusModel, CallFailed
 
 
 class Handles:
-    """No number is given twice, so that one used after its model's end is known for what it is."""
+    """Numbers are not reused, so that use after destruction is detected."""
 
     def __init__(self) -> None:
         self._numbers = itertools.count(1)
@@ -21,7 +21,7 @@ class Handles:
         return number
 
     def find(self, number: int) -> CactusModel:
-        """Raises CallFailed for NULL, a destroyed model and what was never a handle."""
+        """The model of a number; raises CallFailed for NULL, a destroyed model and an unknown number."""
         if number == 0:
             raise CallFailed("Model not initialized")
         if number not in self._models:
@@ -29,7 +29,7 @@ class Handles:
         return self._models[number]
 
     def remove(self, number: int) -> CactusModel:
-        """The model, which is found no more; raises CallFailed."""
+        """Remove and return the model; raises CallFailed."""
         model = self.find(number)
         del self._models[number]
         return model

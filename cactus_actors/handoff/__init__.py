@@ -1,1 +1,1 @@
-"""The handoff actor: a worker by protocol whose model is an OpenAI-compatible cloud."""
+"""The handoff actor: a worker of the router whose model is an OpenAI-compatible cloud service."""

@@ -1,4 +1,4 @@
-"""The Ray actor around the cloud worker."""
+"""The handoff actor: the calls of the placement around the cloud worker."""
 
 from __future__ import annotations
 
@@ -11,11 +11,10 @@ from cactus_actors.process.health import HandoffHealth
 
 
 class HandoffActor:
-    """`run` works until it is left; `drain`, `stop` and `health` belong to the `control` concurrency group.
+    """`run` lasts until the worker drains or stops; `drain`, `stop` and `health` are control calls.
 
-    It has no coroutine among its methods: Ray would make all of it asynchronous, on a loop of its own. Raises
-    ConfigurationInvalid for settings that name no usable endpoint. Key and switches are read from this
-    process's environment.
+    No method is a coroutine: Ray would run the whole actor on a loop of its own. Raises ConfigurationInvalid for an
+    unusable endpoint. Key and switches are read from this process's environment.
     """
 
     def __init__(self, settings: HandoffSettings) -> None:
@@ -26,13 +25,13 @@ class HandoffActor:
         return asyncio.run(self._worker.serve(router_endpoint))
 
     def drain(self) -> None:
-        """Finish what runs, then leave."""
+        """Finish running jobs, then leave."""
         self._worker.drain()
 
     def stop(self) -> None:
-        """Leave now; what runs is given up."""
+        """Leave now and give up running jobs."""
         self._worker.stop()
 
     def health(self) -> HandoffHealth:
-        """The handoff at a glance."""
+        """The state of the handoff."""
         return self._worker.health()

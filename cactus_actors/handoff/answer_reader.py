@@ -1,4 +1,4 @@
-"""A streamed chat completion, sans I/O: the data of events in, text and the outcome out."""
+"""Reads a streamed chat completion, without I/O: data of events in, text and outcome out."""
 
 from __future__ import annotations
 
@@ -12,7 +12,7 @@ from cactus_actors.handoff.cloud_failures import CloudFailure, status_failure
 from cactus_actors.protocol.results import FinishReason, ToolCall, Usage
 from cactus_actors.tools.call_rendering import render_calls
 
-# Keeps a result, and one report of several answers, well inside the protocol's message limit.
+# Keeps a result, and a report of several answers, within the protocol's message limit.
 MAX_ANSWER_BYTES = 512 * 1024
 MAX_DETAIL_CHARACTERS = 300
 
@@ -75,7 +75,7 @@ class _ToolCallText:
 
 
 class AnswerPiece(NamedTuple):
-    """What an event adds to an answer's text, and to the reasoning before it."""
+    """What an event adds to the text of an answer and to its reasoning."""
 
     text: str = ""
     reasoning: str = ""
@@ -83,7 +83,7 @@ class AnswerPiece(NamedTuple):
 
 @dataclass(frozen=True)
 class CloudAnswer:
-    """How a cloud's answer ended."""
+    """How an answer of the cloud ended."""
 
     finish_reason: FinishReason
     usage: Usage | None
@@ -91,11 +91,10 @@ class CloudAnswer:
 
 @dataclass
 class AnswerReader:
-    """Reads one answer; every method raises CloudFailure on what is not the protocol.
+    """Reads one answer; every method raises CloudFailure on a protocol violation.
 
-    `redact` masks secrets in what the cloud says of its errors. Tool calls become text of `tool_markup`, as
-    calls of `tools`. An answer whose finish_reason was told `is_complete`, whatever comes, or does not come,
-    after it.
+    `redact` masks secrets in error messages of the cloud. Tool calls become text in the format `tool_markup`, as calls
+    of `tools`. An answer `is_complete` after its finish_reason, whether or not anything follows.
     """
 
     redact: Callable[[str], str] = str
@@ -108,7 +107,7 @@ class AnswerReader:
     _tool_calls: dict[int, _ToolCallText] = field(default_factory=dict)
 
     def read(self, data: bytes) -> AnswerPiece:
-        """What one event adds; tool calls are text too, once they are complete."""
+        """What one event adds; complete tool calls are text, too."""
         if data == b"[DONE]":
             self.is_done = True
             return AnswerPiece()
@@ -131,20 +130,20 @@ class AnswerReader:
 
     @property
     def is_complete(self) -> bool:
-        """Whether the cloud has said how its answer ended."""
+        """Whether the finish_reason has arrived."""
         return self._finish_reason is not None
 
     @property
     def usage(self) -> Usage | None:
-        """What the cloud counted, as far as it has told."""
+        """The usage that the cloud reported, if any."""
         return self._usage
 
     def rest(self) -> AnswerPiece:
-        """What the end of the stream adds to the text: the tool calls, which are whole now."""
+        """What the end of the stream adds to the text: the tool calls, which are complete now."""
         return self._within_limit(AnswerPiece(self._tool_call_text()))
 
     def answer(self) -> CloudAnswer:
-        """The outcome, once the stream has ended; an end that the cloud did not announce is a failure."""
+        """The outcome after the end of the stream; an end without a finish_reason is a failure."""
         if self._finish_reason is None:
             raise _protocol_error("the stream ended without a finish_reason")
         if self._finish_reason == "content_filter":
@@ -187,7 +186,7 @@ class AnswerReader:
 
 
 def error_detail(error: object) -> str:
-    """The message of an `error` value, in whatever shape servers write it."""
+    """The message of an `error` value, in any shape that servers use."""
     if isinstance(error, dict):
         error = error.get("message") or error.get("detail") or ""
     return " ".join(error.split()) if isinstance(error, str) else ""

@@ -1,4 +1,4 @@
-"""A circuit breaker: after failures in a row nothing is sent for a while, then one probe at a time."""
+"""A circuit breaker: after consecutive failures no request is sent for a while, then one probe at a time."""
 
 from __future__ import annotations
 
@@ -8,17 +8,17 @@ from cactus_actors.protocol.totals import BreakerState
 
 BreakerOutcome = Literal["success", "failure", "neutral"]
 
-# A permit names the period it was given in, so that a late outcome cannot speak for a later period.
+# A permit holds the period it was issued in, so that a late outcome does not count for a later period.
 Permit = NewType("Permit", int)
 
 SUCCESSES_TO_CLOSE = 2
 
 
 class CircuitBreaker:
-    """Times are monotonic seconds. Every permit that `admit` gives must come back through `record`.
+    """Times are monotonic seconds. Every permit from `admit` must be returned through `record`.
 
-    What counts as a failure is the caller's to say: faults of the cloud do, refusals of a request and
-    backpressure are neutral, or a burst of bad requests would cut everybody off.
+    The caller classifies outcomes: faults of the cloud are failures; refused requests and backpressure are neutral,
+    or a burst of bad requests would open the breaker for everybody.
     """
 
     def __init__(self, *, max_failures: int, open_s: float) -> None:
@@ -37,7 +37,7 @@ class CircuitBreaker:
         return "open" if now < self._opened_at + self._open_s else "half_open"
 
     def admits(self, now: float) -> bool:
-        """Whether `admit` would give a permit."""
+        """Whether `admit` would return a permit."""
         state = self.state(now)
         return state == "closed" or (state == "half_open" and not self._probing)
 
@@ -49,7 +49,7 @@ class CircuitBreaker:
         return Permit(self._period)
 
     def record(self, permit: Permit, outcome: BreakerOutcome, now: float) -> None:
-        """How the permitted request went."""
+        """Record the outcome of the permitted request."""
         if permit != self._period:
             return
         if self._opened_at is None:

@@ -1,4 +1,4 @@
-"""Whether the cloud may be used at all, and with which key."""
+"""Whether the cloud may be used, and with which key."""
 
 from __future__ import annotations
 
@@ -17,16 +17,16 @@ DISABLE_VARIABLE = "CACTUS_DISABLE_CLOUD_HANDOFF"
 
 @dataclass(frozen=True)
 class CloudAccess:
-    """A key (None where none is needed), or the `refusal` that keeps the cloud unused."""
+    """The key (None if none is needed), or the `refusal` that says why the cloud is not used."""
 
     key: CloudKey | None = None
     refusal: str | None = None
 
 
 def read_cloud_access(settings: HandoffSettings, environment: Mapping[str, str]) -> CloudAccess:
-    """What settings, environment and credentials file allow just now.
+    """What settings, environment and credentials file allow now.
 
-    A key travels over TLS or on this machine, nowhere else.
+    A key is sent over TLS or within this machine only.
     """
     if environment.get(DISABLE_VARIABLE, "") not in ("", "0"):
         return CloudAccess(refusal="disabled")
@@ -45,7 +45,7 @@ def read_cloud_access(settings: HandoffSettings, environment: Mapping[str, str])
 
 
 def check_base_url(base_url: str) -> httpx.URL:
-    """The parsed URL; raises ConfigurationInvalid if no request can be sent there."""
+    """Parse the URL; raises ConfigurationInvalid if it cannot be used."""
     try:
         url = httpx.URL(base_url)
     except httpx.InvalidURL as error:
@@ -58,7 +58,7 @@ def check_base_url(base_url: str) -> httpx.URL:
 
 
 def is_loopback(url: httpx.URL) -> bool:
-    """Whether the host is this machine, by its name or literal address."""
+    """Whether the host is this machine, by name or literal address."""
     try:
         return ipaddress.ip_address(url.host).is_loopback
     except ValueError:

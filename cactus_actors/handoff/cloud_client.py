@@ -1,4 +1,4 @@
-"""One cloud, over HTTP: streamed chat completions with limits in time, size and attempts."""
+"""The HTTP client of one cloud: streamed chat completions with limits on time, size and attempts."""
 
 from __future__ import annotations
 
@@ -44,12 +44,12 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 MAX_BACKOFF_S = 8.0
 MAX_ERROR_BODY_BYTES = 8 * 1024
 REST_WAIT_S = 2.0
-"""How long after its finish_reason an answer's counts and end mark are waited for."""
+"""How long to wait for usage and end mark after the finish_reason."""
 
 
 @dataclass
 class _Exchange:
-    """One job's request; `has_forwarded` once any of the answer has left."""
+    """The request of one job; `has_forwarded` is set when any part of the answer was forwarded."""
 
     content: bytes
     key: CloudKey | None
@@ -73,8 +73,8 @@ class _Exchange:
 class CloudClient:
     """A pooled client of one OpenAI-compatible endpoint; close it with `aclose`.
 
-    `base_url` comes from the operator's settings and redirects are not followed, so no job and no answer can
-    choose where a request goes.
+    `base_url` comes from the operator's settings and redirects are not followed, so neither a job nor an answer can
+    choose the destination of a request.
     """
 
     def __init__(
@@ -95,7 +95,7 @@ class CloudClient:
             timeout=httpx.Timeout(settings.read_timeout_s, connect=settings.connect_timeout_s),
             limits=httpx.Limits(max_connections=settings.max_concurrent),
             follow_redirects=False,
-            trust_env=not is_loopback(url),  # no proxy stands between us and this machine
+            trust_env=not is_loopback(url),  # no proxy for this machine
         )
 
     async def aclose(self) -> None:
@@ -112,11 +112,11 @@ class CloudClient:
         forward: Callable[[AnswerPiece], None],
         meter: Meter,
     ) -> CloudAnswer:
-        """Forward the answer chunk by chunk and return how it ended.
+        """Request an answer, forward it chunk by chunk, and return how it ended.
 
         `job_ends_at` is the job's own deadline in monotonic seconds; it and `total_timeout_s` bound the whole
-        call. `meter` books what it costs. Raises CloudFailure. Nothing is sent twice once a chunk was
-        forwarded.
+        call. `meter` records the cost. Raises CloudFailure. After the first forwarded chunk a request is not
+        repeated.
         """
         now = time.monotonic()
         ours = now + self._settings.total_timeout_s
@@ -145,7 +145,7 @@ class CloudClient:
         return await attempts(self._attempt, exchange)
 
     def _wait_s(self, state: RetryCallState) -> float:
-        """At least what the cloud asked for, and a jittered exponential backoff on top."""
+        """The cloud's Retry-After plus a jittered exponential backoff."""
         first = self._settings.retry_backoff_s
         backoff = (wait_exponential(multiplier=first, max=MAX_BACKOFF_S) + wait_random(0.0, first))(state)
         error = state.outcome.exception() if state.outcome else None
@@ -153,15 +153,15 @@ class CloudClient:
         return (asked or 0.0) + backoff
 
     async def _attempt(self, exchange: _Exchange) -> CloudAnswer:
-        """One HTTP request, under the deadline, counted by the budget, its outcome told to the breaker."""
-        if self._budget.is_spent:  # by another job, since this one started or failed
+        """Send one HTTP request within the deadline, counted by budget and breaker."""
+        if self._budget.is_spent:  # spent by another job meanwhile
             raise CloudFailure("cloud_budget_spent", "budget spent", is_refused=True)
         permit = self._breaker.admit(time.monotonic())
         if permit is None:
             raise CloudFailure("cloud_unavailable", "breaker open", is_refused=True)
         self._budget.spend()
         exchange.meter.on_request()
-        outcome: BreakerOutcome = "neutral"  # also what an aborted request counts as
+        outcome: BreakerOutcome = "neutral"  # also for an aborted request
         try:
             with redacted_logs(exchange.key):
                 answer = await self._exchange(exchange)
@@ -177,11 +177,11 @@ class CloudClient:
     async def _exchange(self, exchange: _Exchange) -> CloudAnswer:
         """The answer to one request; raises TimeoutError and httpx.TransportError.
 
-        It is complete with its finish_reason: neither the deadline nor the connection takes it back then.
+        An answer with a finish_reason is complete: neither deadline nor connection errors revoke it.
         """
         reader = AnswerReader(exchange.redact, exchange.request.tool_markup, exchange.request.tools)
         try:
-            # The only timeout here: of two that are late together, the outer one would be what is raised.
+            # The only timeout here: of two nested ones that expire together the outer one would be raised.
             async with asyncio.timeout_at(exchange.ends_at) as deadline:
                 await self._read(exchange, reader, deadline)
         except (TimeoutError, httpx.TransportError):
@@ -193,7 +193,7 @@ class CloudClient:
         return reader.answer()
 
     async def _read(self, exchange: _Exchange, reader: AnswerReader, deadline: asyncio.Timeout) -> None:
-        # identity: a compressed answer could unfold to more than any limit before it is counted
+        # identity: a compressed answer could exceed every limit when decompressed
         headers = {
             "Accept": "text/event-stream",
             "Accept-Encoding": "identity",
@@ -214,9 +214,9 @@ class CloudClient:
     async def _read_events(
         self, response: httpx.Response, exchange: _Exchange, reader: AnswerReader, deadline: asyncio.Timeout
     ) -> None:
-        """Read until the end, which is not waited for for long once the answer is complete.
+        """Read until the end of the stream, but only briefly after the finish_reason.
 
-        Of the time up to the deadline half is left to bring the answer home.
+        Half of the time before the deadline is left for returning the answer.
         """
         is_complete = False
         async with contextlib.aclosing(_events_of(response)) as events:
@@ -243,7 +243,7 @@ async def _events_of(response: httpx.Response) -> AsyncGenerator[bytes]:
 
 
 async def _error_message(response: httpx.Response) -> str:
-    """The message of an error response, as far as its first bytes tell it."""
+    """The message of an error response, from its first bytes."""
     body = bytearray()
     async for chunk in response.aiter_raw():
         body += chunk
@@ -260,7 +260,7 @@ def _as_failure(error: Exception, exchange: _Exchange) -> CloudFailure:
     if isinstance(error, CloudFailure):
         return error
     if isinstance(error, TimeoutError):
-        # a job in a hurry says nothing about the cloud
+        # a short job deadline says nothing about the cloud
         if exchange.limited_by_job:
             return CloudFailure("cloud_timeout", "the job's deadline passed before the answer ended")
         return CloudFailure("cloud_timeout", "the answer took too long as a whole", outcome="failure")

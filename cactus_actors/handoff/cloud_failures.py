@@ -1,4 +1,4 @@
-"""How a cloud fails, and what follows from it: a retry, a mark against the cloud, or only an answer."""
+"""Failures of a cloud, and whether each is retried or counted by the circuit breaker."""
 
 from __future__ import annotations
 
@@ -27,10 +27,10 @@ _BACKPRESSURE = frozenset({429, 503})
 
 
 class CloudFailure(HandoffFailed):
-    """One attempt that failed; its message begins with `kind`.
+    """A failed attempt; its message starts with `kind`.
 
-    `outcome` is what the breaker is told. `retriable` says whether the same request may be sent again, as
-    long as nothing of the answer was forwarded. What `is_refused` was not asked of the cloud at all.
+    `outcome` is what the breaker records. `retriable` says whether the request may be repeated, provided no part of
+    the answer was forwarded. With `is_refused` no request was sent.
     """
 
     def __init__(
@@ -51,7 +51,7 @@ class CloudFailure(HandoffFailed):
 
 
 def status_failure(status: int, detail: str, retry_after: str | None = None, date: str | None = None) -> CloudFailure:
-    """The failure that a response status other than 200 means; `detail` is the cloud's own message.
+    """The failure for a response status other than 200; `detail` is the cloud's message.
 
     `retry_after` and `date` are headers of the response.
     """
@@ -67,7 +67,7 @@ def status_failure(status: int, detail: str, retry_after: str | None = None, dat
     if status >= 500:
         return CloudFailure("cloud_server_error", message, outcome="failure", retriable=retriable)
     if status in (401, 403):
-        # the detail of these quotes keys
+        # the details of these may quote keys
         return CloudFailure("cloud_auth", f"the cloud refused the key ({status})")
     if 300 <= status < 400:
         return CloudFailure("cloud_rejected", f"the cloud answered {status}; redirects are not followed")
@@ -75,9 +75,9 @@ def status_failure(status: int, detail: str, retry_after: str | None = None, dat
 
 
 def parse_retry_after(value: str | None, date: str | None) -> float | None:
-    """Seconds from a Retry-After header, which holds seconds or an HTTP date; None if it tells none.
+    """Seconds from a Retry-After header, which holds seconds or an HTTP date; None if it is invalid.
 
-    A date is counted from the response's own Date header: this machine's clock may be set to anything.
+    A date is relative to the response's Date header: this machine's clock may be wrong.
     """
     if value is None:
         return None

@@ -1,4 +1,4 @@
-"""One dispatched job: what of its answer waits for the next report."""
+"""One dispatched job, and the part of its answer that is not reported yet."""
 
 from __future__ import annotations
 
@@ -8,13 +8,13 @@ from dataclasses import dataclass, field
 from cactus_actors.handoff.answer_reader import AnswerPiece
 from cactus_actors.protocol.worker_messages import Dispatch, Finish, SequenceDelta
 
-# A cloud's token ids mean nothing here; a chunk takes one place in the stream and carries this id.
+# Token ids of a cloud have no meaning here; each chunk counts as one token with this id.
 CHUNK_TOKEN_ID = 0
 
 
 @dataclass
 class CloudJob:
-    """`ends_at` is the job's own deadline in monotonic seconds; `task` runs its request once it started."""
+    """`ends_at` is the job's deadline in monotonic seconds; `task` runs its request."""
 
     dispatch: Dispatch
     ends_at: float | None
@@ -24,12 +24,12 @@ class CloudJob:
     finish: Finish | None = None
 
     @property
-    def has_news(self) -> bool:
-        """Whether a report would say anything about this job."""
+    def has_updates(self) -> bool:
+        """Whether there is something to report."""
         return bool(self.chunks) or self.finish is not None
 
     def delta(self) -> SequenceDelta:
-        """Everything since the last report that was delivered, as one delta."""
+        """Everything since the last delivered report, as one delta."""
         return SequenceDelta(
             dispatch_id=self.dispatch.dispatch_id,
             position=len(self.dispatch.emitted_ids) + self.num_reported,
@@ -42,6 +42,6 @@ class CloudJob:
         )
 
     def delivered(self) -> None:
-        """The last `delta` is on its way."""
+        """The last `delta` was sent."""
         self.num_reported += len(self.chunks)
         self.chunks.clear()

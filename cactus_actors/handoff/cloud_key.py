@@ -1,4 +1,4 @@
-"""The cloud key: from the environment, or from a file that only its owner can read."""
+"""The cloud key, from the environment or from a private file."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ HOME_VARIABLE = "CACTUS_HOME"
 
 
 class CloudKey:
-    """A secret that does not show itself: only `reveal` returns it."""
+    """A secret that only `reveal` returns."""
 
     __slots__ = ("_secret",)
 
@@ -26,11 +26,11 @@ class CloudKey:
         self._secret = secret
 
     def reveal(self) -> str:
-        """The key itself, for the Authorization header and nothing else."""
+        """The key itself, for the Authorization header only."""
         return self._secret
 
     def redact(self, text: str) -> str:
-        """`text` with every occurrence of the key masked; clouds echo what they were sent."""
+        """`text` with every occurrence of the key masked; servers may echo requests."""
         return text.replace(self._secret, "***")
 
     def __repr__(self) -> str:
@@ -45,19 +45,19 @@ class _CredentialsFile(msgspec.Struct, frozen=True):
 
 
 def credentials_path(environment: Mapping[str, str] = os.environ) -> Path:
-    """Where `cactus auth` keeps the key: credentials.json under CACTUS_HOME, or under ~/.cactus."""
+    """The file of `cactus auth`: credentials.json in CACTUS_HOME, or in ~/.cactus."""
     return Path(environment.get(HOME_VARIABLE) or "~/.cactus").expanduser() / "credentials.json"
 
 
 def has_cloud_key(environment: Mapping[str, str] = os.environ) -> bool:
-    """Whether there is a key, or a file that should hold one: nothing is read."""
+    """Whether there is a key or a credentials file; the file is not read."""
     return bool(environment.get(CLOUD_KEY_VARIABLE, "").strip()) or os.path.lexists(credentials_path(environment))
 
 
 def load_cloud_key(environment: Mapping[str, str] = os.environ) -> CloudKey | None:
-    """The key from CACTUS_CLOUD_KEY, else from the file, else None.
+    """The key from CACTUS_CLOUD_KEY, otherwise from the file, otherwise None.
 
-    Raises ConfigurationInvalid for a file that others can read or that is not ours to parse.
+    Raises ConfigurationInvalid for a file that others can read or that is invalid.
     """
     from_environment = environment.get(CLOUD_KEY_VARIABLE, "").strip()
     if from_environment:
@@ -69,19 +69,19 @@ def load_cloud_key(environment: Mapping[str, str] = os.environ) -> CloudKey | No
     try:
         return CloudKey(msgspec.json.decode(content, type=_CredentialsFile).cloud_key)
     except (msgspec.DecodeError, UnicodeDecodeError):
-        # the decoder's message is left out: it could quote the content
+        # without the decoder's message, which could quote the content
         raise ConfigurationInvalid(f"{path} is not a credentials file; run cactus auth again") from None
 
 
 def store_cloud_key(key: CloudKey, environment: Mapping[str, str] = os.environ) -> Path:
-    """Write the key to its file, mode 0600 from its first byte, and return the path."""
+    """Write the key to its file, with mode 0600 from the start, and return the path."""
     path = credentials_path(environment)
     write_private(path, msgspec.json.encode(_CredentialsFile(cloud_key=key.reveal())))
     return path
 
 
 def forget_cloud_key(environment: Mapping[str, str] = os.environ) -> bool:
-    """Remove the file; whether there was one."""
+    """Remove the file; returns whether there was one."""
     path = credentials_path(environment)
     try:
         path.unlink()

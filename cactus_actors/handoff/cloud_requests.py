@@ -1,4 +1,4 @@
-"""The jobs that this actor holds: starts what budget and breaker allow, collects what answers bring."""
+"""The jobs of the handoff actor: starts requests that budget and breaker allow, and collects their answers."""
 
 from __future__ import annotations
 
@@ -32,7 +32,7 @@ LOG = logging.getLogger(__name__)
 
 
 class CloudRequests:
-    """Everything here happens on one event loop; `wake` is called when a job has news."""
+    """Used on one event loop only; `wake` is called when a job has something to report."""
 
     def __init__(self, settings: HandoffSettings, environment: Mapping[str, str], wake: Callable[[], None]) -> None:
         self._settings = settings
@@ -54,20 +54,20 @@ class CloudRequests:
 
     @property
     def num_started(self) -> int:
-        """Jobs that were sent to the cloud."""
+        """Number of jobs sent to the cloud."""
         return self._budget.num_started
 
     @property
     def num_requests(self) -> int:
-        """HTTP requests that were sent, retries included."""
+        """Number of HTTP requests sent, retries included."""
         return self._budget.num_requests
 
     def breaker_state(self) -> BreakerState:
-        """The state now."""
+        """The state of the breaker now."""
         return self._breaker.state(time.monotonic())
 
     def unavailable(self) -> str | None:
-        """Why no job can go to the cloud just now."""
+        """Why no job can be sent now; None if it can."""
         if self._access.refusal is not None:
             return self._access.refusal
         if self._budget.is_spent:
@@ -75,33 +75,33 @@ class CloudRequests:
         return self._spending.refusal() or ("breaker open" if self.breaker_state() == "open" else None)
 
     def spent(self) -> list[CloudSpending]:
-        """What was spent at the cloud."""
+        """The spending at the cloud."""
         return self._spending.told(self._currency)
 
     def free_slots(self) -> int:
-        """How many more jobs could start at once."""
+        """How many more jobs could start now."""
         if self.unavailable() is not None:
             return 0
         return max(0, self._startable() - len(self._waiting()))
 
     @property
-    def has_news(self) -> bool:
+    def has_updates(self) -> bool:
         """Whether any job has something to report."""
-        return any(job.has_news for job in self.jobs.values())
+        return any(job.has_updates for job in self.jobs.values())
 
     @property
     def num_running(self) -> int:
-        """Jobs that have not ended."""
+        """Number of jobs that have not ended."""
         return sum(job.finish is None for job in self.jobs.values())
 
     def refresh_access(self, now: float) -> None:
-        """Read environment and key file again, once a second, so that `cactus auth` needs no restart."""
+        """Read environment and key file again, once a second: `cactus auth` needs no restart."""
         if now - self._access_read_at >= ACCESS_LIFETIME_S:
             self._access_read_at = now
             self._access = read_cloud_access(self._settings, self._environment)
 
     def take(self, dispatch: Dispatch) -> None:
-        """A new job; it starts when `start_waiting` finds it a slot."""
+        """Add a job; `start_waiting` starts it."""
         ends_at = None if dispatch.timeout_s is None else time.monotonic() + dispatch.timeout_s
         job = self.jobs[dispatch.dispatch_id] = CloudJob(dispatch, ends_at)
         if dispatch.request is None:
@@ -110,7 +110,7 @@ class CloudRequests:
             self._fail(job, CloudFailure("cloud_rejected", "a cloud cannot continue a begun answer"))
 
     def start_waiting(self) -> None:
-        """Start jobs for which there is room, oldest first; an unusable cloud refuses them all."""
+        """Start waiting jobs in free slots, oldest first; refuse them all if the cloud cannot be used."""
         for job in self._waiting():
             spent = self._spending.refusal(job.dispatch.tenant)
             refusal = self.unavailable() or spent
@@ -122,7 +122,7 @@ class CloudRequests:
                 self._start(job)
 
     def abort(self, dispatch_id: int) -> None:
-        """Forget a job and cancel its request; unknown ids are jobs that have ended."""
+        """Forget a job and cancel its request; unknown ids belong to ended jobs."""
         job = self.jobs.pop(dispatch_id, None)
         if job is not None and job.task is not None:
             job.task.cancel()
@@ -132,25 +132,25 @@ class CloudRequests:
         for dispatch_id in list(self.jobs):
             self.abort(dispatch_id)
 
-    def news(self, max_characters: int) -> list[CloudJob]:
-        """Jobs with something to report, until their texts together reach `max_characters`."""
+    def updates(self, max_characters: int) -> list[CloudJob]:
+        """Jobs with something to report, up to `max_characters` of text in total."""
         told: list[CloudJob] = []
         size = 0
         for job in self.jobs.values():
-            if job.has_news and size < max_characters:
+            if job.has_updates and size < max_characters:
                 told.append(job)
                 size += sum(len(text) for piece in job.chunks for text in piece)
         return told
 
     def delivered(self, told: list[CloudJob]) -> None:
-        """What these jobs had to report is on its way; those that ended are forgotten."""
+        """The reports of these jobs were sent; ended jobs are forgotten."""
         for job in told:
             job.delivered()
             if job.finish is not None:
                 del self.jobs[job.dispatch.dispatch_id]
 
     async def aclose(self) -> None:
-        """Cancel what runs and close every connection."""
+        """Cancel running requests and close every connection."""
         self.abort_all()
         await asyncio.gather(*self._requests, return_exceptions=True)
         await self._cloud.aclose()
@@ -159,7 +159,7 @@ class CloudRequests:
         return [job for job in self.jobs.values() if job.task is None and job.finish is None]
 
     def _startable(self) -> int:
-        """A half-open breaker lets one probe through at a time."""
+        """The number of jobs that may start; one at a time through a half-open breaker."""
         free = self._budget.free_slots
         if self.breaker_state() == "closed":
             return free
@@ -169,7 +169,7 @@ class CloudRequests:
         self._budget.start()
         job.task = asyncio.create_task(self._ask(job))
         self._requests.add(job.task)
-        # a callback, not a finally: a task cancelled before its first step never runs one
+        # a callback, because a task that is cancelled before its first step runs no finally
         job.task.add_done_callback(self._ended)
 
     def _ended(self, task: asyncio.Task[None]) -> None:
@@ -198,24 +198,24 @@ class CloudRequests:
             raise
         except CloudFailure as failure:
             self._fail(job, failure, meter)
-        except Exception as error:  # a fault of ours must still end the job
+        except Exception as error:  # an unexpected error must still end the job
             LOG.error("cloud request failed unexpectedly: %s", type(error).__name__)
             self._fail(job, ServerFailure(f"the handoff failed unexpectedly ({type(error).__name__})"), meter)
         else:
             self.num_answered += 1
             self.num_completion_tokens += answer.usage.completion_tokens if answer.usage else 0
-            job.finish = self._told(Finish(answer.finish_reason), meter)
+            job.finish = self._with_cost(Finish(answer.finish_reason), meter)
 
     def _fail(self, job: CloudJob, error: CactusError, meter: Meter | None = None) -> None:
         finish = Finish("error", error=error.info())
         if isinstance(error, CloudFailure):
             self.num_failed[error.kind] += 1
             finish = msgspec.structs.replace(finish, is_refused=error.is_refused)
-        job.finish = self._told(finish, meter)
+        job.finish = self._with_cost(finish, meter)
         self._wake()
 
-    def _told(self, finish: Finish, meter: Meter | None) -> Finish:
-        """`finish`, with who was asked, and what that cost."""
+    def _with_cost(self, finish: Finish, meter: Meter | None) -> Finish:
+        """`finish` with provider, usage and cost."""
         cost = None if meter is None else meter.settle(self._prices)
         return msgspec.structs.replace(
             finish,
@@ -228,7 +228,7 @@ class CloudRequests:
 
 
 def _spending_of(settings: HandoffSettings) -> Spending:
-    """What was spent, by a clock that nobody sets where it is kept on disk."""
+    """The record of spending; one on disk uses a clock that is not affected by setting the time."""
     path = None if settings.spending_file is None else Path(settings.spending_file)
     offset = unix_offset(path.parent) if path is not None and settings.budgets else None
 

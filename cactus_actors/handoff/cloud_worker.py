@@ -1,4 +1,4 @@
-"""The handoff's side of the worker protocol: one conversation with the router over ZeroMQ."""
+"""The handoff's side of the worker protocol, over ZeroMQ."""
 
 from __future__ import annotations
 
@@ -37,14 +37,14 @@ MAX_REPORT_CHARACTERS = 512 * 1024
 NO_CONTEXT_LIMIT = 2**31 - 1
 
 _State = tuple[int, int, str | None, BreakerState]
-"""What the router is told of at once: accepted dispatches, free slots, why there are none, the breaker."""
+"""State that is reported at once: accepted dispatches, free slots, why there are none, the breaker."""
 
 
 class CloudWorker:
     """`serve` runs on an event loop; `drain`, `stop` and `health` may be called from any thread.
 
-    The router knows this worker from its Welcome on. A Welcome that answers no Hello says that it does not
-    know it, any more or yet: then everything held is void, and Hello is said again.
+    The router knows this worker after its Welcome. A Welcome without a Hello means that the router does not know it:
+    all jobs are dropped then, and Hello is sent again.
     """
 
     def __init__(self, settings: HandoffSettings, environment: Mapping[str, str]) -> None:
@@ -63,17 +63,17 @@ class CloudWorker:
         self._reported_spending: list[CloudSpending] | None = None
 
     def drain(self) -> None:
-        """Finish what runs, then leave."""
+        """Finish running jobs, then leave."""
         self._draining = True
         self._wake_threadsafe()
 
     def stop(self) -> None:
-        """Leave now; the router gives what runs to somebody else."""
+        """Leave now; the router dispatches running jobs elsewhere."""
         self._stopping = True
         self._wake_threadsafe()
 
     def health(self) -> HandoffHealth:
-        """A snapshot."""
+        """A snapshot of the state."""
         desk = self._requests
         return HandoffHealth(
             worker_id=self._settings.worker_id,
@@ -88,7 +88,7 @@ class CloudWorker:
         )
 
     async def serve(self, endpoint: str) -> str:
-        """Work for the router at `endpoint` until it is left; "drained" or "stopped"."""
+        """Work for the router at `endpoint`; returns "drained" or "stopped"."""
         self._loop = asyncio.get_running_loop()
         key_file = self._settings.key_file
         credentials = None if key_file is None else read_key_file(Path(key_file))
@@ -145,7 +145,7 @@ class CloudWorker:
                 self._draining = True
 
     def _send_hello(self, socket: zmq.asyncio.Socket, now: float) -> float:
-        """Say Hello, again if it stays unanswered; seconds until there is more to do."""
+        """Send Hello, again if it stays unanswered; returns the seconds until the next action."""
         if self._greeted_at is not None and now - self._greeted_at < HELLO_TIMEOUT_S:
             return HEARTBEAT_S
         self._reset_connection()
@@ -167,23 +167,23 @@ class CloudWorker:
         return HEARTBEAT_S
 
     def _send_report(self, socket: zmq.asyncio.Socket, now: float) -> float:
-        """Report what is new, or once a second that there is nothing; seconds until there is more to do."""
+        """Send new reports, or a heartbeat once a second; returns the seconds until the next action."""
         if self._draining and not self._has_announced_draining:
             self._has_announced_draining = send(socket, Draining())
         due_in_s = self._reported_at + HEARTBEAT_S - now
-        if due_in_s > 0 and not self._requests.has_news and self._state() == self._reported_state:
+        if due_in_s > 0 and not self._requests.has_updates and self._state() == self._reported_state:
             return due_in_s
         if self._report(socket):
             self._reported_at = now
             return HEARTBEAT_S
         if now - self._reported_at > WORKER_TIMEOUT_S:
-            self._reset_connection()  # by now the router counts this worker among the dead
+            self._reset_connection()  # by now the router considers this worker lost
         return RETRY_SEND_S
 
     def _report(self, socket: zmq.asyncio.Socket) -> bool:
-        """Tell everything that is new in one message, or in several if it is long; whether it left."""
+        """Report everything new, in several messages if it is long; returns whether all were sent."""
         while True:
-            told = self._requests.news(MAX_REPORT_CHARACTERS)
+            told = self._requests.updates(MAX_REPORT_CHARACTERS)
             state, spent = self._state(), self._requests.spent()
             num_accepted, free_slots, unavailable, breaker = state
             report = Report(
@@ -197,12 +197,12 @@ class CloudWorker:
                 breaker=breaker,
                 spent=None if spent == self._reported_spending else spent,
             )
-            # Nothing is awaited between a delta and its delivery: no chunk comes in unseen.
+            # No await between a delta and its delivery, so that no chunk is missed.
             if not send(socket, report):
                 return False
             self._reported_state, self._reported_spending = state, spent
             self._requests.delivered(told)
-            if not self._requests.has_news:
+            if not self._requests.has_updates:
                 return True
 
     def _state(self) -> _State:
@@ -219,5 +219,5 @@ class CloudWorker:
 
     def _wake_threadsafe(self) -> None:
         if self._loop is not None:
-            with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the work
+            with contextlib.suppress(RuntimeError):  # the loop has ended already
                 self._loop.call_soon_threadsafe(self._wake.set)

@@ -1,4 +1,4 @@
-"""Whether somebody has configured a cloud: without one no process is kept for it."""
+"""Whether a cloud is configured; without one there is no handoff actor."""
 
 from __future__ import annotations
 
@@ -13,9 +13,9 @@ _DEFAULTS = HandoffSettings()
 
 
 def is_cloud_configured(settings: HandoffSettings, environment: Mapping[str, str]) -> bool:
-    """Whether there is a key, which `cactus auth` may store at any time, or any setting of the actor's own.
+    """Whether there is a cloud key, or any setting of the handoff actor differs from its default.
 
-    Whether that can be used is for the actor to say.
+    The actor decides whether they can be used. `cactus auth` may store a key at any time.
     """
     of_router = {
         name: getattr(settings, name) for name in ("confidence_signal", "probe_file", "max_share", "max_wait_s")

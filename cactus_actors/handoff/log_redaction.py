@@ -1,4 +1,4 @@
-"""What the HTTP library logs of a cloud's answers, without the key that a cloud may repeat in them."""
+"""Removes the cloud key from logs of the HTTP library, which may contain echoed requests."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from collections.abc import Iterator
 
 from cactus_actors.handoff.cloud_key import CloudKey
 
-# A logger's filters do not hold for the loggers below it.
+# A logger's filters do not apply to its children.
 _LOGGERS = tuple(
     logging.getLogger(name)
     for name in (
@@ -30,7 +30,7 @@ class _Redaction(logging.Filter):
 
 @contextlib.contextmanager
 def redacted_logs(key: CloudKey | None) -> Iterator[None]:
-    """Meanwhile nothing that the HTTP library logs has the key in it."""
+    """Mask the key in records of the HTTP library within the context."""
     if key is None:
         yield
         return

@@ -1,4 +1,4 @@
-"""What one job costs at the cloud, while it is asked and when that is over."""
+"""The cost of one job at the cloud."""
 
 from __future__ import annotations
 
@@ -15,7 +15,7 @@ NUM_DECIMALS = 12
 
 @dataclass(frozen=True)
 class Prices:
-    """Of a million tokens each, in `currency`."""
+    """Prices of a million tokens, in `currency`."""
 
     prompt: float
     completion: float
@@ -23,7 +23,7 @@ class Prices:
 
     @classmethod
     def of(cls, settings: HandoffSettings) -> Prices | None:
-        """The configured prices, None where there are none; raises ConfigurationInvalid for half of them."""
+        """The configured prices, None if there are none; raises ConfigurationInvalid if one is missing."""
         prompt, completion = settings.prompt_price, settings.completion_price
         if prompt is not None and completion is not None:
             return cls(prompt, completion, settings.currency)
@@ -38,15 +38,15 @@ class Prices:
         return None
 
     def cost(self, usage: Usage) -> float:
-        """What these tokens cost."""
+        """The cost of these tokens."""
         total = usage.prompt_tokens * self.prompt + usage.completion_tokens * self.completion
         return round(total / TOKENS_OF_A_PRICE, NUM_DECIMALS)
 
 
 class Meter:
-    """Books one job's requests and tokens, whose prompt has `num_prompt_tokens` by the local tokenizer.
+    """Records requests and tokens of one job, whose prompt has `num_prompt_tokens` by the local tokenizer.
 
-    `has_begun` says that an answer began, `usage` is what the cloud counted once it has told.
+    `has_begun` is set when an answer starts; `usage` is the cloud's own count, once known.
     """
 
     def __init__(self, spending: Spending, tenant: str, num_prompt_tokens: int) -> None:
@@ -58,24 +58,25 @@ class Meter:
         self.usage: Usage | None = None
 
     def refusal(self) -> str | None:
-        """Which budget allows no request now."""
+        """Which budget forbids a request now; None if none does."""
         return self._spending.refusal(self._tenant)
 
     def on_request(self) -> None:
-        """A request is sent."""
+        """Record a request."""
         self._spending.add(self._tenant, requests=1)
 
     def counted(self) -> Usage | None:
-        """The cloud's counts.
+        """The cloud's usage.
 
-        Of an answer that began and brought none the prompt's tokens here and one a chunk, None of any other.
+        For a started answer without usage it is an estimate: the local prompt tokens and one token a chunk. None
+        otherwise.
         """
         if self.usage is not None or not self.has_begun:
             return self.usage
         return Usage(prompt_tokens=self._num_prompt_tokens, completion_tokens=self.num_chunks)
 
     def settle(self, prices: Prices | None) -> float | None:
-        """Book the tokens; returns what they cost where there are prices. To be called once, at the end."""
+        """Record the tokens and return their cost, if there are prices. Call once, at the end."""
         usage = self.counted()
         if usage is None:
             return None

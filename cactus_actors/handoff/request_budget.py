@@ -1,10 +1,10 @@
-"""How much may be asked of the cloud: at once, and in all."""
+"""Limits of requests to the cloud: concurrent, and in total."""
 
 from __future__ import annotations
 
 
 class RequestBudget:
-    """Jobs at once, and HTTP requests in all: each one sent counts, retries included."""
+    """Limits concurrent jobs and the total number of HTTP requests, retries included."""
 
     def __init__(self, *, max_concurrent: int, max_requests: int | None) -> None:
         self._max_concurrent = max_concurrent
@@ -15,28 +15,28 @@ class RequestBudget:
 
     @property
     def is_spent(self) -> bool:
-        """Whether no request may ever be sent again."""
+        """Whether no further request may be sent."""
         return self._max_requests is not None and self.num_requests >= self._max_requests
 
     @property
     def free_slots(self) -> int:
-        """How many jobs may start now; those that start together may still find the budget spent."""
+        """How many jobs may start now; jobs that start together may still find the budget spent."""
         free = self._max_concurrent - self.num_running
         left = free if self._max_requests is None else self._max_requests - self.num_requests
         return max(0, min(free, left))
 
     def start(self) -> None:
-        """A job starts; there must be a free slot."""
+        """A job starts; requires a free slot."""
         assert self.free_slots > 0
         self.num_running += 1
         self.num_started += 1
 
     def end(self) -> None:
-        """A started job ended, however it did."""
+        """A started job has ended."""
         assert self.num_running > 0
         self.num_running -= 1
 
     def spend(self) -> None:
-        """A request is sent; the budget must not be spent."""
+        """A request is sent; requires that the budget is not spent."""
         assert not self.is_spent
         self.num_requests += 1

@@ -1,4 +1,4 @@
-"""What was spent at the cloud in each period, and which budgets that leaves."""
+"""Spending at the cloud in each period, checked against budgets."""
 
 from __future__ import annotations
 
@@ -33,7 +33,7 @@ class Spent(msgspec.Struct, kw_only=True):
 
 
 class Spending:
-    """Counts against `budgets`; kept in the file `path`, so that a restart forgets nothing.
+    """Counts spending against `budgets`; stored in the file `path`, so that it survives a restart.
 
     `clock` tells Unix seconds; periods are those of UTC. A file that cannot be read refuses everything: what
     was spent is not known any more. Without `path` a restart begins anew, and without budgets all that is
@@ -51,7 +51,7 @@ class Spending:
             self._read(self._path)
 
     def refusal(self, tenant: str | None = None) -> str | None:
-        """Why nothing may be asked for `tenant` now; None for what holds for all tenants alike."""
+        """Why no request may be sent for `tenant` now; with None, for all tenants alike."""
         if self._damage is not None:
             return self._damage
         now = self._clock()
@@ -65,7 +65,7 @@ class Spending:
         return None
 
     def add(self, tenant: str, *, requests: int = 0, tokens: int = 0, cost: float = 0.0) -> None:
-        """Something was spent for `tenant`."""
+        """Record spending of `tenant`."""
         for key in dict.fromkeys(self._keys_now(tenant)):
             spent = self._spent.get(key)
             if spent is None:
@@ -76,7 +76,7 @@ class Spending:
         self._keep()
 
     def told(self, currency: str) -> list[CloudSpending]:
-        """What is counted, for who looks at the service: all together, and the tenants that spent most."""
+        """The counts for status displays: the total, and the tenants that spent most."""
         rows = sorted(self._spent.values(), key=lambda row: (row.payer != _EVERYBODY, -row.cost, -row.tokens))
         return [
             CloudSpending(
@@ -91,7 +91,7 @@ class Spending:
         ]
 
     def rows(self) -> list[Spent]:
-        """All that is counted."""
+        """All counters."""
         return list(self._spent.values())
 
     def _keys_now(self, tenant: str) -> Iterator[tuple[str, str]]:
@@ -126,7 +126,7 @@ class Spending:
 
 
 def period_at(period: SpendingPeriod | None, now: float) -> str:
-    """The name of the period that `now`, in Unix seconds, belongs to."""
+    """The name of the period that contains `now`, in Unix seconds."""
     return "all" if period is None else datetime.fromtimestamp(now, UTC).strftime(_FORMATS[period])
 
 

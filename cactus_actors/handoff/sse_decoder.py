@@ -1,4 +1,4 @@
-"""Server-sent events, sans I/O: bytes in, the data of complete events out."""
+"""A decoder of server-sent events, without I/O: bytes in, data of complete events out."""
 
 from __future__ import annotations
 
@@ -6,13 +6,13 @@ MAX_LINE_BYTES = 1024 * 1024
 
 
 class LineTooLong(Exception):
-    """A line, or the data of one event, outgrew MAX_LINE_BYTES."""
+    """A line, or the data of one event, exceeds MAX_LINE_BYTES."""
 
 
 class SSEDecoder:
-    """Splits a byte stream into events and keeps their `data`; comments and other fields are dropped.
+    """Splits a byte stream into events and returns their `data`; comments and other fields are ignored.
 
-    Lines end with LF or CRLF. At most MAX_LINE_BYTES and one chunk are held, whatever arrives.
+    Lines end with LF or CRLF. At most MAX_LINE_BYTES and one chunk are buffered.
     """
 
     def __init__(self) -> None:

@@ -1,4 +1,4 @@
-"""The DEALER socket to the router, and how a message leaves on it."""
+"""The DEALER socket to the router."""
 
 from __future__ import annotations
 
@@ -14,7 +14,7 @@ from cactus_actors.protocol.tcp_keepalive import set_options
 from cactus_actors.protocol.wire import MAX_MESSAGE_BYTES, encode
 
 _OPTIONS = {
-    # Only a live connection takes messages: what was said to a router that died must not reach the next one.
+    # Messages are queued for live connections only: those for a dead router must not reach the next one.
     zmq.IMMEDIATE: 1,
     zmq.LINGER: 500,
     zmq.SNDHWM: 1000,
@@ -28,21 +28,21 @@ _OPTIONS = {
 def open_worker_socket(
     context: zmq.asyncio.Context, endpoint: str, worker_id: str, credentials: Credentials | None
 ) -> zmq.asyncio.Socket:
-    """A socket that keeps itself connected to the router's workers endpoint."""
+    """A socket that stays connected to the router's workers endpoint."""
     socket = context.socket(zmq.DEALER)
     set_options(socket, _OPTIONS)
     if credentials is not None:
         credentials.secure(socket)
-    # Stable over reconnects, new for every process: a predecessor's connection may still be dying.
+    # Stable over reconnections, new for each process: the connection of a predecessor may still exist.
     socket.setsockopt(zmq.ROUTING_ID, f"{worker_id}-{uuid.uuid4().hex}".encode())
     socket.connect(endpoint)
     return socket
 
 
 def send(socket: zmq.asyncio.Socket, message: msgspec.Struct) -> bool:
-    """Hand a message to the connection at once; False if there is none, or its queue is full."""
+    """Queue a message without blocking; False if there is no connection or its queue is full."""
     sent = socket.send_multipart(encode(message), flags=zmq.NOBLOCK)
-    assert isinstance(sent, asyncio.Future)  # which a send that may not block resolves before it returns
+    assert isinstance(sent, asyncio.Future)  # a non-blocking send is resolved when it returns
     try:
         sent.result()
     except zmq.Again:

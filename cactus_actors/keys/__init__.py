@@ -1,1 +1,1 @@
-"""CURVE keys: who may speak with a service over ZeroMQ, and what each key file holds."""
+"""CURVE keys: authentication over ZeroMQ, key files and the key store of a service."""

@@ -1,4 +1,4 @@
-"""Directories that no other user of this machine can change, or put another in the place of."""
+"""Checks that no other user can change or replace a directory."""
 
 from __future__ import annotations
 
@@ -12,9 +12,9 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def check_private(directory: Path) -> None:
-    """Raises ConfigurationInvalid if others can write in the directory, or exchange it for another.
+    """Raise ConfigurationInvalid if other users can write in the directory or replace it.
 
-    Where every user has a group of their own, which many systems' umask lets write, that group is no other.
+    A group that holds only this user does not count as others: many systems let it write by default.
     """
     status = directory.stat()
     if status.st_uid not in (0, os.geteuid()):
@@ -29,18 +29,18 @@ def check_private(directory: Path) -> None:
 
 
 def is_own_group(gid: int) -> bool:
-    """Whether it is the group that has this user's name and no other member; root has none."""
+    """Whether the group has this user's name and no other member; False for root."""
     try:
         group, user = grp.getgrgid(gid), pwd.getpwuid(os.geteuid()).pw_name
-    except KeyError:  # a number without a name
+    except KeyError:  # an id without a name
         return False
     return gid != 0 and group.gr_name == user and set(group.gr_mem) <= {user}
 
 
 def check_way_to(path: Path) -> None:
-    """Raises ConfigurationInvalid if another user can rename a directory that `path` lies in.
+    """Raise ConfigurationInvalid if another user can rename a parent directory of `path`.
 
-    Whoever may write in a directory may rename what is in it, unless the directory is sticky (inode(7)).
+    Write permission on a directory allows renaming its entries, unless it is sticky (inode(7)).
     """
     for directory in path.resolve().parents:
         status = directory.stat()

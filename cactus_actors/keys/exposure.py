@@ -1,4 +1,4 @@
-"""Which endpoints only this machine's own user can reach."""
+"""Which endpoints only this user can reach."""
 
 from __future__ import annotations
 
@@ -10,7 +10,7 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 
 
 def is_private(endpoint: str) -> bool:
-    """Whether nobody on another machine can connect: loopback, or a socket in a directory of mode 0700."""
+    """Whether only this machine can connect: loopback, or a socket in a directory of mode 0700."""
     transport, _, place = endpoint.partition("://")
     if transport == "inproc":
         return True
@@ -26,7 +26,7 @@ def is_private(endpoint: str) -> bool:
 
 
 def check_exposure(endpoints: Iterable[str], *, has_keys: bool) -> None:
-    """Raises ConfigurationInvalid for an endpoint that others can reach where nobody is asked for a key."""
+    """Raise ConfigurationInvalid for an endpoint that others can reach without a key."""
     for endpoint in endpoints:
         if has_keys or is_private(endpoint):
             continue

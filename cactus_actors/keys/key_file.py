@@ -1,4 +1,4 @@
-"""A key file: all that a client or worker needs to speak with one service."""
+"""A key file: the CURVE keys that a client or worker needs for one service."""
 
 from __future__ import annotations
 
@@ -18,19 +18,19 @@ from cactus_actors.protocol.errors import ConfigurationInvalid
 KEY_FILE_VARIABLE = "CACTUS_KEY_FILE"
 
 Role = Literal["client", "worker", "operator"]
-"""A client submits jobs, an operator sizes the service as well, a worker runs jobs."""
+"""A client submits jobs, an operator also scales the service, a worker runs jobs."""
 
 
 @dataclass(frozen=True)
 class Credentials:
-    """An own key pair and the public key of the service that knows it."""
+    """A key pair and the public key of the service that accepts it."""
 
     pair: KeyPair
     server_key: str
     name: str = ""
 
     def secure(self, socket: zmq.Socket[Any]) -> None:
-        """Let `socket`, not connected yet, speak with that service alone, encrypted."""
+        """Encrypt `socket`, which is not yet connected, for that service only."""
         socket.setsockopt(zmq.CURVE_SERVERKEY, self.server_key.encode())
         socket.setsockopt(zmq.CURVE_PUBLICKEY, self.pair.public.encode())
         socket.setsockopt(zmq.CURVE_SECRETKEY, self.pair.reveal().encode())
@@ -59,7 +59,7 @@ def write_key_file(path: Path, credentials: Credentials, role: Role, tenant: str
 
 
 def read_key_file(path: Path) -> Credentials:
-    """The credentials of a key file; raises ConfigurationInvalid, which never quotes what it holds."""
+    """Read a key file; raises ConfigurationInvalid, without quoting the content."""
     content = read_private(path.expanduser())
     try:
         file = msgspec.json.decode(content, type=_KeyFile)
@@ -75,6 +75,6 @@ def read_key_file(path: Path) -> Credentials:
 
 
 def find_credentials(key_file: str | Path | None, environment: Mapping[str, str] = os.environ) -> Credentials | None:
-    """Those of `key_file`; None stands for the file that CACTUS_KEY_FILE names, "" for no key."""
+    """Read `key_file`; None stands for the file that CACTUS_KEY_FILE names, "" for no key."""
     path = environment.get(KEY_FILE_VARIABLE) if key_file is None else key_file
     return read_key_file(Path(path)) if path else None

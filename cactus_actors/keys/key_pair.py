@@ -1,4 +1,4 @@
-"""A CURVE key pair that does not show its secret half."""
+"""A CURVE key pair that hides its secret key."""
 
 from __future__ import annotations
 
@@ -16,7 +16,7 @@ class KeyPair:
     __slots__ = ("_secret", "public")
 
     def __init__(self, secret: str) -> None:
-        """The pair of a secret key; raises ConfigurationInvalid if it is none."""
+        """Derive the pair of a secret key; raises ConfigurationInvalid if it is invalid."""
         try:
             self.public = zmq.curve_public(secret.encode()).decode()
         except (zmq.ZMQError, ValueError):  # the message must not quote the key
@@ -30,7 +30,7 @@ class KeyPair:
         return cls(secret.decode())
 
     def reveal(self) -> str:
-        """The secret key, for a socket's option or its owner's file and nothing else."""
+        """The secret key, for a socket option or its owner's file only."""
         return self._secret
 
     def __repr__(self) -> str:

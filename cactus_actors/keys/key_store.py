@@ -1,4 +1,4 @@
-"""The keys of one service: its own pair, and the public keys that it knows."""
+"""The CURVE keys of one service: its own pair, and the public keys that it accepts."""
 
 from __future__ import annotations
 
@@ -24,11 +24,11 @@ _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.@-]{0,63}")
 
 
 class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
-    """A public key and what its owner may do; `created` is Unix seconds.
+    """A public key and the grants of its owner; `created` is Unix seconds.
 
-    Jobs belong to the `tenant` of who submitted them. `max_topics` bounds how many jobs are streamed to the
-    key's connections at once. No job of a tenant goes to the cloud of whose keys one has `allow_cloud` false.
-    Files from before there were `weight` and `allow_cloud` lack them.
+    Jobs belong to the `tenant` of the key that submitted them. `max_topics` limits concurrent streams of the key's
+    connections. No job of a tenant is handed off if any key of the tenant has `allow_cloud` false. Older files lack
+    `weight` and `allow_cloud`.
     """
 
     name: str
@@ -42,7 +42,7 @@ class KnownKey(msgspec.Struct, frozen=True, kw_only=True):
 
 
 def keys_dir(state_dir: Path) -> Path:
-    """Where a service with that state directory has its keys."""
+    """The key directory of a service with that state directory."""
     return state_dir.expanduser() / "keys"
 
 
@@ -56,9 +56,9 @@ class _KnownFile(msgspec.Struct, frozen=True, kw_only=True):
 
 
 class KeyStore:
-    """A directory of mode 0700, secret keys in files of mode 0600; everything raises ConfigurationInvalid.
+    """A directory of mode 0700 with secret keys in files of mode 0600; every method raises ConfigurationInvalid.
 
-    The service reads what `cactus keys` writes, so a key works, and stops working, without a restart.
+    The service rereads what `cactus keys` writes: adding and revoking keys needs no restart.
     """
 
     def __init__(self, directory: Path) -> None:
@@ -67,7 +67,7 @@ class KeyStore:
         self._server_path = self.directory / "server.key"
 
     def server_pair(self) -> KeyPair:
-        """The service's own pair, which must be there."""
+        """The service's own pair, which must exist."""
         content = read_private(self._server_path)
         try:
             return KeyPair(msgspec.json.decode(content, type=_ServerFile).secret_key)
@@ -75,7 +75,7 @@ class KeyStore:
             raise ConfigurationInvalid(f"{self._server_path} is damaged; restore it from a copy") from None
 
     def make_server_pair(self) -> KeyPair:
-        """The service's own pair, made if there is none yet."""
+        """The service's own pair, created if needed."""
         with self._changing():
             if not self._server_path.exists():
                 pair = KeyPair.generate()
@@ -102,9 +102,9 @@ class KeyStore:
         max_topics: int = MAX_TOPICS,
         terms: KeyGrants = DEFAULT_GRANTS,
     ) -> Path:
-        """Make a key, write its file to `path` or into the store, and return where it is.
+        """Create a key, write its file to `path` or into the store, and return the file's path.
 
-        A key without a `tenant` is a tenant of its own.
+        Without `tenant`, the key is a tenant of its own.
         """
         _check_terms(role, terms)
         if not _NAME.fullmatch(name):
@@ -138,7 +138,7 @@ class KeyStore:
         return path
 
     def revoke(self, name: str) -> KnownKey:
-        """Know a key no longer, and delete its file if it is in the store."""
+        """Remove a key, and delete its file if it is in the store."""
         with self._changing():
             known = self.known()
             revoked = next((key for key in known if key.name == name), None)
@@ -149,7 +149,7 @@ class KeyStore:
         return revoked
 
     def own(self, name: str, role: Role) -> Path:
-        """The file of a key for the service's own actors, made if it is not there or not known any more."""
+        """The key file for the service's own actors, created if missing or no longer accepted."""
         path = self.path_of(name)
         server_key = self.make_server_pair().public
         known = {key.public_key: key for key in self.known() if key.name == name}
@@ -164,7 +164,7 @@ class KeyStore:
         return self.add(name, role, max_topics=SERVICE_TOPICS)
 
     def path_of(self, name: str) -> Path:
-        """Where the store keeps the file of a key."""
+        """The path of a key's file in the store."""
         return self.directory / f"{name}.client.key"
 
     def _write_known(self, keys: list[KnownKey]) -> None:
@@ -172,7 +172,7 @@ class KeyStore:
 
     @contextlib.contextmanager
     def _changing(self) -> Iterator[None]:
-        """Only one process changes the store at a time."""
+        """Lock the store: one process changes it at a time."""
         try:
             make_private(self.directory)
             if self.directory.stat().st_mode & 0o077:

@@ -14,14 +14,14 @@ MAX_BYTES = 1024 * 1024
 
 
 def read_private(path: Path) -> bytes:
-    """What the file holds; raises ConfigurationInvalid if others can read or change it, or it is missing."""
+    """Read a file; raises ConfigurationInvalid if it is missing or accessible to others."""
     try:
         descriptor = os.open(path, os.O_RDONLY | os.O_NOFOLLOW | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError as error:
         reason = "is a symbolic link, which is not followed" if path.is_symlink() else None
         raise ConfigurationInvalid(f"{path} {reason or f'cannot be read: {error.strerror}'}") from None
     try:
-        # of the open file: between two look-ups by name the file may be exchanged
+        # of the open file, which cannot be replaced between check and read
         mode = os.fstat(descriptor).st_mode
         if not stat.S_ISREG(mode):
             raise ConfigurationInvalid(f"{path} is not a file")
@@ -34,7 +34,7 @@ def read_private(path: Path) -> bytes:
 
 
 def write_private(path: Path, content: bytes) -> None:
-    """Replace the file at once, mode 0600 from its first byte; a directory it needs is made with mode 0700.
+    """Replace the file atomically, with mode 0600 from the start; missing directories get mode 0700.
 
     Raises ConfigurationInvalid.
     """

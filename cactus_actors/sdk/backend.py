@@ -1,4 +1,4 @@
-"""Where a handle's jobs run."""
+"""The interface to where the jobs of a handle run."""
 
 from __future__ import annotations
 
@@ -20,12 +20,12 @@ class Backend(Protocol):
 
     @property
     def max_context(self) -> int:
-        """Tokens of prompt and answer together."""
+        """Tokens of prompt and answer in total."""
 
     def run(self, submit: Submit, on_delta: OnDelta | None) -> Result:
         """The job's result, a failed one included; raises CactusError for a job that is not accepted.
 
-        Whatever `on_delta` raises cancels the job and is raised.
+        An exception of `on_delta` cancels the job and is raised.
         """
 
     def stop(self) -> None:
@@ -35,4 +35,4 @@ class Backend(Protocol):
         """The token ids of a text, without special tokens added."""
 
     def close(self) -> None:
-        """Let go of everything."""
+        """Release all resources."""

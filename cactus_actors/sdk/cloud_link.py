@@ -1,4 +1,4 @@
-"""The cloud for a model in this process: the handoff's desk on a thread, spoken to by queues."""
+"""The cloud for a model in this process: the requests of the handoff on a thread, connected by queues."""
 
 from __future__ import annotations
 
@@ -23,7 +23,7 @@ class CloudLink:
     """One event loop in one thread; `send` and `reports` belong to the thread of the router."""
 
     def __init__(self, settings: HandoffSettings, environment: Mapping[str, str]) -> None:
-        """Start it; the first report is there when this returns. Raises ConfigurationInvalid."""
+        """Start the thread; returns after the first report. Raises ConfigurationInvalid."""
         self._settings = settings
         self._loop = asyncio.new_event_loop()
         self._wake = asyncio.Event()
@@ -38,12 +38,12 @@ class CloudLink:
 
     @staticmethod
     def is_allowed(settings: HandoffSettings, environment: Mapping[str, str]) -> bool:
-        """Whether there is a key, or none is needed, and nobody has switched the cloud off."""
+        """Whether the cloud is enabled and there is a key, or none is needed."""
         return read_cloud_access(settings, environment).refusal is None
 
     @property
     def hello(self) -> Hello:
-        """How this worker presents itself."""
+        """The Hello of this worker."""
         return Hello(
             worker_id=self._settings.worker_id,
             kind="cloud",
@@ -58,16 +58,16 @@ class CloudLink:
 
     @property
     def is_alive(self) -> bool:
-        """Whether anybody still works on what was sent."""
+        """Whether the thread still runs."""
         return self._thread.is_alive()
 
     def send(self, command: RouterCommand) -> None:
-        """Take a dispatch or forget one."""
-        with contextlib.suppress(RuntimeError):  # the loop has ended, and with it the work
+        """Handle a dispatch or an abort."""
+        with contextlib.suppress(RuntimeError):  # the loop has ended already
             self._loop.call_soon_threadsafe(self._on_command, command)
 
     def reports(self, wait_s: float) -> list[Report]:
-        """What has been reported, after at most `wait_s` seconds."""
+        """Reports received, after waiting at most `wait_s` seconds for the first."""
         found: list[Report] = []
         with contextlib.suppress(queue.Empty):
             found.append(self._reports.get(timeout=wait_s) if wait_s else self._reports.get_nowait())
@@ -76,7 +76,7 @@ class CloudLink:
         return found
 
     def close(self) -> None:
-        """Cancel what runs and end the thread."""
+        """Cancel running requests and end the thread."""
         with contextlib.suppress(RuntimeError):
             self._loop.call_soon_threadsafe(self._set_closing)
         self._thread.join()
@@ -105,7 +105,7 @@ class CloudLink:
                 self._wake.clear()
                 self._requests.refresh_access(time.monotonic())
                 self._requests.start_waiting()
-                news = self._requests.news(NO_CONTEXT_LIMIT)
+                news = self._requests.updates(NO_CONTEXT_LIMIT)
                 report = Report(
                     num_accepted=self._num_accepted,
                     free_slots=self._requests.free_slots(),

@@ -1,4 +1,4 @@
-"""The index of a corpus, by a handle's own model."""
+"""The index of a corpus, with embeddings of a handle's model."""
 
 from __future__ import annotations
 
@@ -14,9 +14,9 @@ from cactus_actors.sdk.model_handle import embedding_of
 
 
 def index_of(directory: Path, backend: Backend, *, kept: bool) -> Index:
-    """The index of the documents below `directory`; `kept` in the cache directory or in memory only.
+    """The index of the documents in `directory`; `kept` in the cache directory or in memory only.
 
-    Raises ConfigurationInvalid for what is no directory, and what an embedding job may raise.
+    Raises ConfigurationInvalid unless it is a directory, and the errors of embedding jobs.
     """
 
     def embed(texts: list[str]) -> NDArray[np.float32]:
@@ -29,7 +29,7 @@ def index_of(directory: Path, backend: Backend, *, kept: bool) -> Index:
 
 
 def _embedding(backend: Backend, text: str) -> list[float]:
-    """The embedding of as much of a text as a short context holds."""
+    """The embedding of a text, truncated to the context."""
     try:
         return embedding_of(backend, text)[0]
     except ContextExceeded:

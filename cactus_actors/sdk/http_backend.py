@@ -19,14 +19,14 @@ from cactus_actors.sdk.backend import OnDelta
 
 KEY_VARIABLE = "CACTUS_API_KEY"
 CONNECT_TIMEOUT_S = 10.0
-SILENCE_S = 60.0  # a stream is never silent for so long: the gateway sends comments
+SILENCE_S = 60.0  # the gateway sends comments in silent streams
 ASK_AGAIN_S = 0.05
 
 
 class HttpBackend:
     """The gateway at `http(s)://HOST:PORT`, with the key of CACTUS_API_KEY if there is one.
 
-    What is streamed has no token ids here, so each piece has the id 0. Raises Unavailable if nothing answers.
+    Streamed pieces have no token ids; each has the id 0. Raises Unavailable if nothing answers.
     """
 
     def __init__(self, url: str) -> None:
@@ -69,7 +69,7 @@ class HttpBackend:
 
     def stop(self) -> None:
         if (request_id := self._request_id) is not None:
-            with contextlib.suppress(JobNotFound):  # it is not there yet, or no more
+            with contextlib.suppress(JobNotFound):  # not there yet, or already ended
                 self._json("DELETE", f"/v1/requests/{request_id}")
 
     def encode(self, text: str) -> list[int]:
@@ -99,7 +99,7 @@ class HttpBackend:
 
 
 def _request_of(submit: Submit) -> tuple[str, dict[str, Any]]:
-    """The endpoint and the body that ask for the same job."""
+    """The endpoint and the body for a job."""
     if submit.task == "embed":
         return "/v1/embeddings", {"input": submit.prompt}
     fields: dict[str, Any] = msgspec.to_builtins(submit.options)
@@ -111,7 +111,7 @@ def _request_of(submit: Submit) -> tuple[str, dict[str, Any]]:
 
 
 def _texts(response: httpx.Response) -> Iterator[tuple[str, str]]:
-    """The pieces of an event stream, of answer and reasoning; an answer that comes whole has none."""
+    """The pieces of an event stream, text and reasoning; none for an answer without streaming."""
     if not response.headers.get("content-type", "").startswith("text/event-stream"):
         response.read()
         return
@@ -125,7 +125,7 @@ def _texts(response: httpx.Response) -> Iterator[tuple[str, str]]:
 
 
 def _check(response: httpx.Response) -> None:
-    """Raise the error that an answer stands for."""
+    """Raise the error of a response."""
     if response.is_success:
         return
     response.read()

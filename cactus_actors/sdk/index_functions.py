@@ -1,4 +1,4 @@
-"""The functions of a vector index: embeddings of the caller's own, stored and found again."""
+"""The functions of a vector index for embeddings of the caller."""
 
 from __future__ import annotations
 
@@ -20,7 +20,7 @@ class _QueryOptions(msgspec.Struct, frozen=True):
 
 
 def cactus_index_init(index_dir: str | os.PathLike[str], embedding_dim: int) -> CactusIndex:
-    """The index in a directory, made if it is not there; its embeddings have `embedding_dim` numbers."""
+    """Open the index in a directory, creating it if needed; embeddings have `embedding_dim` numbers."""
     with noted():
         return CactusIndex(Path(index_dir), embedding_dim)
 
@@ -38,7 +38,7 @@ def cactus_index_add(
 
 
 def cactus_index_delete(index: CactusIndex, ids: Sequence[int]) -> None:
-    """Remove documents; ids that are not there change nothing."""
+    """Remove documents; unknown ids are ignored."""
     with noted():
         _checked(index).delete(ids)
 
@@ -64,13 +64,13 @@ def cactus_index_query(
 
 
 def cactus_index_compact(index: CactusIndex) -> None:
-    """Give the room of deleted documents back to the disk."""
+    """Return the space of deleted documents to the disk."""
     with noted():
         _checked(index).compact()
 
 
 def cactus_index_destroy(index: CactusIndex) -> None:
-    """Close the index; what is on disk stays. A second time changes nothing."""
+    """Close the index and keep it on disk; a second call does nothing."""
     with noted():
         _checked(index).destroy()
 

@@ -1,4 +1,4 @@
-"""What the functions raise, and the error that was last."""
+"""The exception of the SDK's functions, and the last error."""
 
 from __future__ import annotations
 
@@ -9,9 +9,9 @@ from cactus_actors.protocol.errors import CactusError
 
 
 class CallFailed(RuntimeError):
-    """A call that could not be made: no such model, a destroyed handle, arguments of a wrong kind.
+    """A call that could not be made: an unknown model, a destroyed handle, an argument of a wrong type.
 
-    `__cause__` is the typed error below it, if there is one.
+    `__cause__` is the typed error, if there is one.
     """
 
 
@@ -28,7 +28,7 @@ class LastError:
 
 @contextlib.contextmanager
 def noted() -> Iterator[None]:
-    """Failures are remembered; typed errors leave as RuntimeError. A callback's own exception is not ours."""
+    """Record failures and raise typed errors as CallFailed. Exceptions of callbacks pass unchanged."""
     try:
         yield
     except CallFailed as error:

@@ -1,4 +1,4 @@
-"""A router and a worker that talk by function calls: the whole service in one thread, without its sockets."""
+"""A router and a worker connected by function calls: a service in one thread, without sockets."""
 
 from __future__ import annotations
 
@@ -61,7 +61,7 @@ class LocalBackend:
         self.max_context = hello.max_context
         now = time.monotonic()
         self._core = RouterCore(
-            # the worker cannot be lost, and nobody asks for a job that has ended
+            # the worker cannot be lost, and ended jobs are not fetched
             RouterSettings(
                 worker_timeout_s=math.inf,
                 retention_s=0.0,
@@ -98,11 +98,11 @@ class LocalBackend:
         try:
             self._perform(self._core.on_client(_CLIENT, submit, MSGPACK, now), now)
             answer = self._pumped(submit.job_id)
-        except BaseException as error:  # on_delta raised, or somebody interrupted
+        except BaseException as error:  # from on_delta, or an interrupt
             self._on_delta = None
             self._cancel(submit.job_id)
             if not isinstance(error, Exception):
-                # It may have come in the middle of a step: the worker forgets everything and begins anew.
+                # It may have interrupted a step: reset the worker.
                 self._hear(self._worker.begin(now), now)
             raise
         finally:
@@ -129,7 +129,7 @@ class LocalBackend:
             self._perform(self._core.on_worker(_CLOUD, self._cloud.hello, now), now)
 
     def _pumped(self, job_id: str) -> Finished | Rejected:
-        """Let worker and router take turns until the job has an answer."""
+        """Run worker and router alternately until the job has an answer."""
         while (answer := self._answer) is None:
             if self._must_stop.is_set():
                 self._cancel(job_id)

@@ -1,4 +1,4 @@
-"""A handle: one model, used by one thread at a time."""
+"""The model handle: one model, used by one thread at a time."""
 
 from __future__ import annotations
 
@@ -45,28 +45,28 @@ class CactusModel:
     ) -> Result:
         """The answer to a conversation, a failed one included; raises InvalidRequest and its kinds.
 
-        With a corpus, what it says to the last question stands in the system message.
+        With a corpus, passages for the last question are added to the system message.
         """
         with self._held() as backend:
-            make_submit(messages=messages, tools=tools, options=options)  # before anything is searched
+            make_submit(messages=messages, tools=tools, options=options)  # check before the search
             sources = self._retrieved(messages, options)
             submit = make_submit(messages=with_sources(messages, sources), tools=tools, options=options)
             result = backend.run(self._salted(submit), _each_token(on_token))
             return msgspec.structs.replace(result, sources=[*sources, *result.sources])
 
     def embed(self, text: str, *, normalize: bool) -> list[float]:
-        """The text's embedding, of length 1 or as long as it comes."""
+        """The embedding of a text, normalised or not."""
         with self._held() as backend:
             embedding, length = embedding_of(backend, text)
             return embedding if normalize else [value * length for value in embedding]
 
     def query(self, text: str, top_k: int) -> list[Source] | None:
-        """The pieces of the corpus that fit best, best first; None without a corpus."""
+        """The best passages of the corpus, best first; None without a corpus."""
         with self._held():
             return None if self._index is None else found(self._index, text, top_k)
 
     def score(self, tokens: list[int]) -> list[float | None]:
-        """The log probability of each token after those before it; the first has none."""
+        """The log probability of each token given those before it; None for the first."""
         with self._held() as backend:
             options = {"max_tokens": 0, "echo": True, "logprobs": True}
             result = backend.run(self._salted(make_submit(prompt=tokens, options=options)), None)
@@ -82,20 +82,20 @@ class CactusModel:
             return backend.encode(text)
 
     def stop(self) -> None:
-        """End what another thread generates, or the callback's own generation, after the current token."""
+        """Stop the generation of another thread, or of the callback's own call, after the current token."""
         if not self._is_destroyed:
             self._backend.stop()
 
     def reset(self) -> None:
-        """Forget the conversations so far: what comes finds no cached prefix of them."""
+        """Forget all conversations: later calls do not reuse their cached prefixes."""
         with self._held():
             self._num_resets += 1
 
     def destroy(self) -> None:
-        """Stop what runs and let go of the model; a second time changes nothing."""
+        """Stop the running call and release the model; a second call does nothing."""
         if self._owner == threading.get_ident():
             raise CallFailed("a model cannot be destroyed by its own callback")
-        with contextlib.suppress(CactusError):  # a service that is gone stops nothing
+        with contextlib.suppress(CactusError):  # the service may be gone
             self.stop()
         with self._lock:
             is_first, self._is_destroyed = not self._is_destroyed, True
@@ -116,7 +116,7 @@ class CactusModel:
                 self._owner = None
 
     def _retrieved(self, messages: Sequence[Mapping[str, Any]], options: Mapping[str, Any]) -> list[Source]:
-        """What goes into the prompt: at most half of the context."""
+        """Passages for the prompt, at most half of the context."""
         top_k = options.get("tool_rag_top_k")
         if self._index is None or top_k == 0:
             return []
@@ -124,7 +124,7 @@ class CactusModel:
         return fitting(sources, self._backend.max_context // 2, lambda text: len(self._backend.encode(text)))
 
     def _salted(self, submit: Submit) -> Submit:
-        """Cached prefixes are found under the same salt only."""
+        """Give the job the salt under which its cached prefixes are found."""
         if not self._num_resets:
             return submit
         salt = f"{submit.options.cache_salt or ''}#{self._num_resets}"
@@ -133,7 +133,7 @@ class CactusModel:
 
 
 def found(index: Index, text: str, top_k: int) -> list[Source]:
-    """What the documents, as they are now, say to a text."""
+    """The passages for a text, from the current documents."""
     index.refresh()
     return index.query(text, top_k)
 
@@ -154,7 +154,7 @@ def _each_token(on_token: OnToken | None) -> OnDelta | None:
         return None
 
     def on_delta(delta: Delta) -> None:
-        # text that came after the last token has no id of its own
+        # text after the last token has no id
         *others, last = delta.token_ids or [0]
         for token_id in others:
             on_token("", token_id)
@@ -164,9 +164,9 @@ def _each_token(on_token: OnToken | None) -> OnDelta | None:
 
 
 def window_logprob(model: CactusModel, tokens: list[int], start: int, end: int, context: int) -> tuple[float, int]:
-    """The sum over tokens[start:end] of log probabilities given at most `context` tokens before `start`.
+    """The sum of the log probabilities of tokens[start:end], given at most `context` tokens before `start`.
 
-    Returns it with the number of tokens that it is over: without any context the first one has none.
+    Returns the sum and the number of its tokens: without context the first token is not counted.
     """
     if not 0 <= start < end <= len(tokens):
         raise InvalidRequest(f"the window [{start}, {end}) is not within {len(tokens)} tokens", param="start")

@@ -45,7 +45,7 @@ class RemoteBackend:
 
     def stop(self) -> None:
         if (job_id := self._job_id) is not None:
-            with contextlib.suppress(JobNotFound):  # it is not there yet, or no more
+            with contextlib.suppress(JobNotFound):  # not there yet, or already ended
                 self._client.cancel(job_id)
 
     def encode(self, text: str) -> list[int]:

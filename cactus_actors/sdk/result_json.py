@@ -1,4 +1,4 @@
-"""A Result as the JSON that `cactus_complete` returns: every field in both spellings of its documents."""
+"""A Result as the JSON of `cactus_complete`, with every field in both documented spellings."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ _STOP_REASONS = {"tool_calls": "tool_call", "model_length": "length"}
 
 
 def render(result: Result, ignored_options: Sequence[str] = ()) -> str:
-    """A JSON object whose keys are the same for success and failure."""
+    """A JSON object with the same keys for success and failure."""
     return msgspec.json.encode(_fields(result, ignored_options)).decode()
 
 
 def failed(error: CactusError) -> Result:
-    """The result of a request that was refused."""
+    """The result of a refused request."""
     return error.result or Result(success=False, error=error.info(), finish_reason="error", accepted=False)
 
 

@@ -1,4 +1,4 @@
-"""Documents with embeddings of the caller's own, on disk, found by cosine."""
+"""A vector index on disk for embeddings of the caller, searched by cosine similarity."""
 
 from __future__ import annotations
 
@@ -36,7 +36,7 @@ class Entry(NamedTuple):
 
 
 class CactusIndex:
-    """What `cactus_index_init` returns; one SQLite file in a directory, changes are on disk when a call ends.
+    """The index of `cactus_index_init`: one SQLite file in a directory. Changes are on disk when a call returns.
 
     A call waits until other threads' calls have returned. Raises CallFailed once it is destroyed, and for a
     file that is none of ours or of another number of dimensions.
@@ -67,7 +67,7 @@ class CactusIndex:
         embeddings: Sequence[Sequence[float]],
         metadatas: Sequence[str] | None = None,
     ) -> None:
-        """Add entries, all or none; an id that is there already is refused with InvalidRequest."""
+        """Add entries, all or none; raises InvalidRequest for an existing id."""
         metadatas = [""] * len(ids) if metadatas is None else metadatas
         if not len(ids) == len(documents) == len(embeddings) == len(metadatas):
             raise InvalidRequest("ids, documents, embeddings and metadatas differ in number", param="ids")
@@ -82,14 +82,14 @@ class CactusIndex:
             self._read()
 
     def delete(self, ids: Sequence[int]) -> None:
-        """Remove entries; ids that are not there change nothing."""
+        """Remove entries; unknown ids are ignored."""
         with self._held() as database:
             with database:
                 database.executemany("DELETE FROM entries WHERE id = ?", [(_checked_id(id),) for id in ids])
             self._read()
 
     def get(self, ids: Sequence[int]) -> list[Entry]:
-        """The entries of these ids, in their order; raises InvalidRequest for one that is not there."""
+        """The entries of these ids, in order; raises InvalidRequest for an unknown id."""
         with self._held() as database:
             found = []
             for wanted in map(_checked_id, ids):
@@ -113,12 +113,12 @@ class CactusIndex:
             ]
 
     def compact(self) -> None:
-        """Give the room of deleted entries back to the disk."""
+        """Return the space of deleted entries to the disk."""
         with self._held() as database:
             database.execute("VACUUM")
 
     def destroy(self) -> None:
-        """Close the file, which stays; a second time changes nothing."""
+        """Close the file; a second call does nothing."""
         with self._lock:
             self._is_destroyed = True
             self._database.close()

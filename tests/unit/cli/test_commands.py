@@ -335,7 +335,7 @@ def test_status_and_scale(cactus: Callable[..., typer.testing.Result]) -> None:
     assert "scripted · serving" in cactus("status").stdout
     assert json.loads(cactus("status", "--json").stdout)["jobs"]["accepted"] == 0
     told = cactus("scale", "4").stdout
-    assert told.startswith("4 workers wished for: 0 of 4 workers, 4 to come (")
+    assert told.startswith("4 workers desired: 0 of 4 workers, 4 to come (")
     assert json.loads(cactus("scale", "1", "--json").stdout) == {"num_workers": 1, "num_running": 0}
     for wrong in ("-1", "many"):
         refused = cactus("scale", wrong)

@@ -121,12 +121,12 @@ def test_scale_waits_for_the_workers_and_tells_of_each(
 
     router.status = growing  # type: ignore[method-assign]
     assert cactus("scale", "2", "--wait").stdout.splitlines() == [
-        "2 workers wished for: 0 of 2 workers, 2 to come",
+        "2 workers desired: 0 of 2 workers, 2 to come",
         "1 of 2 workers, 1 to come",
         "2 workers",
     ]
-    assert cactus("scale", "2").stdout == "2 workers wished for, and running\n"
-    with pytest.raises(Unavailable, match="somebody else wishes for 2 workers"):
+    assert cactus("scale", "2").stdout == "2 workers desired, and running\n"
+    with pytest.raises(Unavailable, match="another client has set 2 workers"):
         cactus("scale", "3", "--wait")
 
 
