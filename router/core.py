@@ -364,7 +364,7 @@ class RouterCore:
         self._escalations.pump(now)
         self._journal_writer.forgotten(self._table.forget_old(now))
         self._streams.on_tick(self._table.live, now)
-        self._dispatcher.look_again()
+        self._dispatcher.look_again(now)
         self._pump(now)
         return self._outbox.drain()
 

@@ -62,11 +62,12 @@ class Dispatcher:
         late, self._late = self._late, []
         return late
 
-    def look_again(self) -> None:
+    def look_again(self, now: float) -> None:
         """Time has passed: what gave no way may give one now."""
         self.user_jobs.is_settled = False
         self.user_jobs.slot_releases.mark_stale()
         self.forecast.num_slots = sum(worker.hello.num_slots for worker in self.workers.local.values())
+        self.forecast.look_at_running(now)
 
     def take_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         """Note what a worker says of itself."""

@@ -12,6 +12,7 @@ from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.job_cost import MAX_GENERATED, must_generate, work_of
 from cactus_actors.router.state.prepared_request import PreparedRequest
 
+FIRST_RETRY_S = 1.0
 MIN_RETRY_AFTER_S = 0.1
 MAX_RETRY_AFTER_S = 60.0
 MARGIN = 1.2
@@ -20,6 +21,10 @@ LATE = 1.25
 """A job is given up before it runs when it wants more than this times the time that it has left."""
 TOKENS_PER_BYTE = 0.25
 """Of a request, until some were prepared."""
+FIRST_ROUNDS = 4
+"""Rounds of jobs that may wait with a deadline while it is not known how long work takes."""
+FIRST_LOOK_S = 0.25
+"""How long jobs run, all together, before that is estimated from what they have done so far."""
 MEMORY = 16
 """About as many jobs as the averages remember, and at least one for each slot."""
 
@@ -37,7 +42,9 @@ class _Mean:
 
 
 class Forecast:
-    """Learns from jobs that end how long work takes in a full batch; nothing is known before.
+    """Learns from jobs that end how long work takes in a full batch, and in one with free places.
+
+    Before the first one ends, it is estimated from what the running jobs have done so far.
 
     Work is counted in generated tokens. There are `num_slots` places in the workers' batches, each of which
     takes `seconds_per_work` seconds for a unit of work. A job begins when a place is free for it, behind what runs and
@@ -50,6 +57,9 @@ class Forecast:
         self._user_jobs = users
         self._seconds = _Mean()
         self._work = _Mean()
+        self._uncontended_seconds = _Mean()
+        self._uncontended_work = _Mean()
+        self._first_guess: float | None = None
         self._generated = _Mean()
         self._allowed = _Mean()
         self._tokens_per_byte = _Mean(TOKENS_PER_BYTE)
@@ -57,7 +67,22 @@ class Forecast:
     @property
     def seconds_per_work(self) -> float | None:
         """Seconds that one place in a full batch takes for a unit of work; None while that is not known."""
-        return self._seconds.value / self._work.value if self._work.is_known else None
+        return self._seconds.value / self._work.value if self._work.is_known else self._first_guess
+
+    @property
+    def least_seconds_per_work(self) -> float | None:
+        """The same while places are free, which is what a job takes at best; None while that is not known."""
+        if not self._uncontended_work.is_known:
+            return None
+        return self._uncontended_seconds.value / self._uncontended_work.value
+
+    def look_at_running(self, now: float) -> None:
+        """Estimate how long work takes from the jobs that run, while none has ended."""
+        if self._work.is_known:
+            return
+        seconds, work = self._user_jobs.slot_releases.progress(now)
+        if work and seconds >= FIRST_LOOK_S:
+            self._first_guess = seconds / work
 
     def on_prepared(self, num_bytes: int, num_tokens: int) -> None:
         """A request of so many bytes became so many tokens."""
@@ -77,10 +102,14 @@ class Forecast:
         if is_complete and not must_generate(params.max_tokens, params.min_tokens, params.ignore_eos):
             self._generated.add(num_generated, share)
             self._allowed.add(min(params.max_tokens, MAX_GENERATED), share)
-        if not job.is_contended and self._work.is_known:
-            return  # in a batch that is not full everything is faster
-        self._seconds.add(now - job.dispatched_at, share)
-        self._work.add(work_of(len(job.prepared.prompt_ids), num_generated), share)
+        seconds, work = now - job.dispatched_at, work_of(len(job.prepared.prompt_ids), num_generated)
+        if not job.is_contended:  # in a batch that is not full everything is faster
+            self._uncontended_seconds.add(seconds, 1 / MEMORY)
+            self._uncontended_work.add(work, 1 / MEMORY)
+            if self._work.is_known:
+                return
+        self._seconds.add(seconds, share)
+        self._work.add(work, share)
 
     def work_of_request(self, num_bytes: int, options: Options) -> float:
         """What a request is expected to take that is not prepared yet."""
@@ -105,16 +134,24 @@ class Forecast:
 
         One that could not do so alone either is told so by DeadlineExceeded: no other time is better.
         """
-        seconds_per_work = self.seconds_per_work
-        if timeout_s is None or seconds_per_work is None or not self.num_slots:
+        if timeout_s is None or not self.num_slots:
             return
         starts_after = self._starts_after(user, weight, work, is_background=is_background)
         if not starts_after:
             return
+        seconds_per_work = self.seconds_per_work
+        if seconds_per_work is None:
+            if starts_after > FIRST_ROUNDS * (self.backlog.mean or work):
+                raise Overloaded(
+                    "it is not known yet how long jobs take, and many wait",
+                    param="timeout_ms",
+                    retry_after=FIRST_RETRY_S,
+                )
+            return
         ends_after_s = (starts_after + work) * seconds_per_work
         missing_s = MARGIN * ends_after_s - timeout_s
         if missing_s > 0:
-            if self._is_more_than(work, timeout_s):
+            if work * (self.least_seconds_per_work or seconds_per_work) > LATE * timeout_s:
                 raise DeadlineExceeded(f"the job cannot end within its {timeout_s:g} s", param="timeout_ms")
             raise Overloaded(
                 f"the job would end after {ends_after_s:.1f} s, which its {timeout_s:g} s may not allow",
@@ -136,8 +173,7 @@ class Forecast:
         """Whether a job that has generated nothing yet would run in vain."""
         if job.deadline is None or job.attempts:
             return False
-        return self._is_more_than(job.work, job.deadline - now)
-
-    def _is_more_than(self, work: float, seconds: float) -> bool:
-        """Whether work takes longer, by itself."""
-        return self.seconds_per_work is not None and work * self.seconds_per_work > LATE * seconds
+        # The pace of a crowd that has left says nothing: where places stay free, only that of such a batch counts.
+        is_last_place = self._user_jobs.slot_releases.num_running + 1 >= self.num_slots
+        seconds_per_work = self.seconds_per_work if is_last_place else self.least_seconds_per_work
+        return seconds_per_work is not None and job.work * seconds_per_work > LATE * (job.deadline - now)

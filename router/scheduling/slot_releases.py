@@ -36,6 +36,21 @@ class SlotReleases:
             del self._left[bisect_left(self._left, known[1])]
             self._total -= known[1]
 
+    @property
+    def num_running(self) -> int:
+        """Jobs that have a place, or wait at a worker for the next one."""
+        return len(self._running)
+
+    def progress(self, now: float) -> tuple[float, float]:
+        """Seconds that all running jobs have run for, and the work that they have done in them."""
+        seconds = work = 0.0
+        for assignment, _ in self._running.values():
+            job, num_generated = assignment.job, len(assignment.job.local)
+            if job.dispatched_at is not None:
+                seconds += now - job.dispatched_at
+                work += work_of(len(job.prepared.prompt_ids), num_generated) if num_generated else 0.0
+        return seconds, work
+
     def mark_stale(self) -> None:
         """Time has passed: what is left is less."""
         self._is_old = True

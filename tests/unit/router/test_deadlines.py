@@ -53,7 +53,7 @@ def test_without_a_deadline_nothing_is_refused(capacity: float) -> None:
 def test_a_user_with_nothing_waiting_is_let_in_beside_a_flood() -> None:
     simulation = Simulation(TIMEOUT_S, num_users=1)
     requests = [Request(100, 200, 200)] * 2000
-    simulation.run([(number / 100, request) for number, request in enumerate(requests)], 19.0)
+    simulation.run([(number / 100, request) for number, request in enumerate(requests)], 18.9)
     assert simulation.refused
     forecast = simulation.core._dispatcher.forecast
     with pytest.raises(Overloaded) as caught:
@@ -182,3 +182,22 @@ def test_a_backlog_is_what_was_added_and_not_removed(work: list[tuple[str, float
         others = sum(weights[one] for one in waits - {user})
         expected = own + (own + 7.0) * others / weight
         assert backlog.ahead_of(user, weight, 7.0, is_background=False) == pytest.approx(expected, abs=1e-3)
+
+
+def test_an_idle_service_does_not_refuse_by_the_pace_of_a_crowd_that_has_left() -> None:
+    simulation = Simulation(5.0, num_users=1)
+    crowd = [(number / 100, Request(50, 100, 100, 100)) for number in range(1000)]
+    later = [(60.0 + 20.0 * number, Request(50, 500, 500, 500)) for number in range(5)]
+    simulation.run([*crowd, *later], 200.0)
+    assert simulation.refused
+    in_time = {number for number, is_in_time, _ in simulation.finished if is_in_time}
+    assert in_time >= set(range(1000, 1005))
+
+
+def test_a_service_that_has_just_started_accepts_no_more_than_it_can_do() -> None:
+    simulation = Simulation(10.0, num_users=1)
+    simulation.run([(number / 200, Request(50, 300, 300, 300)) for number in range(1000)], 60.0)
+    ends = [is_in_time for _, is_in_time, _ in simulation.finished]
+    assert len(ends) + len(simulation.refused) == 1000
+    assert ends.count(True) >= 2 * NUM_SLOTS
+    assert ends.count(False) <= 0.05 * len(ends)
