@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from typing import Literal
 
-from msgspec.structs import replace
+from msgspec.structs import asdict, replace
 
 from cactus_actors.config import HEARTBEAT_S
 from cactus_actors.process.resident_memory import resident_mb
@@ -152,7 +152,7 @@ class WorkerSession:
         self._last_report = None
 
     def _report(self, deltas: list[SequenceDelta]) -> Report:
-        engine, counters = self._engine, self._engine.counters
+        engine = self._engine
         events = engine.take_cache_events()
         return Report(
             num_accepted=self._num_accepted,
@@ -160,17 +160,9 @@ class WorkerSession:
             free_blocks=engine.free_blocks,
             num_running=engine.num_running,
             deltas=deltas,
-            tokens_generated=counters.tokens_generated,
-            prompt_tokens_computed=counters.prompt_tokens_computed,
-            cached_prompt_tokens=counters.cached_prompt_tokens,
-            preemptions=counters.preemptions,
-            step_seconds=counters.step_seconds,
-            kernel_seconds=counters.kernel_seconds,
-            draft_tokens=counters.draft_tokens,
-            accepted_draft_tokens=counters.accepted_draft_tokens,
-            queried_prompt_tokens=counters.queried_prompt_tokens,
             ram_usage_mb=self._ram_usage_mb,
             stored=[short_hash(block) for block in events.stored],
             evicted=[short_hash(block) for block in events.evicted],
             num_taken=self._reports.num_taken,
+            **asdict(engine.counters),
         )

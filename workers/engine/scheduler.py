@@ -12,8 +12,9 @@ step is scheduled.
 from __future__ import annotations
 
 from collections import deque
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field
 
+import msgspec
 import numpy as np
 from numpy.typing import NDArray
 
@@ -37,8 +38,7 @@ class Schedule:
     too_large: list[Sequence] = field(default_factory=list)
 
 
-@dataclass(slots=True)
-class Counters:
+class Counters(msgspec.Struct):
     """Totals of a worker; recomputed tokens of a preempted prompt count again.
 
     `kernel_seconds` is the part of `step_seconds` inside compiled code: the forward pass and sampling.
@@ -58,8 +58,8 @@ class Counters:
 
     def reset(self) -> None:
         """Set all counters to zero."""
-        for counter in fields(self):
-            setattr(self, counter.name, counter.default)
+        for name, value in zip(self.__struct_fields__, self.__struct_defaults__, strict=True):
+            setattr(self, name, value)
 
 
 class Scheduler:

@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Collection
 
 from cactus_actors.protocol.worker_messages import Finish
-from cactus_actors.workers.engine.detokenizer import Detokenizer, TextDelta
+from cactus_actors.workers.engine.detokenizer import TextDelta
 from cactus_actors.workers.engine.sequence import Sequence
 
 
@@ -19,14 +19,10 @@ class StopConditions:
         """Advance the constraint and the detokenizer of a sequence by a token; returns the new text."""
         if sequence.constraint is not None and token_id not in self.eos_ids:
             sequence.constraint.accept(token_id)
-        return self.text_after(sequence.detokenizer, token_id)
-
-    def text_after(self, detokenizer: Detokenizer, token_id: int) -> TextDelta:
-        """The text released by this token."""
         if token_id in self.eos_ids:
-            detokenizer.skip()
+            sequence.detokenizer.skip()
             return TextDelta()
-        return detokenizer.feed(token_id)
+        return sequence.detokenizer.feed(token_id)
 
     def finish_for(self, sequence: Sequence, token_id: int) -> Finish | None:
         """The finish of a sequence after this token, or None; constrained sequences never ignore end tokens."""

@@ -207,43 +207,15 @@ def _num_blocks(weights: Any, matrix: Any) -> Any:
     return implementation
 
 
-@overload(encode_row, jit_options=_OPTIONS)
-def _encode_row(
-    weights: Any,
-    rows: Any,
-    rows_start: int,
-    num_rows: int,
-    row: int,
-    num_columns: int,
-    source: Any,
-    source_start: int,
-    first: int,
-    last: int,
-) -> Any:
-    kernels = _kernels(weights)
-    return kernels and kernels.encode_row
+def _overload_by_format(function: Callable[..., None]) -> None:
+    """Let compiled code that calls `function` run the kernel of the same name for the format of its weights."""
+
+    def kernel_of(weights: Any, *_: Any) -> Callable[..., None] | None:
+        kernels = _kernels(weights)
+        return None if kernels is None else getattr(kernels, function.__name__)
+
+    overload(function, jit_options=_OPTIONS, strict=False)(kernel_of)
 
 
-@overload(matmul, jit_options=_OPTIONS)
-def _matmul(
-    weights: Any,
-    matrix: Any,
-    rows: Any,
-    rows_start: int,
-    first_row: int,
-    last_row: int,
-    out: Any,
-    out_start: int,
-    out_width: int,
-    accumulate: bool,
-    first_block: int,
-    last_block: int,
-) -> Any:
-    kernels = _kernels(weights)
-    return kernels and kernels.matmul
-
-
-@overload(decode_row, jit_options=_OPTIONS)
-def _decode_row(weights: Any, matrix: Any, index: int, out: Any, out_start: int) -> Any:
-    kernels = _kernels(weights)
-    return kernels and kernels.decode_row
+for _function in (encode_row, matmul, decode_row):
+    _overload_by_format(_function)

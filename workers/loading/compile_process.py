@@ -10,11 +10,11 @@ import contextlib
 import os
 import subprocess
 import sys
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from cactus_actors.process.parent_death import end_with_parent
 from cactus_actors.protocol.errors import CactusError
+from cactus_actors.workers.loading.compile_events import watch_compilation
 
 
 class CompileProcess:
@@ -28,22 +28,9 @@ class CompileProcess:
         self._num_cpus = (os.cpu_count() or 1) if num_cpus is None else num_cpus
         self.process: subprocess.Popen[bytes] | None = None
 
-    @contextmanager
-    def start_on_compile(self) -> Iterator[None]:
+    def start_on_compile(self) -> AbstractContextManager[None]:
         """Start the process when numba compiles something that is not in its cache."""
-        from numba.core.event import Event, Listener, install_listener
-
-        compiler = self
-
-        class Compiling(Listener):  # type: ignore[misc]
-            def on_start(self, event: Event) -> None:  # noqa: ARG002
-                compiler.start()
-
-            def on_end(self, event: Event) -> None:
-                pass
-
-        with install_listener("numba:compile", Compiling()):
-            yield
+        return watch_compilation(lambda _: self.start())
 
     def start(self) -> None:
         """Start the process once; not on a machine with one CPU."""

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager
 
 from cactus_actors.process.health import LoadingPhase
+from cactus_actors.workers.loading.compile_events import watch_compilation
 
 
 class LoadingProgress:
@@ -23,22 +23,9 @@ class LoadingProgress:
         self.phase = "loading" if is_over else "packing"
         self.share_done = None if is_over else num_bytes / total_bytes
 
-    @contextmanager
-    def track_compilation(self) -> Iterator[None]:
+    def track_compilation(self) -> AbstractContextManager[None]:
         """Record when numba compiles something that is not in its cache."""
-        from numba.core.event import Event, Listener, install_listener
-
-        progress = self
-
-        class Compiling(Listener):  # type: ignore[misc]
-            def on_start(self, event: Event) -> None:  # noqa: ARG002
-                progress.on_compiling(1)
-
-            def on_end(self, event: Event) -> None:  # noqa: ARG002
-                progress.on_compiling(-1)
-
-        with install_listener("numba:compile", Compiling()):
-            yield
+        return watch_compilation(self.on_compiling)
 
     def on_compiling(self, change: int) -> None:
         """Compilation of a function began (1) or ended (-1); compilations nest."""

@@ -122,17 +122,12 @@ class TransformerModel:
         self._take(batch)
         self._tables.cover(int(batch.positions.max()) + 1)
         self._workspace.tasks.fill(0)
-        self._team.run(
-            operations,
-            self._shape,
-            self._weights,
-            self._rotary,
-            self._step,
-            cache.arrays,
-            self._choices,
-            self._workspace,
-            self._profile,
-        )
+        self._team.run(*self._arguments(operations, cache))
+
+    def _arguments(self, operations: NDArray[Any], cache: KVCache) -> tuple[Any, ...]:
+        """The arguments of `step_of_rank` that are the same for all ranks."""
+        model = (self._shape, self._weights, self._rotary)
+        return (operations, *model, self._step, cache.arrays, self._choices, self._workspace, self._profile)
 
     def _rows_of(self, index: int, num_rows: int, num_columns: int) -> NDArray[np.float32]:
         """The first rows of a buffer, (num_rows, num_columns), a view."""
@@ -207,24 +202,9 @@ class TransformerModel:
 
     def _warm_up(self) -> None:
         """Compile the step by running one token through it on this thread."""
-        cache = self.new_cache(1)
         self._step.sizes[:] = 1
         self._step.tiles[1] = 1
-        step_of_rank(
-            0,
-            1,
-            new_barrier(),
-            0,
-            self._program.operations,
-            self._shape,
-            self._weights,
-            self._rotary,
-            self._step,
-            cache.arrays,
-            self._choices,
-            self._workspace,
-            None,
-        )
+        step_of_rank(0, 1, new_barrier(), 0, *self._arguments(self._program.operations, self.new_cache(1)))
 
 
 def check_runnable(config: ModelConfig, threads: int) -> None:
