@@ -26,6 +26,7 @@ from cactus_actors.protocol.worker_messages import (
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, PrepareRequest, SendClient, SendWorker
 from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.service_facts import ServiceFacts
 
 NUM_SLOTS = 16
 MAX_PROMPT, MAX_GENERATED = 2000, 500
@@ -109,7 +110,7 @@ class Simulation:
     """The router's core and one worker in virtual time; each request is one `user`'s of `num_users`."""
 
     def __init__(self, timeout_s: float | None, num_users: int = 1) -> None:
-        self.core = RouterCore(RouterSettings(), epoch=1, now=0.0)
+        self.core = RouterCore(RouterSettings(), ServiceFacts(epoch=1, started_at=0.0))
         self.now = 0.0
         self.finished: list[tuple[int, bool, float]] = []
         """Number, whether it was in time, and when it ended."""
@@ -171,7 +172,7 @@ class Simulation:
         _, request = self._requests[submit.job_id]
         params, policy = resolve_options(submit.options, context_left=1 << 20)
         prepared = PreparedRequest([1] * request.prompt, params, policy, CloudRequest(prompt=""), "sim")
-        self._perform(self.core.on_prepared(effect.ticket, prepared, self.now))
+        self._perform(self.core.on_prepared(effect.job_id, prepared, self.now))
 
     def _take(self, message: object) -> None:
         if isinstance(message, Dispatch):

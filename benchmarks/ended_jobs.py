@@ -34,7 +34,9 @@ from cactus_actors.protocol.worker_messages import (
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, PrepareRequest, SendWorker, WriteJournal
 from cactus_actors.router.journal.job_journal import JobJournal
+from cactus_actors.router.router_state import RouterOptions
 from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.service_facts import ServiceFacts
 
 WORKER = b"worker"
 NUM_SLOTS = 500
@@ -51,7 +53,11 @@ class Router:
         self._kept: queue.SimpleQueue[Sequence[str]] = queue.SimpleQueue()
         self._journal = JobJournal(directory)
         now = time.monotonic()
-        self._core = RouterCore(RouterSettings(), epoch=1, now=now, unix_offset=self._journal.unix_offset)
+        self._core = RouterCore(
+            RouterSettings(),
+            ServiceFacts(epoch=1, started_at=now),
+            RouterOptions(unix_offset=self._journal.unix_offset),
+        )
         self._perform(self._core.recover(self._journal.recover(24 * 3600.0), now))
         self._journal.start(self._written.put, _fail, self._kept.put)
         hello = Hello("w", "local", "bench", NUM_SLOTS, 1 << 20, 16, 1 << 20, "here", 1)
@@ -85,10 +91,10 @@ class Router:
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:
             match effect:
-                case PrepareRequest(ticket):
-                    params, policy = resolve_options(Options(seed=ticket), context_left=1 << 20)
+                case PrepareRequest(job_id):
+                    params, policy = resolve_options(Options(seed=int(job_id, 16) % (1 << 53)), context_left=1 << 20)
                     prepared = PreparedRequest(list(range(64)), params, policy, CloudRequest(prompt=""), "bench")
-                    self._perform(self._core.on_prepared(ticket, prepared, time.monotonic()))
+                    self._perform(self._core.on_prepared(job_id, prepared, time.monotonic()))
                 case WriteJournal(entry):
                     self._journal.add(entry)
                 case SendWorker(_, Dispatch() as dispatch):

@@ -23,12 +23,14 @@ from contextlib import AbstractContextManager, contextmanager
 from pathlib import Path
 from typing import Any
 
+import msgspec
+
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
 from cactus_actors.protocol.results import Result
 from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.record_encoding import encoded
 from cactus_actors.router.state.journal_records import (
-    AcceptedRecord,
+    AcceptedEntry,
     EndedRecord,
     Entry,
     Forget,
@@ -105,10 +107,10 @@ def job_id(number: int) -> str:
     return hashlib.blake2s(number.to_bytes(8, "big"), digest_size=16).hexdigest()
 
 
-def accepted(number: int) -> AcceptedRecord:
+def accepted(number: int) -> AcceptedEntry:
     submit = Submit(job_id=job_id(number), prompt=PROMPT)
     reply = Accepted(job_id=submit.job_id, epoch=1, prompt_tokens=80, seed=number)
-    return AcceptedRecord(submit, bytes(16), reply, "m", time.time())
+    return AcceptedEntry(msgspec.Raw(msgspec.msgpack.encode(submit)), bytes(16), reply, "m", time.time())
 
 
 def ended(number: int) -> EndedRecord:

@@ -46,7 +46,6 @@ from cactus_actors.router.effects import (
 )
 from cactus_actors.router.journal.job_journal import JobJournal
 from cactus_actors.router.journal.journal_reader import JournalReader
-from cactus_actors.router.lifecycle.admission import plain_cache_salt
 from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
 from cactus_actors.router.preparation.preparer import LocalPreparer, Preparer
 from cactus_actors.router.preparation.preparer_process import PreparerProcess
@@ -55,8 +54,10 @@ from cactus_actors.router.process.garbage_collection import rare_garbage_collect
 from cactus_actors.router.process.loop_delay import LoopDelay
 from cactus_actors.router.process.loop_mailbox import LoopMailbox
 from cactus_actors.router.process.memory_limit import limit_memory, out_of_memory
+from cactus_actors.router.router_state import RouterOptions, plain_cache_salt
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import StoredResult
+from cactus_actors.router.state.service_facts import ServiceFacts
 from cactus_actors.router.telemetry.job_reporter import JobReporter, job_reporter_of
 from cactus_actors.text import load_text_model
 
@@ -124,35 +125,37 @@ class RouterActor:
         self._authenticator: Authenticator = (
             OpenAuthenticator(refused) if keys is None else CurveAuthenticator(self._context, keys, refused)
         )
-        self._core = RouterCore(
-            self._settings,
+        facts = ServiceFacts(
             epoch=epoch,
-            now=time.monotonic(),
+            started_at=time.monotonic(),
+            version=_version(),
             model=model.name,
-            fingerprint=model.fingerprint,
             max_context=model.max_context,
             vocab_size=model.tokenizer.vocab_size,
             has_chat_template=model.has_chat_template,
-            version=_version(),
+            fingerprint=model.fingerprint,
+        )
+        options = RouterOptions(
             unix_offset=None if self._journal is None else self._journal.unix_offset,
-            texts=model.tokenizer,
-            salt=plain_cache_salt if keys is None else keys.salt,
+            tokens=model.tokenizer,
+            cache_salt=plain_cache_salt if keys is None else keys.salt,
             refused=refused,
             probe=probe,
         )
+        self.core = RouterCore(self._settings, facts, options)
         self._workers = sockets.workers_socket(self._context)
         self._authenticator.guard(self._workers, "workers")
         self._fd_pressure = FdPressure(self._authenticator.connections.has_spoken, refused)
         self._unfinished = UnfinishedMessages(self._authenticator.connections, refused)
         self._preparation_pool = self._start_preparing(model, path, corpus)
-        self._edge = EdgeProcess(_listen(self._settings), self._core.owners, self._on_edge_lost)
-        self._traffic = ClientTraffic(self._edge, self._core, refused, self._perform)
+        self._edge = EdgeProcess(_listen(self._settings), self.core.owners, self._on_edge_lost)
+        self._traffic = ClientTraffic(self._edge, self.core, refused, self._perform)
         try:
             self._edge.begin()
             if self._journal is not None:
                 settings = self._settings
                 jobs = self._journal.recover(max(settings.retention_s, settings.keyed_retention_s))
-                self._perform(self._core.recover(jobs, time.monotonic()))
+                self._perform(self.core.recover(jobs, time.monotonic()))
                 self._journal.start(self._on_journaled, self._on_journal_failed, self._on_results_written)
                 assert self._settings.journal_dir is not None
                 self._reader = JournalReader(
@@ -178,7 +181,7 @@ class RouterActor:
         try:
             with rare_garbage_collection():
                 self._serve(poller)
-            self._perform(self._core.on_stop(time.monotonic(), leaves_jobs=self._leaves_jobs))
+            self._perform(self.core.on_stop(time.monotonic(), leaves_jobs=self._leaves_jobs))
         except MemoryError:
             if self._settings.max_memory_bytes is not None:
                 out_of_memory()
@@ -207,11 +210,11 @@ class RouterActor:
 
     def worker_lost(self, worker_id: str) -> None:
         """That worker's process is known to be gone: its jobs need not wait for its silence."""
-        self._mailbox.post(lambda: self._perform(self._core.on_worker_lost(worker_id, time.monotonic())))
+        self._mailbox.post(lambda: self._perform(self.core.on_worker_lost(worker_id, time.monotonic())))
 
     def drain(self, timeout_s: float) -> bool:
         """Refuse new jobs and wait until the accepted ones have ended; False if some have not in time."""
-        self._mailbox.post(self._core.close_admission)
+        self._mailbox.post(self.core.close_admission)
         return self._drained.wait(timeout_s)
 
     def stop(self, leaves_jobs: bool = False) -> None:
@@ -219,20 +222,20 @@ class RouterActor:
         self._leaves_jobs = leaves_jobs
         self._mailbox.post(self._set_stopping)
 
-    def _on_prepared(self, ticket: int, outcome: Outcome) -> None:
-        self._mailbox.post(lambda: self._perform(self._core.on_prepared(ticket, outcome, time.monotonic())))
+    def _on_prepared(self, job_id: str, outcome: Outcome) -> None:
+        self._mailbox.post(lambda: self._perform(self.core.on_prepared(job_id, outcome, time.monotonic())))
 
     def _on_journaled(self, job_ids: Sequence[str]) -> None:
-        self._mailbox.post(lambda: self._perform(self._core.on_journaled(job_ids, time.monotonic())))
+        self._mailbox.post(lambda: self._perform(self.core.on_journaled(job_ids, time.monotonic())))
 
     def _on_journal_failed(self, job_ids: Sequence[str], reason: str) -> None:
-        self._mailbox.post(lambda: self._perform(self._core.on_journal_failed(job_ids, reason)))
+        self._mailbox.post(lambda: self._perform(self.core.on_journal_failed(job_ids, reason)))
 
     def _on_results_written(self, job_ids: Sequence[str]) -> None:
-        self._mailbox.post(lambda: self._core.on_results_written(job_ids))
+        self._mailbox.post(lambda: self.core.on_results_written(job_ids))
 
     def _on_result_loaded(self, job_id: str, found: StoredResult | None) -> None:
-        self._mailbox.post(lambda: self._perform(self._core.on_result_loaded(job_id, found, time.monotonic())))
+        self._mailbox.post(lambda: self._perform(self.core.on_result_loaded(job_id, found, time.monotonic())))
 
     def _on_edge_lost(self) -> None:
         self._traffic.on_edge_lost()
@@ -242,7 +245,7 @@ class RouterActor:
 
     def _attend(self) -> None:
         for revoked in self._authenticator.attend():
-            self._perform(self._core.on_revoked(revoked, time.monotonic()))
+            self._perform(self.core.on_revoked(revoked, time.monotonic()))
 
     def _wait(self, poller: zmq.Poller) -> dict[Any, int]:
         """What is ready, when anybody speaks to whom there is room to listen, or at the next tick."""
@@ -253,7 +256,7 @@ class RouterActor:
 
     @property
     def _next_tick_at(self) -> float:
-        return self._ticked_at + (self._planned_s if self._core.is_at_rest else TICK_S)
+        return self._ticked_at + (self._planned_s if self.core.is_at_rest else TICK_S)
 
     def _poll_for(self, poller: zmq.Poller, source: Any, events: int) -> None:
         if self._polled.get(source) != events:
@@ -269,32 +272,32 @@ class RouterActor:
                 messages.append((identity, self._decode_worker(frames)))
             except InvalidMessage as error:
                 _log.warning("a frame on the worker socket is not a worker's message: %s", error)
-                self._core.on_bad_worker_frames()
+                self.core.on_bad_worker_frames()
         if messages:
-            self._perform(self._core.on_workers(messages, time.monotonic()))
+            self._perform(self.core.on_workers(messages, time.monotonic()))
 
     def _tick(self) -> None:
         now = time.monotonic()
         if now < self._next_tick_at:
             return
         if excused_s := self._loop_delay.excused_s(now, self._planned_s):
-            self._core.on_loop_delayed(excused_s, now)
+            self.core.on_loop_delayed(excused_s, now)
         self._fd_pressure.on_tick(now)
         is_alarmed = self._unfinished.on_tick(now)
         self._edge.on_tick(now)
         self._attend()
-        self._perform(self._core.on_tick(now))
+        self._perform(self.core.on_tick(now))
         self._health = RouterHealth(
             self._health.epoch,
-            self._core.desired_workers,
-            self._core.ready_workers,
-            self._core.num_queued,
-            self._core.num_unfinished,
-            self._core.num_restarts_requested,
+            self.core.desired_workers,
+            self.core.ready_workers,
+            self.core.num_queued,
+            self.core.num_unfinished,
+            self.core.num_restarts_requested,
         )
-        if self._core.is_drained:
+        if self.core.is_drained:
             self._drained.set()
-        may_rest = self._core.is_at_rest and self._edge.pid is not None and not is_alarmed
+        may_rest = self.core.is_at_rest and self._edge.pid is not None and not is_alarmed
         self._ticked_at, self._planned_s = now, REST_TICK_S if may_rest else TICK_S
 
     def _perform(self, effects: Sequence[Effect]) -> None:
@@ -304,7 +307,7 @@ class RouterActor:
             elif isinstance(effect, SendWorker):
                 if not _delivered(self._workers, [effect.identity, *encode(effect.message)]):
                     now = time.monotonic()
-                    self._perform(self._core.on_worker_unreachable(effect.identity, now))
+                    self._perform(self.core.on_worker_unreachable(effect.identity, now))
             elif isinstance(effect, PrepareRequest):
                 self._preparation_pool.add(effect)
             elif isinstance(effect, SetJobOwner):

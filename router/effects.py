@@ -50,13 +50,13 @@ class WriteJournal(msgspec.Struct, frozen=True, gc=False):
 
 
 class PrepareRequest(msgspec.Struct, frozen=True, gc=False):
-    """Have a request prepared; the answer is told under the same ticket.
+    """Have the request of a job prepared; answered by `on_prepared`.
 
     `content` is the request in msgpack. `sources` are the documents of a job that had them chosen before,
     None for a new one. Users have their requests prepared in turn, and background work comes last.
     """
 
-    ticket: int
+    job_id: str
     content: bytes
     sources: list[Source] | None = None
     user: str = ""

@@ -20,6 +20,7 @@ from cactus_actors.protocol.worker_messages import CloudRequest
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, PrepareRequest, SendClient, SendWorker
 from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.service_facts import ServiceFacts
 
 TICK_S = 0.05
 
@@ -72,7 +73,7 @@ class Simulation:
         self._num_later = self._num_held = self._num_returned = 0
         self._num_busy = self._num_looked = 0
         settings = RouterSettings(worker_timeout_s=float("inf"), max_queued_jobs=1 << 20, retention_s=1.0)
-        self.core = RouterCore(settings, epoch=1, now=0.0, model="simulated")
+        self.core = RouterCore(settings, ServiceFacts(epoch=1, started_at=0.0, model="simulated"))
         self.workers = {
             f"{number}".encode(): SimulatedWorker(
                 f"w{number}", num_slots=fleet.slots, num_blocks=fleet.blocks, speed=speed
@@ -123,7 +124,7 @@ class Simulation:
         prepared = PreparedRequest(prompt_ids, params, policy, request, "simulated", hashes)
         if chat.worker is not None:
             self._holders[job_id] = self._holders_of(hashes[: len(chat.history) // BLOCK_SIZE - 1])
-        self._perform(self.core.on_prepared(wanted.ticket, prepared, self._now))
+        self._perform(self.core.on_prepared(wanted.job_id, prepared, self._now))
 
     def _perform(self, effects: Sequence[Effect]) -> None:
         for effect in effects:

@@ -24,6 +24,7 @@ from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, PrepareRequest, Publish, ReportJob, SendClient, SendWorker
 from cactus_actors.router.process.garbage_collection import rare_garbage_collection
 from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.service_facts import ServiceFacts
 
 PROMPT_TOKENS = 4 * BLOCK_SIZE
 NUM_USERS = 50
@@ -86,7 +87,7 @@ class CoreBench:
         self._num_submitted = self._num_published = 0
         self.num_ended = 0
         settings = RouterSettings(max_queued_jobs=load.waiting + load.workers * (load.sequences + 1) + 1)
-        self._core = RouterCore(settings, epoch=1, now=0.0, model=MODEL)
+        self._core = RouterCore(settings, ServiceFacts(epoch=1, started_at=0.0, model=MODEL))
         self._decode = worker_message_decoder().decode
         self._workers = {
             f"worker-{number}".encode(): PlayedWorker(f"w{number}", load.sequences, age=True)
@@ -148,7 +149,7 @@ class CoreBench:
             assert isinstance(request, PrepareRequest)
             prepared = _prepared(decode_submit(request.content))
             with self.submissions:
-                self._perform(self._core.on_prepared(request.ticket, prepared, self._now))
+                self._perform(self._core.on_prepared(request.job_id, prepared, self._now))
             self.submissions.count += 1
 
     def _all_run(self) -> bool:

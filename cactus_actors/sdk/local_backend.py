@@ -20,7 +20,9 @@ from cactus_actors.protocol.worker_messages import WorkerMessage
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, PrepareRequest, Publish, SendClient, SendWorker
 from cactus_actors.router.preparation.prepare_request import prepare
+from cactus_actors.router.router_state import RouterOptions
 from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.service_facts import ServiceFacts
 from cactus_actors.sdk.backend import OnDelta
 from cactus_actors.sdk.cloud_link import CloudLink
 from cactus_actors.text import load_text_model
@@ -69,11 +71,11 @@ class LocalBackend:
                 max_handoff_share=handoff.max_share,
                 max_handoff_wait_s=handoff.max_wait_s,
             ),
-            epoch=1,
-            now=now,
-            model=text.name,
-            texts=text.tokenizer,
-            probe=probe_for(handoff.confidence_signal, handoff.probe_file, path),
+            ServiceFacts(epoch=1, started_at=now, model=text.name),
+            RouterOptions(
+                tokens=text.tokenizer,
+                probe=probe_for(handoff.confidence_signal, handoff.probe_file, path),
+            ),
         )
         self._worker = WorkerSession(self._loaded.engine, hello)
         self._handoff = handoff
@@ -171,8 +173,8 @@ class LocalBackend:
                     self._cloud.send(command)
                 case Publish(_, Delta() as delta) if self._on_delta is not None:
                     self._on_delta(delta)
-                case PrepareRequest(ticket, content):
-                    self._perform(self._core.on_prepared(ticket, self._prepared(decode_submit(content)), now), now)
+                case PrepareRequest(job_id, content):
+                    self._perform(self._core.on_prepared(job_id, self._prepared(decode_submit(content)), now), now)
                 case SendClient(_, Finished() | Rejected() as answer):
                     self._answer = answer
 

@@ -7,7 +7,7 @@ from typing import TypeVar
 
 import msgspec
 
-from cactus_actors.router.state.journal_records import AcceptedRecord, EndedRecord, JournalProgress
+from cactus_actors.router.state.journal_records import AcceptedEntry, AcceptedRecord, EndedRecord, JournalProgress
 
 R = TypeVar("R")
 
@@ -21,7 +21,7 @@ class DamagedRecord(Exception):
     """What a column holds is no record of its kind."""
 
 
-def encoded(record: AcceptedRecord | EndedRecord | JournalProgress) -> bytes:
+def encoded(record: AcceptedEntry | EndedRecord | JournalProgress) -> bytes:
     """A record with its CRC-32 behind it."""
     content = _encode(record)
     return content + zlib.crc32(content).to_bytes(4, "little")
@@ -29,7 +29,7 @@ def encoded(record: AcceptedRecord | EndedRecord | JournalProgress) -> bytes:
 
 def decoded_accepted(column: object) -> AcceptedRecord:
     """The record of a column; raises DamagedRecord."""
-    return _decoded(_accepted_decoder, column)
+    return _decoded(_accepted_decoder, column).completed()
 
 
 def decoded_ended(column: object) -> EndedRecord:

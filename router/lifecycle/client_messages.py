@@ -1,198 +1,144 @@
-"""What clients ask, each answered: with what they asked for, or with why not."""
+"""Answers the messages of clients, now or when the job that a message is about is ready."""
 
 from __future__ import annotations
 
-import hashlib
-from collections import Counter
-from collections.abc import Callable, Hashable
-
-import msgspec
-
-from cactus_actors.protocol.errors import CactusError, InvalidRequest, JobConflict, PermissionDenied
+from cactus_actors.protocol.errors import CactusError, JobConflict
 from cactus_actors.protocol.messages import (
     Cancel,
     ClientMessage,
     Fetch,
     Pending,
     Restart,
-    Restarting,
     Resume,
     Scale,
-    Scaling,
-    Status,
     StatusRequest,
     Submit,
 )
 from cactus_actors.protocol.wire import Concerns, Encoding
 from cactus_actors.router.auth.request_rate_limits import RequestRateLimits
-from cactus_actors.router.effects import Outbox
 from cactus_actors.router.lifecycle.admission import Admission
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
+from cactus_actors.router.lifecycle.operator_requests import OperatorRequests
+from cactus_actors.router.lifecycle.replays import Replays
 from cactus_actors.router.lifecycle.result_loader import ResultLoader
-from cactus_actors.router.lifecycle.service_status import without_tenants
-from cactus_actors.router.lifecycle.streams import Streams
+from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.caller import Caller, requester_of
+from cactus_actors.router.state.deferred_messages import DeferralLimits, DeferredMessage, DeferredMessages
 from cactus_actors.router.state.job import EndedJob, JobEnding
-from cactus_actors.router.state.job_table import JobTable
-from cactus_actors.router.state.topics import Topics
-from cactus_actors.router.telemetry.counters import RouterCounters
+from cactus_actors.router.state.journal_records import StoredResult
 
-MAX_WORKERS = 256
-
-ReadStatus = Callable[[StatusRequest, float], Status]
+MAX_DEFERRED = 64
+"""Messages that may wait until one job is prepared."""
 
 
 class ClientMessages:
-    """Answers clients; what concerns a job that is being prepared or read back waits for that.
+    """Handles each message; a message about a job that is being prepared or loaded is deferred until then."""
 
-    `desired_workers` and `num_restarts_requested` are what operators asked for so far; `refused` counts, by
-    reason, what callers had no right to.
-    """
-
-    def __init__(
-        self,
-        table: JobTable,
-        admission: Admission,
-        topics: Topics,
-        streams: Streams,
-        finisher: JobFinisher,
-        result_loader: ResultLoader,
-        outbox: Outbox,
-        counters: RouterCounters,
-        refused: Counter[str],
-        read_status: ReadStatus,
-        desired_workers: int,
-    ) -> None:
-        self.desired_workers = desired_workers
-        self.num_restarts_requested = 0
-        self._table = table
+    def __init__(self, state: RouterState, admission: Admission, finisher: JobFinisher) -> None:
+        self.operator = OperatorRequests(state)
+        self._state = state
         self._admission = admission
-        self._topics = topics
-        self._streams = streams
         self._finisher = finisher
-        self._result_loader = result_loader
-        self._outbox = outbox
-        self._counters = counters
-        self._refused = refused
-        self._read_status = read_status
-        self._rates = RequestRateLimits()
+        self._replays = Replays(state)
+        self._rate_limits = RequestRateLimits()
+        self._unprepared = DeferredMessages(
+            DeferralLimits(about_job=MAX_DEFERRED),
+            "too many questions wait until this job is prepared",
+            merges_repeats=False,
+        )
+        self.loader = ResultLoader(state.outbox, state.options.load_limits)
 
     def receive(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller) -> None:
-        """Answer now or later, if the client does not ask too often."""
+        """Handle a message that has just come, if its client does not send too many."""
         try:
-            self._rates.check(requester_of(caller, identity), message, now)
+            self._rate_limits.check(requester_of(caller, identity), message, now)
         except CactusError as error:
             self._reject(identity, error, encoding, _concerns(message))
         else:
-            self.handle(identity, message, encoding, now, caller)
+            self._handle(DeferredMessage(identity, message, encoding, caller), now)
 
-    def handle(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller) -> None:
-        """Answer now or later; whatever is wrong with a request is answered with Rejected."""
+    def on_prepared(self, job_id: str, now: float) -> None:
+        """The preparation of a request has ended: handle the messages that waited for that."""
+        for message in self._unprepared.take(job_id):
+            self._handle(message, now)
 
-        def hear_again(then: float) -> None:
-            self.handle(identity, message, encoding, then, caller)
+    def on_result_loaded(self, job_id: str, result: StoredResult | None, now: float) -> None:
+        """The journal was read; `result` is None if the job cannot be read there."""
+        with self._state.results.loaded(job_id, result):
+            for message in self.loader.waiting.take(job_id):
+                self._handle(message, now)
+        self.loader.on_loaded(job_id)
 
-        arrival = None
-        if isinstance(message, Cancel | Resume | Fetch):
-            arrival = self._admission.pending.of(message.job_id, caller)
-        try:
-            if arrival is not None:  # it will be known when it is prepared
-                arrival.defer(identity, hear_again)
-            elif isinstance(message, Submit | Resume | Fetch) and self._must_load_result(message.job_id, caller):
-                requester = requester_of(caller, identity)
-                self._result_loader.ask(message.job_id, requester, _question(identity, message), hear_again)
-            else:
-                self._answer(identity, message, encoding, now, caller)
-        except CactusError as error:
-            self._reject(identity, error, encoding, _concerns(message))
+    def drop_deferred(self, identities: frozenset[bytes]) -> None:
+        """Forget what these connections asked: nobody may answer them any more."""
+        self._unprepared.drop(identities)
+        self.loader.waiting.drop(identities)
 
     def refuse_frames(self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns) -> None:
-        """Answer frames that are not a message, or that are not read from this client."""
-        self._counters.bad_frames[error.type] += 1
+        """Answer frames that are not a message, or that this client may not send."""
+        self._state.counters.bad_frames[error.type] += 1
         self._reject(identity, error, encoding, concerns)
 
-    def _reject(self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns) -> None:
-        self._table.count("rejected")
-        self._counters.rejected[error.type] += 1
-        job_id = concerns.job_id and concerns.job_id[:64]
-        self._outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
+    def _handle(self, asked: DeferredMessage, now: float) -> None:
+        """Answer or defer; what is wrong with a message is answered with Rejected."""
+        message = asked.message
+        try:
+            match message:
+                case Cancel() | Resume() | Fetch() if self._state.pending.is_known(message.job_id, asked.caller):
+                    self._unprepared.defer(message.job_id, asked)
+                case Submit() | Resume() | Fetch() if self._must_load(message.job_id, asked.caller):
+                    self.loader.load(message.job_id, asked)
+                case _:
+                    self._answer(asked, now)
+        except CactusError as error:
+            self._reject(asked.identity, error, asked.encoding, _concerns(message))
 
-    def _must_load_result(self, job_id: str, caller: Caller) -> bool:
-        """Whether an answer about this job needs a result that lies in the journal."""
-        ended = self._table.ended.get(job_id)
-        return ended is not None and ended.tenant == caller.tenant and self._result_loader.must_load(job_id)
-
-    def _answer(self, identity: bytes, message: ClientMessage, encoding: Encoding, now: float, caller: Caller) -> None:
-        if isinstance(message, Scale | Restart) and caller.role != "operator":
-            self._refused["wrong_role"] += 1
-            raise PermissionDenied(
-                "only an operator's key may size the service or restart workers"
-                "; make one: cactus keys new NAME --role operator"
-            )
-        match message:
-            case Submit():
-                if not self._may_submit(message.job_id, caller.tenant):
+    def _answer(self, asked: DeferredMessage, now: float) -> None:
+        identity, encoding, caller = asked.identity, asked.encoding, asked.caller
+        match asked.message:
+            case Submit() as submit:
+                if not self._may_submit(submit.job_id, caller.tenant):
                     raise JobConflict("this job_id is in use", param="job_id")
-                self._admission.submit(identity, message, encoding, now, caller)
-            case Cancel():
-                self._cancel(identity, message.job_id, encoding, now, caller)
-            case Resume():
-                self._resume(identity, message, encoding, caller)
-            case Fetch():
-                self._fetch(identity, message, encoding, caller)
-            case StatusRequest():
-                status = self._read_status(message, now)
-                told = status if caller.role == "operator" else without_tenants(status)
-                self._outbox.reply(identity, told, encoding)
-            case Scale():
-                self._scale(identity, message, encoding)
-            case Restart():
-                self.num_restarts_requested += 1
-                restarting = Restarting(num_workers=self.desired_workers, request_id=message.request_id)
-                self._outbox.reply(identity, restarting, encoding)
-
-    def _may_submit(self, job_id: str, tenant: str) -> bool:
-        """Whether nobody else would hear the job; one that is known already is not run again."""
-        known = self._table.get(job_id)
-        is_own = known is not None and known.tenant == tenant
-        return is_own or self._topics.is_free(job_id, tenant)
-
-    def _cancel(self, identity: bytes, job_id: str, encoding: Encoding, now: float, caller: Caller) -> None:
-        job = self._table.find(job_id, caller.tenant)
-        ended = job if isinstance(job, EndedJob) else self._finisher.finish(job, JobEnding("cancelled"), now)
-        pending = Pending(job_id=job_id, state=ended.state, length=ended.length)
-        self._outbox.reply(identity, pending, encoding)
-
-    def _resume(self, identity: bytes, resume: Resume, encoding: Encoding, caller: Caller) -> None:
-        job = self._table.find(resume.job_id, caller.tenant)
-        if isinstance(job, EndedJob):
-            replay = self._streams.replay_ended(resume, self._result_loader.result_of(resume.job_id).ended)
-        else:
-            replay = self._streams.replay(resume, job)
-        self._outbox.reply(identity, replay, encoding)
+                self._admission.submit(identity, submit, encoding, now, caller)
+            case Cancel(job_id=job_id):
+                job = self._state.jobs.find(job_id, caller.tenant)
+                ended = job if isinstance(job, EndedJob) else self._finisher.finish(job, JobEnding("cancelled"), now)
+                pending = Pending(job_id=job_id, state=ended.state, length=ended.length)
+                self._state.outbox.reply(identity, pending, encoding)
+            case Resume() as resume:
+                self._state.outbox.reply(identity, self._replays.replay(resume, caller.tenant), encoding)
+            case Fetch() as fetch:
+                self._fetch(identity, fetch, encoding, caller)
+            case StatusRequest() | Scale() | Restart() as request:
+                self._state.outbox.reply(identity, self.operator.answer(request, caller, now), encoding)
 
     def _fetch(self, identity: bytes, fetch: Fetch, encoding: Encoding, caller: Caller) -> None:
-        job = self._table.find(fetch.job_id, caller.tenant)
+        job = self._state.jobs.find(fetch.job_id, caller.tenant)
         if isinstance(job, EndedJob):
-            self._outbox.reply(identity, self._result_loader.result_of(fetch.job_id).ended.finished, encoding)
+            stored = self._state.results.result_of(fetch.job_id)
+            self._state.outbox.reply(identity, stored.ended.finished, encoding)
         elif fetch.wait:
             job.attach(identity, encoding)
         else:
             pending = Pending(job_id=job.job_id, state=job.state, length=job.length)
-            self._outbox.reply(identity, pending, encoding)
+            self._state.outbox.reply(identity, pending, encoding)
 
-    def _scale(self, identity: bytes, scale: Scale, encoding: Encoding) -> None:
-        if not 0 <= scale.num_workers <= MAX_WORKERS:
-            raise InvalidRequest(f"num_workers must be between 0 and {MAX_WORKERS}", param="num_workers")
-        self.desired_workers = scale.num_workers
-        scaling = Scaling(num_workers=scale.num_workers, request_id=scale.request_id)
-        self._outbox.reply(identity, scaling, encoding)
+    def _reject(self, identity: bytes, error: CactusError, encoding: Encoding, concerns: Concerns) -> None:
+        self._state.jobs.count("rejected")
+        self._state.counters.rejected[error.type] += 1
+        job_id = concerns.job_id and concerns.job_id[:64]
+        self._state.outbox.reject(identity, error, encoding, job_id=job_id, request_id=concerns.request_id)
 
+    def _must_load(self, job_id: str, caller: Caller) -> bool:
+        """Whether an answer about this job needs a result that is only in the journal."""
+        ended = self._state.jobs.ended.get(job_id)
+        return ended is not None and ended.tenant == caller.tenant and self._state.results.must_load(job_id)
 
-def _question(identity: bytes, message: ClientMessage) -> Hashable:
-    """The same for a question that a connection asks again by the letter."""
-    content = msgspec.msgpack.encode(message)
-    return identity, hashlib.blake2b(content, digest_size=16).digest()
+    def _may_submit(self, job_id: str, tenant: str) -> bool:
+        """Whether no other tenant listens to the job; a job that is known already is not run again."""
+        known = self._state.jobs.get(job_id)
+        is_own = known is not None and known.tenant == tenant
+        return is_own or self._state.topics.is_free(job_id, tenant)
 
 
 def _concerns(message: ClientMessage) -> Concerns:

@@ -2,19 +2,17 @@
 
 from __future__ import annotations
 
-from cactus_actors.protocol.confidence import Signal, entropy_confidence
+from cactus_actors.protocol.confidence import signal_named
 from cactus_actors.protocol.errors import HandoffFailed
 from cactus_actors.protocol.worker_messages import Finish, SequenceDelta
 from cactus_actors.router.cascade.cloud_share import CloudShare
 from cactus_actors.router.cascade.confidence_gates import early_gate_failure, final_gate_failure, unavailable_decision
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
-from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, GateFailure, HandoffDecision
 from cactus_actors.router.state.job import Job, JobEnding
-from cactus_actors.router.state.job_table import JobTable
 from cactus_actors.router.state.worker import Assignment
-from cactus_actors.router.telemetry.counters import RouterCounters
 
 CLOUD_WAIT_S = 10.0
 DROPPED = JobEnding("cancelled")
@@ -28,32 +26,20 @@ class Escalations:
     closed until the cloud has sent a chunk or failed.
     """
 
-    def __init__(
-        self,
-        table: JobTable,
-        dispatcher: Dispatcher,
-        streams: Streams,
-        finisher: JobFinisher,
-        counters: RouterCounters,
-        commit_tokens: int,
-        signal: Signal = entropy_confidence,
-        max_share: float = 1.0,
-        max_wait_s: float | None = None,
-        *,
-        has_cloud: bool = True,
-    ) -> None:
-        self._table = table
-        self._dispatcher = dispatcher
+    def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher) -> None:
+        settings = state.settings
+        self._jobs = state.jobs
+        self._dispatcher = state.dispatcher
+        self._counters = state.counters
         self._streams = streams
         self._finisher = finisher
-        self._counters = counters
-        self._commit_tokens = commit_tokens
-        self._signal = signal
-        self._share = CloudShare(max_share)
-        self._max_wait_s = max_wait_s
-        self._has_cloud = has_cloud
-        self._asked: dict[str, Job] = {}  # in the order in which they were escalated, where max_wait_s is
-        self._waiting: dict[str, Job] = {}  # escalated, no free slot at a cloud worker yet
+        self._commit_tokens = settings.commit_tokens
+        self._signal = signal_named(settings.confidence_signal, state.options.probe)
+        self._share = CloudShare(settings.max_handoff_share)
+        self._max_wait_s = settings.max_handoff_wait_s
+        self._has_cloud = settings.has_cloud
+        self._asked: dict[str, Job] = {}  # in the order in which they were escalated, if there is a max_wait_s
+        self._waiting: dict[str, Job] = {}  # escalated, without a free slot at a cloud worker yet
 
     def check_gates(self, job: Job, num_new: int, now: float) -> None:
         """Put new tokens of the answer through the gates, one by one; opens the stream once enough passed."""
@@ -125,7 +111,7 @@ class Escalations:
         self._give_up_late(now)
         while self._waiting:
             job_id, job = next(iter(self._waiting.items()))  # who has waited longest
-            if self._table.is_live(job) and not self._stop_waiting(job, now):
+            if self._jobs.is_live(job) and not self._stop_waiting(job, now):
                 return
             self._waiting.pop(job_id, None)
 
@@ -135,7 +121,7 @@ class Escalations:
             job_id, job = next(iter(self._asked.items()))
             assert job.cloud is not None
             assert self._max_wait_s is not None
-            is_awaited = self._table.is_live(job) and job.awaits_cloud and not job.is_seen
+            is_awaited = self._jobs.is_live(job) and job.awaits_cloud and not job.is_seen
             if is_awaited and now - job.cloud.asked_at < self._max_wait_s:
                 return
             del self._asked[job_id]

@@ -2,44 +2,25 @@
 
 from __future__ import annotations
 
-from cactus_actors.protocol.confidence import Probe, SignalName
 from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Finished
-from cactus_actors.router.effects import Outbox
 from cactus_actors.router.lifecycle.job_result import ended_state, make_result
 from cactus_actors.router.lifecycle.journal_writer import JournalWriter
 from cactus_actors.router.lifecycle.streams import Streams
-from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.job import EndedJob, Job, JobEnding
 from cactus_actors.router.state.job_report import report_of
-from cactus_actors.router.state.job_table import JobTable
-from cactus_actors.router.telemetry.counters import RouterCounters
 
 
 class JobFinisher:
     """Ends live jobs."""
 
-    def __init__(
-        self,
-        table: JobTable,
-        dispatcher: Dispatcher,
-        streams: Streams,
-        outbox: Outbox,
-        journal_writer: JournalWriter,
-        counters: RouterCounters,
-        epoch: int,
-        signal: SignalName = "entropy",
-        probe: Probe | None = None,
-    ) -> None:
-        self._table = table
-        self._dispatcher = dispatcher
+    def __init__(self, state: RouterState, streams: Streams, journal_writer: JournalWriter) -> None:
+        self._state = state
+        self._dispatcher = state.dispatcher
+        self._outbox = state.outbox
         self._streams = streams
-        self._outbox = outbox
         self._journal_writer = journal_writer
-        self._counters = counters
-        self._epoch = epoch
-        self._signal: SignalName = signal
-        self._probe = probe
 
     def fail(self, job: Job, error: CactusError, now: float) -> EndedJob:
         """End the job with an error."""
@@ -47,7 +28,7 @@ class JobFinisher:
 
     def finish(self, job: Job, ending: JobEnding, now: float) -> EndedJob:
         """Stop all work on the job, publish the rest of its stream, and answer those attached."""
-        assert self._table.is_live(job)
+        assert self._state.jobs.is_live(job)
         self._dispatcher.release(job)
         job.stream_released = True
         self._streams.advance(job, now)
@@ -57,19 +38,19 @@ class JobFinisher:
             ending,
             now,
             ram_usage_mb=worker.report.ram_usage_mb if worker else 0.0,
-            signal=self._signal,
-            probe=self._probe,
+            signal=self._state.settings.confidence_signal,
+            probe=self._state.options.probe,
         )
         finished = Finished(job_id=job.job_id, length=len(job.stream), result=result)
         ended = EndedJob(job.digest, ended_state(ending), finished.length, now, job.tenant, job.is_keyed)
-        self._table.end(job, ended, result.handoff.status)
+        self._state.jobs.end(job, ended, result.handoff.status)
         self._journal_writer.ended(ended, job.accepted, finished, job.stream)
         self._streams.finish(job, finished, now)
         self._outbox.disown(job.job_id, job.tenant)
         for identity, encoding in job.attached.items():
             self._outbox.reply(identity, finished, encoding)
         self._dispatcher.forecast.on_ended(job, now, is_complete=ending.reason in ("stop", "length"))
-        report = report_of(job, result, ended.state, self._epoch, now)
-        self._counters.on_ended(report)
+        report = report_of(job, result, ended.state, self._state.facts.epoch, now)
+        self._state.counters.on_ended(report)
         self._outbox.report_job(report)
         return ended

@@ -1,14 +1,16 @@
-"""What of the jobs goes to the journal, and how a job comes back from it."""
+"""What of each job goes to the journal, and how a job comes back from there."""
 
 from __future__ import annotations
 
+from collections.abc import Iterable
+
 import msgspec
 
-from cactus_actors.protocol.messages import Accepted, Finished, Submit
-from cactus_actors.router.effects import Outbox
+from cactus_actors.protocol.messages import Accepted, Finished
+from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.job import EndedJob, Job
 from cactus_actors.router.state.journal_records import (
-    AcceptedRecord,
+    AcceptedEntry,
     EndedRecord,
     Forget,
     RecoveredEnd,
@@ -16,33 +18,22 @@ from cactus_actors.router.state.journal_records import (
     WriteAccepted,
     WriteEnded,
 )
-from cactus_actors.router.state.result_store import ResultStore
 from cactus_actors.router.state.token_log import TokenLog
 
 
 class JournalWriter:
-    """Tells the journal about each job; a router without one keeps nothing.
+    """Hands jobs to the journal, if there is one, and their results to the result store."""
 
-    `unix_offset` is what makes Unix seconds of the router's own clock, or None without a journal. Results
-    go to `results` too.
-    """
+    def __init__(self, state: RouterState) -> None:
+        self._outbox = state.outbox
+        self._results = state.results
+        self._unix_offset = state.options.unix_offset
 
-    def __init__(self, outbox: Outbox, results: ResultStore, unix_offset: float | None) -> None:
-        self._outbox = outbox
-        self._results = results
-        self._unix_offset = unix_offset
-
-    @property
-    def is_enabled(self) -> bool:
-        return self._unix_offset is not None
-
-    def accepted(self, job: Job, submit: Submit) -> None:
-        """Keep a job; the seed that it was given is kept with it."""
-        if self._unix_offset is None:
-            return
-        options = msgspec.structs.replace(submit.options, seed=job.prepared.params.seed, random_seed=None)
-        record = AcceptedRecord(
-            submit=msgspec.structs.replace(submit, options=options),
+    def accepted(self, job: Job, content: bytes) -> None:
+        """Write a job; `content` is its request as it was digested."""
+        assert self._unix_offset is not None
+        entry = AcceptedEntry(
+            submit=msgspec.Raw(content),
             digest=job.digest,
             accepted=job.accepted,
             encoding=job.encoding,
@@ -50,11 +41,13 @@ class JournalWriter:
             tenant=job.tenant,
             sources=list(job.prepared.sources),
             grants=job.grants,
+            traceparent=job.traceparent,
+            is_keyed=job.is_keyed,
         )
-        self._outbox.write_journal(WriteAccepted(job.job_id, record))
+        self._outbox.write_journal(WriteAccepted(job.job_id, entry))
 
     def ended(self, ended: EndedJob, accepted: Accepted, finished: Finished, stream: TokenLog) -> None:
-        """Keep a job's end, and the stream that led there."""
+        """Store a job's result, with the stream that led to it."""
         record = EndedRecord(
             finished=finished,
             state=ended.state,
@@ -66,23 +59,23 @@ class JournalWriter:
             reasoning_tail="" if stream.reasoning is None else stream.reasoning.tail,
         )
         self._results.add(finished.job_id, StoredResult(accepted, record))
-        if self.is_enabled:
+        if self._unix_offset is not None:
             self._outbox.write_journal(WriteEnded(finished.job_id, record))
 
-    def forgotten(self, job_ids: list[str]) -> None:
+    def forget(self, job_ids: Iterable[str]) -> None:
+        """Drop jobs whose retention is over."""
         for job_id in job_ids:
             self._results.forget(job_id)
-            if self.is_enabled:
+            if self._unix_offset is not None:
                 self._outbox.write_journal(Forget(job_id))
 
     def ended_job(self, recovered: RecoveredEnd, now: float) -> EndedJob:
-        """The job as the table holds it."""
-        ended_at = self.own_time(recovered.ended_at, now)
+        """A job that ended under an earlier router, as the job table holds it."""
         return EndedJob(
             recovered.digest,
             recovered.state,
             recovered.length,
-            ended_at,
+            self.own_time(recovered.ended_at, now),
             recovered.tenant,
             recovered.is_keyed,
         )

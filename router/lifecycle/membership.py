@@ -2,15 +2,13 @@
 
 from __future__ import annotations
 
-from collections import Counter
 from collections.abc import Iterator
 from dataclasses import dataclass
 
 from cactus_actors.protocol.worker_messages import Abort, Hello, Refused, Welcome
-from cactus_actors.router.effects import Outbox
 from cactus_actors.router.lifecycle.worker_reports import WorkerReports
-from cactus_actors.router.scheduling.worker_table import WorkerTable
-from cactus_actors.router.state.worker import WorkerRecord
+from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.state.worker import WorkerRecord, WorkerRefusal
 
 EQUAL_ON_ALL_KERNELS = frozenset({"int8"})
 """Formats of weights whose tokens are equal to the bit whatever instruction set computes them."""
@@ -34,38 +32,23 @@ class ServiceModel:
     kv_cache: str = ""
 
 
-@dataclass(frozen=True, slots=True)
-class WorkerRefusal:
-    """Why a worker was refused last, and when."""
-
-    reason: str
-    at: float
-
-
 class Membership:
-    """Starts the sessions of workers. `refused` counts, by reason, what callers had no right to."""
+    """Starts the sessions of workers, or refuses them."""
 
-    def __init__(
-        self,
-        service: ServiceModel,
-        workers: WorkerTable,
-        worker_reports: WorkerReports,
-        outbox: Outbox,
-        refused: Counter[str],
-        epoch: int,
-    ) -> None:
-        self._service = service
-        self._workers = workers
+    def __init__(self, state: RouterState, worker_reports: WorkerReports) -> None:
+        facts, settings = state.facts, state.settings
+        self._service = ServiceModel(
+            name=facts.model,
+            fingerprint=facts.fingerprint,
+            weights=settings.weights or "",
+            kv_cache=settings.kv_cache or "",
+        )
+        self._epoch = facts.epoch
+        self._outbox = state.outbox
+        self._workers = state.dispatcher.workers
+        self._refused = state.options.refused
+        self._refusals = state.refused_workers
         self._worker_reports = worker_reports
-        self._outbox = outbox
-        self._refused = refused
-        self._epoch = epoch
-        self._refusals: dict[str, WorkerRefusal] = {}
-
-    @property
-    def refusals(self) -> dict[str, str]:
-        """Why workers were refused lately, by worker."""
-        return {worker_id: refusal.reason for worker_id, refusal in self._refusals.items()}
 
     def on_hello(self, identity: bytes, hello: Hello, now: float) -> None:
         """Start a session, or refuse it; what an older one of the same name or connection held is void."""

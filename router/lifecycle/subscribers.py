@@ -1,30 +1,27 @@
-"""Who comes to listen to a job, and goes."""
+"""Grants or refuses subscriptions to the streams of jobs."""
 
 from __future__ import annotations
 
-from collections import Counter
-
 from cactus_actors.router.lifecycle.streams import Streams
+from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.caller import Caller
-from cactus_actors.router.state.job_table import JobTable
-from cactus_actors.router.state.topics import Topics
 
 
 class Subscribers:
-    """Lets listen whoever may; `refused` counts, by reason, who may not.
+    """Subscribes callers to jobs of their own tenant; `refused` counts the others by reason.
 
-    What was generated before is not published again: a new listener is told the length and resumes.
+    Earlier items are not published again: a new subscriber is told the length of the stream and resumes.
     """
 
-    def __init__(self, table: JobTable, topics: Topics, streams: Streams, refused: Counter[str]) -> None:
-        self._table = table
-        self._topics = topics
+    def __init__(self, state: RouterState, streams: Streams) -> None:
+        self._jobs = state.jobs
+        self._topics = state.topics
+        self._refused = state.options.refused
         self._streams = streams
-        self._refused = refused
 
-    def decide(self, topic: str, caller: Caller, now: float) -> bool:
-        """Somebody wants to listen; whether that is granted."""
-        known = self._table.get(topic)
+    def authorize(self, topic: str, caller: Caller, now: float) -> bool:
+        """Whether a caller may subscribe."""
+        known = self._jobs.get(topic)
         if known is not None and known.tenant != caller.tenant:
             refusal: str | None = self._topics.refuse(topic, caller, "foreign_topic")
         else:
@@ -35,8 +32,8 @@ class Subscribers:
             self._refused[refusal] += 1
         return refusal is None
 
-    def note(self, topic: str, caller: Caller, refusal: str | None, now: float) -> None:
-        """Somebody listens, or was refused: the edge process has decided that."""
+    def record(self, topic: str, caller: Caller, refusal: str | None, now: float) -> None:
+        """Note a subscription, or its refusal, that the edge process has decided about."""
         if refusal is None:
             self._topics.subscribe(topic, caller)
             self._tell_length(topic, now)
@@ -45,8 +42,8 @@ class Subscribers:
             self._refused[refusal] += 1
 
     def _tell_length(self, topic: str, now: float) -> None:
-        job = self._table.live.get(topic)
+        job = self._jobs.live.get(topic)
         if job is not None:
             if job.length:
                 self._streams.progress(job, now)
-            self._streams.follow(job, now)
+            self._streams.schedule_progress(job, now)

@@ -5,15 +5,12 @@ from __future__ import annotations
 from cactus_actors.protocol.errors import CactusError, PoisonJob, ServerFailure
 from cactus_actors.protocol.totals import AttemptOutcome, WorkerLoss
 from cactus_actors.protocol.worker_messages import Abort, Report, SequenceDelta, SequenceExtras
-from cactus_actors.router.effects import Outbox
 from cactus_actors.router.lifecycle.escalations import Escalations
 from cactus_actors.router.lifecycle.job_finisher import JobFinisher
 from cactus_actors.router.lifecycle.streams import Streams
-from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.router_state import RouterState
 from cactus_actors.router.state.job import Job, JobEnding
-from cactus_actors.router.state.job_table import JobTable
 from cactus_actors.router.state.worker import Assignment, WorkerRecord
-from cactus_actors.router.telemetry.counters import RouterCounters
 
 MAX_BROKEN_LINKS = 20
 """Attempts that a job may lose to its workers' connections without a token in between."""
@@ -24,25 +21,15 @@ _OUTCOMES: dict[WorkerLoss | None, AttemptOutcome] = {None: "returned", "reconne
 class WorkerReports:
     """Takes what workers report, and what becomes of jobs whose worker is gone."""
 
-    def __init__(
-        self,
-        table: JobTable,
-        dispatcher: Dispatcher,
-        streams: Streams,
-        finisher: JobFinisher,
-        escalations: Escalations,
-        outbox: Outbox,
-        counters: RouterCounters,
-        max_attempts: int,
-    ) -> None:
-        self._table = table
-        self._dispatcher = dispatcher
+    def __init__(self, state: RouterState, streams: Streams, finisher: JobFinisher, escalations: Escalations) -> None:
+        self._jobs = state.jobs
+        self._dispatcher = state.dispatcher
+        self._outbox = state.outbox
+        self._counters = state.counters
+        self._max_attempts = state.settings.max_attempts
         self._streams = streams
         self._finisher = finisher
         self._escalations = escalations
-        self._outbox = outbox
-        self._counters = counters
-        self._max_attempts = max_attempts
 
     def on_report(self, worker: WorkerRecord, report: Report, now: float) -> None:
         self._dispatcher.take_report(worker, report, now)
@@ -58,6 +45,8 @@ class WorkerReports:
                 self._escalations.on_delta(assignment, delta, now)
             elif not self._take_next_token(assignment.job, delta, now):
                 self._on_local_delta(assignment, delta, now)
+        if is_cloud:
+            self._escalations.pump(now)
 
     def on_worker_gone(self, worker: WorkerRecord | None, loss: WorkerLoss | None, now: float) -> None:
         """Its jobs run on elsewhere; a loss, unlike a farewell and a new connection, may be a job's doing.
@@ -167,7 +156,7 @@ class WorkerReports:
             self._on_local_end(job, JobEnding("error", error=failure.info()), now)
             return
         self._dispatcher.return_to_queue(job)
-        self._table.count("redispatched")
+        self._jobs.count("redispatched")
 
     def _given_up(self, job: Job) -> CactusError | None:
         """Why no worker is to try the job again, if so."""

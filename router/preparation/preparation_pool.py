@@ -6,19 +6,29 @@ import logging
 import threading
 import time
 from collections.abc import Callable
+from dataclasses import dataclass
 
 from cactus_actors.protocol.errors import CactusError, ServerFailure
-from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.router.effects import PrepareRequest
 from cactus_actors.router.preparation.preparer import Preparer
 from cactus_actors.router.state.prepared_request import PreparedRequest
 from cactus_actors.router.state.user_round_robin import UserRoundRobin
 
-SLOW_S = 0.25
-"""A request that takes longer holds up the others, and its user is known as slow for a while."""
-SLOW_FOR_S = 60.0
-LOOK_S = 0.05
-REST_AFTER_S = 60.0
+
+@dataclass(frozen=True, slots=True)
+class PoolTiming:
+    """A request that takes longer than `slow_s` holds up others, and its user counts as slow for `slow_for_s`.
+
+    The spare preparer looks every `look_s` whether the main one is held up, and rests after `rest_after_s`.
+    """
+
+    slow_s: float = 0.25
+    slow_for_s: float = 60.0
+    look_s: float = 0.05
+    rest_after_s: float = 60.0
+
+
+DEFAULT_TIMING = PoolTiming()
 
 LARGE_BYTES = 64 << 10
 """A larger request waits in a line of its own, so that its user's small ones need not wait for it."""
@@ -29,16 +39,23 @@ _log = logging.getLogger(__name__)
 
 
 class PreparationPool:
-    """Has requests prepared, and calls `on_prepared` with the ticket and the outcome of each.
+    """Has requests prepared, and calls `on_prepared` with the job and the outcome of each.
 
     The first lane takes all users in turn. While somebody's request holds it up, the spare one takes those of
     others, but of nobody who was slow lately. A user's own small requests keep their order, and so do the large ones.
     """
 
-    def __init__(self, first: Preparer, spare: Preparer, on_prepared: Callable[[int, Outcome], None]) -> None:
+    def __init__(
+        self,
+        first: Preparer,
+        spare: Preparer,
+        on_prepared: Callable[[str, Outcome], None],
+        timing: PoolTiming = DEFAULT_TIMING,
+    ) -> None:
         self._first = first
         self._spare = spare
         self._on_prepared = on_prepared
+        self._timing = timing
         self._turns: UserRoundRobin[PrepareRequest] = UserRoundRobin()
         self._changed = threading.Condition()  # waited for by the first lane alone
         self._closing = threading.Event()
@@ -84,10 +101,10 @@ class PreparationPool:
     def _run_spare(self) -> None:
         is_resting = False
         while not self._closing.is_set():
-            if not self._waiting.wait(None if is_resting else REST_AFTER_S):
+            if not self._waiting.wait(None if is_resting else self._timing.rest_after_s):
                 self._spare.rest()
                 is_resting = True
-            elif not self._closing.wait(LOOK_S):
+            elif not self._closing.wait(self._timing.look_s):
                 is_resting &= not self._overtake()
                 with self._changed:
                     if not self._turns:
@@ -132,7 +149,7 @@ class PreparationPool:
         if self._held is None:
             return lambda _: False
         holder, since = self._held
-        if now - since < SLOW_S and not self._is_slow(holder, now):
+        if now - since < self._timing.slow_s and not self._is_slow(holder, now):
             return lambda _: False
         return lambda user: user != holder and not self._is_slow(user, now)
 
@@ -143,11 +160,11 @@ class PreparationPool:
         began = time.monotonic()
         outcome = _outcome(preparer, request)
         now = time.monotonic()
-        if now - began > SLOW_S:
+        if now - began > self._timing.slow_s:
             with self._changed:
                 known = {user: until for user, until in self._slow_until.items() if until > now}
-                self._slow_until = known | {_line_of(request): now + SLOW_FOR_S}
-        self._on_prepared(request.ticket, outcome)
+                self._slow_until = known | {_line_of(request): now + self._timing.slow_for_s}
+        self._on_prepared(request.job_id, outcome)
 
 
 def _line_of(request: PrepareRequest) -> str:
@@ -157,7 +174,7 @@ def _line_of(request: PrepareRequest) -> str:
 
 def _outcome(preparer: Preparer, request: PrepareRequest) -> Outcome:
     try:
-        return preparer.prepare(decode_submit(request.content), request.sources)
+        return preparer.prepare(request.content, request.sources)
     except CactusError as error:
         return error
     except Exception as error:  # a tokenizer's own failure must cost this request, not the router

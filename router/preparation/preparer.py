@@ -4,8 +4,8 @@ from __future__ import annotations
 
 from typing import Protocol
 
-from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
+from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.router.preparation.prompt_model import PromptModel
 from cactus_actors.router.state.prepared_request import PreparedRequest
 
@@ -13,7 +13,7 @@ from cactus_actors.router.state.prepared_request import PreparedRequest
 class Preparer(Protocol):
     """Prepares one request after the other; for one thread, but for `close`."""
 
-    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> PreparedRequest:
+    def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
         """What `prepare_with_documents` makes of it, or raises."""
 
     def make_ready(self) -> None:
@@ -32,11 +32,11 @@ class LocalPreparer:
     def __init__(self, model: PromptModel) -> None:
         self._model = model
 
-    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> PreparedRequest:
+    def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
         # a router whose requests are prepared elsewhere does without grammars and NumPy
         from cactus_actors.router.preparation.documents import prepare_with_documents
 
-        return prepare_with_documents(submit, sources, self._model)
+        return prepare_with_documents(decode_submit(content), sources, self._model)
 
     def make_ready(self) -> None:
         pass

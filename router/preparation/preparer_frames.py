@@ -27,6 +27,13 @@ class PreparerReady(msgspec.Struct, frozen=True, array_like=True, tag=1):
     """The process has loaded its model."""
 
 
+class EncodedRequest(msgspec.Struct, frozen=True, array_like=True):
+    """A PreparerRequest as it is sent: `submit` is the request as it is carried, in MessagePack."""
+
+    submit: msgspec.Raw
+    sources: list[Source] | None = None
+
+
 class PreparerRequest(msgspec.Struct, frozen=True, array_like=True):
     """A request to prepare, and its documents if they were chosen before."""
 

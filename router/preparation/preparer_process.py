@@ -18,13 +18,12 @@ import msgspec
 
 from cactus_actors.config import NO_OVERRIDES, ChatOverrides
 from cactus_actors.protocol.errors import RequestTooComplex, Unavailable, error_from_info
-from cactus_actors.protocol.messages import Submit
 from cactus_actors.protocol.results import Source
 from cactus_actors.router.preparation.preparer_frames import (
+    EncodedRequest,
     PreparerModel,
     PreparerReady,
     PreparerReply,
-    PreparerRequest,
     receive,
     send,
 )
@@ -58,11 +57,13 @@ class PreparerProcess:
         corpus: Path | None = None,
         limit_s: float = LIMIT_S,
         *,
+        cpu_s: float = CPU_S,
         overrides: ChatOverrides = NO_OVERRIDES,
     ) -> None:
         corpus_path = None if corpus is None else str(corpus)
         self._arguments = [msgspec.json.encode(PreparerModel(str(model), corpus_path, overrides)).decode()]
         self._limit_s = limit_s
+        self._cpu_s = cpu_s
         self._child: _Child | None = None
         self._changing = threading.RLock()
         self._is_closed = False
@@ -73,9 +74,9 @@ class PreparerProcess:
         child = self._child
         return None if child is None else child.process.pid
 
-    def prepare(self, submit: Submit, sources: list[Source] | None = None) -> PreparedRequest:
+    def prepare(self, content: bytes, sources: list[Source] | None = None) -> PreparedRequest:
         """What `prepare_with_documents` makes of it, or raises; RequestTooComplex if it needs too much."""
-        request = PreparerRequest(submit, sources)
+        request = EncodedRequest(msgspec.Raw(content), sources)
         try:
             try:
                 return self._ask(request)
@@ -105,8 +106,8 @@ class PreparerProcess:
             self._is_closed = True
             self._end_child()
 
-    def _ask(self, request: PreparerRequest) -> PreparedRequest:
-        answer = self._running_child().ask(request, self._limit_s)
+    def _ask(self, request: EncodedRequest) -> PreparedRequest:
+        answer = self._running_child().ask(request, self._limit_s, self._cpu_s)
         if answer.error is not None:
             raise error_from_info(answer.error)
         assert answer.prepared is not None
@@ -162,13 +163,13 @@ class _Child:
             _decode_first(self._receive(START_LIMIT_S))
             self._is_ready = True
 
-    def ask(self, request: PreparerRequest, limit_s: float) -> PreparerReply:
+    def ask(self, request: EncodedRequest, limit_s: float, cpu_s: float) -> PreparerReply:
         """Raises EOFError if it has ended, TimeoutError if it takes, or computes for, longer than it may."""
         self.wait_until_ready()
         until = time.monotonic() + limit_s
         with self._limited(limit_s):
             num_bytes = send(self._connection, request)
-            self._wait_for_answer(until, CPU_S + num_bytes / BYTES_A_SECOND)
+            self._wait_for_answer(until, cpu_s + num_bytes / BYTES_A_SECOND)
         return _decode_answer(self._receive(limit_s))
 
     def end(self) -> None:

@@ -5,6 +5,7 @@ from __future__ import annotations
 from dataclasses import dataclass, field
 
 from cactus_actors.router.state.queue_load import QueueLoad
+from cactus_actors.router.state.reservation import Reservation
 
 
 @dataclass(slots=True)
@@ -27,11 +28,12 @@ class Backlog:
         self._total_weight = 0
         self._background = 0.0
 
-    def add(self, user: str, weight: int, work: float, load: QueueLoad, *, is_background: bool) -> None:
+    def add(self, reservation: Reservation) -> None:
         """Work has come."""
-        known = self._users.setdefault(user, _Waiting(weight))
-        known.load += load
-        if is_background:
+        weight, work = reservation.weight, reservation.work
+        known = self._users.setdefault(reservation.user, _Waiting(weight))
+        known.load += reservation.load
+        if reservation.is_background:
             self._background += work
             return
         if not known.num_jobs:
@@ -42,13 +44,14 @@ class Backlog:
         known.work += work
         self._total += work
 
-    def remove(self, user: str, work: float, load: QueueLoad, *, is_background: bool) -> None:
-        """Work that was added with this work and load has left."""
+    def remove(self, reservation: Reservation) -> None:
+        """Work that was added has left."""
+        user, work = reservation.user, reservation.work
         known = self._users[user]
-        known.load -= load
+        known.load -= reservation.load
         if not known.load.num_jobs:
             del self._users[user]
-        if is_background:
+        if reservation.is_background:
             self._background = max(0.0, self._background - work)
             return
         known.num_jobs -= 1
@@ -68,15 +71,15 @@ class Backlog:
         """The work of a waiting job on average, background work aside; 0 where none waits."""
         return self._total / self._num_jobs if self._num_jobs else 0.0
 
-    def ahead_of(self, user: str, weight: int, work: float, *, is_background: bool) -> float:
-        """So much runs before a job of this user and of this `work` that comes now.
+    def ahead_of(self, reservation: Reservation) -> float:
+        """How much work runs before a job that comes now.
 
         While it and its user's own work before it are served, each other user who waits is served by weight,
         also with what comes later.
         """
-        if is_background:
+        if reservation.is_background:
             return self._total + self._background
-        known = self._users.get(user)
+        known = self._users.get(reservation.user)
         own, own_weight = (known.work, known.weight) if known and known.num_jobs else (0.0, 0)
         others = self._total_weight - own_weight
-        return own + (own + work) * others / weight
+        return own + (own + reservation.work) * others / reservation.weight

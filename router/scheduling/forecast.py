@@ -11,6 +11,7 @@ from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.job_cost import MAX_GENERATED, must_generate, work_of
 from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.reservation import Reservation
 
 FIRST_RETRY_S = 1.0
 MIN_RETRY_AFTER_S = 0.1
@@ -129,14 +130,15 @@ class Forecast:
         share = self._generated.value / self._allowed.value if self._allowed.value else 1.0
         return work_of(num_prompt_tokens, max(must, share * min(max_tokens, MAX_GENERATED)))
 
-    def check(self, timeout_s: float | None, user: str, weight: int, work: float, *, is_background: bool) -> None:
-        """Raise Overloaded, saying when to come back, for a job that cannot end within its time.
+    def check(self, reservation: Reservation, timeout_s: float | None) -> None:
+        """Raise Overloaded, with the time to come back, for a job that cannot end within `timeout_s`.
 
-        One that could not do so alone either is told so by DeadlineExceeded: no other time is better.
+        Raises DeadlineExceeded for a job that could not do so on an idle service either.
         """
+        work = reservation.work
         if timeout_s is None or not self.num_slots:
             return
-        starts_after = self._starts_after(user, weight, work, is_background=is_background)
+        starts_after = self._starts_after(reservation)
         if not starts_after:
             return
         seconds_per_work = self.seconds_per_work
@@ -159,13 +161,13 @@ class Forecast:
                 retry_after=round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, missing_s)), 3),
             )
 
-    def _starts_after(self, user: str, weight: int, work: float, *, is_background: bool) -> float:
-        """How much work each place does before a job of this user that comes now begins."""
-        users = self._user_jobs
+    def _starts_after(self, reservation: Reservation) -> float:
+        """How much work each slot does before a job that comes now begins."""
+        users, user = self._user_jobs, reservation.user
         is_new = not (users.num_running(user) or self.backlog.load_of(user).num_jobs)
-        if is_new and users.some_run_several and not is_background:
-            return 0.0  # one of them makes room
-        ahead = self.backlog.ahead_of(user, weight, work, is_background=is_background)
+        if is_new and users.some_run_several and not reservation.is_background:
+            return 0.0  # it preempts a job of a user who runs several
+        ahead = self.backlog.ahead_of(reservation)
         mean = self.backlog.mean or 1.0
         return users.slot_releases.work_until_free(self.num_slots, ahead / mean, mean)
 
@@ -176,4 +178,4 @@ class Forecast:
         # The pace of a crowd that has left says nothing: where places stay free, only that of such a batch counts.
         is_last_place = self._user_jobs.slot_releases.num_running + 1 >= self.num_slots
         seconds_per_work = self.seconds_per_work if is_last_place else self.least_seconds_per_work
-        return seconds_per_work is not None and job.work * seconds_per_work > LATE * (job.deadline - now)
+        return seconds_per_work is not None and job.reservation.work * seconds_per_work > LATE * (job.deadline - now)

@@ -12,6 +12,7 @@ from cactus_actors.router.scheduling.fair_share import FairShare
 from cactus_actors.router.scheduling.user_jobs import QueuePosition, UserJobs
 from cactus_actors.router.state.job import Job
 from cactus_actors.router.state.queue_load import QueueLoad
+from cactus_actors.router.state.reservation import Reservation
 
 RATE_WINDOW_S = 10.0
 MIN_RETRY_AFTER_S = 0.1
@@ -38,13 +39,13 @@ class DrainRate:
 class JobQueue:
     """Waiting jobs: background work last, those that lost their worker first, then by priority and turns.
 
-    Bounded in jobs, in tokens of prompts and in bytes, together with the requests that are on their way here:
-    `coming` is kept by whoever lets them in. Jobs that come back from a worker are always taken: they were
-    accepted.
+    Bounded in jobs, in tokens of prompts and in bytes, together with the reservations of requests that are on
+    their way here. Jobs that come back from a worker are always taken: they were accepted.
     """
 
     def __init__(self, users: UserJobs, backlog: Backlog, max_jobs: int, max_tokens: int, max_bytes: int) -> None:
-        self.coming = QueueLoad()
+        self._coming = QueueLoad()
+        self._reserved: dict[str, Reservation] = {}
         self._backlog = backlog
         self._user_jobs = users
         self._bound = QueueLoad(max_jobs, max_tokens, max_bytes)
@@ -59,7 +60,7 @@ class JobQueue:
         """What waits here, and what is on its way."""
         load = QueueLoad()
         load += self._waiting
-        load += self.coming
+        load += self._coming
         return load
 
     def __len__(self) -> int:
@@ -76,12 +77,13 @@ class JobQueue:
         keys = self._keys[:count]
         return [self._jobs[key] for key in keys if key[:3] == keys[0][:3]]
 
-    def check_room(self, load: QueueLoad, user: str, now: float) -> None:
-        """Raise Overloaded, saying when to come back, if this user's request of that load does not fit.
+    def check_room(self, reservation: Reservation, now: float) -> None:
+        """Raise Overloaded, with the time to come back, if a request does not fit.
 
         A request that is not prepared has no tokens yet; it is refused where no other token fits.
         """
-        bound, held, own = self._bound, self.load, self._backlog.load_of(user)
+        load, bound, held = reservation.load, self._bound, self.load
+        own = self._backlog.load_of(reservation.user)
         if not _fits(load.num_jobs, held.num_jobs, own.num_jobs, bound.num_jobs):
             full = f"{held.num_jobs} jobs wait"
         elif not _fits(max(1, load.num_tokens), held.num_tokens, own.num_tokens, bound.num_tokens):
@@ -97,8 +99,22 @@ class JobQueue:
         rate = self._rate.read(now)
         if rate < 1e-3:
             return 1.0
-        seconds = (len(self._keys) + self.coming.num_jobs) / 2 / rate
+        seconds = (len(self._keys) + self._coming.num_jobs) / 2 / rate
         return round(min(MAX_RETRY_AFTER_S, max(MIN_RETRY_AFTER_S, seconds)), 3)
+
+    def reserve(self, job_id: str, reservation: Reservation) -> None:
+        """Count a request that is on its way here, in place of an earlier reservation for the same job."""
+        self.release(job_id)
+        self._reserved[job_id] = reservation
+        self._coming += reservation.load
+        self._backlog.add(reservation)
+
+    def release(self, job_id: str) -> None:
+        """Count a request no longer: it joins the queue now, or never will. A second time changes nothing."""
+        reservation = self._reserved.pop(job_id, None)
+        if reservation is not None:
+            self._coming -= reservation.load
+            self._backlog.remove(reservation)
 
     def add(self, job: Job) -> None:
         if not job.is_retry:
@@ -111,8 +127,8 @@ class JobQueue:
         assert key not in self._jobs
         insort(self._keys, key)
         self._jobs[key] = job
-        self._waiting += job.load
-        self._backlog.add(job.user, job.grants.weight, job.work, job.load, is_background=job.is_background)
+        self._waiting += job.reservation.load
+        self._backlog.add(job.reservation)
         self._user_jobs.on_queued(job, key)
 
     def urgent(self, count: int) -> list[Job]:
@@ -133,8 +149,8 @@ class JobQueue:
         key = queue_position(job)
         del self._jobs[key]
         del self._keys[bisect_left(self._keys, key)]
-        self._waiting -= job.load
-        self._backlog.remove(job.user, job.work, job.load, is_background=job.is_background)
+        self._waiting -= job.reservation.load
+        self._backlog.remove(job.reservation)
         self._user_jobs.on_dequeued(job, key)
 
 

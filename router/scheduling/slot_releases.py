@@ -83,5 +83,5 @@ def _work_left(job: Job) -> float:
     """What is left of the work that a job is expected to take; none where it has taken more."""
     num_generated = len(job.local)
     if not num_generated:
-        return job.work
-    return max(0.0, job.work - work_of(len(job.prepared.prompt_ids), num_generated))
+        return job.reservation.work
+    return max(0.0, job.reservation.work - work_of(len(job.prepared.prompt_ids), num_generated))

@@ -17,11 +17,12 @@ class EndedJobs:
     kind has its own room, so that many of one push out none of the other.
     """
 
-    def __init__(self, retention_s: float, keyed_retention_s: float) -> None:
+    def __init__(self, retention_s: float, keyed_retention_s: float, max_jobs: int = MAX_ENDED_JOBS) -> None:
         self._plain: dict[str, EndedJob] = {}
         self._keyed: dict[str, EndedJob] = {}
         self._retention_s = retention_s
         self._keyed_retention_s = keyed_retention_s
+        self._max_jobs = max_jobs
 
     def __len__(self) -> int:
         return len(self._plain) + len(self._keyed)
@@ -39,15 +40,14 @@ class EndedJobs:
     def forget_old(self, now: float) -> list[str]:
         """Drop those whose retention is over, and the oldest where there are too many; their ids."""
         return [
-            *_dropped(self._plain, now - self._retention_s),
-            *_dropped(self._keyed, now - self._keyed_retention_s),
+            *self._dropped(self._plain, now - self._retention_s),
+            *self._dropped(self._keyed, now - self._keyed_retention_s),
         ]
 
-
-def _dropped(jobs: dict[str, EndedJob], last_end: float) -> Iterator[str]:
-    while jobs:
-        job_id, oldest = next(iter(jobs.items()))
-        if len(jobs) <= MAX_ENDED_JOBS and oldest.ended_at > last_end:
-            return
-        del jobs[job_id]
-        yield job_id
+    def _dropped(self, jobs: dict[str, EndedJob], last_end: float) -> Iterator[str]:
+        while jobs:
+            job_id, oldest = next(iter(jobs.items()))
+            if len(jobs) <= self._max_jobs and oldest.ended_at > last_end:
+                return
+            del jobs[job_id]
+            yield job_id

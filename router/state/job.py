@@ -12,7 +12,7 @@ from cactus_actors.protocol.wire import Encoding
 from cactus_actors.router.state.cloud_attempt import CloudAttempt, GateFailure, HandoffDecision
 from cactus_actors.router.state.job_cost import cost_of
 from cactus_actors.router.state.prepared_request import PreparedRequest
-from cactus_actors.router.state.queue_load import QueueLoad
+from cactus_actors.router.state.reservation import Reservation
 from cactus_actors.router.state.token_log import TokenLog
 
 MAX_ATTACHED = 64
@@ -32,15 +32,14 @@ class JobEnding:
 class Job:
     """The record of a job that has not ended.
 
-    `stream_released` says that its stream may be shown; an open stream becomes `is_seen` when an item of it really
-    left for a client, and from then on it can only grow. `num_published` items were published or passed over
-    because nobody listened. `local_ending` is kept while the cloud is still being asked. A job that is not
-    `is_admitted` waits for the journal: its clients know nothing of it yet, and it is in no queue.
-    `mirostat_mu` is the sampler's state after the last token, from which another worker goes on. The id of a
-    job that `is_keyed` follows from an idempotency key. One that `is_followed` has listeners who are told the
-    length of its stream while it is quiet. One that
-    `is_contended` was sent to a worker when no place was left free. One that `is_gated` may be handed off for
-    its confidence.
+    A stream that is `stream_released` may be shown to clients; it becomes `is_seen` when an item of it was
+    sent, and from then on it only grows. `num_published` items were published, or passed over without a
+    subscriber. `local_ending` is kept while an answer of the cloud is awaited. A job that is not `is_admitted`
+    waits for the journal: its clients know nothing of it, and it is in no queue. `mirostat_mu` is the
+    sampler's state after the last token, from which another worker continues. The id of an `is_keyed` job
+    follows from an idempotency key. `has_progress_scheduled` says that subscribers are told the length of the
+    stream while it is quiet. An `is_contended` job was sent to a worker when no other slot was left. An
+    `is_gated` job may be handed off for its confidence.
     """
 
     job_id: str
@@ -51,7 +50,7 @@ class Job:
     arrival_index: int
     accepted: Accepted
     stream_released: bool
-    load: QueueLoad = field(default_factory=QueueLoad)
+    reservation: Reservation
     attached: dict[bytes, Encoding] = field(default_factory=dict)
     local: TokenLog = field(default_factory=TokenLog)
     cloud: CloudAttempt | None = None
@@ -72,7 +71,7 @@ class Job:
     is_seen: bool = False
     num_published: int = 0
     last_published_at: float = 0.0
-    is_followed: bool = False
+    has_progress_scheduled: bool = False
     gate_failure: GateFailure | None = None
     handoff_decision: HandoffDecision | None = None
     tenant: str = ""
@@ -80,8 +79,6 @@ class Job:
     account: str = ""
     grants: KeyGrants = DEFAULT_GRANTS
     is_keyed: bool = False
-    work: float = 0.0
-    """What its run is expected to take, in generated tokens; `cost` is what it may cost."""
     is_contended: bool = False
     is_gated: bool = field(init=False)
 
@@ -100,7 +97,7 @@ class Job:
     @property
     def is_background(self) -> bool:
         """Whether nobody waits for it: any priority below the usual one says so."""
-        return self.prepared.policy.priority > 0
+        return self.reservation.is_background
 
     @property
     def is_preemptible(self) -> bool:
@@ -109,7 +106,7 @@ class Job:
 
     @property
     def user(self) -> str:
-        return share_owner(self.account, self.tenant, self.prepared.policy.user)
+        return self.reservation.user
 
     @property
     def is_suspect(self) -> bool:

@@ -9,7 +9,7 @@ import msgspec
 from cactus_actors.protocol.errors import JobNotFound
 from cactus_actors.protocol.messages import JobCounts
 from cactus_actors.protocol.results import HandoffStatus
-from cactus_actors.router.state.ended_jobs import EndedJobs
+from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS, EndedJobs
 from cactus_actors.router.state.job import EndedJob, Job
 
 
@@ -19,9 +19,9 @@ class JobTable:
     Retentions are in seconds; the second one is that of jobs with an idempotency key.
     """
 
-    def __init__(self, retention_s: float, keyed_retention_s: float) -> None:
+    def __init__(self, retention_s: float, keyed_retention_s: float, max_ended_jobs: int = MAX_ENDED_JOBS) -> None:
         self.live: dict[str, Job] = {}
-        self.ended = EndedJobs(retention_s, keyed_retention_s)
+        self.ended = EndedJobs(retention_s, keyed_retention_s, max_ended_jobs)
         self._deadlines: list[tuple[float, str]] = []
         self._totals = JobCounts()
 

@@ -12,11 +12,28 @@ from cactus_actors.protocol.results import Source
 from cactus_actors.protocol.wire import Encoding
 
 
-class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
-    """A job as it was accepted; `accepted_at` is Unix seconds, `submit` has the seed that it was given.
+class AcceptedEntry(msgspec.Struct, frozen=True, array_like=True):
+    """A job as it is written when it is accepted; `accepted_at` is Unix seconds.
 
-    `sources` are the documents in its prompt, which may have changed since, as may the key's `grants`.
+    `submit` is the request in MessagePack as it was digested: without its trace context, its retention, and
+    the seed that it was given, which stand in `traceparent`, `is_keyed` and `accepted`. `sources` are the
+    documents in its prompt, which may have changed since, as may the key's `grants`.
     """
+
+    submit: msgspec.Raw
+    digest: bytes
+    accepted: Accepted
+    encoding: Encoding
+    accepted_at: float
+    tenant: str = ""
+    sources: list[Source] = []
+    grants: KeyGrants = DEFAULT_GRANTS
+    traceparent: str | None = None
+    is_keyed: bool = False
+
+
+class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
+    """An AcceptedEntry as it is read; earlier versions wrote all of `submit` in its place."""
 
     submit: Submit
     digest: bytes
@@ -26,6 +43,22 @@ class AcceptedRecord(msgspec.Struct, frozen=True, array_like=True):
     tenant: str = ""
     sources: list[Source] = []
     grants: KeyGrants = DEFAULT_GRANTS
+    traceparent: str | None = None
+    is_keyed: bool = False
+
+    def completed(self) -> AcceptedRecord:
+        """The record with everything that the job was accepted with in `submit`."""
+        submit = self.submit
+        options = msgspec.structs.replace(submit.options, seed=self.accepted.seed, random_seed=None)
+        return msgspec.structs.replace(
+            self,
+            submit=msgspec.structs.replace(
+                submit,
+                options=options,
+                traceparent=self.traceparent or submit.traceparent,
+                keyed=self.is_keyed or submit.keyed,
+            ),
+        )
 
 
 class EndedRecord(msgspec.Struct, frozen=True, array_like=True):
@@ -64,7 +97,7 @@ class WriteAccepted:
     """Keep a job; it counts as accepted once this is on disk."""
 
     job_id: str
-    record: AcceptedRecord
+    record: AcceptedEntry
 
 
 @dataclass(frozen=True, slots=True)

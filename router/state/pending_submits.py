@@ -1,32 +1,26 @@
-"""Requests that are being prepared: nobody was answered yet, and what concerns them waits."""
+"""Requests that are being prepared: their clients have no answer yet."""
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 
-from cactus_actors.protocol.errors import CactusError, Overloaded
+from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.key_grants import DEFAULT_GRANTS, KeyGrants
 from cactus_actors.protocol.wire import Encoding
 from cactus_actors.router.state.caller import Caller
 from cactus_actors.router.state.journal_records import AcceptedRecord
-from cactus_actors.router.state.queue_load import QueueLoad, load_of_request
-
-MAX_DEFERRED = 64
-
-Deferred = Callable[[float], None]
-"""What a client asked about a job before it was prepared; called with the time then."""
+from cactus_actors.router.state.reservation import Reservation
 
 
 @dataclass(slots=True, eq=False)
 class PendingSubmit:
-    """A request from its arrival to its preparation; `record` is what an earlier router accepted.
+    """A request from its arrival to the end of its preparation.
 
-    `account` is the API key whose share it takes, empty without one; `grants` are what its job gets, `user` is
-    whose it will be, `work` what it is expected to take.
-    `deferred` has who asked beside what they asked. With a `refusal` it is refused however its preparation ends.
-
-    It is held as bytes, `content`: decoded, a few bytes may be a hundred times as large.
+    `content` is the request in MessagePack: decoded, a few bytes may be a hundred times as large. `record` is
+    set for a job that an earlier router accepted. `account` is the API key that pays for it, empty without
+    one. `requesters` are the connections that wait for an answer. A request with a `refusal` is refused
+    whatever its preparation gives.
     """
 
     job_id: str
@@ -35,68 +29,44 @@ class PendingSubmit:
     encoding: Encoding
     tenant: str
     arrived_at: float
+    reservation: Reservation
     requesters: dict[bytes, Encoding] = field(default_factory=dict)
-    deferred: list[tuple[bytes, Deferred]] = field(default_factory=list)
     record: AcceptedRecord | None = None
     refusal: CactusError | None = None
     traceparent: str | None = None
     account: str = ""
     grants: KeyGrants = DEFAULT_GRANTS
     is_keyed: bool = False
-    user: str = ""
-    work: float = 0.0
-    is_background: bool = False
-
-    @property
-    def load(self) -> QueueLoad:
-        return load_of_request(self.content)
-
-    def defer(self, identity: bytes, deferred: Deferred) -> None:
-        """Keep what a client asks until this is prepared; raises Overloaded when that is too much."""
-        if len(self.deferred) >= MAX_DEFERRED:
-            raise Overloaded("too many questions wait until this job is prepared", retry_after=1.0)
-        self.deferred.append((identity, deferred))
 
 
 class PendingSubmits:
-    """The pending submits by ticket and by job."""
+    """Pending submits by job, in the order of their arrival."""
 
     def __init__(self) -> None:
-        self._by_ticket: dict[int, PendingSubmit] = {}
         self._by_job: dict[str, PendingSubmit] = {}
-        self._next_ticket = 1
 
     def __len__(self) -> int:
-        return len(self._by_ticket)
+        return len(self._by_job)
 
     def __iter__(self) -> Iterator[PendingSubmit]:
-        return iter(self._by_ticket.values())
+        return iter(self._by_job.values())
 
-    def add(self, pending: PendingSubmit) -> int:
-        """The ticket that it gets."""
-        ticket = self._next_ticket
-        self._next_ticket += 1
-        self._by_ticket[ticket] = pending
+    def add(self, pending: PendingSubmit) -> None:
         self._by_job[pending.job_id] = pending
-        return ticket
 
-    def of(self, job_id: str, caller: Caller) -> PendingSubmit | None:
-        """The pending submit of a job that this caller may know of."""
-        pending = self._by_job.get(job_id)
-        return pending if pending is not None and pending.tenant == caller.tenant else None
-
-    def holding(self, job_id: str) -> PendingSubmit | None:
-        """The pending submit of a job, whoever sent it."""
+    def get(self, job_id: str) -> PendingSubmit | None:
         return self._by_job.get(job_id)
 
-    def take(self, ticket: int) -> PendingSubmit:
-        """Remove a pending submit that is prepared."""
-        pending = self._by_ticket.pop(ticket)
-        del self._by_job[pending.job_id]
-        return pending
+    def is_known(self, job_id: str, caller: Caller) -> bool:
+        """Whether the job is pending and belongs to this caller's tenant."""
+        pending = self._by_job.get(job_id)
+        return pending is not None and pending.tenant == caller.tenant
+
+    def take(self, job_id: str) -> PendingSubmit:
+        """Remove a request whose preparation has ended."""
+        return self._by_job.pop(job_id)
 
     def take_all(self) -> list[PendingSubmit]:
-        pending = list(self._by_ticket.values())
-        self._by_ticket.clear()
+        pending = list(self._by_job.values())
         self._by_job.clear()
         return pending

@@ -3,31 +3,36 @@
 from __future__ import annotations
 
 from collections import OrderedDict
-from collections.abc import Iterable
+from collections.abc import Iterable, Iterator
+from contextlib import contextmanager
 
 import msgspec
 
+from cactus_actors.protocol.errors import ResultDropped, StorageFailure
 from cactus_actors.router.state.journal_records import StoredResult
 
 RECENT_BYTES = 8 * 1024 * 1024
-"""Where a journal holds them all, only the newest results are worth their memory."""
+"""Bytes of results that are kept in memory where a journal holds all of them."""
 
 ENTRY_BYTES = 256
 """What a result takes beside its content."""
 
 
 class ResultStore:
-    """Holds results encoded, so that what they take is known, and lets the oldest go beyond `max_bytes`.
+    """Holds encoded results, whose size is known, and drops the oldest ones beyond `max_bytes`.
 
-    With a journal a result may be let go once it is on disk, and not before. Without one it is lost then.
+    With a journal a result is dropped only after it is on disk, and can be loaded from there. Without a
+    journal it is lost. Results of every router are told with this router's `epoch`.
     """
 
-    def __init__(self, max_bytes: int, *, has_journal: bool) -> None:
+    def __init__(self, max_bytes: int, epoch: int, *, has_journal: bool) -> None:
         self.num_bytes = 0
         self._max_bytes = min(max_bytes, RECENT_BYTES) if has_journal else max_bytes
+        self._epoch = epoch
         self._has_journal = has_journal
         self._contents: OrderedDict[str, bytes] = OrderedDict()
         self._unwritten: set[str] = set()
+        self._loaded: tuple[str, StoredResult | None] | None = None
         self._encode = msgspec.msgpack.Encoder().encode
         self._decode = msgspec.msgpack.Decoder(StoredResult).decode
 
@@ -37,33 +42,55 @@ class ResultStore:
     def __contains__(self, job_id: str) -> bool:
         return job_id in self._contents
 
-    def add(self, job_id: str, remembered: StoredResult, *, is_written: bool = False) -> None:
+    def add(self, job_id: str, result: StoredResult, *, is_written: bool = False) -> None:
         """Hold a result; `is_written` says that the journal has it already."""
         self.forget(job_id)
-        content = self._encode(remembered)
+        content = self._encode(result)
         self._contents[job_id] = content
         self.num_bytes += len(content) + ENTRY_BYTES
         if self._has_journal and not is_written:
             self._unwritten.add(job_id)
-        self._let_go()
+        self._drop_oldest()
 
-    def get(self, job_id: str) -> StoredResult | None:
+    def must_load(self, job_id: str) -> bool:
+        """Whether the result must be read from the journal first."""
+        is_loaded = self._loaded is not None and self._loaded[0] == job_id
+        return self._has_journal and not is_loaded and job_id not in self
+
+    @contextmanager
+    def loaded(self, job_id: str, result: StoredResult | None) -> Iterator[None]:
+        """What the journal holds of a job, None if it cannot be read, is at hand in this context."""
+        self._loaded = job_id, result
+        try:
+            yield
+        finally:
+            self._loaded = None
+
+    def result_of(self, job_id: str) -> StoredResult:
+        """The result of an ended job; raises ResultDropped, or StorageFailure."""
         content = self._contents.get(job_id)
-        return None if content is None else self._decode(content)
+        found = None if content is None else self._decode(content)
+        if found is None and self._loaded is not None and self._loaded[0] == job_id:
+            found = self._loaded[1]
+        if found is None and self._has_journal:
+            raise StorageFailure("the job has ended, and its result cannot be read from the journal")
+        if found is None:
+            raise ResultDropped("the job has ended, and its result was dropped: newer ones needed the room")
+        return msgspec.structs.replace(found, accepted=msgspec.structs.replace(found.accepted, epoch=self._epoch))
 
     def on_written(self, job_ids: Iterable[str]) -> None:
         """The journal has these results."""
         self._unwritten.difference_update(job_ids)
-        self._let_go()
+        self._drop_oldest()
 
     def forget(self, job_id: str) -> None:
-        """Nobody may ask for it any more."""
+        """The job's retention is over."""
         content = self._contents.pop(job_id, None)
         if content is not None:
             self.num_bytes -= len(content) + ENTRY_BYTES
             self._unwritten.discard(job_id)
 
-    def _let_go(self) -> None:
+    def _drop_oldest(self) -> None:
         while self.num_bytes > self._max_bytes and self._contents:
             oldest = next(iter(self._contents))
             if oldest in self._unwritten:

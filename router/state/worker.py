@@ -150,3 +150,11 @@ class WorkerRecord:
             breaker=report.breaker,
             spent=report.spent or [],
         )
+
+
+@dataclass(frozen=True, slots=True)
+class WorkerRefusal:
+    """Why a worker was refused last, and when."""
+
+    reason: str
+    at: float

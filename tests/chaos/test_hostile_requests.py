@@ -14,6 +14,7 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import msgspec
 import pytest
 
 from cactus_actors.client import AsyncClient
@@ -171,7 +172,7 @@ def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path,
     process = PreparerProcess(hostile_model)
     try:
         sound = Submit(job_id=job_id(1), prompt="Once")
-        process.prepare(sound)
+        process.prepare(msgspec.msgpack.encode(sound))
         least = peak_bytes(process.pid)
         decoding.gaps.clear()
         slowest = (0.0, "")
@@ -181,7 +182,7 @@ def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path,
             assert outcome(process, submit) // 100 in (2, 4), name
             slowest = max(slowest, (time.monotonic() - began, name))
             most = max(most, peak_bytes(process.pid))
-            assert process.prepare(sound).prompt_ids, f"after {name}"
+            assert process.prepare(msgspec.msgpack.encode(sound)).prompt_ids, f"after {name}"
         print(f"\n{len(REQUESTS)} requests, the slowest {slowest[0]:.1f} s ({slowest[1]}), ", end="")
         print(f"{(most - least) >> 20} MiB more than at first; {len(decoding.gaps)} steps beside them, ", end="")
         print(f"the longest gap {max(decoding.gaps):.2f} s")
@@ -194,18 +195,17 @@ def test_hostile_requests_are_bounded_and_no_step_is_missed(hostile_model: Path,
 
 
 def test_a_request_is_ended_when_it_has_computed_for_too_long(
-    hostile_model: Path, monkeypatch: pytest.MonkeyPatch
+    hostile_model: Path,
 ) -> None:
     """By the processor's time, so that a busy machine refuses nothing that a quiet one takes."""
     # a template of two seconds ends itself
-    monkeypatch.setattr("cactus_actors.router.preparation.preparer_process.CPU_S", 0.5)
-    process = PreparerProcess(hostile_model, limit_s=60.0)
+    process = PreparerProcess(hostile_model, limit_s=60.0, cpu_s=0.5)
     try:
-        process.prepare(Submit(job_id=job_id(1), prompt="Once"))
+        process.prepare(msgspec.msgpack.encode(Submit(job_id=job_id(1), prompt="Once")))
         assert process.pid is not None
         earlier = cpu_s_of_ended_children() + cpu_s(process.pid)
         with pytest.raises(RequestTooComplex):
-            process.prepare(REQUESTS["nested loops"])
+            process.prepare(msgspec.msgpack.encode(REQUESTS["nested loops"]))
         taken = cpu_s_of_ended_children() - earlier
         print(f"\n{taken:.2f} s")
         assert 0.4 < taken < 1.0
@@ -241,7 +241,7 @@ async def test_another_user_s_requests_do_not_wait_for_hostile_ones(hostile_mode
 def outcome(process: PreparerProcess, submit: Submit) -> int:
     """The status that a client would see."""
     try:
-        process.prepare(submit)
+        process.prepare(msgspec.msgpack.encode(submit))
     except CactusError as error:
         return error.status
     return 200

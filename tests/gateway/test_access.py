@@ -270,7 +270,7 @@ def test_the_lines_of_a_batch_are_of_its_key(tmp_path: Path) -> None:
         batch = {"input_file_id": file_id, "endpoint": "/v1/completions", "completion_window": "24h"}
         http.post("/v1/batches", json=batch).raise_for_status()
         until(lambda: bool(service.worker.dispatches))
-        [job] = service.router._core._table.live.values()
+        [job] = service.router.core.state.jobs.live.values()
         assert {job.user: job.grants} == accounts
         service.worker.is_held = False
 

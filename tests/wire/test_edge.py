@@ -265,7 +265,7 @@ def test_a_worker_is_held_up_by_an_edge_that_is_slow_and_by_none_that_is_stuck(
     monkeypatch.setattr("cactus_actors.router.edge.edge_process.SILENT_S", math.inf)
     client = service.client()
     subscriber = service.subscriber(job_id(1))
-    until(lambda: job_id(1) in service.actor._core._topics)
+    until(lambda: job_id(1) in service.actor.core.state.topics)
     client.send(submit(1, max_tokens=100_000))
     worker = AvidWorker(service)
     until(lambda: worker.say_for(0.1) > 0 and worker.num_sent > MAX_AHEAD)

@@ -32,7 +32,7 @@ def status_of(service: Service) -> Status:
 
 
 def num_subscriptions(service: Service) -> int:
-    return len(list(service.actor._core._topics))
+    return len(list(service.actor.core.state.topics))
 
 
 def test_a_connection_may_follow_so_many_streams_and_another_one_as_many(service: Service) -> None:

@@ -12,6 +12,7 @@ import time
 from collections.abc import Iterator
 from typing import Any
 
+import msgspec
 import pytest
 
 from cactus_actors.models.catalog import resolve_model
@@ -68,15 +69,15 @@ def outcome(work: Any, submit: Submit) -> Any:
 def test_the_process_makes_of_a_request_what_this_one_would(process: PreparerProcess, submit: Submit) -> None:
     model = load_text_model(resolve_model("cactus-sprout"))
     expected = outcome(lambda one: prepare(one, model), submit)
-    assert outcome(process.prepare, submit) == expected
+    assert outcome(lambda one: process.prepare(msgspec.msgpack.encode(one)), submit) == expected
 
 
 def test_a_process_that_somebody_killed_costs_no_request(process: PreparerProcess) -> None:
-    before = process.prepare(REQUESTS[0])
+    before = process.prepare(msgspec.msgpack.encode(REQUESTS[0]))
     old = process.pid
     assert old is not None
     os.kill(old, signal.SIGKILL)
-    assert process.prepare(REQUESTS[0]) == before
+    assert process.prepare(msgspec.msgpack.encode(REQUESTS[0])) == before
     assert process.pid != old
 
 
@@ -97,34 +98,34 @@ def test_a_process_that_cannot_start_costs_a_request_and_nothing_else(
         raise OSError(errno.EMFILE, "Too many open files")
 
     process = PreparerProcess(resolve_model("cactus-sprout"))
-    answers: queue.SimpleQueue[tuple[int, Outcome]] = queue.SimpleQueue()
+    answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
     with monkeypatch.context() as patch:
         patch.setattr(subprocess, "Popen", fail)
         lanes = PreparationPool(process, process, lambda *told: answers.put(told))
         content = encode(REQUESTS[0])[1]
-        lanes.add(PrepareRequest(1, content))
+        lanes.add(PrepareRequest(job_id(1), content))
         assert isinstance(answers.get(timeout=60.0)[1], ServerFailure)
-    lanes.add(PrepareRequest(2, content))
-    ticket, outcome = answers.get(timeout=60.0)
+    lanes.add(PrepareRequest(job_id(2), content))
+    name, outcome = answers.get(timeout=60.0)
     process.close()
     lanes.close()
-    assert ticket == 2
+    assert name == job_id(2)
     assert not isinstance(outcome, CactusError)
 
 
 def test_a_request_that_takes_too_long_is_refused_and_the_next_one_is_not() -> None:
     process = PreparerProcess(resolve_model("cactus-sprout"))
     try:
-        process.prepare(REQUESTS[0])
+        process.prepare(msgspec.msgpack.encode(REQUESTS[0]))
         assert process.pid is not None
         os.kill(process.pid, signal.SIGSTOP)
         process._limit_s = 0.2
         began = time.monotonic()
         with pytest.raises(RequestTooComplex, match="longer than it may"):
-            process.prepare(REQUESTS[0])
+            process.prepare(msgspec.msgpack.encode(REQUESTS[0]))
         assert time.monotonic() - began < 20.0
         process._limit_s = 60.0
-        assert process.prepare(REQUESTS[0]).prompt_ids
+        assert process.prepare(msgspec.msgpack.encode(REQUESTS[0])).prompt_ids
     finally:
         process.close()
 
@@ -135,11 +136,11 @@ def test_a_process_that_rests_is_there_again_when_it_is_needed() -> None:
         assert process.pid is None
         process.make_ready()
         first = process.pid
-        assert process.prepare(REQUESTS[0]).prompt_ids
+        assert process.prepare(msgspec.msgpack.encode(REQUESTS[0])).prompt_ids
         assert process.pid == first
         process.rest()
         assert process.pid is None
-        assert process.prepare(REQUESTS[0]).prompt_ids
+        assert process.prepare(msgspec.msgpack.encode(REQUESTS[0])).prompt_ids
     finally:
         process.close()
 

@@ -183,7 +183,7 @@ def test_a_new_key_works_and_a_revoked_one_does_not_without_a_restart(router: Se
     late = router.client(credentials)
     assert isinstance(late.ask(submit(2)), Accepted)
     subscriber = router.subscriber(credentials, job_id(2))
-    until(lambda: job_id(2) in router.actor._core._topics)
+    until(lambda: job_id(2) in router.actor.core.state.topics)
 
     router.store.revoke("late")
     time.sleep(RECHECK_S + 0.2)
@@ -191,7 +191,7 @@ def test_a_new_key_works_and_a_revoked_one_does_not_without_a_restart(router: Se
     assert isinstance(refused, Rejected)
     assert refused.error.type == AuthenticationFailed.type
     subscriber.socket.subscribe(job_id(1))
-    until(lambda: list(router.actor._core._topics) == [])
+    until(lambda: list(router.actor.core.state.topics) == [])
     again = router.client(credentials)
     again.send(submit(3))
     assert again.is_silent()

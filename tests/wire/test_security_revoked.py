@@ -40,7 +40,7 @@ def test_who_listens_with_a_revoked_key_hears_no_more_and_others_do(router: Secu
     assert isinstance(client.ask(submit(1)), Accepted)
     speaker = Generation(worker)
     revoked, kept = router.subscriber(laptop, job_id(1)), router.subscriber(server, job_id(1))
-    topics = router.actor._core._topics
+    topics = router.actor.core.state.topics
     until(lambda: job_id(1) in topics and topics._topics[job_id(1)].num_listeners == 2)
     speaker.say("x")
     revoked.receive()
@@ -103,7 +103,7 @@ def test_a_worker_with_a_revoked_key_gets_no_more_prompts(router: SecuredRouter)
     router.store.revoke("one")
     kept = router.worker(router.key("two", "worker"), make_hello("w2"))
     assert isinstance(kept.receive(), Dispatch)
-    assert router.actor._core._tally.lost_workers["silent"] == 0  # its silence need not be noticed first
+    assert router.actor.core.state.counters.lost_workers["silent"] == 0  # its silence need not be noticed first
     assert isinstance(alice.ask(submit(2)), Accepted)
     assert isinstance(kept.receive(), Dispatch)
     assert revoked.is_silent()

@@ -130,7 +130,7 @@ def test_a_foreign_subscriber_cannot_silence_a_stream(router: SecuredRouter) -> 
     until(lambda: router.refused().get("foreign_topic") == 2)
     leaves.socket.close()
     unsubscribes.socket.unsubscribe(job_id(1))
-    topics = router.actor._core._topics
+    topics = router.actor.core.state.topics
     topic = topics._topics[job_id(1)]
     until(lambda: (topic.num_ended, topic.refused.total()) == (1, 1))
     generation.reach(listener)
@@ -142,7 +142,7 @@ def test_a_topic_that_somebody_else_listens_to_is_not_submitted_to(router: Secur
     """Who listens before there is a job would hear it."""
     alice, bob_key = router.client(router.key("alice")), router.key("bob")
     nosy = router.subscriber(bob_key, job_id(1))
-    topics = router.actor._core._topics
+    topics = router.actor.core.state.topics
     until(lambda: job_id(1) in topics)
     assert error_of(alice.ask(submit(1))) == JobConflict.type
     nosy.socket.close()
@@ -154,7 +154,7 @@ def test_a_key_listens_to_so_many_jobs_at_once(router: SecuredRouter) -> None:
     key, other_key = router.key("alice"), router.key("bob")
     worker, client = router.worker(router.key("w", "worker")), router.client(key)
     crowd = router.subscriber(key, *(job_id(1000 + number) for number in range(MAX_TOPICS)))
-    topics = router.actor._core._topics
+    topics = router.actor.core.state.topics
     until(lambda: len(list(topics)) == MAX_TOPICS)
     late = router.subscriber(key, job_id(1))
     until(lambda: router.refused().get("too_many_subscriptions") == 1)
@@ -242,7 +242,7 @@ def test_another_weight_holds_for_what_comes_next_and_cuts_no_connection(tmp_pat
         assert isinstance(alice.ask(submit(1)), Accepted)
         [key] = router.store.known()
         router.store._write_known([msgspec.structs.replace(key, weight=7)])
-        jobs, numbers = router.actor._core._table.live, itertools.count(2)
+        jobs, numbers = router.actor.core.state.jobs.live, itertools.count(2)
 
         def has_weight() -> bool:
             number = next(numbers)

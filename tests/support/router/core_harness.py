@@ -39,8 +39,12 @@ from cactus_actors.router.effects import (
     WriteJournal,
 )
 from cactus_actors.router.journal.job_journal import end_of
+from cactus_actors.router.journal.record_encoding import decoded_accepted, encoded
 from cactus_actors.router.preparation.documents import Find, no_documents, prepare_with_documents
+from cactus_actors.router.router_state import LOAD_LIMITS, RouterOptions
 from cactus_actors.router.state.caller import ANONYMOUS, Caller
+from cactus_actors.router.state.deferred_messages import DeferralLimits
+from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
 from cactus_actors.router.state.job_report import JobReport
 from cactus_actors.router.state.journal_records import (
     AcceptedRecord,
@@ -50,6 +54,7 @@ from cactus_actors.router.state.journal_records import (
     WriteAccepted,
     WriteEnded,
 )
+from cactus_actors.router.state.service_facts import ServiceFacts
 from cactus_actors.text.chat_prompt import ChatPrompt
 from cactus_actors.text.model_reasoning import ModelReasoning
 
@@ -220,7 +225,7 @@ class Disk:
         for entry in entries:
             match entry:
                 case WriteAccepted(job_id, record):
-                    self.accepted[job_id] = record
+                    self.accepted[job_id] = decoded_accepted(encoded(record))
                 case WriteEnded(job_id, record) if job_id not in self.accepted:
                     pass  # there is no such row
                 case WriteEnded(job_id, record):
@@ -258,6 +263,8 @@ class RouterHarness:
         probe: Probe | None = None,
         find: Find = no_documents,
         fingerprint: str = "",
+        load_limits: DeferralLimits = LOAD_LIMITS,
+        max_ended_jobs: int = MAX_ENDED_JOBS,
         **settings: Any,
     ) -> None:
         self.now = 100.0
@@ -266,12 +273,14 @@ class RouterHarness:
         self._find = find
         self.core = RouterCore(
             RouterSettings(**settings),
-            epoch=7,
-            texts=self.model.tokenizer,
-            now=self.now,
-            unix_offset=None if disk is None else unix_offset,
-            probe=probe,
-            fingerprint=fingerprint,
+            ServiceFacts(epoch=7, started_at=self.now, fingerprint=fingerprint),
+            RouterOptions(
+                unix_offset=None if disk is None else unix_offset,
+                tokens=self.model.tokenizer,
+                probe=probe,
+                load_limits=load_limits,
+                max_ended_jobs=max_ended_jobs,
+            ),
         )
         self.workers: dict[bytes, Worker] = {}
         self.replies: list[tuple[bytes, Any]] = []
@@ -437,9 +446,9 @@ class RouterHarness:
                     self.published.append(message)
                 case SendWorker(identity, message):
                     self._deliver(identity, message)
-                case PrepareRequest(ticket, content, sources):
+                case PrepareRequest(job_id, content, sources):
                     outcome = self._outcome(decode_submit(content), sources)
-                    self._take(self.core.on_prepared(ticket, outcome, self.now))
+                    self._take(self.core.on_prepared(job_id, outcome, self.now))
                 case WriteJournal(entry):
                     assert self.disk is not None
                     self.disk.waiting.append(entry)

@@ -20,7 +20,7 @@ from cactus_actors.router.state.worker import WorkerRecord
 
 def walk(core: RouterCore, now: float) -> None:
     """Compare every counter with what it counts; and no job waits that fits."""
-    dispatcher = core._dispatcher
+    dispatcher = core.state.dispatcher
     for worker in dispatcher.workers:
         _check_worker(worker)
     _check_workers(dispatcher.workers)
@@ -73,8 +73,8 @@ def _check_queue(queue: JobQueue) -> None:
     jobs = queue._jobs.values()
     waiting = queue._waiting
     assert waiting.num_jobs == len(jobs)
-    assert waiting.num_tokens == sum(job.load.num_tokens for job in jobs)
-    assert waiting.num_bytes == sum(job.load.num_bytes for job in jobs)
+    assert waiting.num_tokens == sum(job.reservation.load.num_tokens for job in jobs)
+    assert waiting.num_bytes == sum(job.reservation.load.num_bytes for job in jobs)
 
 
 def _check_users(users: UserJobs, workers: WorkerTable, queue: JobQueue) -> None:
@@ -116,11 +116,13 @@ def _check_prefixes(dispatcher: Dispatcher) -> None:
 
 def _check_backlog(core: RouterCore) -> None:
     """What waits, what is being prepared, and what the journal is to write first."""
-    admission, dispatcher = core._admission, core._dispatcher
-    on_way = list(admission._on_way_to_disk.values())
-    coming = dispatcher.queue.coming
-    assert coming == sum_of([*(submit.load for submit in admission.pending), *(job.load for job in on_way)])
-    waiting = [*dispatcher.queue._jobs.values(), *on_way, *admission.pending]
+    state, dispatcher = core.state, core.state.dispatcher
+    reserved = dispatcher.queue._reserved
+    unwritten = [job.job_id for job in state.jobs.live.values() if not job.is_admitted]
+    assert {submit.job_id: submit.reservation for submit in state.pending}.items() <= reserved.items()
+    assert set(unwritten) <= reserved.keys()
+    assert dispatcher.queue._coming == sum_of(one.load for one in reserved.values())
+    waiting = [*(job.reservation for job in dispatcher.queue._jobs.values()), *reserved.values()]
     backlog = dispatcher.forecast.backlog
     assert backlog._background == pytest.approx(sum(one.work for one in waiting if one.is_background))
     assert backlog._users.keys() == {one.user for one in waiting}
@@ -142,17 +144,17 @@ def sum_of(loads: Iterable[QueueLoad]) -> QueueLoad:
 
 
 def _check_jobs(core: RouterCore) -> None:
-    live = core._table.live
+    live = core.state.jobs.live
     waiting = [job for job in live.values() if job.is_admitted and job.is_waiting]
-    dispatcher = core._dispatcher
+    dispatcher = core.state.dispatcher
     assert dispatcher.num_waiting == len(waiting)
     assert all(job in dispatcher.queue or job in dispatcher.quarantine for job in waiting)
-    counts = core._table.counts(dispatcher.num_waiting)
+    counts = core.state.jobs.counts(dispatcher.num_waiting)
     assert counts.queued + counts.running == sum(job.is_admitted for job in live.values())
-    followed = {job_id for _, job_id in core._streams._followed}
+    followed = {job_id for _, job_id in core._streams._progress_times}
     for job_id, job in live.items():
-        assert job_id in followed or not job.is_followed
-        assert job.is_followed or job_id not in core._topics, "who listens is told"
+        assert job_id in followed or not job.has_progress_scheduled
+        assert job.has_progress_scheduled or job_id not in core.state.topics, "who listens is told"
 
 
 def _check_that_nothing_fits(dispatcher: Dispatcher, now: float) -> None:
@@ -168,7 +170,7 @@ def _check_that_nothing_fits(dispatcher: Dispatcher, now: float) -> None:
 
 def check_that_nobody_gives_way(core: RouterCore) -> None:
     """Nobody waits for a slot that one dispatch would give way in; after a tick, which looks at blocks."""
-    dispatcher = core._dispatcher
+    dispatcher = core.state.dispatcher
     users, open_workers = dispatcher.user_jobs, [it for it in dispatcher.workers.local.values() if it.is_open]
     victims = [it for worker in open_workers for it in worker.assignments.values() if it.job.is_preemptible]
     for job in dispatcher.queue.urgent(LOOKAHEAD):

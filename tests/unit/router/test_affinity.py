@@ -32,7 +32,7 @@ def test_the_routers_index_is_what_the_caches_hold_though_they_are_small() -> No
     run = simulation(3, 3.0, blocks=180)
     seen = run.run()
     assert seen.held < 0.9, "blocks were evicted"
-    index = run.core._dispatcher.prefixes
+    index = run.core.state.dispatcher.prefixes
     for worker in run.workers.values():
         assert worker.held == index._hashes[worker.hello.worker_id]
     assert len(index) == sum(len(worker.held) for worker in run.workers.values())

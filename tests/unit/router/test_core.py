@@ -28,7 +28,7 @@ from cactus_actors.protocol.messages import (
 )
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Draining, Finish, Goodbye, SequenceExtras, Welcome
-from cactus_actors.router.lifecycle.streams import MAX_CREDIT
+from cactus_actors.router.lifecycle.replays import MAX_CREDIT
 from cactus_actors.router.lifecycle.worker_reports import MAX_BROKEN_LINKS
 from tests.support.router.core_harness import RouterHarness, job_id, make_delta
 

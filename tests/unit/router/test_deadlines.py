@@ -20,6 +20,7 @@ from cactus_actors.router.scheduling.backlog import Backlog
 from cactus_actors.router.scheduling.forecast import Forecast
 from cactus_actors.router.scheduling.user_jobs import UserJobs
 from cactus_actors.router.state.queue_load import QueueLoad
+from cactus_actors.router.state.reservation import Reservation
 
 TIMEOUT_S = 30.0
 REQUESTS = requests_of(None, 1000, seed=2)
@@ -41,6 +42,10 @@ def test_goodput_stays_whatever_the_load(capacity: float, num_users: int) -> Non
         assert outcome.num_in_time + outcome.num_too_late + len(outcome.refusal_s) == outcome.num_sent
 
 
+def reserved(user: str, weight: int, work: float, *, is_background: bool = False) -> Reservation:
+    return Reservation(user, weight, QueueLoad(1), work, is_background)
+
+
 def test_without_a_deadline_nothing_is_refused(capacity: float) -> None:
     simulation = Simulation(None)
     simulation.run(
@@ -55,12 +60,12 @@ def test_a_user_with_nothing_waiting_is_let_in_beside_a_flood() -> None:
     requests = [Request(100, 200, 200)] * 2000
     simulation.run([(number / 100, request) for number, request in enumerate(requests)], 18.9)
     assert simulation.refused
-    forecast = simulation.core._dispatcher.forecast
+    forecast = simulation.core.state.dispatcher.forecast
     with pytest.raises(Overloaded) as caught:
-        forecast.check(TIMEOUT_S, "user 0", 1, 226.0, is_background=False)
+        forecast.check(reserved("user 0", 1, 226.0), TIMEOUT_S)
     assert caught.value.param == "timeout_ms"
     assert 0 < (caught.value.retry_after or 0) <= 60
-    forecast.check(TIMEOUT_S, "somebody else", 1, 226.0, is_background=False)
+    forecast.check(reserved("somebody else", 1, 226.0), TIMEOUT_S)
 
 
 def test_who_must_generate_more_than_others_do_is_not_taken_for_one_of_them() -> None:
@@ -109,21 +114,21 @@ def forecast_of(pace: float) -> Forecast:
 
 def add_jobs(forecast: Forecast, count: int) -> None:
     for _ in range(count):
-        forecast.backlog.add("a", 1, 100.0, QueueLoad(1), is_background=False)
+        forecast.backlog.add(reserved("a", 1, 100.0))
 
 
 def test_a_deadline_that_is_too_short_for_the_work_ahead() -> None:
     forecast = forecast_of(pace=0.01)
     for timeout_s in (None, 10.0):
-        forecast.check(timeout_s, "a", 1, 100.0, is_background=False)
+        forecast.check(reserved("a", 1, 100.0), timeout_s)
     add_jobs(forecast, 160)  # 10 s
-    forecast.check(None, "a", 1, 100.0, is_background=False)
-    forecast.check(13.3, "a", 1, 100.0, is_background=False)
+    forecast.check(reserved("a", 1, 100.0), None)
+    forecast.check(reserved("a", 1, 100.0), 13.3)
     with pytest.raises(Overloaded, match="after 11"):
-        forecast.check(13.1, "a", 1, 100.0, is_background=False)
-    forecast.check(5.0, "b", 1, 100.0, is_background=False)
+        forecast.check(reserved("a", 1, 100.0), 13.1)
+    forecast.check(reserved("b", 1, 100.0), 5.0)
     with pytest.raises(Overloaded):
-        forecast.check(13.1, "b", 1, 100.0, is_background=True)
+        forecast.check(reserved("b", 1, 100.0, is_background=True), 13.1)
 
 
 def test_a_deadline_that_no_load_is_the_reason_for() -> None:
@@ -133,7 +138,7 @@ def test_a_deadline_that_no_load_is_the_reason_for() -> None:
         add_jobs(forecast, num_jobs)
         for timeout_s in (0.001, 0.79):  # alone it takes 1 s
             with pytest.raises(DeadlineExceeded) as refused:
-                forecast.check(timeout_s, "a", 1, 100.0, is_background=False)
+                forecast.check(reserved("a", 1, 100.0), timeout_s)
             assert refused.value.param == "timeout_ms"
             assert refused.value.retry_after is None
 
@@ -142,23 +147,23 @@ def test_a_deadline_that_load_is_the_reason_for() -> None:
     forecast = forecast_of(pace=0.01)
     add_jobs(forecast, 160)
     with pytest.raises(Overloaded):
-        forecast.check(0.81, "a", 1, 100.0, is_background=False)
+        forecast.check(reserved("a", 1, 100.0), 0.81)
 
 
 def test_nothing_is_refused_before_anything_is_known() -> None:
     forecast = Forecast(UserJobs())
-    forecast.backlog.add("a", 1, 1e9, QueueLoad(1), is_background=False)
-    forecast.check(0.001, "a", 1, 1e6, is_background=False)
+    forecast.backlog.add(reserved("a", 1, 1e9))
+    forecast.check(reserved("a", 1, 1e6), 0.001)
 
 
 def test_weights_shorten_the_wait() -> None:
     backlog = Backlog()
     for user, weight in (("light", 1), ("heavy", 3)):
-        backlog.add(user, weight, 100.0, QueueLoad(1), is_background=False)
-    assert backlog.ahead_of("light", 1, 50.0, is_background=False) == 100 + 150 * 3
-    assert backlog.ahead_of("heavy", 3, 50.0, is_background=False) == 100 + 150 / 3
-    assert backlog.ahead_of("new", 1, 50.0, is_background=False) == 50 * 4
-    assert backlog.ahead_of("new", 1, 50.0, is_background=True) == 200
+        backlog.add(reserved(user, weight, 100.0))
+    assert backlog.ahead_of(reserved("light", 1, 50.0)) == 100 + 150 * 3
+    assert backlog.ahead_of(reserved("heavy", 3, 50.0)) == 100 + 150 / 3
+    assert backlog.ahead_of(reserved("new", 1, 50.0)) == 50 * 4
+    assert backlog.ahead_of(reserved("new", 1, 50.0, is_background=True)) == 200
     assert backlog.mean == 100
 
 
@@ -168,20 +173,20 @@ def test_a_backlog_is_what_was_added_and_not_removed(work: list[tuple[str, float
     backlog = Backlog()
     waiting: list[tuple[str, float, bool]] = []
     for item in work:
-        backlog.add(item[0], weights[item[0]], item[1], QueueLoad(1), is_background=item[2])
+        backlog.add(reserved(item[0], weights[item[0]], item[1], is_background=item[2]))
         waiting.append(item)
         if data.draw(st.booleans()):
             user, cost, is_background = waiting.pop(data.draw(st.integers(0, len(waiting) - 1)))
-            backlog.remove(user, cost, QueueLoad(1), is_background=is_background)
+            backlog.remove(reserved(user, weights[user], cost, is_background=is_background))
     foreground = [(user, cost) for user, cost, is_background in waiting if not is_background]
     everything = sum(cost for _, cost, _ in waiting)
-    assert backlog.ahead_of("x", 1, 1.0, is_background=True) == pytest.approx(everything, abs=1e-3)
+    assert backlog.ahead_of(reserved("x", 1, 1.0, is_background=True)) == pytest.approx(everything, abs=1e-3)
     waits = {user for user, _ in foreground}
     for user, weight in weights.items():
         own = sum(cost for one, cost in foreground if one == user)
         others = sum(weights[one] for one in waits - {user})
         expected = own + (own + 7.0) * others / weight
-        assert backlog.ahead_of(user, weight, 7.0, is_background=False) == pytest.approx(expected, abs=1e-3)
+        assert backlog.ahead_of(reserved(user, weight, 7.0)) == pytest.approx(expected, abs=1e-3)
 
 
 def test_an_idle_service_does_not_refuse_by_the_pace_of_a_crowd_that_has_left() -> None:

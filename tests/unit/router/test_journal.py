@@ -18,6 +18,7 @@ from hypothesis.stateful import RuleBasedStateMachine, invariant, precondition, 
 
 from cactus_actors.protocol.errors import ConfigurationInvalid
 from cactus_actors.protocol.messages import Accepted, Finished, Submit
+from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.results import Result
 from cactus_actors.router.journal.job_journal import JobJournal, end_of
 from cactus_actors.router.journal.journal_reader import JournalReader
@@ -64,7 +65,7 @@ def writer(tmp_path: Path) -> Iterator[Writer]:
 
 def accepted(name: str, at: float = 0.0) -> AcceptedRecord:
     reply = Accepted(job_id=name, epoch=1, prompt_tokens=2, seed=3, durable=True)
-    return AcceptedRecord(Submit(job_id=name, prompt=["é", 7]), b"digest", reply, "m", at)
+    return AcceptedRecord(Submit(job_id=name, prompt=["é", 7], options=Options(seed=3)), b"digest", reply, "m", at)
 
 
 def ended(name: str, at: float | None = None) -> EndedRecord:

@@ -21,10 +21,11 @@ from cactus_actors.protocol.messages import (
 from cactus_actors.protocol.wire import decode_submit
 from cactus_actors.router.core import RouterCore
 from cactus_actors.router.effects import Effect, PrepareRequest, SendClient
+from cactus_actors.router.lifecycle.client_messages import MAX_DEFERRED
 from cactus_actors.router.preparation.prepare_request import prepare
 from cactus_actors.router.state.caller import ANONYMOUS, RevokedKey
 from cactus_actors.router.state.job import MAX_ATTACHED
-from cactus_actors.router.state.pending_submits import MAX_DEFERRED
+from cactus_actors.router.state.service_facts import ServiceFacts
 from tests.support.router.core_harness import LetterModel, job_id
 
 
@@ -32,7 +33,7 @@ class SlowRouter:
     """A core whose requests are prepared when the test says so."""
 
     def __init__(self, **settings: Any) -> None:
-        self.core = RouterCore(RouterSettings(**settings), epoch=7, now=0.0)
+        self.core = RouterCore(RouterSettings(**settings), ServiceFacts(epoch=7, started_at=0.0))
         self.waiting: list[PrepareRequest] = []
         self.replies: list[tuple[bytes, Any]] = []
 
@@ -42,7 +43,7 @@ class SlowRouter:
     def prepare_next(self, outcome: Any = None) -> None:
         request = self.waiting.pop(0)
         outcome = outcome or prepare(decode_submit(request.content), LetterModel())
-        self._take(self.core.on_prepared(request.ticket, outcome, 1.0))
+        self._take(self.core.on_prepared(request.job_id, outcome, 1.0))
 
     def revoke(self, *clients: bytes, is_last: bool) -> None:
         self._take(self.core.on_revoked(RevokedKey(ANONYMOUS, is_last, frozenset(clients), frozenset()), 1.0))

@@ -13,10 +13,9 @@ import pytest
 
 from cactus_actors.protocol.errors import InvalidRequest, ServerFailure
 from cactus_actors.protocol.messages import Submit
-from cactus_actors.protocol.wire import encode
+from cactus_actors.protocol.wire import decode_submit, encode
 from cactus_actors.router.effects import PrepareRequest
-from cactus_actors.router.preparation import preparation_pool as lanes
-from cactus_actors.router.preparation.preparation_pool import Outcome, PreparationPool
+from cactus_actors.router.preparation.preparation_pool import LARGE_BYTES, Outcome, PoolTiming, PreparationPool
 from cactus_actors.router.state.user_round_robin import UserRoundRobin
 from tests.support.router.core_harness import job_id
 
@@ -35,7 +34,8 @@ class Gate:
         self.is_ready = threading.Event()
         self.is_ready.set()
 
-    def prepare(self, submit: Submit, sources: Any = None) -> Any:
+    def prepare(self, content: bytes, sources: Any = None) -> Any:
+        submit = decode_submit(content)
         assert isinstance(submit.prompt, str)
         if submit.prompt == SLOW:
             self.has_begun.set()
@@ -58,20 +58,20 @@ class Gate:
 class Scene:
     """Two gates as the lanes' preparers, and what was answered, in that order."""
 
-    def __init__(self) -> None:
+    def __init__(self, timing: PoolTiming) -> None:
         self.first, self.spare = Gate(), Gate()
-        self.answers: queue.SimpleQueue[tuple[int, Outcome]] = queue.SimpleQueue()
-        self.lanes = PreparationPool(self.first, self.spare, lambda *told: self.answers.put(told))
+        self.answers: queue.SimpleQueue[tuple[str, Outcome]] = queue.SimpleQueue()
+        self.lanes = PreparationPool(self.first, self.spare, lambda *told: self.answers.put(told), timing)
         self._num_sent = 0
 
     def send(self, user: str, prompt: str, *, is_background: bool = False) -> int:
         self._num_sent += 1
         content = encode(Submit(job_id=job_id(self._num_sent), prompt=prompt))[1]
-        self.lanes.add(PrepareRequest(self._num_sent, content, user=user, is_background=is_background))
+        self.lanes.add(PrepareRequest(job_id(self._num_sent), content, user=user, is_background=is_background))
         return self._num_sent
 
     def answered(self) -> int:
-        return self.answers.get(timeout=PATIENCE_S)[0]
+        return int(self.answers.get(timeout=PATIENCE_S)[0], 16)
 
     def is_silent(self, seconds: float) -> bool:
         try:
@@ -87,21 +87,19 @@ class Scene:
         return ticket
 
 
-@pytest.fixture(autouse=True)
-def _patience(monkeypatch: pytest.MonkeyPatch) -> None:
-    """Nobody counts as slow because of what else the machine does."""
-    monkeypatch.setattr(lanes, "SLOW_S", 0.5)
+PATIENT = PoolTiming(slow_s=0.5)
+"""With it nobody counts as slow because of what else the machine does."""
 
 
 @pytest.fixture
 def scene() -> Iterator[Scene]:
-    with running() as scene:
+    with running(PATIENT) as scene:
         yield scene
 
 
 @contextmanager
-def running() -> Iterator[Scene]:
-    scene = Scene()
+def running(timing: PoolTiming) -> Iterator[Scene]:
+    scene = Scene(timing)
     try:
         yield scene
     finally:
@@ -138,7 +136,7 @@ def test_a_user_s_own_requests_keep_their_order(scene: Scene) -> None:
 
 def test_a_user_s_small_requests_do_not_wait_for_his_large_ones(scene: Scene) -> None:
     held = scene.hold("other")
-    large = [scene.send("one", "x" * (lanes.LARGE_BYTES + n)) for n in range(3)]
+    large = [scene.send("one", "x" * (LARGE_BYTES + n)) for n in range(3)]
     small = scene.send("one", "x")
     answered = [scene.answered() for _ in range(4)]
     assert answered.index(small) < 2
@@ -147,8 +145,7 @@ def test_a_user_s_small_requests_do_not_wait_for_his_large_ones(scene: Scene) ->
     assert scene.answered() == held
 
 
-def test_who_was_slow_is_not_let_past_another_who_is(scene: Scene, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "SLOW_S", 0.5)  # whatever else the machine does meanwhile
+def test_who_was_slow_is_not_let_past_another_who_is(scene: Scene) -> None:
     own = scene.hold("slow")
     time.sleep(0.6)
     scene.first.is_let.set()
@@ -175,10 +172,8 @@ def test_whoever_is_slow_beside_it_keeps_his_order_too(scene: Scene) -> None:
     assert [scene.answered(), scene.answered()] == [beside, after]
 
 
-def test_while_nobody_is_slow_the_spare_one_does_nothing_and_rests(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(lanes, "SLOW_S", PATIENCE_S)
-    monkeypatch.setattr(lanes, "REST_AFTER_S", 0.1)
-    with running() as scene:
+def test_while_nobody_is_slow_the_spare_one_does_nothing_and_rests() -> None:
+    with running(PoolTiming(slow_s=PATIENCE_S, rest_after_s=0.1)) as scene:
         for number in range(200):
             scene.send(str(number % 7), "x")
         assert [scene.answered() for _ in range(200)]
@@ -200,7 +195,7 @@ def test_who_could_overtake_does_not_wait_for_the_spare_one_to_get_ready(scene: 
 
 
 def test_what_waits_at_the_end_is_prepared() -> None:
-    with running() as scene:
+    with running(PATIENT) as scene:
         held = scene.hold("slow")
         waiting = scene.send("slow", "x")
         scene.first.is_let.set()

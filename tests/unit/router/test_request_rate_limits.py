@@ -30,7 +30,8 @@ from cactus_actors.router.edge.client_traffic import MAX_REQUESTS, ClientTraffic
 from cactus_actors.router.edge.edge_messages import ClientRequest, FromEdge, RequestsTaken
 from cactus_actors.router.edge.edge_process import EdgeProcess
 from cactus_actors.router.effects import Effect, LoadResult, SendClient
-from cactus_actors.router.lifecycle.result_loader import MAX_ABOUT_ONE_JOB, MAX_OF_ONE, MAX_READING
+from cactus_actors.router.lifecycle.result_loader import MAX_LOADING
+from cactus_actors.router.router_state import LOAD_LIMITS
 from cactus_actors.router.state.caller import ANONYMOUS, Caller
 from tests.support.router.core_harness import Disk, RouterHarness, job_id
 
@@ -181,10 +182,10 @@ def test_a_result_is_read_in_turn_however_many_others_are_asked_for() -> None:
     archive.ask(NEIGHBOUR, Fetch(job_id=job_id(200)))
     num_read = 0
     while NEIGHBOUR not in dict(archive.replies):
-        assert len(archive.reading) <= MAX_READING
+        assert len(archive.reading) <= MAX_LOADING
         archive.read_one()
         num_read += 1
-    assert num_read <= MAX_READING + 2
+    assert num_read <= MAX_LOADING + 2
     while archive.reading:
         archive.read_one()
     assert Counter(identity for identity, _ in archive.replies) == {FLOODER: 200, NEIGHBOUR: 1}
@@ -195,7 +196,7 @@ def test_the_same_result_waits_for_no_flood_that_asked_for_it_first() -> None:
     for number in range(100):
         archive.ask(FLOODER, Fetch(job_id=job_id(number)))
     archive.ask(NEIGHBOUR, Fetch(job_id=job_id(99)))
-    for _ in range(MAX_READING + 2):
+    for _ in range(MAX_LOADING + 2):
         archive.read_one()
     assert isinstance(dict(archive.replies)[NEIGHBOUR], Finished)
     while archive.reading:
@@ -215,12 +216,12 @@ def test_what_is_asked_again_while_it_is_read_is_answered_once() -> None:
 
 def test_questions_about_one_job_and_those_of_one_client_are_bounded() -> None:
     archive = Archive(1)
-    for number in range(2 * MAX_ABOUT_ONE_JOB):
+    for number in range(2 * LOAD_LIMITS.of_requester_about_job):
         archive.ask(FLOODER, Resume(job_id=job_id(0), next_index=number, credit=1))
     refused = [it.error.type for _, it in archive.replies]
-    assert refused == ["rate_limit_error"] * MAX_ABOUT_ONE_JOB
-    many = Archive(MAX_OF_ONE + 5)
-    for number in range(MAX_OF_ONE + 5):
+    assert refused == ["rate_limit_error"] * LOAD_LIMITS.of_requester_about_job
+    many = Archive(LOAD_LIMITS.of_requester + 5)
+    for number in range(LOAD_LIMITS.of_requester + 5):
         many.ask(FLOODER, Fetch(job_id=job_id(number)))
     assert [it.error.type for _, it in many.replies] == ["rate_limit_error"] * 5
     many.ask(NEIGHBOUR, Fetch(job_id=job_id(0)))

@@ -7,6 +7,7 @@ import pytest
 from cactus_actors.protocol.messages import Accepted, Cancel, Fetch, Finished, Pending, Replay, Resume, Submit
 from cactus_actors.protocol.options import Options
 from cactus_actors.protocol.worker_messages import Finish, SequenceExtras
+from cactus_actors.router.state.deferred_messages import DeferralLimits
 from tests.support.router.core_harness import CLIENT, Disk, RouterHarness, job_id
 
 STOP = Finish("stop")
@@ -45,12 +46,12 @@ def forgetful() -> RouterHarness:
 def test_with_a_journal_results_take_a_bounded_memory_and_all_can_be_read(durable: RouterHarness) -> None:
     finished = {number: run(durable, number) for number in range(1, 51)}
     durable.write_to_disk()
-    assert durable.core._results.num_bytes <= ROOM
+    assert durable.core.state.results.num_bytes <= ROOM
     assert durable.recalled == []
     for number, expected in finished.items():
         assert durable.client(Fetch(job_id=job_id(number))) == [expected]
     assert len(durable.recalled) >= 40
-    assert durable.core._results.num_bytes <= ROOM
+    assert durable.core.state.results.num_bytes <= ROOM
 
 
 def test_a_result_stays_in_memory_until_it_is_on_disk(durable: RouterHarness) -> None:
@@ -61,11 +62,11 @@ def test_a_result_stays_in_memory_until_it_is_on_disk(durable: RouterHarness) ->
     for number in range(1, 21):
         durable.generate(number, "abc", finish=STOP)
         finished += durable.finished(number)
-    assert durable.core._results.num_bytes > ROOM
+    assert durable.core.state.results.num_bytes > ROOM
     assert [durable.client(Fetch(job_id=job_id(number)))[0] for number in range(1, 21)] == finished
     assert durable.recalled == []
     durable.write_to_disk()
-    assert durable.core._results.num_bytes <= ROOM
+    assert durable.core.state.results.num_bytes <= ROOM
 
 
 def test_everything_about_a_job_is_the_same_when_it_comes_from_the_journal(durable: RouterHarness) -> None:
@@ -80,7 +81,7 @@ def test_everything_about_a_job_is_the_same_when_it_comes_from_the_journal(durab
     for number in range(2, 12):
         run(durable, number)
     durable.write_to_disk()
-    assert job_id(1) not in durable.core._results
+    assert job_id(1) not in durable.core.state.results
     after = [durable.client(message) for message in (resume, submit(1, logprobs=1))]
     assert durable.recalled == [job_id(1)]
     assert after == before
@@ -123,7 +124,7 @@ def test_a_job_forgotten_while_it_was_read_is_not_known() -> None:
     router.pass_silence(10.0)
     router.read_from_disk()
     assert router.replies[-1][1].error.type == "not_found_error"
-    assert len(router.core._results) == 0
+    assert len(router.core.state.results) == 0
 
 
 def test_a_result_that_the_journal_lost_is_said_to_be_lost(durable: RouterHarness) -> None:
@@ -138,7 +139,7 @@ def test_a_result_that_the_journal_lost_is_said_to_be_lost(durable: RouterHarnes
 
 def test_without_a_journal_the_oldest_results_make_room_and_that_is_said(forgetful: RouterHarness) -> None:
     finished = {number: run(forgetful, number) for number in range(1, 21)}
-    assert forgetful.core._results.num_bytes <= ROOM
+    assert forgetful.core.state.results.num_bytes <= ROOM
     for question in (Fetch(job_id=job_id(1)), Resume(job_id=job_id(1)), submit(1)):
         [rejected] = forgetful.client(question)
         assert (rejected.error.type, rejected.error.status) == ("result_dropped", 410)
@@ -146,14 +147,13 @@ def test_without_a_journal_the_oldest_results_make_room_and_that_is_said(forgetf
     assert forgetful.client(Fetch(job_id=job_id(20))) == [finished[20]]
 
 
-def test_too_many_questions_for_the_journal_are_refused(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr("cactus_actors.router.lifecycle.result_loader.MAX_WAITING", 3)
+def test_too_many_questions_for_the_journal_are_refused() -> None:
     disk = Disk()
     first = RouterHarness(disk=disk)
     first.connect()
     run(first, 1)
     first.write_to_disk()
-    router = SlowDisk(disk=disk)
+    router = SlowDisk(disk=disk, load_limits=DeferralLimits(in_all=3))
     questions = [Resume(job_id=job_id(1), next_index=index) for index in range(4)]
     answers = [router.client(question) for question in questions]
     assert answers[:3] == [[], [], []]

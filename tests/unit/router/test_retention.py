@@ -148,15 +148,13 @@ def test_a_keyed_job_that_cannot_be_prepared_again_has_failed_for_a_day() -> Non
 
 
 @pytest.mark.parametrize("is_flood_keyed", [True, False])
-def test_many_jobs_of_one_kind_push_out_none_of_the_other(
-    router: RouterHarness, is_flood_keyed: bool, monkeypatch: pytest.MonkeyPatch
-) -> None:
-    monkeypatch.setattr("cactus_actors.router.state.ended_jobs.MAX_ENDED_JOBS", 3)
-    run(router, 1, keyed=not is_flood_keyed)
+def test_many_jobs_of_one_kind_push_out_none_of_the_other(router: RouterHarness, is_flood_keyed: bool) -> None:
+    small = RouterHarness(disk=router.disk, max_ended_jobs=3)
+    run(small, 1, keyed=not is_flood_keyed)
     for number in range(2, 8):
-        run(router, number, keyed=is_flood_keyed)
-    router.pass_silence(1.0)
-    known = [number for number in range(1, 8) if is_known(router, number)]
+        run(small, number, keyed=is_flood_keyed)
+    small.pass_silence(1.0)
+    known = [number for number in range(1, 8) if is_known(small, number)]
     assert known == [1, 5, 6, 7]
     write(router)
     if router.disk is not None:

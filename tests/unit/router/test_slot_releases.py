@@ -17,7 +17,7 @@ NUM_SLOTS = 4
 
 def running(number: int, work: float) -> Any:
     """A dispatch of a job that has generated nothing yet."""
-    return SimpleNamespace(dispatch_id=number, job=SimpleNamespace(local=[], work=work))
+    return SimpleNamespace(dispatch_id=number, job=SimpleNamespace(local=[], reservation=SimpleNamespace(work=work)))
 
 
 def places_of(left: list[float]) -> SlotReleases:

@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import gguf
+import msgspec
 import pytest
 
 from cactus_actors import Client
@@ -136,7 +137,7 @@ def test_requests_are_prepared_with_what_is_told(bare: Path, template: str) -> N
     process = PreparerProcess(bare, overrides=told)
     try:
         asked = [ChatMessage(role="user", content="hello")]
-        prepared = process.prepare(Submit(job_id="0" * 32, messages=asked, tools=TOOLS))
+        prepared = process.prepare(msgspec.msgpack.encode(Submit(job_id="0" * 32, messages=asked, tools=TOOLS)))
     finally:
         process.close()
     text = load_text_model(bare).tokenizer.decode(prepared.prompt_ids)

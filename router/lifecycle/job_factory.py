@@ -1,0 +1,89 @@
+"""Makes the record of a job from its prepared request."""
+
+from __future__ import annotations
+
+import msgspec
+
+from cactus_actors.protocol.block_hashes import block_hashes
+from cactus_actors.protocol.exact_integers import text_if_inexact
+from cactus_actors.protocol.messages import Accepted
+from cactus_actors.router.router_state import RouterState
+from cactus_actors.router.state.job import Job, share_owner
+from cactus_actors.router.state.pending_submits import PendingSubmit
+from cactus_actors.router.state.prepared_request import PreparedRequest
+from cactus_actors.router.state.queue_load import load_of_request
+from cactus_actors.router.state.reservation import Reservation
+from cactus_actors.router.state.token_log import TokenLog
+
+
+class JobFactory:
+    """Applies to a prepared request what its key is granted and what the service sets."""
+
+    def __init__(self, state: RouterState) -> None:
+        self._state = state
+        self._num_made = 0
+
+    def timeout_s(self, given: float | None, pending: PendingSubmit) -> float | None:
+        """The time limit of a job: the given one, else the service's for work that a client waits for."""
+        if given is None and not pending.reservation.is_background:
+            return self._state.settings.job_timeout_s
+        return given
+
+    def job(self, pending: PendingSubmit, prepared: PreparedRequest) -> Job:
+        """A job that is not admitted yet."""
+        state, prepared = self._state, self._granted(pending, prepared)
+        policy, params = prepared.policy, prepared.params
+        self._num_made += 1
+        return Job(
+            job_id=pending.job_id,
+            digest=pending.digest,
+            encoding=pending.encoding,
+            prepared=prepared,
+            arrived_at=pending.arrived_at,
+            arrival_index=self._num_made,
+            accepted=Accepted(
+                job_id=pending.job_id,
+                epoch=state.facts.epoch,
+                prompt_tokens=len(prepared.prompt_ids),
+                seed=params.seed,
+                prompt_text=prepared.prompt_text,
+                tool_markup=prepared.tool_markup,
+                durable=state.has_journal,
+                seed_text=text_if_inexact(params.seed),
+            ),
+            local=TokenLog(
+                state.options.tokens if params.num_logprobs >= 0 else None,
+                prepared.prompt_ids if params.prompt_logprobs else None,
+            ),
+            stream_released=policy.cloud_handoff_threshold == 0 or not policy.allow_cloud,
+            reservation=Reservation(
+                share_owner(pending.account, pending.tenant, policy.user),
+                pending.grants.weight,
+                load_of_request(pending.content, prepared),
+                state.dispatcher.forecast.work_of_prepared(prepared),
+                policy.priority > 0,
+            ),
+            tenant=pending.tenant,
+            traceparent=pending.traceparent,
+            account=pending.account,
+            is_keyed=pending.is_keyed,
+            grants=pending.grants,
+        )
+
+    def _granted(self, pending: PendingSubmit, prepared: PreparedRequest) -> PreparedRequest:
+        """The request with its tenant's cache salt, its key's right to the cloud, and its time limit."""
+        policy, hashes, cloud_refusal = prepared.policy, prepared.block_hashes, prepared.cloud_refusal
+        timeout_s = self.timeout_s(policy.timeout_s, pending)
+        salt = policy.cache_salt
+        if pending.tenant:
+            salt = self._state.options.cache_salt(pending.tenant, salt)
+            hashes = block_hashes(prepared.prompt_ids, salt) if hashes else ()
+        if not pending.grants.allow_cloud:
+            cloud_refusal = "the key does not allow the cloud"
+        policy = msgspec.structs.replace(
+            policy,
+            cache_salt=salt,
+            timeout_s=timeout_s,
+            allow_cloud=policy.allow_cloud and pending.grants.allow_cloud,
+        )
+        return msgspec.structs.replace(prepared, policy=policy, block_hashes=hashes, cloud_refusal=cloud_refusal)

@@ -1,0 +1,81 @@
+"""The state of one router, built once: every part of `lifecycle/` is given this one object."""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Callable
+from dataclasses import dataclass, field
+
+from cactus_actors.config import RouterSettings
+from cactus_actors.protocol.confidence import Probe
+from cactus_actors.router.effects import Outbox
+from cactus_actors.router.scheduling.dispatcher import Dispatcher
+from cactus_actors.router.state.deferred_messages import DeferralLimits
+from cactus_actors.router.state.ended_jobs import MAX_ENDED_JOBS
+from cactus_actors.router.state.job_table import JobTable
+from cactus_actors.router.state.pending_submits import PendingSubmits
+from cactus_actors.router.state.result_store import ResultStore
+from cactus_actors.router.state.service_facts import ServiceFacts
+from cactus_actors.router.state.token_logprobs import TokenDecoder
+from cactus_actors.router.state.topics import Topics
+from cactus_actors.router.state.worker import WorkerRefusal
+from cactus_actors.router.telemetry.counters import RouterCounters
+
+CacheSalt = Callable[[str, str], str]
+"""(tenant, the client's cache salt) -> the salt under which cached prefixes are shared."""
+
+LOAD_LIMITS = DeferralLimits(in_all=4096, of_requester=1024, of_requester_about_job=8)
+
+
+def plain_cache_salt(tenant: str, salt: str) -> str:
+    """A salt that separates tenants, where no tenant has a reason to guess another's."""
+    return f"{tenant}/{salt}"
+
+
+@dataclass(frozen=True, kw_only=True, slots=True)
+class RouterOptions:
+    """What a router is given beside its settings.
+
+    `unix_offset` is what must be added to the router's clock to get Unix seconds; with it jobs are kept in a
+    journal, without it there is none. `tokens` decodes token ids for log probabilities. `cache_salt` separates
+    the prefix caches of tenants. `refused` counts refused requests and connections by reason. `probe` computes
+    the confidence signal of that name. `load_limits` bound the messages that wait for results from the
+    journal, `max_ended_jobs` the ended jobs that are known, each for jobs with an idempotency key and others.
+    """
+
+    unix_offset: float | None = None
+    tokens: TokenDecoder | None = None
+    cache_salt: CacheSalt = plain_cache_salt
+    refused: Counter[str] = field(default_factory=Counter)
+    probe: Probe | None = None
+    load_limits: DeferralLimits = LOAD_LIMITS
+    max_ended_jobs: int = MAX_ENDED_JOBS
+
+
+class RouterState:
+    """The tables, the counters and the effects that wait to be performed.
+
+    `storage_error` says why the journal cannot be written; it is empty while the journal works. Operators
+    asked for `desired_workers`, and `num_restarts_requested` times for new ones.
+    """
+
+    def __init__(self, settings: RouterSettings, facts: ServiceFacts, options: RouterOptions) -> None:
+        self.settings = settings
+        self.facts = facts
+        self.options = options
+        self.outbox = Outbox()
+        self.counters = RouterCounters()
+        self.jobs = JobTable(settings.retention_s, settings.keyed_retention_s, options.max_ended_jobs)
+        self.pending = PendingSubmits()
+        self.topics = Topics()
+        self.results = ResultStore(settings.max_result_bytes, facts.epoch, has_journal=self.has_journal)
+        self.dispatcher = Dispatcher(settings, self.outbox, self.counters)
+        self.desired_workers = settings.desired_workers
+        self.num_restarts_requested = 0
+        self.is_draining = False
+        self.storage_error = ""
+        self.refused_workers: dict[str, WorkerRefusal] = {}
+
+    @property
+    def has_journal(self) -> bool:
+        return self.options.unix_offset is not None
