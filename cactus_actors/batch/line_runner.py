@@ -179,7 +179,7 @@ class LineRunner:
         self._is_unavailable = False
 
     def _on_unavailable(self, error: CactusError) -> None:
-        """Log once what is awaited, and how long; a draining service still answers in between."""
+        """Log once that the service is unreachable; a draining service still answers in between."""
         now = time.monotonic()
         if not self._is_unavailable and now - self._notice_at >= REPEAT_NOTICE_S:
             _log.warning("%s; waiting up to %.0f s for the service", error, self._limits.service_lost_s)

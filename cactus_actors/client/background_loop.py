@@ -17,7 +17,7 @@ T = TypeVar("T")
 class _Call(Generic[T]):
     """A coroutine that another thread waits for.
 
-    It exists before the loop is told of it, so that an interrupt of the other thread cancels it however early it comes.
+    It exists before the loop runs it, so that an interrupt of the other thread cancels it at any time.
     """
 
     def __init__(self, work: Coroutine[Any, Any, T]) -> None:
@@ -49,7 +49,7 @@ class BackgroundLoop:
 
     def __init__(self, name: str) -> None:
         self._loop = asyncio.new_event_loop()
-        self._lock = threading.Lock()  # nothing is handed to the loop once it has been told to close
+        self._lock = threading.Lock()  # nothing is submitted to a closing loop
         self._is_closed = False
         self._thread = threading.Thread(target=self._run_loop, name=name, daemon=True)
         self._thread.start()

@@ -24,6 +24,15 @@ class _Blocking(Generic[A]):
 
     _wrapped: A
     _loop: BackgroundLoop
+    close: Callable[..., None]
+
+    def __enter__(self) -> Self:
+        return self
+
+    def __exit__(
+        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
+    ) -> None:
+        self.close()
 
 
 def _blocking(
@@ -76,14 +85,6 @@ class TokenStream(_Blocking[AsyncTokenStream], Iterator[Delta]):
         """The job's id."""
         return self._wrapped.job_id
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def __iter__(self) -> Self:
         return self
 
@@ -109,16 +110,8 @@ class Client(_Blocking[AsyncClient]):
         self._wrapped = AsyncClient(*args, **kwargs)
         self._loop = BackgroundLoop("cactus-client")
 
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(
-        self, kind: type[BaseException] | None, error: BaseException | None, trace: TracebackType | None
-    ) -> None:
-        self.close()
-
     def close(self) -> None:
-        """Release sockets and the thread; jobs that were submitted and not cancelled go on running."""
+        """Release sockets and the thread; submitted jobs that were not cancelled keep running."""
         self._loop.close(self._wrapped.close())
 
     complete = _blocking(AsyncClient.complete)

@@ -25,7 +25,7 @@ HEADERS = ("cactus.h", "cactus_ffi.h")
 _HERE = Path(__file__).parent
 _PACKAGES = _HERE.parents[1]  # where cactus_actors lies
 
-# The pointer stays good until the same thread asks again, whatever other threads do meanwhile.
+# The pointer stays valid until the next call of the same thread.
 _SOURCE = """
 #include "cactus_ffi.h"
 

@@ -18,7 +18,7 @@ MAX_BYTES = 2**31 - 1
 
 
 class _Outcome(msgspec.Struct):
-    """What an answer says about itself; `error` beside success is why there is nothing in it."""
+    """The status fields of an answer; `error` with success explains an empty answer."""
 
     success: bool = True
     error: str | None = None

@@ -6,7 +6,7 @@ import contextlib
 from dataclasses import dataclass
 from typing import Any
 
-from cactus_actors.placement.interface import Actor, ActorExit, ActorFuture
+from cactus_actors.placement.interface import Actor, ActorFuture
 from cactus_actors.process.starvation import FairSeconds
 from cactus_actors.protocol.errors import CactusError
 
@@ -44,10 +44,6 @@ class ActorHandle:
         self._question: ActorFuture | None = None
         self._asked_at = float("-inf")
         self._late: FairSeconds | None = None
-
-    def exit_info(self) -> ActorExit | None:
-        """How the actor ended; None while it runs."""
-        return self.actor.exit_info()
 
     def health(self, now: float, interval_s: float = HEALTH_INTERVAL_S) -> Any | None:
         """A new answer to `health`, which is requested every `interval_s`; None if there is no new one."""

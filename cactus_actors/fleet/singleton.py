@@ -63,7 +63,7 @@ class Singleton:
             if now >= self._backoff.not_before:
                 self._restart(now)
             return None
-        if exit_info := self._handle.exit_info():
+        if exit_info := self._handle.actor.exit_info():
             self._handle.actor.terminate()
             self._handle = None
             delay = self._backoff.on_failed(now, now - self._started_at)

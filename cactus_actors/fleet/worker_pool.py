@@ -55,8 +55,7 @@ class WorkerPool:
 
     def unreported_exits(self) -> list[ActorExit]:
         """Exits that `reconcile` has not handled yet."""
-        unreported_exits = (handle.exit_info() for handle in self._handles.values())
-        return [exit_info for exit_info in unreported_exits if exit_info is not None]
+        return [it for handle in self._handles.values() if (it := handle.actor.exit_info()) is not None]
 
     def reconcile(self, now: float, ready: Collection[str]) -> None:
         """Replace failed and hanging workers and follow the plan; `ready` names the workers that take jobs.
@@ -94,7 +93,7 @@ class WorkerPool:
         health = handle.health(now, LOADING_INTERVAL_S if is_loading else HEALTH_INTERVAL_S)
         if health is not None and is_loading:
             self._note_loading(worker_id, health)
-        if exit_info := handle.exit_info():
+        if exit_info := handle.actor.exit_info():
             del self._handles[worker_id]
             self._stalled.pop(worker_id, None)
             self.loading.pop(worker_id, None)

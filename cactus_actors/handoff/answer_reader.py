@@ -75,7 +75,7 @@ class _ToolCallText:
 
 
 class AnswerPiece(NamedTuple):
-    """What an event adds to the text of an answer and to its reasoning."""
+    """The text and reasoning added by an event."""
 
     text: str = ""
     reasoning: str = ""
@@ -107,7 +107,7 @@ class AnswerReader:
     _tool_calls: dict[int, _ToolCallText] = field(default_factory=dict)
 
     def read(self, data: bytes) -> AnswerPiece:
-        """What one event adds; complete tool calls are text, too."""
+        """Read one event; complete tool calls become text."""
         if data == b"[DONE]":
             self.is_done = True
             return AnswerPiece()
@@ -139,7 +139,7 @@ class AnswerReader:
         return self._usage
 
     def rest(self) -> AnswerPiece:
-        """What the end of the stream adds to the text: the tool calls, which are complete now."""
+        """The text added at the end of the stream: the complete tool calls."""
         return self._within_limit(AnswerPiece(self._tool_call_text()))
 
     def answer(self) -> CloudAnswer:
@@ -193,7 +193,7 @@ def error_detail(error: object) -> str:
 
 
 def _reported_failure(error: object, redact: Callable[[str], str]) -> CloudFailure:
-    """An error told inside a stream whose status was 200."""
+    """An error reported within a stream with status 200."""
     detail = redact(error_detail(error))[:MAX_DETAIL_CHARACTERS]
     code = error.get("code") if isinstance(error, dict) else None
     if isinstance(code, int) and 400 <= code < 600:

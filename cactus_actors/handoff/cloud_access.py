@@ -24,7 +24,7 @@ class CloudAccess:
 
 
 def read_cloud_access(settings: HandoffSettings, environment: Mapping[str, str]) -> CloudAccess:
-    """What settings, environment and credentials file allow now.
+    """Read what settings, environment and credentials file allow now.
 
     A key is sent over TLS or within this machine only.
     """

@@ -5,6 +5,8 @@ from __future__ import annotations
 import asyncio
 import logging
 import math
+import os
+import socket
 import time
 from collections.abc import Callable, Mapping
 from pathlib import Path
@@ -25,9 +27,10 @@ from cactus_actors.handoff.spending import Spending
 from cactus_actors.process.wall_clock import unix_offset
 from cactus_actors.protocol.errors import CactusError, ServerFailure
 from cactus_actors.protocol.totals import BreakerState, CloudSpending
-from cactus_actors.protocol.worker_messages import Dispatch, Finish
+from cactus_actors.protocol.worker_messages import Dispatch, Finish, Hello
 
 ACCESS_LIFETIME_S = 1.0
+NO_CONTEXT_LIMIT = 2**31 - 1
 LOG = logging.getLogger(__name__)
 
 
@@ -61,6 +64,20 @@ class CloudRequests:
     def num_requests(self) -> int:
         """Number of HTTP requests sent, retries included."""
         return self._budget.num_requests
+
+    def hello(self) -> Hello:
+        """The message with which this worker introduces itself to the router."""
+        return Hello(
+            worker_id=self._settings.worker_id,
+            kind="cloud",
+            model=self._settings.model,
+            num_slots=self._settings.max_concurrent,
+            num_blocks=0,
+            block_size=0,
+            max_context=NO_CONTEXT_LIMIT,
+            node=socket.gethostname(),
+            pid=os.getpid(),
+        )
 
     def breaker_state(self) -> BreakerState:
         """The state of the breaker now."""
@@ -132,7 +149,7 @@ class CloudRequests:
         for dispatch_id in list(self.jobs):
             self.abort(dispatch_id)
 
-    def updates(self, max_characters: int) -> list[CloudJob]:
+    def updates(self, max_characters: float = math.inf) -> list[CloudJob]:
         """Jobs with something to report, up to `max_characters` of text in total."""
         told: list[CloudJob] = []
         size = 0

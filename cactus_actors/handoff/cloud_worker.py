@@ -4,8 +4,6 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
-import socket as host
 import time
 from collections.abc import Mapping
 from pathlib import Path
@@ -25,7 +23,6 @@ from cactus_actors.protocol.worker_messages import (
     Drain,
     Draining,
     Goodbye,
-    Hello,
     Report,
     RouterCommand,
     Welcome,
@@ -34,7 +31,6 @@ from cactus_actors.protocol.worker_messages import (
 RETRY_SEND_S = 0.05
 HELLO_TIMEOUT_S = 2.0
 MAX_REPORT_CHARACTERS = 512 * 1024
-NO_CONTEXT_LIMIT = 2**31 - 1
 
 _State = tuple[int, int, str | None, BreakerState]
 """State that is reported at once: accepted dispatches, free slots, why there are none, the breaker."""
@@ -149,19 +145,7 @@ class CloudWorker:
         if self._greeted_at is not None and now - self._greeted_at < HELLO_TIMEOUT_S:
             return HEARTBEAT_S
         self._reset_connection()
-        settings = self._settings
-        hello = Hello(
-            worker_id=settings.worker_id,
-            kind="cloud",
-            model=settings.model,
-            num_slots=settings.max_concurrent,
-            num_blocks=0,
-            block_size=0,
-            max_context=NO_CONTEXT_LIMIT,
-            node=host.gethostname(),
-            pid=os.getpid(),
-        )
-        if not send(socket, hello):
+        if not send(socket, self._requests.hello()):
             return RETRY_SEND_S
         self._greeted_at = self._reported_at = now
         return HEARTBEAT_S

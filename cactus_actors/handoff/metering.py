@@ -58,7 +58,7 @@ class Meter:
         self.usage: Usage | None = None
 
     def refusal(self) -> str | None:
-        """Which budget forbids a request now; None if none does."""
+        """The budget that forbids a request now; None if none does."""
         return self._spending.refusal(self._tenant)
 
     def on_request(self) -> None:

@@ -19,11 +19,11 @@ _log = logging.getLogger(__name__)
 _FORMATS: dict[SpendingPeriod, str] = {"hour": "%Y-%m-%dT%H", "day": "%Y-%m-%d", "month": "%Y-%m"}
 _EVERYBODY = "*"
 MAX_TOLD = 100
-"""Rows that the router is told of."""
+"""Rows that are reported to the router."""
 
 
 class Spent(msgspec.Struct, kw_only=True):
-    """What one period cost `payer`: everybody together, or one tenant; `cost` is money of the settings."""
+    """The spending of one period by `payer`, a tenant or all together; `cost` is in the configured currency."""
 
     period: str
     payer: str
@@ -35,7 +35,7 @@ class Spent(msgspec.Struct, kw_only=True):
 class Spending:
     """Counts spending against `budgets`; stored in the file `path`, so that it survives a restart.
 
-    `clock` tells Unix seconds; periods are those of UTC. A file that cannot be read refuses everything: what
+    `clock` returns Unix seconds; periods are those of UTC. A file that cannot be read refuses everything: what
     was spent is not known any more. Without `path` a restart begins anew, and without budgets all that is
     spent counts together.
     """

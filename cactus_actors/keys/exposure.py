@@ -1,4 +1,4 @@
-"""Which endpoints only this user can reach."""
+"""Checks which endpoints only this user can reach."""
 
 from __future__ import annotations
 

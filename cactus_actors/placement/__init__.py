@@ -1,1 +1,1 @@
-"""Where actors run: as processes of this machine, or on the nodes of a Ray cluster."""
+"""Placements run actors: as processes of this machine, or on the nodes of a Ray cluster."""

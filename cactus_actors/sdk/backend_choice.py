@@ -1,4 +1,4 @@
-"""Where a handle's model runs, by its name; each place is imported when it is used."""
+"""Chooses the backend of a model handle by name; backends are imported when they are used."""
 
 from __future__ import annotations
 

@@ -4,9 +4,7 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 import queue
-import socket
 import threading
 import time
 from collections.abc import Mapping
@@ -16,15 +14,12 @@ from cactus_actors.handoff.cloud_access import read_cloud_access
 from cactus_actors.handoff.cloud_requests import CloudRequests
 from cactus_actors.protocol.worker_messages import Abort, Dispatch, Hello, Report, RouterCommand
 
-NO_CONTEXT_LIMIT = 2**31 - 1
-
 
 class CloudLink:
     """One event loop in one thread; `send` and `reports` belong to the thread of the router."""
 
     def __init__(self, settings: HandoffSettings, environment: Mapping[str, str]) -> None:
         """Start the thread; returns after the first report. Raises ConfigurationInvalid."""
-        self._settings = settings
         self._loop = asyncio.new_event_loop()
         self._wake = asyncio.Event()
         self._requests = CloudRequests(settings, environment, self._wake.set)
@@ -44,17 +39,7 @@ class CloudLink:
     @property
     def hello(self) -> Hello:
         """The Hello of this worker."""
-        return Hello(
-            worker_id=self._settings.worker_id,
-            kind="cloud",
-            model=self._settings.model,
-            num_slots=self._settings.max_concurrent,
-            num_blocks=0,
-            block_size=0,
-            max_context=NO_CONTEXT_LIMIT,
-            node=socket.gethostname(),
-            pid=os.getpid(),
-        )
+        return self._requests.hello()
 
     @property
     def is_alive(self) -> bool:
@@ -105,7 +90,7 @@ class CloudLink:
                 self._wake.clear()
                 self._requests.refresh_access(time.monotonic())
                 self._requests.start_waiting()
-                news = self._requests.updates(NO_CONTEXT_LIMIT)
+                news = self._requests.updates()
                 report = Report(
                     num_accepted=self._num_accepted,
                     free_slots=self._requests.free_slots(),

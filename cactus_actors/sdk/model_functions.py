@@ -76,7 +76,7 @@ def cactus_complete(
 ) -> str:
     """The model's answer to a conversation, as a JSON object.
 
-    `callback(token, token_id)` is called with each token as it comes; what it raises cancels the generation
+    `callback(token, token_id)` is called with each token as it arrives; an exception of it cancels the generation
     and is raised here. Options that nobody knows are named in `ignored_options`.
     """
     result, ignored = _completed(model, messages, options, tools, callback, {})
@@ -152,7 +152,7 @@ def cactus_destroy(model: CactusModel) -> None:
 
 
 def cactus_get_last_error() -> str:
-    """What was wrong with this process's last call that failed; empty if none did."""
+    """The message of the last failed call in this process; empty if none failed."""
     return LastError.message
 
 

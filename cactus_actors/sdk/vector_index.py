@@ -27,7 +27,7 @@ CREATE TABLE IF NOT EXISTS entries (
 
 
 class Entry(NamedTuple):
-    """What was added under an id."""
+    """An entry of the index."""
 
     id: int
     document: str

@@ -1,4 +1,4 @@
-"""Where the router writes its job log: a file, or the standard error of this process."""
+"""The target of the router's job log: a file, or the standard error of this process."""
 
 from __future__ import annotations
 

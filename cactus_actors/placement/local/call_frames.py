@@ -1,4 +1,4 @@
-"""What a placement and an actor's process say to each other: a length of four bytes, then msgpack."""
+"""The messages between a placement and an actor's process: four bytes of length, then msgpack."""
 
 from __future__ import annotations
 
@@ -34,7 +34,7 @@ class Call(msgspec.Struct, frozen=True, array_like=True):
 
 
 class CallReply(msgspec.Struct, frozen=True, array_like=True):
-    """What came of a call: the encoded value, or an error."""
+    """The reply to a call: the encoded value, or an error."""
 
     number: int
     value: bytes = b""

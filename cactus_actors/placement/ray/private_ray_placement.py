@@ -93,13 +93,9 @@ class PrivateRayPlacement:
                 private.close()
                 if not isinstance(error, Exception) or attempt + 1 == CONNECT_ATTEMPTS:
                     raise
-                self._announce(f"Ray ended during the connection ({_first_line(error)}); it is started again")
+                self._announce(f"Ray ended while connecting ({ray_session.first_line(error)}); it is started again")
         raise AssertionError("every attempt returns or raises")
 
     def _close_output(self) -> None:
         self._redirected.__exit__(None, None, None)
         self._output.close()
-
-
-def _first_line(error: Exception) -> str:
-    return (str(error).strip() or type(error).__name__).splitlines()[0]

@@ -21,7 +21,7 @@ RAY_TIMEOUTS = {
     "task_events_report_interval_ms": 0,
 }
 SETTINGS = {
-    # Ray runs its workers at nice 15, behind everything else on the machine.
+    # Ray runs its workers at nice 15, after everything else on the machine.
     "RAY_worker_niceness": "0",
     # The autoscaler serves metrics to everybody without a token, unless its port is invalid.
     "AUTOSCALER_METRIC_PORT": "-1",

@@ -30,7 +30,7 @@ def join(ray_address: str) -> None:
         connect(ray_address)
     except (ConnectionError, RuntimeError, ValueError) as error:
         raise Unavailable(
-            f"no Ray cluster at {ray_address}: {_first_line(error)}; do its token "
+            f"no Ray cluster at {ray_address}: {first_line(error)}; do its token "
             f"({token_source()}) and its version match?"
         ) from None
 
@@ -93,5 +93,6 @@ def _check_reachable(ray_address: str) -> None:
         raise Unavailable(f"no Ray cluster at {ray_address}: {error}") from None
 
 
-def _first_line(error: Exception) -> str:
-    return str(error).strip().splitlines()[0] if str(error).strip() else type(error).__name__
+def first_line(error: Exception) -> str:
+    """The first line of an error's message, or its type."""
+    return (str(error).strip() or type(error).__name__).splitlines()[0]

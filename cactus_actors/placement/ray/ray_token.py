@@ -42,7 +42,7 @@ def check_token(environment: Mapping[str, str] = os.environ) -> None:
 
 
 def token_source(environment: Mapping[str, str] = os.environ) -> str:
-    """Where Ray takes its token from: a variable's name, or a path."""
+    """The source of Ray's token: the name of a variable, or a path."""
     return TOKEN if environment.get(TOKEN) else str(_path(environment))
 
 

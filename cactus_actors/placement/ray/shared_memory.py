@@ -1,4 +1,4 @@
-"""What a private Ray cannot do without, tried first: it would wait, and then blame another."""
+"""Checks shared memory, without which a private Ray would hang and report a misleading error."""
 
 from __future__ import annotations
 

@@ -26,6 +26,7 @@ OWN_STATE = {
     "cactus_actors/client/router_connection.py",
     "cactus_actors/client/stream.py",
     "cactus_actors/service/service.py",
+    "cactus_actors/config_fields.py",
     "cactus_actors/fleet/singleton.py",
     "cactus_actors/ffi/build.py",
     "cactus_actors/gateway/actor.py",
