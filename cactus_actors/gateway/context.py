@@ -15,7 +15,7 @@ from cactus_actors.gateway.http.api_keys import ApiKeys
 from cactus_actors.gateway.http.request_body import HttpRequest
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.gateway.metrics.gateway_metrics import Metrics
-from cactus_actors.gateway.service_status import ServiceStatus
+from cactus_actors.gateway.status_watcher import StatusWatcher
 from cactus_actors.gateway.text_queue import TextQueue
 from cactus_actors.protocol.errors import StorageFailure, Unavailable
 from cactus_actors.protocol.messages import Status
@@ -51,7 +51,7 @@ class GatewayContext:
         self.text_queue = TextQueue()
         self.body_queue = TextQueue(MAX_BODIES_OF_ONE, None)
         self.tasks = BackgroundTasks()
-        self.status = ServiceStatus(client, self.tasks, timeouts)
+        self.status = StatusWatcher(client, self.tasks, timeouts)
         self.created = int(time.time())
         self.is_draining = False
         self.stopped: asyncio.Future[None] = asyncio.get_running_loop().create_future()

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
+from functools import cached_property
 from pathlib import Path
 from typing import Any
 
@@ -30,30 +31,58 @@ MAX_CONTEXT = 1 << 24
 
 
 @dataclass(frozen=True)
+class ChatSupport:
+    """What a model's chat templates make of conversations, tools and reasoning.
+
+    `tool_markup` names how the model writes tool calls (`tools/markup_table.py`), `tool_tokens` are id and text
+    of the control tokens in it. What the template does not say of tools, by its `abilities`, is said in words;
+    some models have a `tool_template` for conversations with tools. `reasoning` is how the model marks its
+    reasoning, None where that is unknown. Without a template every field is empty.
+    """
+
+    chat_template: ChatTemplate | None = None
+    tool_template: ChatTemplate | None = None
+    abilities: TemplateAbilities = ALL_ABILITIES
+    tool_markup: str | None = None
+    tool_tokens: tuple[tuple[int, str], ...] = ()
+    reasoning: ModelReasoning | None = None
+
+
+@dataclass(frozen=True)
 class TextModel:
     """Tokenizer, chat template and limits of one model.
 
-    `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `tool_markup`
-    names how it writes tool calls (`tools/markup_table.py`), None for a model without chat template; `tool_tokens`
-    are id and text of the control tokens that this takes. What the template does not tell of tools, by its
-    `abilities`, is told in words; some models have a `tool_template` for conversations with tools.
-    `fill_tokens` are those of a model that can fill in the middle of a text. `fingerprint` is that of its
-    files. `reasoning` is how it marks what it thinks before an answer, None for a model of which nothing such
-    is known.
+    `max_context` is in tokens, prompt and answer together; generation ends at any of `eos_ids`. `fingerprint`
+    is that of the model's files.
     """
 
     name: str
     tokenizer: Tokenizer
-    chat_template: ChatTemplate | None
     eos_ids: frozenset[int]
     max_context: int
-    tool_markup: str | None = None
-    abilities: TemplateAbilities = ALL_ABILITIES
-    tool_tokens: tuple[tuple[int, str], ...] = ()
-    tool_template: ChatTemplate | None = None
-    fill_tokens: FillTokens | None = None
+    chat: ChatSupport
     fingerprint: str = ""
-    reasoning: ModelReasoning | None = None
+
+    @property
+    def chat_template(self) -> ChatTemplate | None:
+        return self.chat.chat_template
+
+    @property
+    def tool_markup(self) -> str | None:
+        return self.chat.tool_markup
+
+    @property
+    def tool_tokens(self) -> tuple[tuple[int, str], ...]:
+        return self.chat.tool_tokens
+
+    @property
+    def reasoning(self) -> ModelReasoning | None:
+        return self.chat.reasoning
+
+    @cached_property
+    def fill_tokens(self) -> FillTokens | None:
+        """The tokens for filling in the middle of a text; None for a model that cannot."""
+        return fill_tokens_of(self.tokenizer)
 
     @property
     def has_chat_template(self) -> bool:
@@ -82,9 +111,9 @@ class TextModel:
         if template is None:
             raise NotSupported(f"the model {self.name} has no chat template; send a prompt instead", param="messages")
         if tools or mentions_tools(messages):
-            template = self.tool_template or template
+            template = self.chat.tool_template or template
             messages, tools = tool_prompt(
-                messages, tools or (), self.abilities, self.tool_markup or "json", self.tokenizer.shield
+                messages, tools or (), self.chat.abilities, self.tool_markup or "json", self.tokenizer.shield
             )
         if needs_switch and not template.reasoning_switches:
             raise NotSupported(f"the chat template of {self.name} has no reasoning mode", param="prompt_mode")
@@ -96,7 +125,7 @@ class TextModel:
             escape=shield,
             thinking=thinking,
             variables=variables,
-            tools_name=self.abilities.tools_name or "tools",
+            tools_name=self.chat.abilities.tools_name or "tools",
         )
         if self.reasoning is None or not add_generation_prompt:
             thinks = bool(template.reasoning_switches) and thinking is not False
@@ -183,8 +212,7 @@ def _from_directory(directory: Path, overrides: ChatOverrides) -> TextModel:
             "max_position_embeddings",
             context_of_json(config),
         ),
-        **_chat_side(source, specials, tokenizer, chosen, with_tools),
-        fill_tokens=fill_tokens_of(tokenizer),
+        chat=_chat_support(source, specials, tokenizer, chosen, with_tools),
     )
 
 
@@ -209,34 +237,33 @@ def _from_gguf(path: Path, overrides: ChatOverrides) -> TextModel:
         tokenizer=tokenizer,
         eos_ids=vocabulary.end_ids() | fill_ends_of(tokenizer),
         max_context=_checked_context(file.path, key, context),
-        **_chat_side((place, source) if source else None, specials, tokenizer, chosen),
-        fill_tokens=fill_tokens_of(tokenizer),
+        chat=_chat_support((place, source) if source else None, specials, tokenizer, chosen),
     )
 
 
-def _chat_side(
+def _chat_support(
     source: tuple[Path, str] | None,
     specials: Mapping[str, str],
     tokenizer: Tokenizer,
     tool_format: str | None,
     with_tools: str | None = None,
-) -> dict[str, Any]:
-    """The fields of a TextModel that follow from its chat template, and from one for tools if it has that."""
+) -> ChatSupport:
+    """What follows from a chat template, and from one for tools if there is one."""
     if source is None:
-        return {"chat_template": None}
+        return ChatSupport()
     path, text = source
     template = ChatTemplate.compile(text, path, specials)
     tool_template = ChatTemplate.compile(with_tools, path, specials) if with_tools else None
     abilities = abilities_of(tool_template or template)
     markup = tool_format or markup_of(with_tools or text, tokenizer, is_for_tools=abilities.has_any)
-    return {
-        "chat_template": template,
-        "tool_template": tool_template,
-        "abilities": abilities,
-        "tool_markup": markup,
-        "tool_tokens": tool_tokens_of(markup, tokenizer),
-        "reasoning": reasoning_of(text, template, tokenizer),
-    }
+    return ChatSupport(
+        chat_template=template,
+        tool_template=tool_template,
+        abilities=abilities,
+        tool_markup=markup,
+        tool_tokens=tool_tokens_of(markup, tokenizer),
+        reasoning=reasoning_of(text, template, tokenizer),
+    )
 
 
 def _checked_context(path: Path, key: str, value: Any) -> int:

@@ -14,7 +14,7 @@ from prometheus_client import Metric
 from cactus_actors.client import AsyncClient
 from cactus_actors.gateway.http.timeouts import GatewayTimeouts
 from cactus_actors.gateway.metrics.gateway_metrics import Metrics
-from cactus_actors.gateway.service_status import ServiceStatus
+from cactus_actors.gateway.status_watcher import StatusWatcher
 from cactus_actors.protocol.messages import Status
 from tests.support.http.exposition import Families, families_in
 from tests.support.router.scripted_router import until
@@ -115,12 +115,12 @@ def test_a_service_that_does_not_answer_is_told_soon(tmp_path: Path) -> None:
 
 
 def test_whoever_asks_at_once_is_told_by_one_status(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    ask, tell = AsyncClient.status, ServiceStatus.with_totals
+    ask, tell = AsyncClient.status, StatusWatcher.with_totals
     asked: list[AsyncClient] = []
-    told: list[ServiceStatus] = []
+    told: list[StatusWatcher] = []
     may_answer = threading.Event()
 
-    async def counted(status: ServiceStatus) -> Status | None:
+    async def counted(status: StatusWatcher) -> Status | None:
         told.append(status)
         return await tell(status)
 
@@ -133,7 +133,7 @@ def test_whoever_asks_at_once_is_told_by_one_status(tmp_path: Path, monkeypatch:
     timeouts = GatewayTimeouts(totals_answer_s=20.0)
     with played_service(tmp_path, timeouts=timeouts) as service, ThreadPoolExecutor(20) as pool:
         monkeypatch.setattr(AsyncClient, "status", slow)
-        monkeypatch.setattr(ServiceStatus, "with_totals", counted)
+        monkeypatch.setattr(StatusWatcher, "with_totals", counted)
         scrapes = [pool.submit(httpx.get, f"{service.url}/metrics", timeout=60.0) for _ in range(20)]
         try:
             until(lambda: len(told) == len(scrapes), 20.0)

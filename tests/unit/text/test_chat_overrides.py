@@ -60,7 +60,7 @@ def test_a_model_without_a_template_is_given_one(bare: Path, template: str) -> N
     model = load_text_model(bare, ChatOverrides(chat_template=template))
     assert prompt_of(model) == "[user] hello\n[assistant] "
     assert model.tool_markup == "json"
-    assert model.abilities.tools_name is None
+    assert model.chat.abilities.tools_name is None
     assert "time" in prompt_of(model, tools=TOOLS)  # told in words
 
 

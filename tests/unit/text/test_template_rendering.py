@@ -13,6 +13,7 @@ import pytest
 
 from cactus_actors.protocol.errors import ModelFileInvalid, NotSupported, TemplateInvalid
 from cactus_actors.text import ChatTemplate, TextModel
+from cactus_actors.text.text_model import ChatSupport
 
 FILE = Path("some-model/chat_template.jinja")
 HELLO = [{"role": "user", "content": "hello"}]
@@ -326,9 +327,9 @@ def test_a_model_without_template_takes_no_messages() -> None:
     model = TextModel(
         name="plain",
         tokenizer=None,  # type: ignore[arg-type]  # it is not reached
-        chat_template=None,
         eos_ids=frozenset(),
         max_context=8,
+        chat=ChatSupport(),
     )
     with pytest.raises(NotSupported, match="plain has no chat template"):
         model.encode_chat(HELLO)

@@ -14,7 +14,7 @@ from cactus_actors.protocol.errors import CactusError
 from cactus_actors.protocol.messages import Status
 
 
-class ServiceStatus:
+class StatusWatcher:
     """Asks the router for its status, once for all who want it at a time; belongs to one event loop."""
 
     def __init__(self, client: AsyncClient, tasks: BackgroundTasks, timeouts: GatewayTimeouts) -> None:
