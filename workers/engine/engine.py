@@ -220,16 +220,16 @@ class Engine:
 
     def _commit_chunk(self, chunk: SequenceChunk, samples: Samples, first_row: int) -> SequenceDelta | None:
         sequence = chunk.sequence
-        told = prompt_logprobs(chunk, samples, first_row)
+        prompt_extras = prompt_logprobs(chunk, samples, first_row)
         if chunk.num_rows:
-            return self._extend(chunk, samples, first_row + len(chunk.prompt_rows), told)
+            return self._extend(chunk, samples, first_row + len(chunk.prompt_rows), prompt_extras)
         self._scheduler.commit(chunk)
         if sequence.num_uncomputed_tokens == 0:  # the request was for the prefill only
-            return self._end(sequence, length_finish(sequence), told)
-        return extras_delta(sequence, told) if told is not None else None
+            return self._end(sequence, length_finish(sequence), prompt_extras)
+        return extras_delta(sequence, prompt_extras) if prompt_extras is not None else None
 
     def _extend(
-        self, chunk: SequenceChunk, samples: Samples, first_row: int, told: SequenceExtras | None
+        self, chunk: SequenceChunk, samples: Samples, first_row: int, prompt_extras: SequenceExtras | None
     ) -> SequenceDelta:
         """Append the sampled tokens up to the first that differs from its draft; end the sequence if complete."""
         sequence = chunk.sequence
@@ -254,7 +254,7 @@ class Engine:
             tokens.add_text(sequence.detokenizer.flush())
             self._remove(sequence)
         rows = range(first_row, first_row + len(tokens))
-        return tokens.delta(finish, extras_for(sequence, samples, rows, told))
+        return tokens.delta(finish, extras_for(sequence, samples, rows, prompt_extras))
 
     def _take_ended(self, schedule: Schedule) -> list[SequenceDelta]:
         """The final deltas of dispatches that never ran: invalid ones, and those larger than the cache."""

@@ -45,7 +45,7 @@ class ReasoningTracker:
     def feed(self, text: str, *, is_whole: bool) -> Split:
         """Add a token with its text; `is_whole` is false in the middle of a character."""
         before, is_forced = self._splitter.state, self.forced_id is not None
-        told = self._splitter.feed(text)
+        split = self._splitter.feed(text)
         after = self._splitter.state
         self._is_whole = is_whole
         if is_forced:
@@ -61,7 +61,7 @@ class ReasoningTracker:
         if before == "undecided" != after:
             self._settle(is_reasoning=is_reasoning)
         self._note(is_reasoning=is_reasoning, is_certain=after != "undecided")
-        return told
+        return split
 
     def finish(self, text: str) -> Split:
         """The remaining text after the last token; `text` is what the decoder held."""
@@ -69,7 +69,7 @@ class ReasoningTracker:
         self._settle(is_reasoning=self._splitter.has_reasoned)
         return Split(first.reasoning + last.reasoning, first.text + last.text)
 
-    def told(self) -> list[int]:
+    def take_flags(self) -> list[int]:
         """1 for each reasoning token, 0 for others, from the first token whose flag is new or changed."""
         flags = [] if self._first_untold is None else list(self._flags[self._first_untold :])
         self._first_untold = None

@@ -74,19 +74,19 @@ class Sampler:
         A row after drafts is sampled as if the drafts were tokens of the sequence. `logits` is written to
         during the call and restored. `logit_stats` are those of the rows, if known.
         """
-        wanted = SamplingRowsBuilder(self._end_ids)
+        builder = SamplingRowsBuilder(self._end_ids)
         for chunk in chunks:
             if chunk.prompt_rows:
                 first = chunk.sequence.num_computed_tokens + 1
                 following = slice(first + chunk.prompt_rows.start, first + chunk.prompt_rows.stop)
                 for token_id in chunk.sequence.span(following.start, following.stop).tolist():
-                    wanted.add_given(chunk.sequence, token_id)
+                    builder.add_given(chunk.sequence, token_id)
             for num_drafts in range(chunk.num_rows):
-                wanted.add_sampled(chunk.sequence, num_drafts)
+                builder.add_sampled(chunk.sequence, num_drafts)
         # One type for compiled code, whatever the model's padding.
         logits = np.ascontiguousarray(logits)
         logit_stats = self._logit_stats_of(logits) if logit_stats is None else np.ascontiguousarray(logit_stats)
-        return self._run(logits, logit_stats, wanted.rows(logits.shape[1]), wanted.max_top)
+        return self._run(logits, logit_stats, builder.rows(logits.shape[1]), builder.max_top)
 
     def _warm_up(self) -> None:
         """Compile the sampler by sampling no row."""
@@ -96,7 +96,7 @@ class Sampler:
     def _run(
         self, logits: NDArray[np.float32], logit_stats: NDArray[np.float32], rows: SamplingInputs, max_top: int
     ) -> Samples:
-        num_rows = len(rows.wanted)
+        num_rows = len(rows.options)
         outcomes = SamplingOutputs(
             np.empty(num_rows, OUTCOME),
             np.full((num_rows, max_top), -1, np.int32),

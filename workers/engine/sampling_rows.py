@@ -58,15 +58,15 @@ class SamplingRowsBuilder:
 
     def rows(self, vocab_size: int) -> SamplingInputs:
         """All of them."""
-        wanted = np.frombuffer(bytearray().join(self._static), dtype=SAMPLING_ROW)
-        wanted["position"] = self._positions
+        options = np.frombuffer(bytearray().join(self._static), dtype=SAMPLING_ROW)
+        options["position"] = self._positions
         for row, name, value in self._special:
-            wanted[name][row] = value
+            options[name][row] = value
         masks = np.zeros((len(self._masks), _WORDS_PER_CHUNK * -(-vocab_size // 64)), dtype=np.int32)
         for words, mask in zip(masks, self._masks, strict=True):
             words[: mask.size] = mask[: words.size]
         return SamplingInputs(
-            wanted,
+            options,
             masks,
             np.concatenate(self._windows) if self._windows else _NO_TOKENS,
             np.concatenate(self._bias_ids) if self._bias_ids else _NO_TOKENS,

@@ -49,8 +49,8 @@ class Sequence:
         self.num_prompt_tokens = len(dispatch.prompt_ids)
         self.max_context = max_context
         self.pooler = HiddenStatePooler(pooling) if dispatch.task == "embed" else None
-        wanted = 0 if self.pooler else dispatch.params.max_tokens
-        self.max_tokens = min(wanted, max_context - self.num_prompt_tokens)
+        max_tokens = 0 if self.pooler else dispatch.params.max_tokens
+        self.max_tokens = min(max_tokens, max_context - self.num_prompt_tokens)
         self.constraint = constraint
         mu = dispatch.mirostat_mu
         self.mirostat_mu = 2 * self.params.mirostat_tau if mu is None else mu

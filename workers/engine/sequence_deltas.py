@@ -71,12 +71,14 @@ class DeltaBuilder:
 def reasoning_flags_of(sequence: Sequence) -> list[int]:
     """New or changed reasoning flags of the last tokens."""
     reasoning = sequence.detokenizer.reasoning
-    return [] if reasoning is None else reasoning.told()
+    return [] if reasoning is None else reasoning.take_flags()
 
 
-def extras_for(sequence: Sequence, samples: Samples, rows: range, told: SequenceExtras | None) -> SequenceExtras | None:
+def extras_for(
+    sequence: Sequence, samples: Samples, rows: range, prompt_extras: SequenceExtras | None
+) -> SequenceExtras | None:
     """Extras of the tokens of these rows, added to those of the prompt."""
-    extras = told
+    extras = prompt_extras
     if sequence.uses_mirostat:
         extras = replace(extras or SequenceExtras(), mirostat_mu=sequence.mirostat_mu)
     if sequence.params.num_logprobs > 0 and rows:
@@ -94,14 +96,14 @@ def prompt_logprobs(chunk: SequenceChunk, samples: Samples, first_row: int) -> S
     if position == sequence.num_prompt_tokens:
         return None
     rows = samples.of(first_row, len(chunk.prompt_rows))
-    told: list[tuple[float, list[tuple[int, float]]]] = []
+    logprobs: list[tuple[float, list[tuple[int, float]]]] = []
     if position == 0:
-        told.append((math.nan, []))  # the first token has no probability
+        logprobs.append((math.nan, []))  # the first token has no probability
     if not all(row.is_finite for row in rows):
         raise ModelFailure("the logits are not finite")
-    told += [(row.logprob, samples.top(first_row + place)) for place, row in enumerate(rows)]
-    sequence.num_reported_prompt_tokens += len(told)
-    return SequenceExtras(prompt=told, prompt_position=position) if told else None
+    logprobs += [(row.logprob, samples.top(first_row + place)) for place, row in enumerate(rows)]
+    sequence.num_reported_prompt_tokens += len(logprobs)
+    return SequenceExtras(prompt=logprobs, prompt_position=position) if logprobs else None
 
 
 def extras_delta(sequence: Sequence, extras: SequenceExtras) -> SequenceDelta:

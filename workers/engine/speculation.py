@@ -103,9 +103,9 @@ def propose(places: Sequence[DraftSlot], num_rows: int, limit: int, cost: StepCo
     num_left = limit - sum(counts)
     for index, place in enumerate(places):
         if counts[index] or num_left:
-            wanted = place.drafter.num_wanted(counts[index], place.token_ids.size)
-            num_left -= min(wanted, found[index].size) - counts[index]
-            counts[index] = wanted
+            num_drafts = place.drafter.num_wanted(counts[index], place.token_ids.size)
+            num_left -= min(num_drafts, found[index].size) - counts[index]
+            counts[index] = num_drafts
     return [drafts[:count] for drafts, count in zip(found, counts, strict=True)]
 
 

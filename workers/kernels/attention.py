@@ -76,7 +76,7 @@ def attend(
 ) -> None:
     """out = softmax(scale * q . K) . V for consecutive tokens of a sequence and heads of one key-value head.
 
-    Row r stands at position first_position + r and sees the positions up to its own, the last `window` of
+    Row r is at position first_position + r and attends to the positions up to its own, the last `window` of
     them unless that is 0. Row r and head h have their query at query_start + r * query_width + h * head_dim
     and their result likewise in `out`. With a `softcap` scores become softcap * tanh(score / softcap).
     """

@@ -30,7 +30,7 @@ def choose_experts(
     weights: Any,
     out_start: int,
 ) -> None:
-    """The `top_k` likeliest of `num_experts`, best first, equals by id; softmax over all or over the chosen.
+    """The `top_k` most likely of `num_experts`, best first, equals by id; softmax over all or over the chosen.
 
     Ids and weights are written from `out_start` on. The ids are valid and distinct whatever the logits are; a
     logit that is not a number comes last and makes every weight that it takes part in not a number.

@@ -37,7 +37,7 @@ def _sift_down(keys: Keys, heap: Ids, size: Scalar, parent: Scalar) -> None:
 
 @internal()
 def heapify(keys: Keys, heap: Ids, size: Scalar) -> None:
-    """Order the first `size` indices of `heap` so that `pop` takes them by falling key, then rising index."""
+    """Order the first `size` indices of `heap` so that `pop` takes them by descending key, then ascending index."""
     for parent in range(size // 2 - 1, -1, -1):
         _sift_down(keys, heap, size, parent)
 

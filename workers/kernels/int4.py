@@ -55,7 +55,7 @@ LAYOUT = BlockLayout(
 second quad in its upper half."""
 
 UNITS = 100 * 127
-"""The largest weight of a row, in units of its output's scale; above all that a scale of 127 stands for."""
+"""The largest weight of a row, in units of its output's scale."""
 
 NUM_SHARES = 8
 SMALLEST_ROW = np.float32(1e-30)

@@ -158,7 +158,7 @@ def encode_row(
     """Row `row` of `num_rows` that are multiplied together = source[source_start:][:num_columns].
 
     Of the columns from `first` to before `last`, multiples of WIDTH_MULTIPLE: threads may share a row.
-    They stand at byte `rows_start` of `rows` and on, a multiple of 8; how is the format's own. `source` has
+    They are written from byte `rows_start` of `rows` on, a multiple of 8, in the encoding of the format. `source` has
     zeros after the columns up to WIDTH_MULTIPLE.
     """
     raise NotImplementedError

@@ -16,7 +16,7 @@ MAX_SORTED = 128
 
 @internal()
 def cut_of(weights: Logits, total: Scalar, top_p: Scalar, candidates: Ids) -> Any:
-    """(weight, id) of the last one kept, in the order of falling weight and rising id; at least one is kept.
+    """(weight, id) of the last one kept, in the order of descending weight and ascending id; at least one is kept.
 
     No weight is above 1, `total` is the sum of all. Bisection over the bit patterns of weights, which are in
     the order of the weights, narrows the cut down to MAX_SORTED ids or to one weight. `candidates` is room

@@ -35,7 +35,7 @@ from cactus_actors.workers.kernels.softmax import (
 class SamplingInputs(NamedTuple):
     """The options of each row, and arrays that rows have spans of."""
 
-    wanted: Any  # (rows,) SAMPLING_ROW
+    options: Any  # (rows,) SAMPLING_ROW
     masks: NDArray[np.int32]  # (masks, words): bit i % 32 of word i // 32 lets token i come
     windows: Ids  # tokens that the penalties see
     bias_ids: Ids
@@ -62,7 +62,7 @@ def _largest(maxima: Logits) -> Scalar:
 def _fill_top_logprobs(
     logits: Logits, num_top: Scalar, offset: Scalar, ids: Ids, logprobs: Reals, scratch: Scratch
 ) -> None:
-    """The likeliest tokens; `offset` makes log probabilities of logits."""
+    """The most likely tokens; `offset` makes log probabilities of logits."""
     num_ranked = rank_top(logits, num_top, scratch)
     for place in range(num_ranked):
         ids[place] = scratch.kept[place]
@@ -126,7 +126,7 @@ def sample_rows(
     those of the raw logits.
     """
     for r in range(logits.shape[0]):
-        raw, stats, row, outcome = logits[r], logit_stats[r], rows.wanted[r], outcomes.rows[r]
+        raw, stats, row, outcome = logits[r], logit_stats[r], rows.options[r], outcomes.rows[r]
         outcome.is_finite = is_finite(stats, raw.size)
         if not outcome.is_finite:
             continue

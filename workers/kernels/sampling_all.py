@@ -81,7 +81,7 @@ def first_of(values: Logits, maxima: Logits, maximum: Scalar) -> Scalar:
 
 @internal()
 def last_of_top(values: Logits, maximum: Scalar, num_wanted: Scalar) -> Any:
-    """(logit, id) of the last of so many ids, in the order of falling logit and rising id.
+    """(logit, id) of the last of so many ids, in the order of descending logit and ascending id.
 
     Bisection over the logits in the order of their bit patterns. Fewer ids may come: (LOWEST, V).
     """
@@ -89,7 +89,7 @@ def last_of_top(values: Logits, maximum: Scalar, num_wanted: Scalar) -> Any:
     if _num_from(values, LOWEST) <= num_wanted:
         return LOWEST, np.int64(values.size)
     num_high = 0
-    while high - low > 1:  # from low on there are more than wanted, from high on fewer
+    while high - low > 1:  # from low on there are more than `num_wanted`, from high on fewer
         middle = (low + high) // 2
         num_middle = _num_from(values, _logit_at(middle))
         if num_middle == num_wanted:

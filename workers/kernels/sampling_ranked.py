@@ -35,7 +35,7 @@ def rank_top(values: Logits, num_wanted: Scalar, scratch: Scratch) -> Scalar:
 
 @internal()
 def draw_from_top(values: Logits, row: Any, random: Scalar, scratch: Scratch) -> Scalar:
-    """Draw from the ids that pass top_k, typical_p, top_p and min_p, laid end to end in falling order.
+    """Draw from the ids that pass top_k, typical_p, top_p and min_p, laid end to end in descending order.
 
     Probabilities are those at temperature 1 over what the rule before has kept.
     """

@@ -32,10 +32,10 @@ SAMPLING_ROW = np.dtype(
         ("top_k", np.int64),
         ("seed", np.uint64),
         ("choice", np.uint64),
-        ("num_top", np.int64),  # how many likely tokens are told
+        ("num_top", np.int64),  # number of top log probabilities
         # of one row
-        ("position", np.int64),  # of the wanted token among the completion tokens
-        ("given", np.int64),  # the token whose probability is wanted, or -1 to sample one
+        ("position", np.int64),  # of the sampled token among the completion tokens
+        ("given", np.int64),  # the token whose probability is computed, or -1 to sample one
         ("are_ends_forbidden", np.int64),
         ("mask", np.int64),  # which of the masks, or -1
         ("first_repeated", np.int64),  # spans of the windows that all rows share

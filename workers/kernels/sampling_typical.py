@@ -1,7 +1,7 @@
 """Locally typical sampling: the fewest ids whose surprise is nearest to the entropy (Meister et al. 2022).
 
 A surprise is -ln p, so its distance from the entropy is that of a logit from the mean of the logits under
-their own probabilities: the centre. Ids are kept by rising distance, on ties by falling logit and rising id,
+their own probabilities: the centre. Ids are kept by ascending distance, on ties by descending logit and ascending id,
 until their probabilities exceed typical_p.
 """
 

@@ -31,7 +31,7 @@ class SafetensorsEntry(NamedTuple):
 
 @dataclass(frozen=True)
 class SafetensorsFile:
-    """An open safetensors file; the tensors stay on disk until they are asked for."""
+    """An open safetensors file; tensors are read on demand."""
 
     path: Path
     tensors: Mapping[str, SafetensorsEntry]

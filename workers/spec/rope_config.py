@@ -82,7 +82,7 @@ def _rotary_dim(keys: ConfigKeys, parameters: ConfigKeys, head_dim: int, rotates
 
 
 def rope_from_gguf(keys: ConfigKeys, file: GGUFFile, head_dim: int, *, theta_key: str = "rope.freq_base") -> Rope:
-    """The rotary embedding of a GGUF file; factors of Llama 3 and LongRoPE stand in tensors of their own."""
+    """The rotary embedding of a GGUF file; factors of Llama 3 and LongRoPE are in separate tensors."""
     theta = keys.number(theta_key, "rope_theta", 10000.0)
     rotary_dim = keys.integer("rope.dimension_count", "head_dim", head_dim)
     keys.require(rotary_dim % 2 == 0, "rope.dimension_count", "an even number")

@@ -44,7 +44,7 @@ def log_of(pieces: list[bytes], markup: str, sizes: list[int]) -> TokenLog:
             shown[-1] = type(last)(last.text + rest.text, last.reasoning + rest.reasoning)
         text, cuts = joined([one.text for one in shown])
         reasoning, reasoning_cuts = joined([one.reasoning for one in shown])
-        flags = detokenizer.reasoning.told()
+        flags = detokenizer.reasoning.take_flags()
         assert log.extend(position, [1] * count, text, [0.5] * count, [-1.0] * count, 0.0, cuts)
         log.extend_reasoning(position, count, reasoning, reasoning_cuts, flags)
         position += count
