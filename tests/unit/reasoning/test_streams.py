@@ -115,5 +115,5 @@ def test_which_tokens_are_reasoning_does_not_depend_on_the_steps(
     stepwise, whole = log_of(pieces, markup, [1]), log_of(pieces, markup, sizes)
     counts = [0 if log.reasoning is None else log.reasoning.num_tokens for log in (stepwise, whole)]
     assert counts[0] == counts[1]
-    assert len(stepwise.measured.entropies) == len(pieces) - counts[0]
-    assert list(stepwise.measured.logprobs) == list(whole.measured.logprobs)
+    assert len(stepwise.confidence_samples.entropies) == len(pieces) - counts[0]
+    assert list(stepwise.confidence_samples.logprobs) == list(whole.confidence_samples.logprobs)
