@@ -13,10 +13,14 @@ from cactus_actors.protocol.errors import CactusError
 from docs.generate.layout import WIDTH, page, paragraphs
 
 INTRODUCTION = """\
-`pip install cactus-actors`, then `from cactus_actors import Client`. The client needs neither Ray nor numba. `Client`
-blocks and may be used from any number of threads; `AsyncClient` has the same methods, awaited. The keyword arguments
-`**options` are the fields of a request: [options.md](options.md). Errors are raised as the classes of
-[errors.md](errors.md)."""
+`from cactus_actors import Client` needs neither Ray nor numba. `Client` blocks, and any number of threads may use it;
+`AsyncClient` has the same methods, to be awaited. [quickstart](../guide/quickstart.md#python) has an example.
+
+- `Prompt` is a text, or a list of token ids and texts. `Messages` is a list of messages as dicts
+  (`{"role": ..., "content": ...}`), `Tools` a list of tools as dicts ([tools.md](tools.md)).
+- `**options` are the fields of a request, such as `temperature=0` ([options.md](options.md)).
+- `Submit` is the message of that name in the [protocol](protocol.md#requests).
+- Errors are raised as the classes of [errors.md](errors.md)."""
 NAMES = ["Client", "TokenStream", "AsyncClient", "AsyncTokenStream", "Delta", "Result", "Status"]
 MADE_BY_CALLERS = ("Client", "AsyncClient")
 

@@ -114,3 +114,11 @@ def test_the_package_alone_loads_neither_ray_nor_numba() -> None:
     program = "import sys, cactus_actors; cactus_actors.Client; print(*sys.modules)"
     loaded = subprocess.run([sys.executable, "-c", program], capture_output=True, text=True, check=True)
     assert {"ray", "numba"} & {*loaded.stdout.split()} == set()
+
+
+def test_every_dependency_has_its_line() -> None:
+    project = tomllib.loads((ROOT / "pyproject.toml").read_text())["project"]
+    wanted = [*project["dependencies"], *(one for extra in project["optional-dependencies"].values() for one in extra)]
+    names = {re.split(r"[\[<>=~! ]", one)[0] for one in wanted} - {"cactus-actors"}
+    text = page("internals/dependencies.md")
+    assert [name for name in sorted(names) if not re.search(rf"\b{re.escape(name)}\b", text)] == []
