@@ -17,7 +17,7 @@ INTRODUCTION = """\
 `AsyncClient` has the same methods, to be awaited. [quickstart](../guide/quickstart.md#python) has an example.
 
 - `Prompt` is a text, or a list of token ids and texts. `Messages` is a list of messages as dicts
-  (`{"role": ..., "content": ...}`), `Tools` a list of tools as dicts ([tools.md](tools.md)).
+  (`{"role": ..., "content": ...}`), or that as JSON text. `Tools` is a list of tools as dicts ([tools.md](tools.md)).
 - `**options` are the fields of a request, such as `temperature=0` ([options.md](options.md)).
 - `Submit` is the message of that name in the [protocol](protocol.md#requests).
 - Errors are raised as the classes of [errors.md](errors.md)."""
